@@ -1,0 +1,123 @@
+"""All settings, as one table: name, unit, default, reason.
+
+A setting is read from the environment variable of its name, in `from_environment` and nowhere else.
+README.md shows the same table; a test compares the two.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+
+from backend.chain.block import MAX_DIFFICULTY_BITS
+from backend.errors import InvalidSetting
+
+PREFIX = "FLIGHTCHAIN_"
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def _number(
+    default: float, minimum: float, maximum: float, unit: str, reason: str
+) -> "int":  # dataclasses.field() is typed as the field's own type
+    metadata = {"minimum": minimum, "maximum": maximum, "unit": unit, "reason": reason}
+    return field(default=default, metadata=metadata)  # type: ignore[return-value]
+
+
+def _text(default: str, reason: str) -> str:
+    return field(default=default, metadata={"unit": "", "reason": reason})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One attribute a setting; its variable is FLIGHTCHAIN_ and the name in capitals."""
+
+    dir: str = _text(str(PROJECT / "chain_data"), "the chain's folder")
+    data: str = _text(
+        "nycflights",
+        "what scripts/run imports into an empty chain: "
+        "`nycflights`, a file, `generate:N` or `none`",
+    )
+    host: str = _text("127.0.0.1", "address the service listens on")
+    port: int = _number(8000, 1, 65535, "", "port of the service")
+    frontend_port: int = _number(5000, 1, 65535, "", "port of the browser frontend")
+    workers: int = _number(
+        2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
+    )
+    threads: int = _number(8, 1, 256, "threads", "requests one worker has in hand at once")
+    mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
+    mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
+    cache_bytes: int = _number(
+        20_000_000, 0, 2**40, "bytes", "both block caches together, as in the study; per worker"
+    )
+    read_run_blocks: int = _number(
+        19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
+    )
+    difficulty_bits: int = _number(
+        8, 0, MAX_DIFFICULTY_BITS, "bits", "zero bits of a block hash; fixed when a chain is made"
+    )
+    block_file_bytes: int = _number(
+        64 * 2**20, 1, 2**40, "bytes", "size after which a new block file is begun"
+    )
+    mempool_transactions: int = _number(
+        100_000, 1, 10**9, "transactions", "pending transactions before posts are pushed back"
+    )
+    min_free_bytes: int = _number(
+        64 * 2**20, 0, 2**50, "bytes", "free disk below which nothing is accepted or sealed"
+    )
+    commit_wait_s: float = _number(
+        70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
+    )
+
+    @property
+    def folder(self) -> Path:
+        """`dir` as a path."""
+        return Path(self.dir)
+
+
+def variable(name: str) -> str:
+    """The environment variable of setting `name`."""
+    return PREFIX + name.upper()
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """The settings in `environment`, defaults for the rest.
+
+    Raises InvalidSetting for a value that does not fit and for an unknown FLIGHTCHAIN_ variable,
+    so that a typing mistake is not silently ignored.
+    """
+    known = {variable(f.name): f for f in fields(Settings)}
+    given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
+    for name, text in given.items():
+        if name not in known:
+            raise InvalidSetting(name, text, "there is no such setting; see README.md")
+    values = {known[name].name: _parsed(name, known[name], text) for name, text in given.items()}
+    return Settings(**values)  # type: ignore[arg-type]
+
+
+def _parsed(name: str, setting: "Field[object]", text: str) -> object:
+    if "minimum" not in setting.metadata:
+        if not text:
+            raise InvalidSetting(name, text, "must not be empty")
+        return text
+    kind = float if setting.type is float else int
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    try:
+        number = kind(text)
+    except ValueError:
+        raise InvalidSetting(name, text, "must be a number") from None
+    if not low <= number <= high:
+        raise InvalidSetting(name, text, f"must lie between {low} and {high}")
+    return number
+
+
+def table() -> list[tuple[str, str, str, str]]:
+    """Rows (variable, default, unit, reason) for documents."""
+    return [
+        (variable(f.name), _shown_default(f), f.metadata["unit"], f.metadata["reason"])
+        for f in fields(Settings)
+    ]
+
+
+def _shown_default(setting: "Field[object]") -> str:
+    if setting.name == "dir":
+        return "chain_data"
+    return "" if setting.default is MISSING else str(setting.default)

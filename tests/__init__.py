@@ -1,0 +1,1 @@
+"""The tests. They mirror the packages they test."""

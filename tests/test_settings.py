@@ -1,0 +1,145 @@
+"""Every setting from the environment; wrong values are named, unknown ones refused."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from backend.errors import InvalidSetting
+from backend.settings import Settings, from_environment, table, variable
+
+TEXTS = {"dir", "data", "host"}
+# name: (smallest, largest, another good value)
+NUMBERS: dict[str, tuple[str, str, str]] = {
+    "port": ("1", "65535", "8001"),
+    "frontend_port": ("1", "65535", "5001"),
+    "workers": ("1", "64", "4"),
+    "threads": ("1", "256", "16"),
+    "mine_interval_s": ("0.1", "86400", "2.5"),
+    "mine_empty": ("0", "1", "1"),
+    "cache_bytes": ("0", str(2**40), "10000000"),
+    "read_run_blocks": ("1", "10000", "1"),
+    "difficulty_bits": ("0", "64", "16"),
+    "block_file_bytes": ("1", str(2**40), "1000000"),
+    "mempool_transactions": ("1", "1000000000", "5000"),
+    "min_free_bytes": ("0", str(2**50), "0"),
+    "commit_wait_s": ("0", "3600", "0.5"),
+}
+FLOATS = {"mine_interval_s", "commit_wait_s"}
+NOT_NUMBERS = ("", " ", "abc", "8000x", "0x10", "1,5", "--1", "True", "None", "1e")
+
+
+def refused(name: str, text: str) -> InvalidSetting:
+    with pytest.raises(InvalidSetting) as caught:
+        from_environment({name: text})
+    return caught.value
+
+
+def test_every_setting_is_tried_here() -> None:
+    assert {field.name for field in fields(Settings)} == TEXTS | NUMBERS.keys()
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    settings = from_environment({})
+    assert settings == Settings()
+    assert (settings.port, settings.frontend_port, settings.host) == (8000, 5000, "127.0.0.1")
+    assert (settings.mine_interval_s, settings.cache_bytes) == (60, 20_000_000)
+    assert (settings.data, settings.difficulty_bits) == ("nycflights", 8)
+    assert settings.folder == Path(__file__).parent.parent / "chain_data"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_is_taken_as_it_stands(name: str) -> None:
+    settings = from_environment({variable(name): " a b/ü%41#? "})
+    assert getattr(settings, name) == " a b/ü%41#? "
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_empty_text_is_refused(name: str) -> None:
+    error = refused(variable(name), "")
+    assert (error.field, error.value) == (variable(name), "")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_is_read_within_its_bounds(name: str) -> None:
+    for text in NUMBERS[name]:
+        value = getattr(from_environment({variable(name): text}), name)
+        assert value == float(text)
+        assert type(value) is (float if name in FLOATS else int)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_beyond_its_bounds_is_named_with_them(name: str) -> None:
+    smallest, largest, _ = NUMBERS[name]
+    step = 0.01 if name in FLOATS else 1
+    for text in (
+        f"{float(smallest) - step:g}",
+        str(int(largest) + 1),
+        "-1",
+        str(10**30),
+        "9" * 4000,
+    ):
+        error = refused(variable(name), text)
+        assert (error.field, error.value) == (variable(name), text)
+        assert error.reason.startswith("must lie between ")
+        assert f"{variable(name)} " in str(error)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_no_number_is_named(name: str) -> None:
+    for text in NOT_NUMBERS:
+        error = refused(variable(name), text)
+        assert (error.field, error.value, error.reason) == (
+            variable(name),
+            text,
+            "must be a number",
+        )
+        assert len(str(error)) < 300
+
+
+@pytest.mark.parametrize("name", sorted(FLOATS))
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e400"])
+def test_a_time_must_be_finite(name: str, text: str) -> None:
+    assert refused(variable(name), text).reason.startswith("must lie between ")
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS.keys() - FLOATS))
+@pytest.mark.parametrize("text", ["1.5", "1.0", "1e3", "nan", "inf"])
+def test_a_whole_number_must_be_one(name: str, text: str) -> None:
+    assert refused(variable(name), text).reason == "must be a number"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["FLIGHTCHAIN_", "FLIGHTCHAIN_PROT", "FLIGHTCHAIN_port", "FLIGHTCHAIN_DIR_", "FLIGHTCHAIN_Ü"],
+)
+def test_an_unknown_variable_is_refused(name: str) -> None:
+    error = refused(name, "8000")
+    assert (error.field, error.value) == (name, "8000")
+    assert "no such setting" in error.reason
+
+
+def test_variables_of_others_are_left_alone() -> None:
+    others = {"PATH": "", "flightchain_port": "x", "MY_FLIGHTCHAIN_PORT": "x", "FLIGHTCHAIN": "x"}
+    assert from_environment(others) == Settings()
+
+
+def test_all_at_once() -> None:
+    environment = {variable(name): values[2] for name, values in NUMBERS.items()}
+    environment |= {variable(name): name for name in TEXTS}
+    settings = from_environment(environment)
+    for name, values in NUMBERS.items():
+        assert getattr(settings, name) == float(values[2])
+    assert (settings.dir, settings.data, settings.host) == ("dir", "data", "host")
+
+
+def test_the_table_says_of_every_setting_its_default_and_its_reason() -> None:
+    rows = {name: (default, reason) for name, default, _, reason in table()}
+    assert rows.keys() == {variable(field.name) for field in fields(Settings)}
+    assert rows["FLIGHTCHAIN_DIR"][0] == "chain_data"
+    for field in fields(Settings):
+        default, reason = rows[variable(field.name)]
+        assert reason
+        if field.name != "dir":
+            assert default == str(field.default)
+            assert from_environment({variable(field.name): default}) == Settings()
