@@ -1,0 +1,92 @@
+"""A flight: 19 values in the order of `fields.FIELDS`, each valid and all in agreement.
+
+`Flight` is a plain tuple, because a block holds a thousand of them. `flight_of` makes one from a
+mapping (JSON); the import makes whole columns at once and shares `disagreement` with it.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
+from backend.errors import InvalidFlight
+
+Flight = tuple[Value, ...]
+
+EMPTY_WHEN_CANCELLED = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
+
+_YEAR, _WEEKDAY, _DATE = (POSITION[n] for n in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
+_CANCELLED = POSITION["CANCELLED"]
+
+
+def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFlight | None:
+    """The first thing wrong with YEAR and DAY_OF_WEEK beside FL_DATE, or None."""
+    return next(_calendar_disagreements(year, weekday, day), None)
+
+
+def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> Iterator[InvalidFlight]:
+    parsed = date.fromisoformat(str(day))
+    if year != parsed.year:
+        yield InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}")
+    if weekday != parsed.isoweekday():
+        reason = f"disagrees with FL_DATE {day}, which is day {parsed.isoweekday()} (1 = Monday)"
+        yield InvalidFlight("DAY_OF_WEEK", weekday, reason)
+
+
+def disagreements(flight: Flight) -> Iterator[InvalidFlight]:
+    """Every rule between fields that `flight` (of valid fields) breaks."""
+    yield from _calendar_disagreements(flight[_YEAR], flight[_WEEKDAY], flight[_DATE])
+    if flight[_CANCELLED] == 1:
+        for name in EMPTY_WHEN_CANCELLED:
+            if (value := flight[POSITION[name]]) is not None:
+                yield InvalidFlight(name, value, "must be empty: the flight was cancelled")
+
+
+def disagreement(flight: Flight) -> InvalidFlight | None:
+    """The first rule between fields that `flight` (of valid fields) breaks, or None."""
+    return next(disagreements(flight), None)
+
+
+def flight_of(record: Mapping[str, object]) -> Flight:
+    """The flight that `record` (field name -> value, loosely typed) describes.
+
+    A nullable field may be absent. Raises InvalidFlight naming the field and the value: unknown
+    field, missing field, bad value, or fields that contradict each other.
+    """
+    flight, problems = examine(record)
+    if problems:
+        raise problems[0]
+    return flight
+
+
+def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
+    """The flight in `record` and everything that is wrong with it.
+
+    The flight is meaningful only if the list is empty; rules between fields are tried only when
+    each field alone is valid.
+    """
+    problems = [
+        InvalidFlight(str(name), value, _unknown_reason(name))
+        for name, value in record.items()
+        if name not in FIELD
+    ]
+    values: list[Value] = []
+    for field in FIELDS:
+        try:
+            values.append(field.parse(record.get(field.name)))
+        except InvalidFlight as problem:
+            problems.append(problem)
+    flight = tuple(values)
+    if len(flight) == len(FIELDS):
+        problems += disagreements(flight)
+    return flight, problems
+
+
+def _unknown_reason(name: str) -> str:
+    if name in {"TRANSACTION_ID", "timestamp"}:
+        return "is given by the ledger and must not be sent"
+    return "is not a field of a flight"
+
+
+def as_mapping(flight: Flight) -> dict[str, Value]:
+    """`flight` with its field names."""
+    return dict(zip(FIELD_NAMES, flight, strict=True))

@@ -1,0 +1,194 @@
+"""Merkle trees as in RFC 6962 section 2.1 (hashes as in RFC 9162), with proofs.
+
+A leaf hashes as SHA-256(0x00 || data), a node as SHA-256(0x01 || left || right), the empty tree as
+SHA-256(""). A tree of n leaves splits at the largest power of two below n. Hashes are 32 raw bytes.
+
+Verification returns nothing and raises ProofError: a forgotten `if` cannot pass a bad proof.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+EMPTY_ROOT = sha256(b"").digest()
+
+
+class ProofError(ValueError):
+    """A proof does not show what it claims."""
+
+
+def leaf_hash(data: bytes) -> bytes:
+    """The hash of one leaf."""
+    return sha256(b"\x00" + data).digest()
+
+
+def leaf_hashes(many: Iterable[bytes]) -> list[bytes]:
+    """The hash of each of many leaves."""
+    return [sha256(b"\x00" + data).digest() for data in many]
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The hash of an inner node."""
+    return sha256(b"\x01" + left + right).digest()
+
+
+def root(leaves: Sequence[bytes]) -> bytes:
+    """The root over `leaves` (leaf hashes, in order).
+
+    Pairs are joined level by level; an odd node at the end moves up unchanged, which is the same
+    tree as RFC 6962's recursive definition.
+    """
+    if not leaves:
+        return EMPTY_ROOT
+    level = list(leaves)
+    while len(level) > 1:
+        odd_end = level[len(level) & ~1 :]
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [sha256(b"\x01" + left + right).digest() for left, right in pairs]
+        level += odd_end
+    return level[0]
+
+
+def _split(size: int) -> int:
+    """The largest power of two below `size` (> 1)."""
+    return 1 << (size - 1).bit_length() - 1
+
+
+def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
+    """The audit path of leaf `index` (RFC 6962 section 2.1.1), from the leaf up.
+
+    Raises IndexError if there is no such leaf.
+    """
+    if not 0 <= index < len(leaves):
+        raise IndexError(f"leaf {index} of a tree of {len(leaves)}")
+    path: list[bytes] = []
+    low, high = 0, len(leaves)
+    while high - low > 1:
+        middle = low + _split(high - low)
+        if index < middle:
+            path.append(root(leaves[middle:high]))
+            high = middle
+        else:
+            path.append(root(leaves[low:middle]))
+            low = middle
+    return path[::-1]
+
+
+def _steps(node: int, last: int, siblings: Sequence[bytes]) -> Iterator[tuple[bool, bytes]]:
+    """Walk up from leaf `node` of a tree whose last leaf is `last`: (sibling is left, sibling).
+
+    The walk of RFC 9162 sections 2.1.3.2 and 2.1.4.2. Raises ProofError unless it ends at the root
+    exactly when the siblings do.
+    """
+    for sibling in siblings:
+        if last == 0:
+            raise ProofError("the proof is too long")
+        is_left = bool(node & 1) or node == last
+        yield is_left, sibling
+        while is_left and not node & 1 and node:
+            node, last = node >> 1, last >> 1
+        node, last = node >> 1, last >> 1
+    if last != 0:
+        raise ProofError("the proof is too short")
+
+
+def verify_inclusion(
+    leaf: bytes, index: int, size: int, proof: Sequence[bytes], top: bytes
+) -> None:
+    """Raise ProofError unless `proof` shows `leaf` (a leaf hash) at `index` of the tree `top`."""
+    if not 0 <= index < size:
+        raise ProofError(f"leaf {index} cannot be in a tree of {size}")
+    hashed = leaf
+    for is_left, sibling in _steps(index, size - 1, proof):
+        hashed = node_hash(sibling, hashed) if is_left else node_hash(hashed, sibling)
+    if hashed != top:
+        raise ProofError("the proof leads to another root")
+
+
+def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
+    """The proof that the tree of the first `old_size` leaves is a prefix (RFC 6962 section 2.1.2).
+
+    Raises ValueError unless 0 < old_size <= len(leaves).
+    """
+    if not 0 < old_size <= len(leaves):
+        raise ValueError(f"no proof from size {old_size} to {len(leaves)}")
+    path: list[bytes] = []
+    low, high, old, whole = 0, len(leaves), old_size, True
+    while old != high - low:
+        split = _split(high - low)
+        if old <= split:
+            path.append(root(leaves[low + split : high]))
+            high = low + split
+        else:
+            path.append(root(leaves[low : low + split]))
+            low, old, whole = low + split, old - split, False
+    if not whole:
+        path.append(root(leaves[low:high]))
+    return path[::-1]
+
+
+def verify_consistency(
+    old_size: int, new_size: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]
+) -> None:
+    """Raise ProofError unless `proof` shows that the new tree starts with the old one.
+
+    An empty old tree is a prefix of everything.
+    """
+    if not 0 <= old_size <= new_size:
+        raise ProofError(f"a tree of {new_size} cannot extend one of {old_size}")
+    if old_size in {0, new_size}:
+        is_empty = old_size > 0 or old_root == EMPTY_ROOT
+        is_same = old_size < new_size or old_root == new_root
+        if proof or not (is_empty and is_same):
+            raise ProofError("trees of these sizes need no proof, but the right roots")
+        return
+    is_whole_subtree = old_size & (old_size - 1) == 0
+    steps = [old_root, *proof] if is_whole_subtree else list(proof)
+    if not steps:
+        raise ProofError("the proof is too short")
+    shared = (old_size & -old_size).bit_length() - 1
+    old_hash = new_hash = steps[0]
+    for is_left, sibling in _steps((old_size - 1) >> shared, (new_size - 1) >> shared, steps[1:]):
+        if is_left:
+            old_hash, new_hash = node_hash(sibling, old_hash), node_hash(sibling, new_hash)
+        else:
+            new_hash = node_hash(new_hash, sibling)
+    if old_hash != old_root or new_hash != new_root:
+        raise ProofError("the proof leads to other roots")
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """The right edge of a growing tree: enough to add leaves and know the root in O(log n).
+
+    size: leaves so far. peaks: roots of the perfect subtrees that make up the tree, from the left;
+    their sizes are the binary digits of `size`.
+    """
+
+    size: int = 0
+    peaks: tuple[bytes, ...] = ()
+
+    def extended(self, data: bytes) -> "Frontier":
+        """The frontier after one more leaf (its data, not its hash)."""
+        peaks, size, peak = list(self.peaks), self.size, leaf_hash(data)
+        while size & 1:
+            peak = node_hash(peaks.pop(), peak)
+            size >>= 1
+        return Frontier(self.size + 1, (*peaks, peak))
+
+    def root(self) -> bytes:
+        """The root of the tree so far."""
+        if not self.peaks:
+            return EMPTY_ROOT
+        top = self.peaks[-1]
+        for peak in self.peaks[-2::-1]:
+            top = node_hash(peak, top)
+        return top
+
+
+def frontier_of(leaf_data: Iterable[bytes]) -> Frontier:
+    """The frontier of the tree over `leaf_data`."""
+    frontier = Frontier()
+    for data in leaf_data:
+        frontier = frontier.extended(data)
+    return frontier

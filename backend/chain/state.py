@@ -1,0 +1,102 @@
+"""Where a chain stands, and the three things one can do there: build, check and apply.
+
+`ChainState` is a value: `build` makes the next block from a time and transactions, `check` (in
+`rules`) accepts or rejects a block, `applied` is the state after it. None of them knows a file or a
+clock, so the local miner, an import and any other engine use the same three.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from backend.chain import merkle
+from backend.chain.block import (
+    FORMAT_VERSION,
+    MAX_DIFFICULTY_BITS,
+    MAX_TRANSACTIONS,
+    NO_PREVIOUS,
+    Block,
+    Header,
+    block_of,
+    mined,
+)
+from backend.chain.canonical import sha256_hex
+from backend.chain.columns import Columns, columns_of, transaction_bytes
+from backend.chain.content import Content, content_of
+from backend.chain.merkle import Frontier
+from backend.chain.summary import summary_root
+
+
+@dataclass(frozen=True, slots=True)
+class ChainState:
+    """A chain up to its tip.
+
+    height: of the tip, -1 for no block at all. tip_hash: its hash. timestamp: its time, UTC
+    milliseconds. transactions: how many the chain holds, and so the next id. difficulty_bits: of
+    every block. history: frontier of the Merkle tree over the hashes of all blocks.
+    """
+
+    height: int
+    tip_hash: str
+    timestamp: int
+    transactions: int
+    difficulty_bits: int
+    history: Frontier
+
+    def build(self, timestamp: int, content: Content) -> Block:
+        """Build and mine the next block.
+
+        timestamp: UTC milliseconds; raised to the tip's and to the last transaction's if below.
+        content: its transactions, at most 1000.
+        Raises ValueError for more transactions than the block may hold, or for acceptance times
+        that go back or are negative.
+        """
+        columns = content.columns
+        most = MAX_TRANSACTIONS if self.height >= 0 else 0
+        if columns.count > most:
+            raise ValueError(f"{columns.count} transactions; this block may hold {most}")
+        accepted = [0, *(int(t or 0) for t in columns["timestamp"].expanded())]
+        if any(later < earlier for earlier, later in pairwise(accepted)):
+            raise ValueError("the acceptance times go back, or are before 1970")
+        header = Header(
+            version=FORMAT_VERSION,
+            height=self.height + 1,
+            previous_hash=self.tip_hash,
+            timestamp=max([timestamp, self.timestamp, *accepted]),
+            first_transaction=self.transactions,
+            transaction_count=columns.count,
+            transactions_root=transactions_root(columns, self.transactions).hex(),
+            body_hash=sha256_hex(content.body),
+            summary_root=summary_root(content.cells).hex(),
+            history_root=self.history.root().hex(),
+            difficulty_bits=self.difficulty_bits,
+            nonce=0,
+        )
+        return block_of(mined(header), content.body)
+
+    def applied(self, block: Block) -> "ChainState":
+        """The state after `block`, which must have been built or checked here."""
+        return replace(
+            self,
+            height=block.header.height,
+            tip_hash=block.hash,
+            timestamp=block.header.timestamp,
+            transactions=self.transactions + block.header.transaction_count,
+            history=self.history.extended(bytes.fromhex(block.hash)),
+        )
+
+
+def empty_state(difficulty_bits: int) -> ChainState:
+    """The state before genesis. Raises ValueError for a difficulty that nobody could mine."""
+    if not 0 <= difficulty_bits <= MAX_DIFFICULTY_BITS:
+        raise ValueError(f"difficulty_bits must lie between 0 and {MAX_DIFFICULTY_BITS}")
+    return ChainState(-1, NO_PREVIOUS, 0, 0, difficulty_bits, Frontier())
+
+
+def genesis(timestamp: int, difficulty_bits: int) -> Block:
+    """Block 0: no transactions, and the time that gives this ledger its identity."""
+    return empty_state(difficulty_bits).build(timestamp, content_of(columns_of([], [])))
+
+
+def transactions_root(columns: Columns, first_transaction: int) -> bytes:
+    """The Merkle root of a block's transactions."""
+    return merkle.root(merkle.leaf_hashes(transaction_bytes(columns, first_transaction)))

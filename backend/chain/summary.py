@@ -1,0 +1,88 @@
+"""The summary of a block: one cell for each (carrier, day) in it.
+
+A header commits to the Merkle root of the cells (`summary_root`), sorted by carrier and day, so an
+average can be proved from headers and cells alone, without the flights.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from backend.chain import merkle
+from backend.chain.canonical import literal
+from backend.chain.columns import Columns
+from backend.chain.fields import Value
+
+ON_TIME_BEFORE_MINUTES = 15  # the definition of the US Department of Transportation
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one carrier's flights of one day in one block add up to.
+
+    flights: all. cancelled. arrived: with an ARR_DELAY (the rest were diverted). departed: with a
+    DEP_DELAY. on_time: arrived less than 15 minutes late. sum_arr_delay, sum_dep_delay: minutes,
+    over the arrived and the departed.
+    """
+
+    OP_CARRIER_AIRLINE_ID: int
+    FL_DATE: str
+    flights: int
+    cancelled: int
+    arrived: int
+    departed: int
+    on_time: int
+    sum_arr_delay: int
+    sum_dep_delay: int
+
+    def canonical(self) -> bytes:
+        """The bytes that `summary_root` commits to.
+
+        Written out because a block has dozens of cells: the same bytes as `canonical.canonical`.
+        """
+        return (
+            b'{"FL_DATE":%b,"OP_CARRIER_AIRLINE_ID":%d,"arrived":%d,"cancelled":%d,"departed":%d,'
+            b'"flights":%d,"on_time":%d,"sum_arr_delay":%d,"sum_dep_delay":%d}'
+        ) % (
+            literal(self.FL_DATE),
+            self.OP_CARRIER_AIRLINE_ID,
+            self.arrived,
+            self.cancelled,
+            self.departed,
+            self.flights,
+            self.on_time,
+            self.sum_arr_delay,
+            self.sum_dep_delay,
+        )
+
+
+def cells_of(columns: Columns) -> list[Cell]:
+    """The cells of a block's transactions, sorted by carrier and day."""
+    groups: dict[tuple[Value, Value], list[int]] = {}
+    names = ("OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "DEP_DELAY")
+    rows = zip(*(columns[name].expanded() for name in names), strict=True)
+    for carrier, day, cancelled, arr_delay, dep_delay in rows:
+        counts = groups.setdefault((carrier, day), [0] * 7)
+        add_flight(counts, cancelled, arr_delay, dep_delay)
+    cells = [
+        Cell(int(carrier or 0), str(day), *counts) for (carrier, day), counts in groups.items()
+    ]
+    return sorted(cells, key=lambda cell: (cell.OP_CARRIER_AIRLINE_ID, cell.FL_DATE))
+
+
+def add_flight(counts: list[int], cancelled: Value, arr_delay: Value, dep_delay: Value) -> None:
+    """Count one flight into `counts`: the seven numbers of a cell, in its order."""
+    counts[0] += 1
+    if cancelled:
+        counts[1] += 1
+    if isinstance(arr_delay, int):
+        counts[2] += 1
+        counts[4] += arr_delay < ON_TIME_BEFORE_MINUTES
+        counts[5] += arr_delay
+    if isinstance(dep_delay, int):
+        counts[3] += 1
+        counts[6] += dep_delay
+
+
+def summary_root(cells: Iterable[Cell]) -> bytes:
+    """The Merkle root over the cells."""
+    return merkle.root(merkle.leaf_hashes(cell.canonical() for cell in cells))

@@ -1,0 +1,171 @@
+"""What must be refused, from files: by the named rule, with the named error, by both readers."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from backend.chain import merkle, rules
+from backend.chain.block import Header, HeaderError, block_of, decode_header, header_from
+from backend.chain.columns import BodyError, Columns, columns_of, decode_body
+from backend.chain.content import content_of
+from backend.chain.merkle import ProofError
+from backend.chain.rules import HEADER_RULES
+from backend.chain.state import ChainState, empty_state, genesis
+from backend.errors import RuleViolation
+from tests.chain import independent
+from tests.chain.files import (
+    Entry,
+    block_from,
+    body_of,
+    chain_bytes,
+    given_block,
+    hashes,
+    header_bytes_of,
+    load,
+)
+from tests.chain.independent import Rejected
+from tests.chain.naive_builder import EXAMPLE
+
+BLOCKS, BODIES, HEADERS = load("bad_blocks"), load("bad_bodies"), load("bad_headers")
+INCLUSION, CONSISTENCY = load("bad_inclusion"), load("bad_consistency")
+DIFFICULTY_BITS: int = load("chain")["difficulty_bits"]
+
+
+def named(entries: list[Entry]) -> list[object]:
+    return [pytest.param(e, id=f"{e.get('rule', '')} {e['name']}".strip()) for e in entries]
+
+
+def rule_number(entry: Entry) -> int:
+    return int(entry["rule"][1:])
+
+
+def state_of(height: int) -> ChainState:
+    """The state after the first `height` blocks of the chain."""
+    state = empty_state(DIFFICULTY_BITS)
+    for header_bytes, body in chain_bytes()[:height]:
+        state = state.applied(block_from(header_bytes, body))
+    return state
+
+
+def some_columns(count: int) -> Columns:
+    *flight, time = EXAMPLE.values()
+    assert isinstance(time, int)
+    return columns_of([tuple(flight)] * count, [time] * count)
+
+
+def test_every_rule_has_a_block_that_breaks_it() -> None:
+    assert {entry["rule"] for entry in BLOCKS} == {f"R{n}" for n in range(16)}
+
+
+def test_every_numbered_rule_of_the_documents_is_one_of_these() -> None:
+    documented = re.findall(r"^    (R\d+) +", rules.__doc__ or "", re.MULTILINE)
+    assert documented == [f"R{n}" for n in range(16)]
+    assert [rule for rule, _ in HEADER_RULES] == documented[1:10]
+
+
+def test_there_are_dozens_of_bad_proofs_headers_and_bodies() -> None:
+    assert all(len(e) >= 36 for e in (INCLUSION, CONSISTENCY, HEADERS, BODIES))
+
+
+@pytest.mark.parametrize("entry", named(BLOCKS))
+def test_a_bad_block_breaks_its_rule_and_the_message_says_how(entry: Entry) -> None:
+    block = given_block(entry)
+    with pytest.raises(RuleViolation) as caught:
+        rules.check(block, state_of(entry["blocks_below"]))
+    assert caught.value.rule == entry["rule"]
+    place = entry["blocks_below"]  # not the height that the block claims
+    assert caught.value.height == place
+    assert str(caught.value).startswith(f"block {place} breaks rule {entry['rule']}:")
+    for fragment in entry["says"]:
+        assert fragment in caught.value.what
+
+
+@pytest.mark.parametrize("entry", named([e for e in BLOCKS if rule_number(e) == 0]))
+def test_other_bytes_or_another_hash_than_the_header_s_are_found_by_the_independent_verifier(
+    entry: Entry,
+) -> None:
+    header = entry["header"].encode()
+    with pytest.raises(Rejected, match=r"^R0:"):
+        independent.check_given(header, entry["header_bytes"].encode(), entry["hash"])
+
+
+@pytest.mark.parametrize("entry", named([e for e in BLOCKS if rule_number(e) > 0]))
+def test_the_independent_verifier_finds_the_same_rule_broken(entry: Entry) -> None:
+    blocks = chain_bytes()[: entry["blocks_below"]]
+    with pytest.raises(Rejected) as caught:
+        independent.verify_chain(
+            [*blocks, (entry["header"].encode(), body_of(entry))], DIFFICULTY_BITS
+        )
+    assert caught.value.rule == entry["rule"]
+
+
+@pytest.mark.parametrize("entry", named([e for e in BLOCKS if 1 <= rule_number(e) <= 9]))
+def test_the_header_alone_shows_the_first_nine_rules(entry: Entry) -> None:
+    block = block_of(header_from(entry["header"].encode()), b"not looked at")
+    with pytest.raises(RuleViolation) as caught:
+        rules.check_header(block, state_of(entry["blocks_below"]))
+    assert caught.value.rule == entry["rule"]
+
+
+@pytest.mark.parametrize("entry", named(HEADERS))
+def test_a_malformed_header_is_a_header_error(entry: Entry) -> None:
+    with pytest.raises(HeaderError, match=f"^{entry['says']}"):
+        header_from(header_bytes_of(entry))
+
+
+@pytest.mark.parametrize("entry", named(HEADERS))
+def test_reading_a_header_loosely_fails_with_a_header_error_or_not_at_all(entry: Entry) -> None:
+    try:
+        header = decode_header(header_bytes_of(entry))
+    except HeaderError as problem:
+        assert str(problem).startswith("not a header")
+    else:
+        assert isinstance(header, Header)
+
+
+@pytest.mark.parametrize("entry", named(HEADERS))
+def test_the_independent_reader_rejects_a_malformed_header(entry: Entry) -> None:
+    with pytest.raises(Rejected, match=r"^header:"):
+        independent.header_from(header_bytes_of(entry))
+
+
+@pytest.mark.parametrize("entry", named([e for e in BODIES if not e["decodable"]]))
+def test_a_malformed_body_is_a_body_error(entry: Entry) -> None:
+    with pytest.raises(BodyError, match=r"not a body of \d+ transactions: "):
+        decode_body(body_of(entry), entry["count"])
+
+
+@pytest.mark.parametrize("entry", named(BODIES))
+def test_a_block_with_a_malformed_body_breaks_rule_11(entry: Entry) -> None:
+    state = empty_state(0).applied(genesis(0, 0))
+    content = replace(content_of(some_columns(entry["count"])), body=body_of(entry))
+    block = state.build(2**53 - 1, content)
+    with pytest.raises(RuleViolation, match="breaks rule R11: "):
+        rules.check(block, state)
+
+
+@pytest.mark.parametrize("entry", named(BODIES))
+def test_the_independent_reader_rejects_a_malformed_body(entry: Entry) -> None:
+    with pytest.raises(Rejected, match=r"^R11:"):
+        independent.decode_body(body_of(entry), entry["count"])
+
+
+@pytest.mark.parametrize("entry", named(INCLUSION))
+def test_a_bad_inclusion_proof_is_refused(entry: Entry) -> None:
+    leaf, top = bytes.fromhex(entry["leaf"]), bytes.fromhex(entry["root"])
+    proof = hashes(entry["proof"])
+    with pytest.raises(ProofError):
+        merkle.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
+    with pytest.raises(Rejected):
+        independent.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
+
+
+@pytest.mark.parametrize("entry", named(CONSISTENCY))
+def test_a_bad_consistency_proof_is_refused(entry: Entry) -> None:
+    old_root, new_root = bytes.fromhex(entry["old_root"]), bytes.fromhex(entry["new_root"])
+    proof = hashes(entry["proof"])
+    with pytest.raises(Rejected):
+        independent.verify_consistency(entry["old"], entry["new"], old_root, new_root, proof)
+    with pytest.raises(ProofError):
+        merkle.verify_consistency(entry["old"], entry["new"], old_root, new_root, proof)

@@ -1,0 +1,160 @@
+"""Headers, hashes and the proof of work."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from backend.chain.block import (
+    HASHES,
+    NO_PREVIOUS,
+    Header,
+    HeaderError,
+    block_of,
+    decode_header,
+    header_from,
+    leading_zero_bits,
+    mined,
+)
+from backend.chain.canonical import sha256_hex
+from tests.chain import independent
+from tests.chain.files import chain_bytes
+from tests.chain.strategies import scalars
+
+HEADER_BYTES = [data for data, _ in chain_bytes()]
+HEADER = header_from(HEADER_BYTES[2])
+
+digests = st.binary(min_size=32, max_size=32).map(bytes.hex)
+numbers = st.integers(-(2**53) + 1, 2**53 - 1)
+headers = st.builds(
+    Header,
+    **{field.name: numbers if field.type is int else digests for field in fields(Header)},
+)
+
+
+@given(header=headers)
+def test_a_header_is_read_back_from_its_canonical_bytes(header: Header) -> None:
+    data = header.canonical()
+    assert header_from(data) == header
+    assert header.hash() == sha256_hex(data) == independent.header_from(data).hash
+
+
+@given(header=headers)
+def test_both_readers_read_the_same_header(header: Header) -> None:
+    found = independent.header_from(header.canonical())
+    assert {**found.numbers, **found.hashes} == asdict(header)
+
+
+@given(st.sampled_from(HEADER_BYTES), st.integers(0, 700), st.integers(0, 3), st.binary(max_size=3))
+def test_no_other_bytes_are_the_same_header(good: bytes, at: int, cut: int, put: bytes) -> None:
+    at = min(at, len(good))
+    spoiled = good[:at] + put + good[at + cut :]
+    try:
+        header = header_from(spoiled)
+    except HeaderError:
+        return
+    assert header.canonical() == spoiled
+    assert (header == header_from(good)) == (spoiled == good)
+
+
+@given(name=st.sampled_from([field.name for field in fields(Header)]), value=scalars)
+def test_a_member_of_another_type_is_a_header_error(name: str, value: object) -> None:
+    of_its_type = type(value) is type(getattr(HEADER, name))
+    data = json.dumps({**asdict(HEADER), name: value}, sort_keys=True, separators=(",", ":"))
+    if not of_its_type:
+        with pytest.raises(HeaderError, match="not a header"):
+            header_from(data.encode())
+
+
+@pytest.mark.parametrize("read", [decode_header, header_from])
+@given(data=st.binary(max_size=80))
+def test_random_bytes_are_a_header_error(read: Callable[[bytes], Header], data: bytes) -> None:
+    with pytest.raises(HeaderError, match=r"^not a header: "):
+        read(data)
+
+
+NO_HEADERS = [
+    b'{"zone":' + b"[" * 5000 + b"]" * 5000 + b"}",
+    b'{"zone":' + b'{"":' * 5000 + b"0" + b"}" * 5000 + b"}",
+    b"[" * 100_000,
+    b'{"body_hash":"\xff"}',
+    b'{"body_hash":"\xed\xa0\x80"}',
+    b'{"\xff":1}',
+]
+
+
+@pytest.mark.parametrize("read", [decode_header, header_from])
+@pytest.mark.parametrize("data", NO_HEADERS, ids=lambda data: ascii(data[:20]))
+def test_what_a_reader_of_json_may_choke_on_is_a_header_error(
+    read: Callable[[bytes], Header], data: bytes
+) -> None:
+    with pytest.raises(HeaderError, match=r"^not a header: "):
+        read(data)
+
+
+def test_a_header_may_be_read_whatever_its_form() -> None:
+    loose = json.dumps({"zone": "UTC", **asdict(HEADER)}, indent=1).encode()
+    assert decode_header(loose) == HEADER
+    with pytest.raises(HeaderError, match=r"^not a header in canonical form$"):
+        header_from(loose)
+
+
+@given(name=st.sampled_from(HASHES), text=st.text("0123456789abcdef", max_size=70))
+@example(name="body_hash", text="0" * 64)
+@example(name="history_root", text="0" * 63 + "F")
+@example(name="summary_root", text="0" * 64 + "\n")
+@example(name="previous_hash", text="0x" + "0" * 62)
+def test_a_hash_is_64_digits_in_lower_case(name: str, text: str) -> None:
+    members: dict[str, Any] = {name: text}
+    header = replace(HEADER, **members)
+    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
+        assert header_from(header.canonical()) == header
+    else:
+        with pytest.raises(HeaderError, match=f"^{name} is not 64 hexadecimal digits"):
+            header_from(header.canonical())
+
+
+def test_a_block_is_made_of_its_header_and_body() -> None:
+    block = block_of(HEADER, b"body")
+    assert (block.header, block.header_bytes, block.body) == (HEADER, HEADER_BYTES[2], b"body")
+    assert block.hash == sha256_hex(HEADER_BYTES[2])
+
+
+@pytest.mark.parametrize(
+    ("start", "bits"),
+    [("f", 0), ("8", 0), ("7", 1), ("1", 3), ("0f", 4), ("01", 7), ("00f", 8), ("001", 11)],
+)
+def test_zero_bits_are_counted_from_the_left(start: str, bits: int) -> None:
+    hash_hex = start.ljust(64, "a")
+    assert leading_zero_bits(hash_hex) == independent.zero_bits(hash_hex) == bits
+
+
+def test_a_hash_of_zeros_has_256_zero_bits() -> None:
+    assert leading_zero_bits(NO_PREVIOUS) == 256
+
+
+@pytest.mark.parametrize("bits", [0, 1, 5, 8, 12])
+def test_mining_finds_the_smallest_nonce(bits: int) -> None:
+    found = mined(replace(HEADER, difficulty_bits=bits, nonce=12345))
+    members = asdict(found)
+    hashes = [
+        independent.sha256_hex(independent.canonical({**members, "nonce": nonce}))
+        for nonce in range(found.nonce + 1)
+    ]
+    good = [nonce for nonce, each in enumerate(hashes) if independent.zero_bits(each) >= bits]
+    assert good == [found.nonce]
+    assert found.hash() == hashes[-1]
+    assert replace(found, nonce=HEADER.nonce, difficulty_bits=HEADER.difficulty_bits) == HEADER
+
+
+def test_nothing_needs_to_be_found_at_difficulty_0() -> None:
+    assert mined(replace(HEADER, difficulty_bits=0)).nonce == 0
+
+
+def test_mining_is_not_misled_by_a_nonce_in_a_text() -> None:
+    header = replace(HEADER, body_hash='"nonce":0', difficulty_bits=6)
+    assert leading_zero_bits(mined(header).hash()) >= 6

@@ -1,0 +1,180 @@
+"""Every field says what a value means, or which field, which value and why not; nothing else."""
+
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, Field, Value
+from backend.errors import InvalidFlight
+from tests.chain import independent
+from tests.chain.strategies import any_text, flights, json_like, nested
+
+CITY, DAY = FIELD["ORIGIN_CITY_NAME"], FIELD["FL_DATE"]
+DELAY, NUMBER = FIELD["ARR_DELAY"], FIELD["OP_CARRIER_FL_NUM"]
+CODE, TIME = FIELD["ORIGIN"], FIELD["DEP_TIME"]
+
+GROWS, GROWN = "\u0958", "\u0915\u093c"  # one character, two in normal form C
+
+MEANINGS: list[tuple[Field, object, Value]] = [
+    (DELAY, "-11.00", -11),
+    (DELAY, "+5", 5),
+    (DELAY, " 7 ", 7),
+    (DELAY, "007", 7),
+    (DELAY, "3.", 3),
+    (DELAY, -0.0, 0),
+    (DELAY, "-0", 0),
+    (DELAY, 12.0, 12),
+    (DELAY, "", None),
+    (DELAY, " \t", None),
+    (DELAY, None, None),
+    (DELAY, -10000, -10000),
+    (TIME, 754, "0754"),
+    (TIME, "754", "0754"),
+    (TIME, "754.0", "0754"),
+    (TIME, 7, "0007"),
+    (TIME, 0, "0000"),
+    (TIME, 2400, "2400"),
+    (TIME, "2359", "2359"),
+    (TIME, "", None),
+    (DAY, "2008-01-03", "2008-01-03"),
+    (DAY, "2008-01-03 00:00:00", "2008-01-03"),
+    (DAY, "2008-01-03T00:00", "2008-01-03"),
+    (DAY, "1/3/2008", "2008-01-03"),
+    (DAY, "01/03/2008 12:00:00 AM", "2008-01-03"),
+    (DAY, "2008-02-29", "2008-02-29"),
+    (DAY, "2000-02-29", "2000-02-29"),
+    (DAY, "1900-01-01", "1900-01-01"),
+    (DAY, "2199-12-31", "2199-12-31"),
+    (CODE, " IAD ", "IAD"),
+    (CODE, "1G4", "1G4"),
+    (CODE, "KIAD", "KIAD"),
+    (CITY, "  Tampa, FL\n", "Tampa, FL"),
+    (CITY, "Sa\u0303o", "São"),
+    (CITY, 'a"b\\c', 'a"b\\c'),
+    (CITY, "x" * 100, "x" * 100),
+    (CITY, "\u2003\xa0Tampa\u3000\u2028", "Tampa"),
+    (CITY, "a\xa0b\u3000c", "a\xa0b\u3000c"),
+    (CITY, "e\u0301" * 100, "é" * 100),
+    (CITY, GROWS * 50, GROWN * 50),
+]
+
+REFUSED: list[tuple[Field, object]] = [
+    *(
+        (DELAY, value)
+        for value in (True, False, 1.5, math.nan, math.inf, -math.inf, 1e300, 2.0**53)
+    ),
+    *((DELAY, value) for value in ("1e3", "1.5", "0x10", "1_000", "--1", "+", ".", "٣", "1 000")),
+    *((DELAY, value) for value in (-10001, 10001, 10**30, "9" * 15, "9" * 16, "9" * 5000)),
+    *((DELAY, value) for value in ([], {}, [1], {"a": 1}, b"1", "NaN", "null", "true")),
+    *((NUMBER, value) for value in (None, "", " ", 0, -1, 100000, "0")),
+    *(
+        (TIME, value)
+        for value in (-1, -41, -100, 60, 1260, 2401, 2460, 9999, "24:00", "7:54", 0.5, True)
+    ),
+    *((DAY, value) for value in ("2008-02-30", "2007-02-29", "1900-02-29", "2008-13-01")),
+    *((DAY, value) for value in ("2008-00-10", "2008-1-3", "20080103", "2008-01-03 00:01")),
+    *((DAY, value) for value in ("13/1/2008", "1/3/08", "0000-01-01", "1899-12-31", "2200-01-01")),
+    *((DAY, value) for value in (20080103, 0, True, None, "", "２００８-01-03", "2008-01-03Z")),
+    *((CODE, value) for value in ("iad", "IA", "IADXX", "IÄD", "I D", "ＩＡＤ", 123, "IAD\n1")),
+    *((field, " x ") for field in (DELAY, NUMBER, TIME, DAY, CODE)),
+    (CITY, " a\0b\n"),
+    *((CITY, value) for value in ("", " ", None, 5, True, ["Tampa"], "x" * 101)),
+    *((CITY, value) for value in ("a\0b", "a\nb", "a\x7fb", "a\x85b", "a\u2028b", "a\u2029b")),
+    *((CITY, value) for value in ("a\ud800b", "\udfff", "\ud83d \ude00")),
+    *(
+        (CITY, value)
+        for value in ("a\xadb", "\u200b", "a\u200db", "\u200ea", "a\u202eb", "\ufeffa")
+    ),
+    *((CITY, value) for value in ("\ue000", "a\U000f0000", "\U0010fffd", "\U000e0041")),
+    *((CITY, value) for value in ("é" * 101, "e\u0301" * 101, GROWS * 51, GROWS * 100, GROWN * 51)),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "meaning"), MEANINGS, ids=lambda v: ascii(v)[:40])
+def test_a_value_means_what_people_mean_by_it(field: Field, value: object, meaning: Value) -> None:
+    parsed = field.parse(value)
+    assert parsed == meaning
+    assert type(parsed) is type(meaning)
+
+
+@pytest.mark.parametrize(("field", "value"), REFUSED, ids=lambda v: ascii(v)[:40])
+def test_a_value_without_meaning_is_refused_by_name(field: Field, value: object) -> None:
+    with pytest.raises(InvalidFlight) as caught:
+        field.parse(value)
+    assert caught.value.field == field.name
+    assert caught.value.value is value
+    assert str(caught.value).startswith(f"{field.name} ")
+    assert str(caught.value).endswith(f": {caught.value.reason}")
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f.name)
+@given(value=json_like)
+@example(value="\ud800")
+@example(value=-(2**70))
+@example(value=[[["deep"]]])
+@example(value=GROWS * 100)
+@example(value="\U0001d160" * 40)
+def test_any_value_is_parsed_or_refused_and_never_fails_otherwise(
+    field: Field, value: object
+) -> None:
+    try:
+        parsed = field.parse(value)
+    except InvalidFlight as problem:
+        assert problem.field == field.name
+        str(problem).encode()
+    else:
+        assert field.parse(parsed) == parsed
+        assert parsed is None or type(parsed) in {int, str}
+        assert parsed is not None or field.nullable
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda f: f.name)
+@pytest.mark.parametrize("value", [10**5000, -(10**5000), [10**5000], nested(5000)], ids=type)
+def test_a_value_that_python_itself_cannot_write_out_is_refused(
+    field: Field, value: object
+) -> None:
+    with pytest.raises(InvalidFlight) as caught:
+        field.parse(value)
+    assert caught.value.value is value
+    assert len(str(caught.value)) < 250
+
+
+@given(value=any_text | st.integers(-10, 2500).map(str))
+@example(value=GROWS * 100)
+@example(value=GROWS * 50)
+def test_what_is_stored_is_what_the_independent_reader_calls_valid(value: str) -> None:
+    row = dict(independent_example)
+    for field in FIELDS:
+        if field.kind not in {"text", "code", "time"}:
+            continue
+        try:
+            parsed = field.parse(value)
+        except InvalidFlight:
+            continue
+        independent.check_row({**row, field.name: parsed})
+
+
+@given(flight=flights())
+def test_valid_flights_are_stored_as_they_are(flight: tuple[Value, ...]) -> None:
+    parsed = tuple(field.parse(value) for field, value in zip(FIELDS, flight, strict=True))
+    assert parsed == flight
+    assert list(map(type, parsed)) == list(map(type, flight))
+
+
+def test_both_readers_have_the_same_table_of_fields() -> None:
+    assert [(f.name, f.kind, f.nullable, f.minimum or 0, f.maximum or 0) for f in FIELDS] == list(
+        independent.FIELDS
+    )
+
+
+def test_every_example_is_valid_as_it_stands() -> None:
+    for field in FIELDS:
+        assert field.parse(field.example) == field.example
+        assert field.meaning
+    assert len(FIELD_NAMES) == len(set(FIELD_NAMES)) == 19
+
+
+independent_example: dict[str, Value] = {field.name: field.example for field in FIELDS}

@@ -1,0 +1,180 @@
+"""Merkle trees against the literal definitions of RFC 6962, at every size that matters."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chain import merkle
+from backend.chain.merkle import Frontier, ProofError, frontier_of
+from tests.chain import independent
+from tests.chain.independent import Rejected
+
+LARGEST = 70
+DATA = [b"leaf %d" % i for i in range(LARGEST)]
+LEAVES = [merkle.leaf_hash(data) for data in DATA]
+ROOTS = [independent.tree_hash(DATA[:size]) for size in range(LARGEST + 1)]
+
+sizes = st.integers(1, LARGEST)
+
+
+@pytest.mark.parametrize("size", range(LARGEST + 1))
+def test_the_root_is_that_of_the_recursive_definition(size: int) -> None:
+    assert merkle.root(LEAVES[:size]) == ROOTS[size]
+
+
+def test_the_frontier_has_the_root_of_the_tree_at_every_size() -> None:
+    frontier = Frontier()
+    for size in range(LARGEST + 1):
+        assert frontier.size == size
+        assert frontier.root() == ROOTS[size]
+        assert len(frontier.peaks) == size.bit_count()
+        assert frontier == frontier_of(DATA[:size])
+        frontier = frontier.extended(b"leaf %d" % size)
+
+
+@pytest.mark.parametrize("size", range(1, LARGEST + 1))
+def test_every_leaf_of_every_size_has_the_one_proof_and_it_verifies(size: int) -> None:
+    for index in range(size):
+        proof = merkle.inclusion_proof(LEAVES[:size], index)
+        assert proof == independent.path(index, DATA[:size])
+        merkle.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size])
+
+
+@pytest.mark.parametrize("size", range(1, LARGEST + 1, 3))
+def test_every_prefix_of_many_sizes_has_the_one_proof_and_it_verifies(size: int) -> None:
+    for old in range(1, size + 1):
+        proof = merkle.consistency_proof(LEAVES[:size], old)
+        assert proof == independent.consistency(old, DATA[:size])
+        merkle.verify_consistency(old, size, ROOTS[old], ROOTS[size], proof)
+
+
+@given(data=st.lists(st.binary(max_size=70), max_size=40))
+def test_leaves_may_be_any_bytes(data: list[bytes]) -> None:
+    expected = independent.tree_hash(data)
+    assert merkle.root([merkle.leaf_hash(each) for each in data]) == expected
+    assert frontier_of(data).root() == expected
+
+
+@pytest.mark.parametrize(("size", "index"), [(0, 0), (1, 1), (5, 5), (5, -1)])
+def test_there_is_no_proof_for_a_leaf_that_is_not_there(size: int, index: int) -> None:
+    with pytest.raises(IndexError, match=f"leaf {index} of a tree of {size}"):
+        merkle.inclusion_proof(LEAVES[:size], index)
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 0), (0, 5), (6, 5), (-1, 5)])
+def test_there_is_no_proof_for_a_prefix_that_is_none(old: int, new: int) -> None:
+    with pytest.raises(ValueError, match=f"no proof from size {old} to {new}"):
+        merkle.consistency_proof(LEAVES[:new], old)
+
+
+def test_an_empty_tree_is_a_prefix_of_every_other() -> None:
+    for size in range(LARGEST + 1):
+        merkle.verify_consistency(0, size, ROOTS[0], ROOTS[size], [])
+        with pytest.raises(ProofError):
+            merkle.verify_consistency(0, size, ROOTS[1], ROOTS[size], [])
+        with pytest.raises(ProofError):
+            merkle.verify_consistency(0, size, ROOTS[0], ROOTS[size], [ROOTS[0]])
+
+
+@pytest.mark.parametrize("old", [0, 1])
+@pytest.mark.parametrize("new", [0, 1])
+def test_two_empty_trees_both_have_the_empty_root(old: int, new: int) -> None:
+    if (old, new) == (0, 0):
+        merkle.verify_consistency(0, 0, ROOTS[old], ROOTS[new], [])
+    else:
+        with pytest.raises(ProofError):
+            merkle.verify_consistency(0, 0, ROOTS[old], ROOTS[new], [])
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, proof: Sequence[bytes]) -> list[bytes]:
+    """`proof` with one step changed, lost, added, doubled or moved: always another proof."""
+    bad = list(proof)
+    i = draw(st.integers(0, len(bad)))
+    kind = draw(st.sampled_from(["add", "flip", "drop", "double", "swap", "reverse", "cut"]))
+    if kind == "add" or i == len(bad):
+        bad.insert(i, draw(st.sampled_from([bytes(32), b"", ROOTS[0], *proof])))
+    elif kind == "flip":
+        bit = 1 << draw(st.integers(0, 255))
+        bad[i] = (int.from_bytes(bad[i], "big") ^ bit).to_bytes(32, "big")
+    elif kind == "drop":
+        del bad[i]
+    elif kind == "double":
+        bad.insert(i, bad[i])
+    elif kind == "swap" and i:
+        bad[i - 1], bad[i] = bad[i], bad[i - 1]
+    elif kind == "reverse" and len(bad) > 1:
+        bad.reverse()
+    else:
+        bad[i] = bad[i][: draw(st.integers(0, 31))]
+    return bad
+
+
+@given(st.data(), sizes)
+def test_a_spoiled_inclusion_proof_is_refused(data: st.DataObject, size: int) -> None:
+    index = data.draw(st.integers(0, size - 1))
+    bad = data.draw(spoiled(merkle.inclusion_proof(LEAVES[:size], index)))
+    with pytest.raises(ProofError):
+        merkle.verify_inclusion(LEAVES[index], index, size, bad, ROOTS[size])
+
+
+@given(st.data(), sizes)
+def test_a_spoiled_consistency_proof_is_refused(data: st.DataObject, size: int) -> None:
+    old = data.draw(st.integers(1, size))
+    bad = data.draw(spoiled(merkle.consistency_proof(LEAVES[:size], old)))
+    with pytest.raises(ProofError):
+        merkle.verify_consistency(old, size, ROOTS[old], ROOTS[size], bad)
+
+
+@given(st.data(), sizes)
+def test_a_proof_holds_for_no_other_leaf_and_no_other_root(data: st.DataObject, size: int) -> None:
+    index, another = data.draw(st.integers(0, size - 1)), data.draw(st.integers(-2, size + 1))
+    proof = merkle.inclusion_proof(LEAVES[:size], index)
+    if another != index:
+        with pytest.raises(ProofError):
+            merkle.verify_inclusion(LEAVES[index], another, size, proof, ROOTS[size])
+    with pytest.raises(ProofError):
+        merkle.verify_inclusion(LEAVES[(index + 1) % LARGEST], index, size, proof, ROOTS[size])
+    with pytest.raises(ProofError):
+        merkle.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size - 1])
+
+
+positions = st.integers(-2, 40) | st.integers(2**62, 2**66)
+
+
+@given(st.data(), positions, positions)
+def test_both_verifiers_agree_on_any_inclusion_claim(
+    data: st.DataObject, index: int, size: int
+) -> None:
+    true_size = data.draw(sizes)
+    true_index = data.draw(st.integers(0, true_size - 1))
+    proof = merkle.inclusion_proof(LEAVES[:true_size], true_index)
+    claimed = data.draw(st.sampled_from([(index, size), (true_index, size), (index, true_size)]))
+    arguments = (LEAVES[true_index], *claimed, proof, ROOTS[true_size])
+    try:
+        independent.verify_inclusion(*arguments)
+    except Rejected:
+        with pytest.raises(ProofError):
+            merkle.verify_inclusion(*arguments)
+    else:
+        merkle.verify_inclusion(*arguments)
+
+
+@given(st.data(), positions, positions)
+def test_both_verifiers_agree_on_any_consistency_claim(
+    data: st.DataObject, old: int, new: int
+) -> None:
+    true_new = data.draw(sizes)
+    true_old = data.draw(st.integers(1, true_new))
+    proof = merkle.consistency_proof(LEAVES[:true_new], true_old)
+    claimed = data.draw(st.sampled_from([(old, new), (true_old, new), (old, true_new), (0, 0)]))
+    arguments = (*claimed, ROOTS[true_old], ROOTS[true_new], proof)
+    try:
+        independent.verify_consistency(*arguments)
+    except Rejected:
+        with pytest.raises(ProofError):
+            merkle.verify_consistency(*arguments)
+    else:
+        merkle.verify_consistency(*arguments)

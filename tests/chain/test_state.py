@@ -1,0 +1,356 @@
+"""Build, check, apply: what is built is accepted, and nothing else that looks like it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain import rules
+from backend.chain.block import MAX_TRANSACTIONS, Block, HeaderError, block_of, mined
+from backend.chain.canonical import sha256_hex
+from backend.chain.columns import columns_of, decode_body
+from backend.chain.content import Content, content_of
+from backend.chain.fields import FIELD_NAMES, FIELDS
+from backend.chain.flight import Flight, flight_of
+from backend.chain.merkle import frontier_of
+from backend.chain.state import ChainState, empty_state, genesis
+from backend.errors import RuleViolation
+from tests.chain import independent
+from tests.chain.files import block_from, chain_bytes, load
+from tests.chain.independent import COLUMNS, Rejected, Row, Value
+from tests.chain.naive_builder import Made, block, row
+from tests.chain.spoiled_bodies import with_column
+from tests.chain.strategies import LAST_TIME, batches, scalars
+
+Batch = tuple[list[Flight], list[int]]
+EXAMPLE: Flight = tuple(field.example for field in FIELDS)
+CHAIN = chain_bytes()
+DIFFICULTY_BITS: int = load("chain")["difficulty_bits"]
+
+
+def started(bits: int = 0) -> ChainState:
+    return empty_state(bits).applied(genesis(1000, bits))
+
+
+def content(flights: list[Flight], accepted: list[int]) -> Content:
+    return content_of(columns_of(flights, accepted))
+
+
+def examples(count: int, timestamp: int = 2000) -> Content:
+    return content([EXAMPLE] * count, [timestamp] * count)
+
+
+def state_below(blocks: list[tuple[bytes, bytes]]) -> ChainState:
+    state = empty_state(DIFFICULTY_BITS)
+    for header_bytes, body in blocks:
+        state = state.applied(block_from(header_bytes, body))
+    return state
+
+
+@given(steps=st.lists(st.tuples(st.integers(0, LAST_TIME), batches()), max_size=3))
+@settings(max_examples=30)
+def test_what_is_built_is_accepted_by_both_verifiers(steps: list[tuple[int, Batch]]) -> None:
+    first = genesis(1000, 3)
+    blocks, state = [first], empty_state(3).applied(first)
+    for timestamp, (flights, accepted) in steps:
+        built = state.build(timestamp, content(flights, accepted))
+        assert rules.check(built, state).count == len(flights)
+        blocks.append(built)
+        state = state.applied(built)
+    independent.verify_chain([(each.header_bytes, each.body) for each in blocks], 3)
+
+
+@given(batch=batches(), timestamp=st.integers(0, LAST_TIME))
+def test_check_returns_the_transactions_that_were_built(batch: Batch, timestamp: int) -> None:
+    made = content(*batch)
+    found = rules.check(started().build(timestamp, made), started())
+    assert found.transactions(0, 0, 99) == made.columns.transactions(0, 0, 99)
+
+
+def test_applied_is_the_state_after_the_block() -> None:
+    state = started(4)
+    built = state.build(3000, examples(3))
+    after = state.applied(built)
+    assert after == ChainState(
+        height=1,
+        tip_hash=built.hash,
+        timestamp=3000,
+        transactions=3,
+        difficulty_bits=4,
+        history=frontier_of([bytes.fromhex(state.tip_hash), bytes.fromhex(built.hash)]),
+    )
+    assert after.build(3000, examples(2)).header.first_transaction == 3
+
+
+def test_states_are_values_that_building_does_not_change() -> None:
+    state = started()
+    before = replace(state)
+    assert state.build(5000, examples(2)) == state.build(5000, examples(2))
+    assert state == before
+
+
+TIMES = [(0, 0, 1000), (1000, 999, 1000), (2000, 1000, 2000), (1500, 1700, 1700)]
+
+
+@pytest.mark.parametrize(("clock", "accepted", "expected"), TIMES)
+def test_the_time_of_a_block_never_goes_back(clock: int, accepted: int, expected: int) -> None:
+    state = started()
+    built = state.build(clock, examples(1, accepted))
+    assert built.header.timestamp == expected
+    rules.check(built, state)
+
+
+@given(clocks=st.lists(st.integers(0, LAST_TIME), min_size=1, max_size=6))
+def test_times_along_a_chain_never_go_back(clocks: list[int]) -> None:
+    state, times = started(), [1000]
+    for clock in clocks:
+        state = state.applied(state.build(clock, examples(0)))
+        times.append(state.timestamp)
+    assert times == sorted(times)
+    assert times[-1] == max(1000, *clocks)
+
+
+def test_a_full_block_is_accepted_and_one_more_transaction_is_refused() -> None:
+    state = started()
+    assert rules.check(state.build(2000, examples(MAX_TRANSACTIONS)), state).count == 1000
+    with pytest.raises(ValueError, match="1001 transactions; this block may hold 1000"):
+        state.build(2000, examples(MAX_TRANSACTIONS + 1))
+
+
+def test_no_genesis_with_transactions_is_built() -> None:
+    with pytest.raises(ValueError, match="1 transactions; this block may hold 0"):
+        empty_state(0).build(2000, examples(1))
+
+
+BACK = [
+    [1001, 1000],
+    [1000, 1002, 1001],
+    [0, 2**53 - 1, 1],
+    [1000, 1001, 1000],
+    [-1, 1000],
+]
+
+
+@pytest.mark.parametrize("accepted", BACK)
+def test_acceptance_times_that_go_back_are_not_built(accepted: list[int]) -> None:
+    with pytest.raises(ValueError, match="the acceptance times go back"):
+        started().build(5000, content([EXAMPLE] * len(accepted), accepted))
+
+
+@pytest.mark.parametrize("bits", [-1, 65, 256])
+def test_a_difficulty_that_nobody_could_mine_is_refused(bits: int) -> None:
+    with pytest.raises(ValueError, match="difficulty_bits must lie between 0 and 64"):
+        empty_state(bits)
+
+
+def test_genesis_is_empty_and_has_the_time_it_was_given() -> None:
+    first = genesis(1234, 2)
+    assert (first.header.height, first.header.timestamp) == (0, 1234)
+    assert rules.check(first, empty_state(2)).count == 0
+    assert genesis(1235, 2).hash != first.hash
+
+
+@given(batch=batches())
+def test_a_content_may_come_from_the_body_of_another_block(batch: Batch) -> None:
+    state, made = started(), content(*batch)
+    built = state.build(2000, made)
+    again = Content(decode_body(built.body, made.columns.count), built.body, made.cells)
+    assert state.build(2000, again) == built
+
+
+UNWRITABLE: list[dict[str, Any]] = [{"nonce": 2**53}, {"body_hash": "\ud800"}]
+
+
+@pytest.mark.parametrize("member", UNWRITABLE, ids=ascii)
+def test_a_header_that_no_bytes_can_hold_is_not_that_of_a_block(member: dict[str, Any]) -> None:
+    good = started().build(2000, examples(1))
+    with pytest.raises(RuleViolation, match="block 1 breaks rule R0: "):
+        rules.check(replace(good, header=replace(good.header, **member)), started())
+
+
+def test_the_header_alone_is_not_held_against_its_bytes() -> None:
+    good = started().build(2000, examples(1))
+    rules.check_header(replace(good, header_bytes=b""), started())
+    assert verdict_of(replace(good, header_bytes=b""), started()) == "R0"
+
+
+@given(batch=batches(), grown=st.sampled_from(["\u0958" * 50, "e\u0301" * 100, "\xa0x\u3000y "]))
+def test_a_flight_that_is_accepted_can_be_mined_into_a_block_that_is_accepted(
+    batch: Batch, grown: str
+) -> None:
+    some, accepted = batch
+    record = {**dict(zip(FIELD_NAMES, EXAMPLE, strict=True)), "DEST_CITY_NAME": grown}
+    built = started().build(2000, content([*some, flight_of(record)], [*accepted, LAST_TIME]))
+    assert verdict_of(built, started()) == "accepted"
+
+
+def spoiled_at(data: bytes, position: int) -> bytes:
+    """`data` with one bit of one byte flipped; another bit at each position."""
+    return data[:position] + bytes([data[position] ^ 1 << position % 7]) + data[position + 1 :]
+
+
+def accepted(blocks: list[tuple[bytes, bytes]], state: ChainState) -> bool:
+    """Whether `backend.chain` accepts these blocks over `state`."""
+    for header_bytes, body in blocks:
+        try:
+            found = block_from(header_bytes, body)
+            rules.check(found, state)
+        except (HeaderError, RuleViolation):
+            return False
+        state = state.applied(found)
+    return True
+
+
+def independently_accepted(blocks: list[tuple[bytes, bytes]]) -> bool:
+    try:
+        independent.verify_chain(blocks, DIFFICULTY_BITS)
+    except Rejected:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("height", [0, 1, 2])
+def test_a_flipped_bit_in_any_byte_of_a_header_breaks_the_chain(height: int) -> None:
+    below, (header_bytes, body) = CHAIN[:height], CHAIN[height]
+    state = state_below(below)
+    assert accepted(CHAIN[height : height + 2], state)
+    for position in range(len(header_bytes)):
+        blocks = [(spoiled_at(header_bytes, position), body), CHAIN[height + 1]]
+        assert not accepted(blocks, state), position
+        assert not independently_accepted([*below, *blocks]), position
+
+
+@pytest.mark.parametrize("height", [0, 1, 2])
+def test_a_flipped_bit_in_any_byte_of_a_body_breaks_its_block(height: int) -> None:
+    header_bytes, body = CHAIN[height]
+    state = state_below(CHAIN[:height])
+    for position in range(len(body)):
+        with pytest.raises(RuleViolation, match="breaks rule R10: body_hash"):
+            rules.check(block_from(header_bytes, spoiled_at(body, position)), state)
+
+
+@pytest.mark.parametrize("height", [1, 2])
+def test_a_flipped_bit_in_a_body_shows_even_if_the_header_is_made_to_agree(height: int) -> None:
+    state = replace(state_below(CHAIN[:height]), difficulty_bits=0)
+    header = replace(block_from(*CHAIN[height]).header, difficulty_bits=0, nonce=0)
+    body = CHAIN[height][1]
+    assert rules.check(block_of(header, body), state).count == header.transaction_count
+    for position in range(len(body)):
+        wrong = spoiled_at(body, position)
+        forged = block_of(replace(header, body_hash=sha256_hex(wrong)), wrong)
+        with pytest.raises(RuleViolation, match=r"breaks rule R1[1-4]: "):
+            rules.check(forged, state)
+
+
+NUMBERS = ["version", "height", "timestamp", "first_transaction", "transaction_count"]
+ROOTS = ["previous_hash", "transactions_root", "body_hash", "summary_root", "history_root"]
+
+
+@given(
+    name=st.sampled_from(NUMBERS),
+    change=st.sampled_from([-(2**52), -1000, -1, 1, 1000, 2**52]),
+)
+def test_both_verifiers_find_the_same_rule_broken_by_another_number(name: str, change: int) -> None:
+    good = block_from(*CHAIN[2]).header
+    members = {name: getattr(good, name) + change, "difficulty_bits": DIFFICULTY_BITS}
+    assert_same_verdict(block_of(mined(replace(good, **members)), CHAIN[2][1]))
+
+
+@given(name=st.sampled_from(ROOTS), wrong=st.binary(min_size=32, max_size=32))
+def test_both_verifiers_find_the_same_rule_broken_by_another_hash(name: str, wrong: bytes) -> None:
+    good = block_from(*CHAIN[2]).header
+    changes: dict[str, Any] = {name: wrong.hex()}
+    assert_same_verdict(block_of(mined(replace(good, **changes)), CHAIN[2][1]))
+
+
+def verdict_of(block: Block, state: ChainState) -> str:
+    try:
+        rules.check(block, state)
+    except RuleViolation as problem:
+        return problem.rule
+    return "accepted"
+
+
+def assert_same_verdict(found: Block) -> None:
+    """`found` stands on the first two blocks of the chain."""
+    expected = "accepted"
+    try:
+        independent.verify_chain([*CHAIN[:2], (found.header_bytes, found.body)], DIFFICULTY_BITS)
+    except Rejected as problem:
+        expected = problem.rule
+    assert verdict_of(found, state_below(CHAIN[:2])) == expected
+
+
+BELOW = [Made({"transaction_count": n}, *CHAIN[n]) for n in (0, 1)]
+
+
+@given(
+    name=st.sampled_from(COLUMNS),
+    value=scalars.filter(lambda v: v is None or type(v) in {int, str}) | st.integers(-1, 2500),
+)
+@settings(max_examples=150)
+def test_both_verifiers_say_the_same_of_any_value_in_any_column(name: str, value: object) -> None:
+    changed: Row = {**row(), name: value}  # type: ignore[dict-item]
+    try:
+        made = block(BELOW, [row(), changed, row()], 2**53 - 1)
+    except UnicodeEncodeError:  # half a surrogate pair: no bytes hold it
+        return
+    assert_same_verdict(block_from(made.header_bytes, made.body))
+
+
+@given(data=st.data())
+def test_a_spoiled_block_is_a_violation_and_never_fails_otherwise(data: st.DataObject) -> None:
+    body = CHAIN[2][1]
+    at, put = data.draw(st.integers(0, len(body))), data.draw(st.binary(max_size=2))
+    wrong = body[:at] + put + body[at + data.draw(st.integers(0, 2)) :]
+    state = started()
+    made = content_of(decode_body(body, 6))
+    forged = state.build(LAST_TIME, replace(made, body=wrong))
+    verdict = verdict_of(forged, state)
+    if wrong == body:
+        assert verdict == "accepted"
+    elif independently_decoded(wrong, 6):
+        assert verdict in {"R12", "R13", "R14"}
+    else:
+        assert verdict == "R11"
+
+
+def independently_decoded(body: bytes, count: int) -> bool:
+    """Whether the independent reader finds `body` to be the one encoding of its rows."""
+    try:
+        independent.decode_body(body, count)
+    except Rejected:
+        return False
+    return True
+
+
+def test_both_verifiers_say_the_same_of_any_changed_byte_of_a_body() -> None:
+    rows = [row(), row(OP_CARRIER_FL_NUM=336)]
+    body, state = independent.encode_body(rows), started()
+    made = content_of(decode_body(body, 2))
+    for position in range(len(body)):
+        for byte in {0, 1, 2, body[position] ^ 1} - {body[position]}:
+            wrong = body[:position] + bytes([byte]) + body[position + 1 :]
+            verdict = verdict_of(state.build(LAST_TIME, replace(made, body=wrong)), state)
+            assert (verdict == "R11") != independently_decoded(wrong, 2), (position, byte)
+            assert verdict != "accepted"
+
+
+@given(data=st.data(), name=st.sampled_from(COLUMNS))
+def test_no_other_spelling_of_the_same_rows_is_accepted(data: st.DataObject, name: str) -> None:
+    values: list[Value] = [0, 1] if name == "CANCELLED" else [None, 5, "x"]
+    numbers = data.draw(st.lists(st.sampled_from(values), min_size=1, max_size=6))
+    rows = [{**row(), name: value} for value in numbers]
+    spelled = data.draw(st.permutations(values)) + data.draw(st.lists(st.sampled_from(values)))
+    used = spelled[: data.draw(st.integers(1, len(spelled)))]
+    places = [[i for i, each in enumerate(used) if each == value] for value in numbers]
+    if not all(places):
+        return
+    codes = bytes(data.draw(st.sampled_from(each)) for each in places)
+    body = with_column(rows, name, independent.compact(used), codes)
+    state = started()
+    made = replace(examples(len(rows)), body=body)
+    verdict = verdict_of(state.build(LAST_TIME, made), state)
+    assert (verdict != "R11") == (body == independent.encode_body(rows))

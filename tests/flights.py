@@ -1,0 +1,78 @@
+"""Valid flights, cheaply, and what a chain on disk holds of them."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.chain.columns import decode_body
+from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION
+from backend.chain.flight import Flight, flight_of
+from backend.storage.block_store import BlockStore
+
+EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
+_NUMBER, _CARRIER = POSITION["OP_CARRIER_FL_NUM"], POSITION["OP_CARRIER_AIRLINE_ID"]
+_NUMBERS = 99_999  # flight numbers, and DOT numbers of carriers, go from 1 to this
+
+
+def flight(serial: int) -> Flight:
+    """A valid flight of its own for every `serial` from 0 on (up to ten thousand million)."""
+    carrier, number = divmod(serial, _NUMBERS)
+    values = list(EXAMPLE)
+    values[_NUMBER], values[_CARRIER] = number + 1, carrier + 1
+    return tuple(values)
+
+
+def flights(count: int, start: int = 0) -> list[Flight]:
+    """`count` different valid flights, those with the serials from `start` on."""
+    return [flight(serial) for serial in range(start, start + count)]
+
+
+def csv_of(rows: Iterable[Sequence[object]]) -> str:
+    """`rows` (values in the order of the fields) as a BTS file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELD_NAMES)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """The transactions of a chain in order: flight and acceptance time; id is the position.
+
+    sizes: how many transactions each block has, without genesis.
+    """
+
+    flights: list[Flight]
+    timestamps: list[int]
+    sizes: list[int]
+
+
+def on_disk(folder: Path) -> OnDisk:
+    """Read every block of the chain in `folder`."""
+    found = OnDisk([], [], [])
+    store = BlockStore(folder)
+    try:
+        for height in range(1, store.height() + 1):
+            block = store.block(height)
+            count = block.header.transaction_count
+            columns = decode_body(block.body, count)
+            rows = zip(*(columns[name].expanded() for name in FIELD_NAMES), strict=True)
+            found.flights.extend(rows)
+            found.timestamps.extend(int(time or 0) for time in columns["timestamp"].expanded())
+            found.sizes.append(count)
+    finally:
+        store.close()
+    return found
+
+
+def transactions_in(folder: Path) -> int:
+    """How many transactions the blocks in `folder` hold now."""
+    store = BlockStore(folder)
+    try:
+        tip = store.tip()
+    finally:
+        store.close()
+    return 0 if tip is None else tip[1].next_transaction
