@@ -1,0 +1,13 @@
+"""Bytes and heights, never HTTP: block files, their recovery, and the two caches in front of them.
+
+    layout       where things are: names, frames, the table of heights (arithmetic only)
+    files        the only module that makes bytes durable
+    codec        frames <-> blocks
+    block_store  reading, by any number of processes, without locks
+    block_writer appending, by one process under the writer lock
+    recovery     what the writer does with the end of the files before it appends
+    caches       the last blocks, and the neighbourhood of the block last asked for
+
+Blocks are written and synced first, then the table of heights that points to them. A reader
+believes the table, and checks every block against its header before it is used.
+"""

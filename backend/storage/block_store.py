@@ -1,0 +1,186 @@
+"""Reading blocks, by any number of processes and threads, without a lock.
+
+The store believes the table of heights: what it does not name is not there yet. It hands out
+frames; `codec.verified_block` checks them. Nothing is kept in memory but open descriptors.
+"""
+
+import os
+import threading
+from bisect import bisect_right
+from pathlib import Path
+
+from backend.chain.block import Block
+from backend.errors import Damage, DamagedBlock, NotFound
+from backend.storage import layout
+from backend.storage.codec import verified_block
+from backend.storage.layout import ENTRY_BYTES, Place, place_from
+
+MAX_RUN_BYTES = 64 * 2**20
+MAX_OPEN_FILES = 64
+
+
+class _OpenFile:
+    """A file that is open as long as anybody uses it: closing is left to the last reference.
+
+    So a thread may forget it while another still reads. inode: tells whether the name still means
+    this file.
+    """
+
+    __slots__ = ("_descriptor", "inode")
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.inode = os.fstat(self._descriptor).st_ino
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            os.close(self._descriptor)
+
+    def read(self, length: int, offset: int) -> bytes:
+        """Up to `length` bytes from `offset` on."""
+        return os.pread(self._descriptor, length, offset)
+
+
+class BlockStore:
+    """The blocks under `folder` (the chain's folder, which need not exist yet)."""
+
+    def __init__(self, folder: Path) -> None:
+        self._blocks = folder / layout.BLOCKS_FOLDER
+        self._table_path = self._blocks / layout.TABLE_NAME
+        self._lock = threading.Lock()
+        self._open: dict[Path, _OpenFile] = {}
+
+    def close(self) -> None:
+        """Forget every open file."""
+        with self._lock:
+            self._open.clear()
+
+    def height(self) -> int:
+        """Height of the tip, -1 if there is no block."""
+        try:
+            return self._table_path.stat().st_size // ENTRY_BYTES - 1
+        except FileNotFoundError:
+            return -1
+
+    def places(self, first: int, count: int) -> list[Place]:
+        """The places of blocks `first` to `first + count - 1`, fewer where the chain ends.
+
+        Raises Damage if an entry of the table is not one, or cannot be read.
+        """
+        count = min(count, self.height() + 1 - first)
+        if first < 0 or count <= 0:
+            return []
+        return self._entries(self._table(), first, count)
+
+    def place(self, height: int) -> Place:
+        """The place of one block. Raises NotFound if there is no such block."""
+        found = self.places(height, 1)
+        if not found:
+            raise NotFound(f"there is no block {height}; the tip is block {self.height()}")
+        return found[0]
+
+    def tip(self) -> tuple[int, Place] | None:
+        """Height and place of the newest block; None if there is none."""
+        height = self.height()
+        if height < 0:
+            return None
+        return height, self._entries(self._table(), height, 1)[0]
+
+    def _entries(self, table: _OpenFile, first: int, count: int) -> list[Place]:
+        """Entries that are there."""
+        try:
+            data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
+        except OSError as error:
+            raise Damage(f"cannot read {self._table_path}: {error.strerror}") from error
+        found: list[Place] = []
+        for start in range(0, len(data), ENTRY_BYTES):
+            place = place_from(data[start : start + ENTRY_BYTES])
+            if place is None:
+                raise Damage(
+                    f"the entry of block {first + len(found)} in {self._table_path} is damaged; "
+                    "stop the service, remove the file and start again: it is made anew"
+                )
+            found.append(place)
+        if not found:
+            raise NotFound(f"there is no block {first} any more; the chain has been cut")
+        return found
+
+    def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
+        """The frames of a run of adjacent blocks, each file in one sequential read.
+
+        Fewer than `count` where the chain ends, or where 64 MB are reached. Nothing is checked yet.
+        """
+        runs: list[list[Place]] = []
+        total = 0
+        for place in self.places(first, count):
+            total += place.length
+            if runs and total > MAX_RUN_BYTES:
+                break
+            if runs and runs[-1][-1].file == place.file and runs[-1][-1].end == place.offset:
+                runs[-1].append(place)
+            else:
+                runs.append([place])
+        found: list[tuple[Place, bytes]] = []
+        for run in runs:
+            found += self._read(first + len(found), run)
+        return found
+
+    def _read(self, first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
+        """The frames of blocks `first` and after, which stand one behind the other in one file."""
+        path = self._blocks / layout.block_file_name(run[0].file)
+        start = run[0].offset
+        try:
+            data = self._file(path).read(run[-1].end - start, start)
+        except FileNotFoundError:
+            raise DamagedBlock(first, f"its file {path} is missing") from None
+        except (OSError, OverflowError) as error:
+            raise DamagedBlock(first, f"cannot read {path}: {error}") from error
+        frames = [(place, data[place.offset - start : place.end - start]) for place in run]
+        for height, (place, frame) in enumerate(frames, first):
+            if len(frame) < place.length:
+                raise DamagedBlock(height, f"{path} ends within it")
+        return frames
+
+    def block(self, height: int) -> Block:
+        """One block, read from disk and checked. Raises NotFound or DamagedBlock."""
+        place, frame = self.frame(height)
+        return verified_block(frame, height, place.hash)
+
+    def frame(self, height: int) -> tuple[Place, bytes]:
+        """One frame, unchecked. Raises NotFound, or DamagedBlock if it cannot be read."""
+        place = self.place(height)
+        return self._read(height, [place])[0]
+
+    def height_of_transaction(self, transaction_id: int) -> int:
+        """The block that holds a transaction: binary search over the blocks' first ids.
+
+        Raises NotFound if no block holds it.
+        """
+        tip = self.tip()
+        if tip is None or not 0 <= transaction_id < tip[1].next_transaction:
+            raise NotFound(f"no block holds transaction {transaction_id}")
+        table = self._table()
+
+        def first_transaction(height: int) -> int:
+            return self._entries(table, height, 1)[0].first_transaction
+
+        return bisect_right(range(tip[0] + 1), transaction_id, key=first_transaction) - 1
+
+    def _table(self) -> _OpenFile:
+        try:
+            return self._file(self._table_path)
+        except OSError as error:
+            raise Damage(f"cannot read {self._table_path}: {error.strerror}") from error
+
+    def _file(self, path: Path) -> _OpenFile:
+        """The file of that name, opened again if another one has it now."""
+        inode = path.stat().st_ino
+        with self._lock:
+            found = self._open.get(path)
+            if found is None or found.inode != inode:
+                found = _OpenFile(path)
+                self._open.pop(path, None)
+                if len(self._open) >= MAX_OPEN_FILES:
+                    self._open.pop(next(iter(self._open)))
+                self._open[path] = found
+            return found

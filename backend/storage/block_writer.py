@@ -1,0 +1,220 @@
+"""Appending blocks, by the one process that holds the writer lock.
+
+`acquire` takes the lock, recovers the end of the files, and makes genesis if there is no chain.
+Then `append` any number of blocks and `commit`: block files are synced first, then the table of
+heights, so a block that a reader can see is on the disk. `release` lets another process write; the
+next `acquire` looks whether one did. Blocks that were appended and not committed may be taken in by
+the next writer, or not.
+
+After a failed write or sync the writer refuses everything; a new process recovers.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.chain.block import Block, header_from
+from backend.chain.merkle import frontier_of
+from backend.chain.rules import check_header
+from backend.chain.state import ChainState, empty_state, genesis
+from backend.errors import WriteFailed
+from backend.settings import Settings
+from backend.storage import files, layout
+from backend.storage.codec import compress, frame_from, frame_of
+from backend.storage.layout import ENTRY_BYTES, Place
+from backend.storage.recovery import recover
+
+WRITER_LOCK_NAME = "writer.lock"
+
+
+@dataclass(slots=True)
+class _OpenFile:
+    """A block file that is being appended to. end: bytes in it so far."""
+
+    path: Path
+    first_height: int
+    descriptor: int
+    end: int
+
+
+class BlockWriter:
+    """The end of the chain in `settings.folder`."""
+
+    def __init__(
+        self, settings: Settings, now_ms: Callable[[], int], report: Callable[[str], None]
+    ) -> None:
+        """Touch nothing yet.
+
+        now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
+        line by line.
+        """
+        self._settings = settings
+        self._now_ms = now_ms
+        self._report = report
+        self._blocks = settings.folder / layout.BLOCKS_FOLDER
+        self._table_path = self._blocks / layout.TABLE_NAME
+        self._lock = files.FileLock(settings.folder / WRITER_LOCK_NAME)
+        self._table = -1
+        self._file: _OpenFile | None = None
+        self._tip: Place | None = None
+        self._uncommitted: list[Place] = []
+        self._state: ChainState | None = None
+        self._failed = False
+
+    @property
+    def state(self) -> ChainState:
+        """Where the chain stands, appended blocks included. Only after `acquire`."""
+        if self._state is None:
+            raise WriteFailed("the writer has not been acquired")
+        return self._state
+
+    def acquire(self, *, wait: bool) -> None:
+        """Become the writer. Raises WriterBusy, DamagedBlock or WriteFailed."""
+        files.make_folder(self._blocks)
+        self._lock.acquire(wait=wait)
+        try:
+            with self._poisoned_on_error():
+                if not self._is_current():
+                    self._load()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let another process write. Blocks that were not committed are left to it."""
+        if self._uncommitted:
+            self._forget()
+        self._lock.release()
+
+    def close(self) -> None:
+        """Release, and close every descriptor."""
+        self._forget()
+        self._lock.release()
+
+    def __enter__(self) -> "BlockWriter":
+        self.acquire(wait=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def append(self, block: Block, compressed_body: bytes | None = None) -> None:
+        """Write the next block; nobody sees it before `commit`.
+
+        compressed_body: `codec.compress(block.body)`, if the caller has it. Raises RuleViolation if
+        the block does not fit on the tip, and WriteFailed.
+        """
+        with self._poisoned_on_error():
+            state = self.state
+            check_header(block, state)
+            body = compressed_body if compressed_body is not None else compress(block.body)
+            frame = frame_of(block.header_bytes, block.body, body)
+            file = self._file_for(block.header.height)
+            files.write_at(file.descriptor, frame, file.end, file.path)
+            self._uncommitted.append(_place_of(block, file, len(frame)))
+            file.end += len(frame)
+            self._state = state.applied(block)
+
+    def commit(self) -> None:
+        """Make every appended block durable, then visible. Raises WriteFailed."""
+        with self._poisoned_on_error():
+            if not self._uncommitted or self._file is None:
+                return
+            files.sync(self._file.descriptor, self._file.path)
+            entries = b"".join(place.packed() for place in self._uncommitted)
+            offset = (self.state.height + 1) * ENTRY_BYTES - len(entries)
+            files.write_at(self._table, entries, offset, self._table_path)
+            files.sync(self._table, self._table_path)
+            self._tip = self._uncommitted[-1]
+            self._uncommitted.clear()
+
+    @contextmanager
+    def _poisoned_on_error(self) -> Iterator[None]:
+        if self._failed:
+            raise WriteFailed("an earlier write failed; restart the miner, which recovers")
+        if not self._lock.is_held:
+            raise WriteFailed("the writer does not hold its lock; acquire it first")
+        try:
+            yield
+        except WriteFailed:
+            self._failed = True
+            raise
+
+    def _file_for(self, height: int) -> _OpenFile:
+        """The file that block `height` goes into; a full one is synced before the next is made."""
+        full = self._file is not None and self._file.end >= self._settings.block_file_bytes
+        if self._file is not None and full:
+            files.sync(self._file.descriptor, self._file.path)
+            os.close(self._file.descriptor)
+            self._file = None
+        if self._file is None:
+            path = self._blocks / layout.block_file_name(height)
+            self._file = _OpenFile(path, height, files.open_for_writing(path), 0)
+        return self._file
+
+    def _is_current(self) -> bool:
+        """Whether the files still end where this writer left them."""
+        if self._state is None or self._file is None or self._tip is None:
+            return False
+        next_file = self._blocks / layout.block_file_name(self._state.height + 1)
+        entries = (self._state.height + 1) * ENTRY_BYTES
+        return (
+            self._table_path.exists()
+            and self._table_path.stat().st_ino == os.fstat(self._table).st_ino
+            and os.fstat(self._table).st_size == entries
+            and self._newest_entry(entries - ENTRY_BYTES) == self._tip.packed()
+            and os.fstat(self._file.descriptor).st_size == self._file.end
+            and not next_file.exists()
+        )
+
+    def _newest_entry(self, offset: int) -> bytes:
+        return files.read_at(self._table, ENTRY_BYTES, offset, self._table_path)
+
+    def _load(self) -> None:
+        """Recover the files and take up their end; begin a chain if there is none."""
+        self._forget()
+        recovered = recover(self._settings.folder)
+        for message in recovered.messages:
+            self._report(message)
+        self._table = files.open_for_writing(self._table_path)
+        files.sync(self._table, self._table_path)
+        files.sync_folder(self._settings.folder)
+        if recovered.places:
+            self._resume(recovered.places)
+            return
+        bits = self._settings.difficulty_bits
+        self._state = empty_state(bits)
+        self.append(genesis(self._now_ms(), bits))
+        self.commit()
+
+    def _resume(self, places: list[Place]) -> None:
+        tip = self._tip = places[-1]
+        path = self._blocks / layout.block_file_name(tip.file)
+        self._file = _OpenFile(path, tip.file, files.open_for_writing(path), tip.end)
+        frame = files.read_at(self._file.descriptor, tip.length, tip.offset, path)
+        header = header_from(frame_from(frame).header_bytes)
+        self._state = ChainState(
+            height=header.height,
+            tip_hash=tip.hash.hex(),
+            timestamp=header.timestamp,
+            transactions=tip.next_transaction,
+            difficulty_bits=header.difficulty_bits,
+            history=frontier_of(place.hash for place in places),
+        )
+
+    def _forget(self) -> None:
+        """Close the files; the next `acquire` starts from what is on the disk."""
+        if self._file is not None:
+            os.close(self._file.descriptor)
+        if self._table >= 0:
+            os.close(self._table)
+        self._file, self._table, self._tip, self._state = None, -1, None, None
+        self._uncommitted.clear()
+
+
+def _place_of(block: Block, file: _OpenFile, length: int) -> Place:
+    header = block.header
+    counts = (header.first_transaction, header.transaction_count)
+    return Place(bytes.fromhex(block.hash), file.first_height, file.end, length, *counts)

@@ -1,0 +1,199 @@
+"""The one module that makes bytes durable, and the locks between processes.
+
+Every function raises WriteFailed when the disk refuses. After that the caller must stop writing and
+be restarted: the kernel may have dropped the bytes and will report the same sync as done next time,
+so nothing here retries.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from backend.errors import TryLater, WriteFailed, WriterBusy
+
+ATTEMPTS, ATTEMPT_PAUSE_S = 50, 0.01
+
+
+@contextmanager
+def refusals(what: str, path: Path | str) -> Iterator[None]:
+    """What the system refuses becomes WriteFailed: "cannot WHAT PATH: …"."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteFailed(f"cannot {what} {path}: {error.strerror or error}") from error
+
+
+def write_at(descriptor: int, data: bytes, offset: int, path: Path) -> None:
+    """Write all of `data` at `offset`."""
+    with refusals("write", path):
+        while data:
+            written = os.pwrite(descriptor, data, offset)
+            data, offset = data[written:], offset + written
+
+
+def sync(descriptor: int, path: Path) -> None:
+    """Return only when what was written to `descriptor`, and its size, is on the disk."""
+    with refusals("sync", path):
+        os.fdatasync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return only when the names in `folder` are on the disk."""
+    with refusals("sync", folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make `folder` and its parents, durably."""
+    missing = [p for p in (folder, *folder.parents) if not p.exists()]
+    with refusals("make", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
+
+
+def open_for_writing(path: Path) -> int:
+    """A descriptor to read and write `path`, which is made if it is not there.
+
+    Its name is on the disk then, even if whoever made the file died before it could sync that.
+    """
+    with refusals("open", path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        sync_folder(path.parent)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
+    """Up to `length` bytes from `offset` on."""
+    with refusals("read", path):
+        return os.pread(descriptor, length, offset)
+
+
+def cut(descriptor: int, size: int, path: Path) -> None:
+    """Cut a file to `size` bytes, durably."""
+    with refusals("cut", path):
+        os.ftruncate(descriptor, size)
+    sync(descriptor, path)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all: temporary file, sync, rename, sync."""
+    temporary = path.with_name(path.name + ".tmp")
+    with refusals("write", temporary):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        write_at(descriptor, data, 0, temporary)
+        sync(descriptor, temporary)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    rename(temporary, path)
+
+
+def rename(path: Path, new: Path) -> None:
+    """Rename a file, durably; `new` is replaced if it is there."""
+    with refusals("rename", path):
+        path.replace(new)
+    sync_folder(new.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there."""
+    with refusals("remove", path), suppress(FileNotFoundError):
+        path.unlink()
+
+
+def require_free(folder: Path, bytes_needed: int) -> None:
+    """Raise TryLater if the disk of `folder` has less than `bytes_needed` left."""
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    if free < bytes_needed:
+        raise TryLater(
+            f"the disk of {folder} is nearly full: {free} bytes free, {bytes_needed} wanted; "
+            "free some space or lower FLIGHTCHAIN_MIN_FREE_BYTES",
+            retry_after_s=60,
+        )
+
+
+class FileLock:
+    """An exclusive lock between processes (flock) on a file of its own.
+
+    The system frees it when its holder dies, however it dies. A stopped holder keeps it. Not
+    re-entrant, and not a lock between threads.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, *, wait: bool) -> None:
+        """Take the lock. Raises WriterBusy if it is taken and `wait` is false."""
+        for attempt in range(1 if wait else ATTEMPTS):
+            try:
+                self._acquire(wait=wait)
+            except WriterBusy:
+                if attempt + 1 == ATTEMPTS:
+                    raise
+                time.sleep(ATTEMPT_PAUSE_S)  # `is_locked` may have held it for a moment
+            else:
+                return
+
+    def _acquire(self, *, wait: bool) -> None:
+        with refusals("open", self.path):
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(descriptor)
+            raise WriterBusy(f"{self.path} is held by another process") from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens if it is not held."""
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a forked child may hold a copy
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> "FileLock":
+        self.acquire(wait=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the FileLock on `path` now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,0 +1,94 @@
+"""Where things are on disk. Arithmetic and names only; nothing here touches a file.
+
+`blocks/blocks-HHHHHHHHHH.dat` hold consecutive blocks and are named after the first. A block is one
+frame, little-endian:
+
+    4  magic "FCB1"
+    4  bytes of the header
+    4  bytes of the body, compressed (zstd)
+    4  bytes of the body, uncompressed
+    4  CRC-32 of the 16 bytes before, the header and the compressed body
+    …  header (canonical JSON), compressed body
+
+`blocks/heights.dat` is the table of heights, one entry of 64 bytes a block, in order. It can always
+be made again from the block files. An entry:
+
+    32 block hash     4 first height of the block file     8 offset of the frame     4 its length
+    8  first_transaction     4 transaction_count     4 CRC-32 of the 60 bytes before
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+BLOCKS_FOLDER = "blocks"
+TABLE_NAME = "heights.dat"
+
+MAGIC = b"FCB1"
+PREFIX = struct.Struct("<4s4I")
+PREFIX_BYTES = PREFIX.size
+MAX_HEADER_BYTES = 4096
+MAX_BODY_BYTES = 16 * 2**20
+
+_ENTRY = struct.Struct("<32sIQIQI")
+_CRC = struct.Struct("<I")
+ENTRY_BYTES = _ENTRY.size + _CRC.size
+
+
+def block_file_name(first_height: int) -> str:
+    """The name of the block file that starts with block `first_height`."""
+    return f"blocks-{first_height:010d}.dat"
+
+
+def first_height_of(name: str) -> int | None:
+    """The first height of a block file by its name; None for any other file."""
+    digits = name.removeprefix("blocks-").removesuffix(".dat")
+    if digits.isascii() and digits.isdigit() and block_file_name(int(digits)) == name:
+        return int(digits)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the table of heights.
+
+    hash: 32 bytes. file: first height of the block file. offset, length: of the frame, in bytes.
+    first_transaction, transaction_count: as in the header.
+    """
+
+    hash: bytes
+    file: int
+    offset: int
+    length: int
+    first_transaction: int
+    transaction_count: int
+
+    @property
+    def end(self) -> int:
+        """Offset of the byte after the frame."""
+        return self.offset + self.length
+
+    @property
+    def next_transaction(self) -> int:
+        """The id after the last one in this block."""
+        return self.first_transaction + self.transaction_count
+
+    def packed(self) -> bytes:
+        """The 64 bytes of this entry."""
+        data = _ENTRY.pack(
+            self.hash,
+            self.file,
+            self.offset,
+            self.length,
+            self.first_transaction,
+            self.transaction_count,
+        )
+        return data + _CRC.pack(zlib.crc32(data))
+
+
+def place_from(entry: bytes) -> Place | None:
+    """The place in the 64 bytes of `entry`, or None if they are not an entry."""
+    data, crc = entry[: _ENTRY.size], entry[_ENTRY.size :]
+    if len(entry) != ENTRY_BYTES or _CRC.pack(zlib.crc32(data)) != crc:
+        return None
+    return Place(*_ENTRY.unpack(data))

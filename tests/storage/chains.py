@@ -1,0 +1,191 @@
+"""Small real chains on disk, and an auditor that believes nothing but the rules."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.chain.block import Block
+from backend.chain.columns import columns_of
+from backend.chain.content import Content, content_of
+from backend.chain.fields import FIELDS
+from backend.chain.flight import flight_of
+from backend.chain.rules import check
+from backend.chain.state import ChainState, empty_state
+from backend.settings import Settings
+from backend.storage import layout
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import BlockWriter
+
+GENESIS_MS = 1_000
+EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
+ONE_FILE = 2**30
+A_FILE_EACH = 1
+
+
+def settings_for(
+    folder: Path, *, block_file_bytes: int = ONE_FILE, difficulty_bits: int = 0
+) -> Settings:
+    return Settings(
+        dir=str(folder), block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
+    )
+
+
+def writer_for(
+    folder: Path,
+    messages: list[str] | None = None,
+    *,
+    block_file_bytes: int = ONE_FILE,
+    difficulty_bits: int = 0,
+) -> BlockWriter:
+    """A writer that has not been acquired; what it reports goes to `messages`."""
+    chosen = settings_for(
+        folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
+    )
+    taken: list[str] = [] if messages is None else messages
+    return BlockWriter(chosen, lambda: GENESIS_MS, taken.append)
+
+
+def flights(count: int, timestamp: int) -> Content:
+    """`count` flights accepted at `timestamp`, with different numbers."""
+    rows = [(*EXAMPLE[:4], number + 1, *EXAMPLE[5:]) for number in range(count)]
+    return content_of(columns_of(rows, [timestamp] * count))
+
+
+def next_block(state: ChainState, count: int = 0, *, later_ms: int = 1) -> Block:
+    timestamp = state.timestamp + later_ms
+    return state.build(timestamp, flights(count, timestamp))
+
+
+def append_blocks(writer: BlockWriter, counts: Sequence[int], *, later_ms: int = 1) -> list[Block]:
+    """Append one block for each count of transactions, and commit them together."""
+    made = []
+    for count in counts:
+        made.append(next_block(writer.state, count, later_ms=later_ms))
+        writer.append(made[-1])
+    writer.commit()
+    return made
+
+
+def make_chain(
+    folder: Path,
+    counts: Sequence[int],
+    *,
+    block_file_bytes: int = ONE_FILE,
+    difficulty_bits: int = 0,
+) -> ChainState:
+    """Write genesis and a block for each count of transactions; the state at the end."""
+    writer = writer_for(folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits)
+    writer.acquire(wait=False)
+    append_blocks(writer, counts)
+    state = writer.state
+    writer.close()
+    return state
+
+
+def audited(folder: Path, difficulty_bits: int = 0) -> ChainState:
+    """The state of the chain under `folder`, every block of it checked by every rule."""
+    state = empty_state(difficulty_bits)
+    store = BlockStore(folder)
+    try:
+        for height in range(store.height() + 1):
+            block = store.block(height)
+            check(block, state)
+            state = state.applied(block)
+    finally:
+        store.close()
+    return state
+
+
+def recovered(folder: Path, *, block_file_bytes: int = ONE_FILE) -> tuple[ChainState, list[str]]:
+    """Open the chain as a writer does; its state, and what the writer reported."""
+    messages: list[str] = []
+    writer = writer_for(folder, messages, block_file_bytes=block_file_bytes)
+    try:
+        writer.acquire(wait=False)
+        return writer.state, messages
+    finally:
+        writer.close()
+
+
+def blocks_folder(folder: Path) -> Path:
+    return folder / layout.BLOCKS_FOLDER
+
+
+def table_path(folder: Path) -> Path:
+    return blocks_folder(folder) / layout.TABLE_NAME
+
+
+def block_file(folder: Path, first_height: int = 0) -> Path:
+    return blocks_folder(folder) / layout.block_file_name(first_height)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Name and bytes of everything in the folder of blocks."""
+    return {path.name: path.read_bytes() for path in blocks_folder(folder).iterdir()}
+
+
+def restore(folder: Path, files: dict[str, bytes]) -> None:
+    """Make the folder of blocks hold exactly `files`."""
+    blocks = blocks_folder(folder)
+    blocks.mkdir(parents=True, exist_ok=True)
+    for path in blocks.iterdir():
+        path.unlink()  # overwriting would wait for the disk
+    for name, data in files.items():
+        (blocks / name).write_bytes(data)
+
+
+def flip(path: Path, at: int) -> None:
+    """Flip one bit of the byte at `at`, where it stands; doing so twice changes nothing."""
+    with path.open("r+b", buffering=0) as stream:
+        stream.seek(at)
+        (byte,) = stream.read(1)
+        stream.seek(at)
+        stream.write(bytes([byte ^ 1 << at % 8]))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A chain in one block file, whole and in memory.
+
+    starts: offset of every frame, and the end of the last one. states: after each block.
+    """
+
+    data: bytes
+    table: bytes
+    starts: list[int]
+    blocks: list[Block]
+    states: list[ChainState]
+
+    @property
+    def tip(self) -> int:
+        return len(self.blocks) - 1
+
+    def frame(self, height: int) -> bytes:
+        return self.data[self.starts[height] : self.starts[height + 1]]
+
+    def entries(self, first: int, last: int) -> bytes:
+        """The entries `first` to `last - 1` of the table of heights."""
+        return self.table[first * layout.ENTRY_BYTES : last * layout.ENTRY_BYTES]
+
+    def files(self, data: bytes, table: bytes | None) -> dict[str, bytes]:
+        """The folder's contents with this block file, and with this table or none."""
+        found = {layout.block_file_name(0): data}
+        return found if table is None else {**found, layout.TABLE_NAME: table}
+
+
+def sample_of(folder: Path, counts: Sequence[int]) -> Sample:
+    """Write a chain into one block file under `folder`, audit it and take it along."""
+    make_chain(folder, counts)
+    assert audited(folder).height == len(counts)
+    store = BlockStore(folder)
+    try:
+        places = store.places(0, len(counts) + 1)
+        blocks = [store.block(height) for height in range(len(places))]
+    finally:
+        store.close()
+    states = [empty_state(0)]
+    for block in blocks:
+        states.append(states[-1].applied(block))
+    starts = [place.offset for place in places] + [places[-1].end]
+    data, table = block_file(folder).read_bytes(), table_path(folder).read_bytes()
+    return Sample(data, table, starts, blocks, states[1:])

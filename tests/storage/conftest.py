@@ -1,0 +1,73 @@
+"""A leak detector around every test of the storage, and the sample chains."""
+
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.chain.state import ChainState
+from backend.storage.codec import compress
+from tests.storage.chains import (
+    GENESIS_MS,
+    Sample,
+    flights,
+    sample_of,
+    writer_for,
+)
+
+LONG_CHAIN_BLOCKS = 10_000
+
+
+def open_files() -> set[str]:
+    """What the descriptors of this process point at, names of files only."""
+    found = set()
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(link.readlink())
+        except OSError:  # the descriptor that lists this very folder
+            continue
+        if "blocks" in target or "writer.lock" in target:
+            found.add(f"{link.name} -> {target}")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_descriptor_is_left_open() -> Iterator[None]:
+    before = open_files()
+    yield
+    if open_files() - before:
+        gc.collect()  # a file that an error refers to is open as long as the error is kept
+    assert open_files() - before == set()
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    """Genesis and five blocks, one of them without transactions."""
+    return sample_of(tmp_path_factory.mktemp("sample"), [3, 0, 2, 4, 1])
+
+
+@pytest.fixture(scope="session")
+def long_chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ChainState]:
+    """10,000 blocks in three files, one in ten with a transaction. Not to be written to."""
+    folder = tmp_path_factory.mktemp("long")
+    writer = writer_for(folder, block_file_bytes=2_500_000)
+    writer.acquire(wait=False)
+    contents = [flights(count, writer.state.timestamp) for count in (0, 1)]
+    compressed = [compress(content.body) for content in contents]
+    while writer.state.height + 1 < LONG_CHAIN_BLOCKS:
+        count = int(writer.state.height % 10 == 9)
+        block = writer.state.build(GENESIS_MS, contents[count])
+        writer.append(block, compressed[count])
+    writer.commit()
+    state = writer.state
+    writer.close()
+    return folder, state
+
+
+@pytest.fixture
+def instant_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Syncs return at once: for tests that open thousands of chains and cut no power."""
+    monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -1,0 +1,174 @@
+"""A disk that remembers what a power cut may leave of it.
+
+`Disk` watches the calls of `os` that touch one folder (they still happen) and keeps for each file
+what is synced and what is only written. `states` are the contents that a power cut may leave: names
+in the order in which they were made, and of every file any mix of old and new sectors, at its old
+or its new size. It can also kill the process: then every further call fails, and what was written
+stays in the kernel's memory, synced or not.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECTOR = 512
+FREELY_MIXED_SECTORS = 4
+
+Files = dict[str, bytes]
+
+
+class Killed(BaseException):
+    """The process is no more; nobody may handle this."""
+
+
+class _File:
+    def __init__(self, synced: bytes = b"") -> None:
+        self.synced, self.written = synced, bytearray(synced)
+
+    def variants(self) -> set[bytes]:
+        """What may be left of this file."""
+        old, new = self.synced, bytes(self.written)
+        if old == new:
+            return {old}
+        size = max(len(old), len(new))
+        changed = [
+            at for at in range(0, size, SECTOR) if old[at : at + SECTOR] != new[at : at + SECTOR]
+        ]
+        found = set()
+        for kept in _mixes(changed):
+            mixed = bytearray(old.ljust(size, b"\0"))
+            for at in kept:
+                mixed[at : at + SECTOR] = new[at : at + SECTOR].ljust(SECTOR, b"\0")
+            found |= {bytes(mixed[: len(old)]), bytes(mixed[: len(new)])}
+        return found
+
+
+def _mixes(changed: list[int]) -> Iterator[list[int]]:
+    """Which changed sectors reach the disk: every subset of a few, else runs and single gaps."""
+    if len(changed) <= FREELY_MIXED_SECTORS:
+        for mask in product((False, True), repeat=len(changed)):
+            yield [at for at, kept in zip(changed, mask, strict=True) if kept]
+        return
+    for i in range(len(changed) + 1):
+        yield changed[:i]
+        yield changed[i:]
+        yield changed[:i] + changed[i + 1 :]
+
+
+class Disk:
+    """The folder `watched`; `after` is called after every operation that changes or syncs it.
+
+    kill_at: the operation behind which the process is killed. What is in the folder already counts
+    as synced.
+    """
+
+    def __init__(
+        self, watched: Path, after: Callable[["Disk"], None], kill_at: int | None = None
+    ) -> None:
+        self._watched, self._after, self._kill_at = watched, after, kill_at
+        self._operations = 0
+        self._is_dead = False
+        there = watched.iterdir() if watched.exists() else ()
+        synced = {path.name: _File(path.read_bytes()) for path in there}
+        self._names = [synced]  # as synced, then after each change since
+        self._files: dict[int, _File] = {}  # by descriptor
+        self._folders: set[int] = set()
+        self._close = os.close  # the kernel does it for the dead
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        watchers: dict[str, Callable[..., bool]] = {
+            "open": self._opened,
+            "close": self._closed,
+            "pwrite": self._wrote,
+            "ftruncate": self._cut,
+            "fdatasync": self._synced,
+            "fsync": self._synced,
+            "replace": self._replaced,
+            "unlink": self._unlinked,
+        }
+        for name, watcher in watchers.items():
+            patch.setattr(os, name, self._watching(watcher, getattr(os, name)))
+
+    def states(self) -> Iterator[Files]:
+        """What a power cut now may leave."""
+        for names in self._names:
+            for chosen in product(*(file.variants() for file in names.values())):
+                yield dict(zip(names, chosen, strict=True))
+
+    def start_again(self) -> None:
+        """Another process takes over after the one that was killed, and whose files are closed."""
+        self._is_dead = False
+        for descriptor in {*self._files, *self._folders}:
+            os.close(descriptor)
+
+    def _watching(self, watcher: Callable[..., bool], real: Callable[..., Any]) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self._is_dead and real is not self._close:
+                raise Killed
+            result = real(*arguments, **options)
+            if watcher(result, *arguments):
+                self._operations += 1
+                if self._operations == self._kill_at:
+                    self._is_dead = True
+                    raise Killed
+                self._after(self)
+            return result
+
+        return call
+
+    def _renamed(self, change: Callable[[dict[str, _File]], object]) -> bool:
+        names = dict(self._names[-1])
+        change(names)
+        self._names.append(names)
+        return True
+
+    def _opened(self, descriptor: int, path: Any, flags: int, *_: Any) -> bool:
+        target, names = Path(path), self._names[-1]
+        if target == self._watched:
+            self._folders.add(descriptor)
+        if target.parent != self._watched:
+            return False
+        is_new = target.name not in names
+        if is_new:
+            self._renamed(lambda names: names.update({target.name: _File()}))
+        self._files[descriptor] = file = self._names[-1][target.name]
+        if flags & os.O_TRUNC:
+            file.written.clear()
+        return bool(flags & os.O_TRUNC) or is_new
+
+    def _closed(self, _: None, descriptor: int) -> bool:
+        self._files.pop(descriptor, None)
+        self._folders.discard(descriptor)
+        return False
+
+    def _wrote(self, count: int, descriptor: int, data: bytes, offset: int) -> bool:
+        file = self._files.get(descriptor)
+        if file is not None:
+            file.written.extend(bytes(max(0, offset - len(file.written))))
+            file.written[offset : offset + count] = data[:count]
+        return file is not None
+
+    def _cut(self, _: None, descriptor: int, size: int) -> bool:
+        file = self._files.get(descriptor)
+        if file is not None:
+            del file.written[size:]
+        return file is not None
+
+    def _synced(self, _: None, descriptor: int) -> bool:
+        file = self._files.get(descriptor)
+        if file is not None:
+            file.synced = bytes(file.written)
+        if descriptor in self._folders:
+            del self._names[:-1]
+        return file is not None or descriptor in self._folders
+
+    def _replaced(self, _: None, source: Any, target: Any) -> bool:
+        old, new = Path(source).name, Path(target).name
+        return self._renamed(lambda names: names.update({new: names.pop(old)}))
+
+    def _unlinked(self, _: None, path: Any) -> bool:
+        return self._renamed(lambda names: names.pop(Path(path).name))

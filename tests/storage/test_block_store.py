@@ -1,0 +1,533 @@
+import errno
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain.state import ChainState
+from backend.errors import Damage, DamagedBlock, NotFound
+from backend.storage import block_store, files
+from backend.storage.block_store import BlockStore
+from backend.storage.layout import Place, place_from
+from tests.storage.chains import (
+    A_FILE_EACH,
+    Sample,
+    append_blocks,
+    block_file,
+    flip,
+    make_chain,
+    recovered,
+    restore,
+    table_path,
+    writer_for,
+)
+from tests.storage.conftest import open_files
+
+
+def test_a_folder_that_is_not_there_holds_no_blocks(tmp_path: Path) -> None:
+    store = BlockStore(tmp_path / "nowhere")
+    assert store.height() == -1
+    assert store.tip() is None
+    assert store.places(0, 5) == []
+    assert store.frames(0, 5) == []
+    for ask in (store.place, store.block, store.height_of_transaction):
+        with pytest.raises(NotFound):
+            ask(0)
+    store.close()
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_store_opened_before_the_chain_sees_it_grow(tmp_path: Path) -> None:
+    store = BlockStore(tmp_path)
+    assert store.height() == -1
+    with writer_for(tmp_path) as writer:
+        assert store.height() == 0
+        for height in range(1, 5):
+            append_blocks(writer, [height])
+            tip = store.tip()
+            assert tip is not None
+            assert tip[0] == height
+            assert tip[1].hash.hex() == writer.state.tip_hash
+            assert store.block(height).header.transaction_count == height
+        writer.close()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "height", [-1, -(2**40), -(10**30), 6, 7, 2**40, 2**57, 2**58, 2**60, 2**63, 2**64, 10**30]
+)
+def test_asking_beyond_either_end_finds_nothing(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    store = BlockStore(tmp_path)
+    for ask in (store.block, store.frame, store.place):
+        with pytest.raises(NotFound, match=f"no block {height}; the tip is block 5"):
+            ask(height)
+    assert store.places(height, 3) == []
+    assert store.frames(height, 3) == []
+    store.close()
+
+
+@pytest.mark.parametrize("count", [7, 2**40, 2**60, 10**30])
+def test_asking_for_too_many_blocks_gives_those_there_are(
+    tmp_path: Path, sample: Sample, count: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    store = BlockStore(tmp_path)
+    assert [place.hash.hex() for place in store.places(0, count)] == [b.hash for b in sample.blocks]
+    assert len(store.places(4, count)) == 2
+    assert [frame for _, frame in store.frames(4, count)] == [sample.frame(4), sample.frame(5)]
+    store.close()
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_asking_for_no_blocks_gives_none(tmp_path: Path, count: int) -> None:
+    make_chain(tmp_path, [1, 1])
+    store = BlockStore(tmp_path)
+    assert store.places(1, count) == []
+    assert store.frames(1, count) == []
+    store.close()
+
+
+@pytest.mark.parametrize("block_file_bytes", [A_FILE_EACH, 2000, 10**6])
+@settings(max_examples=60)
+@given(first=st.integers(0, 12), count=st.integers(1, 14))
+def test_a_run_is_the_blocks_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, block_file_bytes: int, first: int, count: int
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / f"runs-{block_file_bytes}"
+    if not folder.exists():
+        make_chain(folder, [1, 0, 3] * 3, block_file_bytes=block_file_bytes)
+    store = BlockStore(folder)
+    expected = range(first, min(first + count, 10))
+    run = store.frames(first, count)
+    assert [place for place, _ in run] == [store.place(height) for height in expected]
+    for height, (place, frame) in zip(expected, run, strict=True):
+        data = block_file(folder, place.file).read_bytes()
+        assert frame == data[place.offset : place.end]
+        assert store.block(height).header.height == height
+        assert store.frame(height) == (place, frame)
+    store.close()
+
+
+def test_adjacent_blocks_of_a_file_are_one_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_chain(tmp_path, [1] * 9, block_file_bytes=2000)
+    store = BlockStore(tmp_path)
+    runs: list[int] = []
+    read = store._read
+
+    def counting(first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
+        runs.append(len(run))
+        return read(first, run)
+
+    monkeypatch.setattr(store, "_read", counting)
+    places = [place for place, _ in store.frames(0, 10)]
+    by_file = [
+        sum(1 for p in places if p.file == file) for file in sorted({p.file for p in places})
+    ]
+    assert runs == by_file
+    store.close()
+
+
+def test_a_run_stops_at_its_limit_of_bytes_but_gives_at_least_one_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_chain(tmp_path, [1] * 9)
+    store = BlockStore(tmp_path)
+    lengths = [place.length for place in store.places(0, 10)]
+    for limit in (1, sum(lengths[2:5]), sum(lengths[2:5]) - 1, sum(lengths)):
+        monkeypatch.setattr(block_store, "MAX_RUN_BYTES", limit)
+        run = store.frames(2, 8)
+        total = sum(len(frame) for _, frame in run)
+        assert run
+        assert len(run) == 1 or total <= limit
+        assert len(run) == 8 or total + lengths[2 + len(run)] > limit
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [[], [0], [3], [0, 3], [3, 0], [2, 0, 0, 2, 1], [0, 0, 5, 0, 0], [1] * 20],
+)
+def test_a_transaction_is_found_in_its_block(tmp_path: Path, counts: list[int]) -> None:
+    make_chain(tmp_path, counts)
+    store = BlockStore(tmp_path)
+    owners = [height + 1 for height, count in enumerate(counts) for _ in range(count)]
+    assert [store.height_of_transaction(number) for number in range(len(owners))] == owners
+    for number in (-1, len(owners), 2**63):
+        with pytest.raises(NotFound):
+            store.height_of_transaction(number)
+    store.close()
+
+
+def test_no_more_files_are_open_than_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_chain(tmp_path, [1] * 9, block_file_bytes=A_FILE_EACH)
+    monkeypatch.setattr(block_store, "MAX_OPEN_FILES", 3)
+    before = len(open_files())
+    store = BlockStore(tmp_path)
+    for height in [*range(10), *range(9, -1, -1)]:
+        assert store.block(height).header.height == height
+        assert len(open_files()) - before <= 3 + 1  # and the table
+    store.close()
+    assert len(open_files()) == before
+
+
+def test_closing_twice_is_harmless_and_a_closed_store_opens_again(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1])
+    store = BlockStore(tmp_path)
+    assert store.block(1).header.height == 1
+    store.close()
+    store.close()
+    assert store.block(1).header.height == 1
+    store.close()
+
+
+def test_a_table_made_again_is_opened_again(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1, 1])
+    store = BlockStore(tmp_path)
+    before = store.places(0, 9)
+    table_path(tmp_path).unlink()
+    assert store.height() == -1
+    assert store.places(0, 9) == []
+    recovered(tmp_path)
+    assert store.places(0, 9) == before
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    append_blocks(writer, [1])
+    writer.close()
+    assert store.block(3).header.height == 3
+    store.close()
+
+
+@pytest.mark.parametrize("is_truncated", [True, False])
+def test_a_block_file_made_again_is_opened_again(tmp_path: Path, is_truncated: bool) -> None:
+    make_chain(tmp_path, [1] * 4, block_file_bytes=A_FILE_EACH)
+    store = BlockStore(tmp_path)
+    assert store.block(4).header.transaction_count == 1
+    if is_truncated:
+        os.truncate(block_file(tmp_path, 4), 100)
+    else:
+        block_file(tmp_path, 4).unlink()
+    assert recovered(tmp_path, block_file_bytes=A_FILE_EACH)[0].height == 3
+    with writer_for(tmp_path, block_file_bytes=A_FILE_EACH) as writer:
+        append_blocks(writer, [2])
+        writer.close()
+    assert store.block(4).header.transaction_count == 2
+    store.close()
+
+
+def test_a_store_that_nobody_has_any_more_leaves_nothing_open(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 3, block_file_bytes=A_FILE_EACH)
+    before = open_files()
+    store = BlockStore(tmp_path)
+    for height in range(4):
+        assert store.block(height).header.height == height
+    assert len(open_files() - before) == 5
+    del store
+    assert open_files() == before
+
+
+def test_part_of_an_entry_is_not_a_block(tmp_path: Path, sample: Sample) -> None:
+    for size in range(len(sample.table) + 1):
+        restore(tmp_path, sample.files(sample.data, sample.table[:size]))
+        store = BlockStore(tmp_path)
+        assert store.height() == size // 64 - 1
+        assert len(store.places(0, 9)) == size // 64
+        store.close()
+
+
+@pytest.mark.parametrize("height", range(6))
+def test_a_damaged_entry_is_named_and_the_others_are_read(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    store = BlockStore(tmp_path)
+    for byte in range(64):
+        flip(table_path(tmp_path), 64 * height + byte)
+        with pytest.raises(Damage, match=f"entry of block {height} in .*heights.dat is damaged"):
+            store.block(height)
+        for other in set(range(6)) - {height}:
+            assert store.block(other) == sample.blocks[other]
+        flip(table_path(tmp_path), 64 * height + byte)
+    store.close()
+
+
+@pytest.mark.parametrize("height", [5, 2, 0])
+def test_a_flipped_bit_damages_its_block_and_no_other(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    store = BlockStore(tmp_path)
+    for at in range(sample.starts[height], sample.starts[height + 1]):
+        flip(block_file(tmp_path), at)
+        with pytest.raises(DamagedBlock) as caught:
+            store.block(height)
+        assert caught.value.height == height
+        for other in {0, height - 1, height + 1, 5} & set(range(6)) - {height}:
+            assert store.block(other) == sample.blocks[other]
+        flip(block_file(tmp_path), at)
+    store.close()
+
+
+def test_a_file_shorter_than_the_table_says_damages_the_blocks_it_lacks(
+    tmp_path: Path, sample: Sample
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    store = BlockStore(tmp_path)
+    for size in range(len(sample.data), -1, -17):
+        os.truncate(block_file(tmp_path), size)
+        for height in range(6):
+            if sample.starts[height + 1] <= size:
+                assert store.block(height) == sample.blocks[height]
+            else:
+                with pytest.raises(DamagedBlock, match=f"block {height} is damaged"):
+                    store.block(height)
+    store.close()
+
+
+def test_swapped_entries_never_give_the_wrong_block(tmp_path: Path, sample: Sample) -> None:
+    table = sample.entries(0, 2) + sample.entries(3, 4) + sample.entries(2, 3)
+    restore(tmp_path, sample.files(sample.data, table + sample.entries(4, 6)))
+    store = BlockStore(tmp_path)
+    for height in (2, 3):
+        with pytest.raises(DamagedBlock, match="it says that it is block") as caught:
+            store.block(height)
+        assert caught.value.height == height
+    for height in (0, 1, 4, 5):
+        assert store.block(height) == sample.blocks[height]
+    frames = [frame for _, frame in store.frames(0, 6)]
+    assert frames == [sample.frame(height) for height in (0, 1, 3, 2, 4, 5)]
+    store.close()
+
+
+def test_a_missing_block_file_damages_its_blocks_and_no_others(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 4, block_file_bytes=A_FILE_EACH)
+    block_file(tmp_path, 2).unlink()
+    store = BlockStore(tmp_path)
+    with pytest.raises(DamagedBlock, match=r"block 2 is damaged: its file .* is missing"):
+        store.block(2)
+    for height in (0, 1, 3, 4):
+        assert store.block(height).header.height == height
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "change", [{"offset": 2**40}, {"offset": 2**63}, {"offset": 2**64 - 1}, {"length": 0}], ids=str
+)
+def test_an_entry_that_points_nowhere_damages_its_block_and_no_other(
+    tmp_path: Path, sample: Sample, change: dict[str, Any]
+) -> None:
+    """Its checksum is right."""
+    place = place_from(sample.entries(2, 3))
+    assert place is not None
+    table = sample.entries(0, 2) + replace(place, **change).packed() + sample.entries(3, 6)
+    restore(tmp_path, sample.files(sample.data, table))
+    store = BlockStore(tmp_path)
+    with pytest.raises(DamagedBlock) as caught:
+        store.block(2)
+    assert caught.value.height == 2
+    for other in (0, 1, 3, 4, 5):
+        assert store.block(other) == sample.blocks[other]
+    store.close()
+
+
+def test_damage_names_the_block_that_was_asked_for(tmp_path: Path) -> None:
+    """Not the first one of the file that is missing."""
+    make_chain(tmp_path, [1] * 12, block_file_bytes=3000)
+    store = BlockStore(tmp_path)
+    assert [place.file for place in store.places(5, 3)] == [5, 5, 5]
+    block_file(tmp_path, 5).unlink()
+    for height in (5, 7):
+        with pytest.raises(DamagedBlock, match="is missing") as caught:
+            store.block(height)
+        assert caught.value.height == height
+    with pytest.raises(DamagedBlock) as caught:
+        store.frames(3, 9)
+    assert caught.value.height == 5
+    store.close()
+
+
+def refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """`real`, except for files named with `what`: those cannot be read."""
+
+    def call(target: int | Path, *arguments: Any, **options: Any) -> Any:
+        path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else target
+        if what in path.name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(target, *arguments, **options)
+
+    return call
+
+
+@pytest.mark.parametrize("call", ["open", "pread"])
+def test_a_block_that_the_disk_cannot_read_is_damaged(tmp_path: Path, call: str) -> None:
+    make_chain(tmp_path, [1] * 3, block_file_bytes=A_FILE_EACH)
+    store = BlockStore(tmp_path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, call, refusing("blocks-0000000002.dat", getattr(os, call)))
+        for ask in (store.block, store.frame, lambda height: store.frames(height - 1, 3)):
+            with pytest.raises(DamagedBlock, match=r"cannot read .*Input/output error") as caught:
+                ask(2)
+            assert caught.value.height == 2
+        for height in (0, 1, 3):
+            assert store.block(height).header.height == height
+    assert store.block(2).header.height == 2
+    store.close()
+
+
+@pytest.mark.parametrize("call", ["open", "pread"])
+def test_a_table_that_the_disk_cannot_read_is_damage(tmp_path: Path, call: str) -> None:
+    make_chain(tmp_path, [1] * 3)
+    store = BlockStore(tmp_path)
+    asks: list[Callable[[], object]] = [
+        lambda: store.block(2),
+        lambda: store.places(0, 2),
+        lambda: store.frames(0, 2),
+        store.tip,
+        lambda: store.height_of_transaction(1),
+    ]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, call, refusing("heights.dat", getattr(os, call)))
+        for ask in asks:
+            with pytest.raises(Damage, match=r"cannot read .*heights.dat.*Input/output error"):
+                ask()
+    assert store.block(2).header.height == 2
+    store.close()
+
+
+def test_a_chain_cut_amid_a_read_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between asking how high the chain is and reading the table."""
+    make_chain(tmp_path, [1] * 3)
+    store = BlockStore(tmp_path)
+    whole = table_path(tmp_path).read_bytes()
+    height = store.height
+
+    def height_before_the_cut() -> int:
+        files.write_new(table_path(tmp_path), whole)
+        before = height()
+        files.write_new(table_path(tmp_path), whole[:-64])
+        return before
+
+    monkeypatch.setattr(store, "height", height_before_the_cut)
+    for ask in (store.block, store.frame, store.place):
+        with pytest.raises(NotFound):
+            ask(3)
+    with pytest.raises(NotFound):
+        store.tip()
+    assert len(store.places(2, 2)) == 1
+    store.close()
+
+
+def in_threads(read: Callable[[random.Random], None], count: int, seconds: float) -> list[str]:
+    """Let threads read again and again; what went wrong."""
+    end, wrong = time.monotonic() + seconds, list[str]()
+
+    def run(seed: int) -> None:
+        chance = random.Random(seed)
+        try:
+            while time.monotonic() < end and not wrong:
+                read(chance)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
+            wrong.append(repr(error))
+
+    threads = [threading.Thread(target=run, args=[seed]) for seed in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
+
+
+def test_threads_that_share_few_descriptors_read_the_right_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that one thread forgets stays open while another reads it."""
+    make_chain(tmp_path, [1] * 30, block_file_bytes=A_FILE_EACH)
+    monkeypatch.setattr(block_store, "MAX_OPEN_FILES", 2)
+    store = BlockStore(tmp_path)
+
+    def read(chance: random.Random) -> None:
+        height = chance.randrange(31)
+        assert store.block(height).header.height == height
+
+    assert in_threads(read, count=6, seconds=1.5) == []
+    store.close()
+
+
+def test_threads_read_on_while_the_table_is_made_again_and_the_store_closed(
+    tmp_path: Path,
+) -> None:
+    make_chain(tmp_path, [1] * 3)
+    store = BlockStore(tmp_path)
+    expected, data = store.place(2), table_path(tmp_path).read_bytes()
+
+    def read(chance: random.Random) -> None:
+        what = chance.randrange(200)
+        if what == 0:
+            new = table_path(tmp_path).with_name(f"new-{threading.get_ident()}")
+            new.write_bytes(data)
+            new.replace(table_path(tmp_path))
+        elif what == 1:
+            store.close()
+        else:
+            assert store.place(2) == expected
+
+    assert in_threads(read, count=4, seconds=1) == []
+    store.close()
+
+
+def test_threads_read_while_the_chain_grows(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1])
+    store = BlockStore(tmp_path)
+    done, wrong = threading.Event(), []
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                height = store.height()
+                assert store.block(height).header.height == height
+                run = store.frames(max(0, height - 5), 10)
+                assert len(run) >= min(6, height + 1)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
+            wrong.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    with writer_for(tmp_path, block_file_bytes=3000) as writer:
+        for _ in range(60):
+            append_blocks(writer, [1, 0])
+        writer.close()
+    done.set()
+    for thread in threads:
+        thread.join()
+    store.close()
+    assert wrong == []
+
+
+def test_ten_thousand_blocks_open_and_answer_quickly_enough_to_be_tested(
+    long_chain: tuple[Path, ChainState],
+) -> None:
+    folder, state = long_chain
+    store = BlockStore(folder)
+    assert store.height() == state.height == 9_999
+    assert store.block(9_999).hash == state.tip_hash
+    assert store.height_of_transaction(state.transactions - 1) == 9_990
+    assert len(store.places(0, 20_000)) == 10_000
+    store.close()
+    assert recovered(folder) == (state, [])

@@ -1,0 +1,636 @@
+import errno
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.chain.block import block_of
+from backend.chain.merkle import frontier_of
+from backend.chain.state import empty_state, genesis
+from backend.errors import (
+    Damage,
+    DamagedBlock,
+    NotFound,
+    RuleViolation,
+    TryLater,
+    WriteFailed,
+    WriterBusy,
+)
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import WRITER_LOCK_NAME
+from backend.storage.codec import compress
+from tests.storage.chains import (
+    A_FILE_EACH,
+    ONE_FILE,
+    append_blocks,
+    audited,
+    block_file,
+    blocks_folder,
+    contents,
+    make_chain,
+    next_block,
+    recovered,
+    table_path,
+    writer_for,
+)
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+HOLDER = """
+import sys
+from pathlib import Path
+from tests.storage.chains import append_blocks, writer_for
+
+writer = writer_for(Path(sys.argv[1]))
+for line in sys.stdin:
+    command, *counts = line.split()
+    if command == "acquire":
+        writer.acquire(wait=True)
+    elif command == "append":
+        append_blocks(writer, [int(count) for count in counts])
+    elif command == "release":
+        writer.release()
+    print(writer.state.height, writer.state.tip_hash, flush=True)
+"""
+
+
+class OtherWriter:
+    """A writer in a process of its own, told what to do line by line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(folder)],
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def send(self, command: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def answers_within(self, seconds: float) -> bool:
+        assert self.process.stdout is not None
+        return bool(select.select([self.process.stdout], [], [], seconds)[0])
+
+    def answer(self) -> tuple[int, str]:
+        """Height and hash of its tip, once it has done what it was told."""
+        assert self.process.stdout is not None
+        assert self.answers_within(20), "the other process does not answer"
+        height, tip_hash = self.process.stdout.readline().split()
+        return int(height), tip_hash
+
+    def does(self, command: str) -> tuple[int, str]:
+        self.send(command)
+        return self.answer()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        assert self.process.wait(20) == -signal.SIGKILL
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def other_writer(tmp_path: Path) -> Iterator[OtherWriter]:
+    other = OtherWriter(tmp_path)
+    yield other
+    other.close()
+
+
+def test_appended_blocks_are_read_back_as_they_were(tmp_path: Path) -> None:
+    with writer_for(tmp_path) as writer:
+        made = append_blocks(writer, [5, 0, 1000, 1])
+        writer.close()
+    store = BlockStore(tmp_path)
+    assert store.block(0) == genesis(1_000, 0)
+    assert [store.block(height) for height in range(1, 5)] == made
+    assert store.height() == 4
+    store.close()
+    assert audited(tmp_path).transactions == 1006
+
+
+def test_a_body_that_is_compressed_already_is_stored_as_given(tmp_path: Path) -> None:
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    block = next_block(writer.state, 3)
+    writer.append(block, compress(block.body))
+    writer.commit()
+    writer.close()
+    assert audited(tmp_path).tip_hash == block.hash
+
+
+def test_difficulty_and_time_of_a_new_chain_are_those_given(tmp_path: Path) -> None:
+    state = make_chain(tmp_path, [1, 1], difficulty_bits=6)
+    assert state.difficulty_bits == 6
+    assert audited(tmp_path, difficulty_bits=6) == state
+
+
+def test_genesis_is_made_once(tmp_path: Path) -> None:
+    first = make_chain(tmp_path, [])
+    for _ in range(3):
+        assert recovered(tmp_path) == (first, [])
+    assert first.height == 0
+    assert len(table_path(tmp_path).read_bytes()) == 64
+
+
+def test_the_chain_keeps_its_difficulty_when_the_setting_changes(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1], difficulty_bits=4)
+    writer = writer_for(tmp_path, difficulty_bits=0)
+    writer.acquire(wait=False)
+    append_blocks(writer, [1])
+    writer.close()
+    assert audited(tmp_path, difficulty_bits=4).height == 2
+
+
+@pytest.mark.parametrize("block_file_bytes", [A_FILE_EACH, 1500, ONE_FILE])
+@pytest.mark.parametrize("blocks", [0, 1, 2, 3, 7, 8, 21])
+def test_the_state_after_opening_again_is_the_state_before(
+    tmp_path: Path, blocks: int, block_file_bytes: int
+) -> None:
+    counts = [height % 4 for height in range(blocks)]
+    before = make_chain(tmp_path, counts, block_file_bytes=block_file_bytes)
+    after, messages = recovered(tmp_path, block_file_bytes=block_file_bytes)
+    assert after == before == audited(tmp_path)
+    assert messages == []
+    assert after.height == blocks
+    assert after.transactions == sum(counts)
+    store = BlockStore(tmp_path)
+    hashes = [place.hash for place in store.places(0, blocks + 1)]
+    store.close()
+    assert after.history == frontier_of(hashes)
+
+
+def test_readers_see_nothing_before_commit(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1])
+    store = BlockStore(tmp_path)
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    for _ in range(3):
+        writer.append(next_block(writer.state, 2))
+        assert store.height() == 1
+        assert store.frames(0, 9)[-1][0] == store.place(1)
+        with pytest.raises(NotFound):
+            store.block(2)
+        with pytest.raises(NotFound):
+            store.height_of_transaction(1)
+    writer.commit()
+    assert store.height() == 4
+    assert store.block(4).hash == writer.state.tip_hash
+    assert store.height_of_transaction(1) == 2
+    writer.close()
+    store.close()
+
+
+def test_block_files_are_synced_before_the_table_names_their_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_chain(tmp_path, [])
+    calls: list[str] = []
+
+    def recording(what: str, real: Callable[..., int | None]) -> Callable[..., int | None]:
+        def call(descriptor: int, *arguments: object) -> int | None:
+            target = Path(f"/proc/self/fd/{descriptor}").readlink()
+            calls.append(f"{what} {target.name}")
+            return real(descriptor, *arguments)
+
+        return call
+
+    for name in ("pwrite", "fdatasync", "fsync"):
+        monkeypatch.setattr(os, name, recording(name, getattr(os, name)))
+    writer = writer_for(tmp_path, block_file_bytes=A_FILE_EACH)
+    writer.acquire(wait=False)
+    calls.clear()
+    append_blocks(writer, [1, 1])
+    writer.close()
+    assert calls == [
+        "fdatasync blocks-0000000000.dat",
+        "fsync blocks",
+        "pwrite blocks-0000000001.dat",
+        "fdatasync blocks-0000000001.dat",
+        "fsync blocks",
+        "pwrite blocks-0000000002.dat",
+        "fdatasync blocks-0000000002.dat",
+        "pwrite heights.dat",
+        "fdatasync heights.dat",
+    ]
+
+
+@pytest.mark.parametrize("together", [1, 2, 5, 12])
+def test_block_files_roll_once_they_reach_their_size(tmp_path: Path, together: int) -> None:
+    size = 2000
+    writer = writer_for(tmp_path, block_file_bytes=size)
+    writer.acquire(wait=False)
+    for _ in range(60 // together):
+        append_blocks(writer, [1] * together)
+    writer.close()
+    store = BlockStore(tmp_path)
+    places = store.places(0, 99)
+    store.close()
+    for below, place in pairwise(places):
+        is_next_file = place.file != below.file
+        assert is_next_file == (below.end >= size)
+        assert place.offset == (0 if is_next_file else below.end)
+    assert len({place.file for place in places}) == 21
+    for height, place in enumerate(places):
+        if place.offset == 0:
+            assert place.file == height
+    assert audited(tmp_path).height == 60
+
+
+@pytest.mark.parametrize(("spare_bytes", "files"), [(0, [0, 1]), (1, [0, 0])])
+def test_a_file_that_has_just_reached_its_size_is_full(
+    tmp_path: Path, spare_bytes: int, files: list[int]
+) -> None:
+    make_chain(tmp_path, [])
+    size = block_file(tmp_path).stat().st_size
+    with writer_for(tmp_path, block_file_bytes=size + spare_bytes) as writer:
+        append_blocks(writer, [1])
+        writer.close()
+    store = BlockStore(tmp_path)
+    assert [place.file for place in store.places(0, 2)] == files
+    store.close()
+
+
+def test_a_block_that_does_not_fit_on_the_tip_is_refused_and_the_writer_goes_on(
+    tmp_path: Path,
+) -> None:
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    good = next_block(writer.state, 1)
+    for change in ({"height": 2}, {"previous_hash": "1" * 64}, {"first_transaction": 9}):
+        bad = block_of(replace(good.header, **change), good.body)
+        with pytest.raises(RuleViolation):
+            writer.append(bad)
+    writer.append(good)
+    writer.commit()
+    writer.close()
+    assert audited(tmp_path).tip_hash == good.hash
+
+
+def test_nothing_can_be_asked_of_a_writer_that_was_never_acquired(tmp_path: Path) -> None:
+    writer = writer_for(tmp_path)
+    with pytest.raises(WriteFailed, match="not been acquired"):
+        _ = writer.state
+    with pytest.raises(WriteFailed, match="does not hold its lock"):
+        writer.append(next_block(empty_state(0)))
+    with pytest.raises(WriteFailed, match="does not hold its lock"):
+        writer.commit()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_without_the_lock(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1])
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    writer.release()
+    before = contents(tmp_path)
+    for _ in range(2):
+        with pytest.raises(WriteFailed, match="does not hold its lock; acquire it first"):
+            writer.append(next_block(writer.state, 1))
+        with pytest.raises(WriteFailed, match="does not hold its lock; acquire it first"):
+            writer.commit()
+    assert contents(tmp_path) == before
+    writer.acquire(wait=False)  # refusing did not poison it
+    append_blocks(writer, [1])
+    writer.close()
+    assert audited(tmp_path).height == 2
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+@pytest.mark.parametrize("uncommitted", [1, 3])
+def test_released_uncommitted_blocks_are_taken_in_or_forgotten_but_never_half(
+    tmp_path: Path, uncommitted: int, is_same: bool
+) -> None:
+    writer = writer_for(tmp_path, block_file_bytes=1500)
+    writer.acquire(wait=False)
+    states = [append_blocks(writer, [1]) and writer.state]
+    for _ in range(uncommitted):
+        writer.append(next_block(writer.state, 1))
+        states.append(writer.state)
+    writer.release()
+    next_writer = writer if is_same else writer_for(tmp_path, block_file_bytes=1500)
+    next_writer.acquire(wait=False)
+    assert next_writer.state in states
+    store = BlockStore(tmp_path)
+    assert store.height() == next_writer.state.height
+    store.close()
+    append_blocks(next_writer, [2])
+    after = next_writer.state
+    next_writer.close()
+    writer.close()
+    assert audited(tmp_path) == after
+
+
+def refusing(what: str, error: int, real: Callable[..., Any]) -> Callable[..., Any]:
+    """`real`, except for paths and descriptors of files named with `what`."""
+
+    def call(target: Path | str | int, *arguments: object, **options: object) -> Any:
+        name = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else target
+        if what in Path(name).name:
+            raise OSError(error, os.strerror(error))
+        return real(target, *arguments, **options)
+
+    return call
+
+
+def test_a_poisoned_writer_stays_poisoned(tmp_path: Path) -> None:
+    """The kernel would report the same sync as done the next time."""
+    make_chain(tmp_path, [1])
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    writer.append(next_block(writer.state, 1))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fdatasync", refusing("blocks-", errno.EIO, os.fdatasync))
+        with pytest.raises(WriteFailed, match="Input/output error"):
+            writer.commit()
+    for _ in range(2):
+        writer.release()
+        with pytest.raises(WriteFailed, match="an earlier write failed"):
+            writer.acquire(wait=False)
+        assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
+        store = BlockStore(tmp_path)
+        assert store.height() == 1
+        store.close()
+    writer.close()
+    with pytest.raises(WriteFailed, match="an earlier write failed"):
+        writer.acquire(wait=True)
+    assert recovered(tmp_path)[0].height in (1, 2)
+
+
+def test_a_commit_after_a_failed_roll_is_refused(tmp_path: Path) -> None:
+    genesis_size = block_file_size(tmp_path)
+    writer = writer_for(tmp_path, block_file_bytes=genesis_size + 1)
+    writer.acquire(wait=False)
+    writer.append(next_block(writer.state))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "open", refusing("blocks-", errno.ENOSPC, os.open))
+        with pytest.raises(WriteFailed, match=r"blocks-0000000002.dat: No space left"):
+            writer.append(next_block(writer.state))
+    with pytest.raises(WriteFailed, match="an earlier write failed"):
+        writer.commit()
+    store = BlockStore(tmp_path)
+    assert store.height() == 0
+    store.close()
+    writer.close()
+    state, _ = recovered(tmp_path)
+    assert state.height in (0, 1)
+    assert audited(tmp_path) == state
+
+
+def block_file_size(folder: Path) -> int:
+    """The size of a file with genesis alone, which is made."""
+    make_chain(folder, [])
+    return block_file(folder).stat().st_size
+
+
+@pytest.mark.parametrize("what", ["heights.dat", "blocks-0000000000.dat"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_unreadable_sector_makes_no_writer(tmp_path: Path, what: str, is_first: bool) -> None:
+    """Whichever file it is in, and whether the writer begins or comes back."""
+    make_chain(tmp_path, [1, 1])
+    writer = writer_for(tmp_path)
+    if not is_first:
+        writer.acquire(wait=False)
+        writer.release()
+        append_as_another(tmp_path)
+    before = contents(tmp_path)
+    real_open = Path.open
+
+    def unreadable(path: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        if path.name == what and "r" in mode:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real_open(path, mode, *rest, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "pread", refusing(what, errno.EIO, os.pread))
+        patched.setattr(Path, "open", unreadable)
+        with pytest.raises((WriteFailed, Damage), match="Input/output error"):
+            writer.acquire(wait=False)
+    assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
+    assert contents(tmp_path) == before
+    writer.close()
+    assert recovered(tmp_path)[0] == audited(tmp_path)
+
+
+def append_as_another(folder: Path) -> None:
+    with writer_for(folder) as other:
+        append_blocks(other, [1])
+        other.close()
+
+
+def test_committing_nothing_changes_nothing(tmp_path: Path) -> None:
+    with writer_for(tmp_path) as writer:
+        before = contents(tmp_path)
+        writer.commit()
+        assert contents(tmp_path) == before
+        writer.close()
+
+
+def test_two_writers_in_one_process_take_turns(tmp_path: Path) -> None:
+    one, two = writer_for(tmp_path), writer_for(tmp_path)
+    for turn in range(4):
+        writer = (one, two)[turn % 2]
+        writer.acquire(wait=False)
+        assert writer.state.height == 2 * turn
+        append_blocks(writer, [1, 2])
+        writer.release()
+    one.close()
+    two.close()
+    assert audited(tmp_path).height == 8
+
+
+def test_a_writer_that_alone_acquires_again_reads_nothing_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    append_blocks(writer, [1])
+    before = writer.state
+    writer.release()
+
+    def unexpected(folder: Path) -> None:
+        raise AssertionError(f"{folder} was recovered again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("backend.storage.block_writer.recover", unexpected)
+        writer.acquire(wait=False)
+        assert writer.state is before
+        append_blocks(writer, [1])
+        writer.release()
+    writer.close()
+    assert audited(tmp_path).height == 2
+
+
+def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None:
+    messages: list[str] = []
+    writer = writer_for(tmp_path, messages)
+    writer.acquire(wait=False)
+    append_blocks(writer, [1])
+    writer.release()
+    with block_file(tmp_path).open("ab") as stream:
+        stream.write(b"FCB1 and then the light went out")
+    writer.acquire(wait=False)
+    assert len(messages) == 1
+    append_blocks(writer, [1])
+    writer.close()
+    assert audited(tmp_path).height == 2
+
+
+def test_a_second_writer_is_refused_and_may_write_afterwards(tmp_path: Path) -> None:
+    one, two = writer_for(tmp_path), writer_for(tmp_path)
+    one.acquire(wait=False)
+    for _ in range(3):
+        with pytest.raises(WriterBusy, match=WRITER_LOCK_NAME):
+            two.acquire(wait=False)
+    append_blocks(one, [1])
+    one.close()
+    two.acquire(wait=False)
+    assert two.state.height == 1
+    two.close()
+
+
+def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
+    one, two = writer_for(tmp_path), writer_for(tmp_path)
+    one.acquire(wait=False)
+    has_it = threading.Event()
+
+    def second() -> None:
+        with two:
+            has_it.set()
+            append_blocks(two, [1])
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    assert not has_it.wait(0.2)
+    append_blocks(one, [1])
+    one.release()
+    assert has_it.wait(10)
+    thread.join(10)
+    one.close()
+    two.close()
+    assert audited(tmp_path).height == 2
+
+
+def test_the_lock_says_whether_it_is_held(tmp_path: Path) -> None:
+    path = tmp_path / WRITER_LOCK_NAME
+    assert not files.is_locked(path)
+    with files.FileLock(path):
+        assert files.is_locked(path)
+    assert not files.is_locked(path)
+    assert path.exists()
+
+
+def test_releasing_what_is_not_held_does_nothing(tmp_path: Path) -> None:
+    lock = files.FileLock(tmp_path / "lock")
+    lock.release()
+    lock.acquire(wait=False)
+    lock.release()
+    lock.release()
+    writer = writer_for(tmp_path)
+    writer.release()
+    writer.close()
+    assert not blocks_folder(tmp_path).exists()
+
+
+def test_two_processes_take_turns(tmp_path: Path, other_writer: OtherWriter) -> None:
+    writer = writer_for(tmp_path)
+    for turn in range(3):
+        other_writer.does("acquire")
+        with pytest.raises(WriterBusy):
+            writer.acquire(wait=False)
+        there = other_writer.does("append 1 0 2")
+        other_writer.does("release")
+        writer.acquire(wait=True)
+        assert there == (writer.state.height, writer.state.tip_hash)
+        append_blocks(writer, [3])
+        assert writer.state.height == 4 * (turn + 1)
+        writer.release()
+    writer.close()
+    assert audited(tmp_path).transactions == 18
+
+
+def test_another_process_waits_for_the_lock(tmp_path: Path, other_writer: OtherWriter) -> None:
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    other_writer.send("acquire")
+    assert not other_writer.answers_within(0.5)
+    append_blocks(writer, [1])
+    writer.release()
+    assert other_writer.answer() == (1, writer.state.tip_hash)
+    writer.close()
+
+
+def test_a_killed_writer_frees_the_lock(tmp_path: Path, other_writer: OtherWriter) -> None:
+    other_writer.does("acquire")
+    height, tip_hash = other_writer.does("append 1 2")
+    assert files.is_locked(tmp_path / WRITER_LOCK_NAME)
+    other_writer.kill()
+    assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
+    state, messages = recovered(tmp_path)
+    assert (state.height, state.tip_hash, messages) == (height, tip_hash, [])
+
+
+def test_a_stopped_writer_keeps_the_lock(tmp_path: Path, other_writer: OtherWriter) -> None:
+    other_writer.does("acquire")
+    other_writer.process.send_signal(signal.SIGSTOP)
+    writer = writer_for(tmp_path)
+    with pytest.raises(WriterBusy):
+        writer.acquire(wait=False)
+    other_writer.process.send_signal(signal.SIGCONT)
+    other_writer.kill()
+    writer.acquire(wait=False)
+    writer.close()
+
+
+def test_a_failed_acquire_leaves_the_lock_free(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1, 1])
+    data = block_file(tmp_path).read_bytes()
+    block_file(tmp_path).write_bytes(data[:10])
+    writer = writer_for(tmp_path)
+    for _ in range(2):
+        with pytest.raises(DamagedBlock, match="block 1 is damaged"):
+            writer.acquire(wait=False)
+        assert not files.is_locked(tmp_path / WRITER_LOCK_NAME)
+    block_file(tmp_path).write_bytes(data)
+    writer.acquire(wait=False)
+    assert writer.state.height == 2
+    writer.close()
+
+
+def test_a_full_disk_is_noticed_before_it_is_full(tmp_path: Path) -> None:
+    files.require_free(tmp_path, 1)
+    with pytest.raises(TryLater, match="nearly full"):
+        files.require_free(tmp_path, 2**62)
+
+
+def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    make_chain(tmp_path, [1], block_file_bytes=A_FILE_EACH)
+    before = descriptors()
+    for _ in range(5):
+        writer = writer_for(tmp_path, block_file_bytes=A_FILE_EACH)
+        writer.acquire(wait=False)
+        append_blocks(writer, [1, 1])
+        writer.release()
+        writer.acquire(wait=False)
+        writer.append(next_block(writer.state))
+        writer.close()
+        audited(tmp_path)
+    assert descriptors() == before

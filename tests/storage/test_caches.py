@@ -1,0 +1,738 @@
+"""The two caches, against the store below them and against a model made of plain dictionaries."""
+
+import errno
+import gc
+import os
+import random
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain.state import ChainState
+from backend.errors import Damage, DamagedBlock, NotFound
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks, kept_bytes
+from backend.storage.layout import ENTRY_BYTES, Place
+from tests.storage.chains import (
+    append_blocks,
+    block_file,
+    flights,
+    flip,
+    make_chain,
+    recovered,
+    table_path,
+    writer_for,
+)
+
+RUN = 19
+
+
+class CountingStore(BlockStore):
+    """A store that remembers which runs were read from the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.runs: list[list[int]] = []
+
+    def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
+        found = super().frames(first, count)
+        self.runs.append(list(range(first, first + len(found))))
+        return found
+
+    def sizes(self) -> list[int]:
+        """What each block counts in a cache."""
+        return [place.length + FRAME_OVERHEAD_BYTES for place in self.places(0, 20_000)]
+
+
+def assert_within_budget(cached: CachedBlocks) -> None:
+    for counts in cached.statistics():
+        assert 0 <= counts.bytes <= counts.capacity_bytes
+        assert (counts.bytes == 0) == (counts.blocks == 0)
+
+
+def asked(cached: CachedBlocks, height: int) -> str:
+    """The hash of a block, whatever cache it comes from; the budget holds afterwards."""
+    block = cached.block(height)
+    assert block.header.height == height
+    assert_within_budget(cached)
+    return block.hash
+
+
+def lookups(cached: CachedBlocks) -> int:
+    return sum(counts.hits + counts.misses for counts in cached.statistics())
+
+
+@pytest.fixture(scope="session")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Blocks 0 to 40 of different sizes, in one file."""
+    folder = tmp_path_factory.mktemp("forty")
+    make_chain(folder, [7 * height % 40 for height in range(40)])
+    return folder
+
+
+@pytest.fixture
+def store(forty: Path) -> Iterator[CountingStore]:
+    opened = CountingStore(forty)
+    yield opened
+    opened.close()
+
+
+def shortened(whole: Path, folder: Path, blocks: int) -> Path:
+    """A copy of the chain `whole` of which only the first `blocks` can be seen; see `lengthen`."""
+    block_file(folder).parent.mkdir(parents=True, exist_ok=True)
+    if not block_file(folder).exists():
+        block_file(folder).symlink_to(block_file(whole))
+    table_path(folder).write_bytes(table_path(whole).read_bytes()[: blocks * ENTRY_BYTES])
+    return folder
+
+
+def lengthen(whole: Path, folder: Path, blocks: int) -> None:
+    """Let the first `blocks` blocks be seen, as a commit does."""
+    data = table_path(whole).read_bytes()[: blocks * ENTRY_BYTES]
+    with table_path(folder).open("r+b") as stream:
+        stream.write(data)
+
+
+# Any length of chain ------------------------------------------------------------------------------
+
+
+def test_a_chain_that_is_not_there_has_no_blocks(tmp_path: Path) -> None:
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, 10_000, RUN)
+    for height in (-1, 0, 1):
+        with pytest.raises(NotFound):
+            cached.block(height)
+    assert [counts.blocks for counts in cached.statistics()] == [0, 0]
+    make_chain(tmp_path, [2])
+    assert cached.block(1).header.transaction_count == 2
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 1, 1_500, 4_000, 25_000, 10**6])
+@pytest.mark.parametrize("blocks", [1, 2, *range(18, 42)])
+def test_every_block_of_every_short_chain_is_the_one_of_the_store(
+    forty: Path, tmp_path: Path, blocks: int, cache_bytes: int
+) -> None:
+    store = BlockStore(shortened(forty, tmp_path, blocks))
+    hashes = [place.hash.hex() for place in store.places(0, blocks)]
+    assert len(hashes) == blocks
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    jumps = random.Random(blocks).choices(range(blocks), k=30)
+    for height in [*range(blocks), *range(blocks - 1, -1, -1), *jumps]:
+        assert asked(cached, height) == hashes[height]
+    for height in (-1, -blocks, blocks, blocks + 1):
+        with pytest.raises(NotFound):
+            cached.block(height)
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 60_000, 2_000_000, 10**8])
+def test_ten_thousand_blocks_are_the_ones_of_the_store(
+    long_chain: tuple[Path, ChainState], cache_bytes: int
+) -> None:
+    store = BlockStore(long_chain[0])
+    hashes = [place.hash.hex() for place in store.places(0, 10_000)]
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    jumps = random.Random(cache_bytes).choices(range(10_000), k=150)
+    edges = [0, 1, 9_999, 9_998, 2_222, 2_223, 0, 9_999]
+    for height in [*edges, *jumps, *range(5_000, 5_100), *range(5_100, 5_000, -1)]:
+        assert asked(cached, height) == hashes[height]
+    if cache_bytes == 10**8:
+        assert cached.statistics()[1].blocks == 0  # all of them belong to the last cache
+    store.close()
+
+
+# Which cache, and what it keeps -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("newest", [0, 1, 5, 40, 41])
+@pytest.mark.parametrize("spare_bytes", [0, 100])
+def test_the_last_cache_has_as_many_of_the_newest_blocks_as_fit(
+    store: CountingStore, newest: int, spare_bytes: int
+) -> None:
+    sizes = store.sizes()
+    capacity = sum(sizes[41 - newest :]) + spare_bytes
+    cached = CachedBlocks(store, 2 * capacity, RUN)
+    for height in range(40, -1, -1):
+        cached.block(height)
+    last, others = cached.statistics()
+    assert last.capacity_bytes == capacity
+    assert last.blocks == newest
+    assert last.bytes == sum(sizes[41 - newest :])
+    assert (last.hits + last.misses, others.hits + others.misses) == (newest, 41 - newest)
+    assert last.evictions == 0
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 1, 2, 999, 20_000_000])
+def test_the_two_caches_share_what_is_given(store: CountingStore, cache_bytes: int) -> None:
+    last, others = CachedBlocks(store, cache_bytes, RUN).statistics()
+    assert last.capacity_bytes + others.capacity_bytes == cache_bytes
+    assert 0 <= others.capacity_bytes - last.capacity_bytes <= 1
+    assert (last.name, others.name) == ("last", "random")
+
+
+def test_a_new_block_moves_the_border_between_the_caches(forty: Path, tmp_path: Path) -> None:
+    folder = shortened(forty, tmp_path, 31)
+    store = CountingStore(folder)
+    cached = CachedBlocks(store, 20_000, RUN)
+    for height in range(20, 31):
+        asked(cached, height)
+    for blocks in range(32, 42):
+        lengthen(forty, folder, blocks)
+        tip_hash = asked(cached, blocks - 1)
+        assert tip_hash == store.place(blocks - 1).hash.hex()
+        last = cached.statistics()[0]
+        sizes = store.sizes()
+        fits = [n for n in range(blocks + 1) if sum(sizes[blocks - n :]) <= last.capacity_bytes]
+        assert last.blocks <= max(fits)
+    assert cached.statistics()[0].evictions > 0
+    store.close()
+
+
+# Reading from the disk ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", [1, 2, 7, 19, 40, 41, 100])
+@pytest.mark.parametrize("cache_bytes", [100_000, 120_000, 10**7])
+def test_a_scan_reads_each_run_once(store: CountingStore, run: int, cache_bytes: int) -> None:
+    cached = CachedBlocks(store, cache_bytes, run)
+    for height in range(41):
+        asked(cached, height)
+    assert len(store.runs) == ceil(41 / run)
+    assert [height for heights in store.runs for height in heights] == list(range(41))
+    assert sum(counts.misses for counts in cached.statistics()) == ceil(41 / run)
+
+
+@pytest.mark.parametrize("run", [19, 100])
+def test_a_scan_of_a_long_chain_slides_through_a_small_cache(
+    long_chain: tuple[Path, ChainState], run: int
+) -> None:
+    store = CountingStore(long_chain[0])
+    cached = CachedBlocks(store, 400_000, run)
+    for height in range(10_000):
+        cached.block(height)
+    assert_within_budget(cached)
+    assert len(store.runs) == ceil(10_000 / run)
+    last, others = cached.statistics()
+    assert last.misses + others.misses == ceil(10_000 / run)
+    assert lookups(cached) == 10_000
+    assert others.evictions > 9_000
+    store.close()
+
+
+def test_a_block_asked_for_out_of_order_brings_its_neighbours(store: CountingStore) -> None:
+    cached = CachedBlocks(store, 10**6, 9)
+    cached.block(20)
+    assert store.runs == [list(range(16, 25))]
+    for height in (16, 24, 20, 18):
+        cached.block(height)
+    assert len(store.runs) == 1
+    cached.block(2)
+    assert store.runs[1] == list(range(9))
+    cached.block(39)
+    assert store.runs[2] == [35, 36, 37, 38, 39, 40]
+
+
+def test_what_is_farthest_from_the_block_asked_for_goes_first(store: CountingStore) -> None:
+    sizes = store.sizes()
+    cached = CachedBlocks(store, 2 * sum(sizes[10:16]) + 1, 1)
+    for height in (14, 11, 15, 10, 13, 12):
+        cached.block(height)
+    others = cached.statistics()[1]
+    assert (others.blocks, others.evictions) == (6, 0)
+    cached.block(9)
+    others = cached.statistics()[1]
+    assert others.evictions >= 1
+    assert others.blocks >= 4
+    reads = len(store.runs)
+    for height in range(9, 9 + others.blocks):  # the nearest ones are all there
+        cached.block(height)
+    assert len(store.runs) == reads
+
+
+def test_without_a_cache_every_block_is_one_read(store: CountingStore) -> None:
+    cached = CachedBlocks(store, 0, RUN)
+    for height in (5, 5, 6, 7, 40, 0):
+        asked(cached, height)
+    assert store.runs == [[5], [5], [6], [7], [40], [0]]
+    last, others = cached.statistics()
+    assert (last.blocks, last.bytes, others.blocks, others.bytes) == (0, 0, 0, 0)
+    assert (last.hits, others.hits) == (0, 0)
+    assert last.misses + others.misses == 6
+
+
+def test_a_block_larger_than_the_cache_is_still_read(store: CountingStore) -> None:
+    sizes = store.sizes()
+    cached = CachedBlocks(store, 2 * (min(sizes) - 1), RUN)
+    for height in (3, 3, 40, 4):
+        asked(cached, height)
+    assert [counts.blocks for counts in cached.statistics()] == [0, 0]
+
+
+def test_a_run_cut_short_by_large_blocks_still_has_the_block_asked_for(
+    store: CountingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.storage.block_store.MAX_RUN_BYTES", 1)
+    cached = CachedBlocks(store, 10**6, RUN)
+    for height in (30, 31, 5, 40, 0):
+        asked(cached, height)
+
+
+def test_clearing_forgets_blocks_and_keeps_counts(store: CountingStore) -> None:
+    cached = CachedBlocks(store, 10**6, RUN)
+    for height in range(41):
+        cached.block(height)
+    before = [(counts.hits, counts.misses, counts.evictions) for counts in cached.statistics()]
+    cached.clear()
+    assert [(c.blocks, c.bytes) for c in cached.statistics()] == [(0, 0), (0, 0)]
+    assert [(c.hits, c.misses, c.evictions) for c in cached.statistics()] == before
+    reads = len(store.runs)
+    asked(cached, 40)
+    assert len(store.runs) == reads + 1
+
+
+# Against a model ----------------------------------------------------------------------------------
+
+
+@dataclass
+class ModelCache:
+    """What one cache must hold: height -> bytes."""
+
+    capacity: int
+    kept: dict[int, int] = field(default_factory=dict)
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+
+    def evict(self, height: int) -> None:
+        del self.kept[height]
+        self.evictions += 1
+
+    def shrink(self, centre: int) -> None:
+        while sum(self.kept.values()) > self.capacity:
+            self.evict(max(self.kept, key=lambda height: abs(height - centre)))
+
+
+@dataclass
+class Model:
+    """The contract: which blocks belong where, what a miss reads, what goes first."""
+
+    sizes: list[int]
+    last: ModelCache
+    others: ModelCache
+    run: int
+    tip: int = -1
+    floor: int = 0
+    asked: int = -2
+
+    def follow(self, tip: int) -> None:
+        self.tip, self.floor = tip, tip + 1
+        while self.floor and sum(self.sizes[self.floor - 1 : tip + 1]) <= self.last.capacity:
+            self.floor -= 1
+        for height in [h for h in self.last.kept if h < self.floor]:
+            self.last.evict(height)
+
+    def home(self, height: int) -> ModelCache:
+        return self.last if height >= self.floor else self.others
+
+    def ask(self, height: int) -> None:
+        in_order, self.asked = height == self.asked + 1, height
+        home = self.home(height)
+        if height in home.kept:
+            home.hits += 1
+            return
+        home.misses += 1
+        run = self.run if home.capacity else 1
+        first = height if in_order else max(0, height - run // 2)
+        for near in range(first, min(first + run, self.tip + 1)):
+            self.home(near).kept.setdefault(near, self.sizes[near])
+        self.last.shrink(self.tip)
+        self.others.shrink(height)
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.integers(0, 40)),
+        st.tuples(st.just("scan"), st.integers(1, 8)),
+        st.tuples(st.just("grow"), st.integers(1, 4)),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 41),
+    st.one_of(st.integers(0, 30_000), st.integers(0, 100_000)),
+    st.integers(1, 25),
+    steps,
+)
+def test_hits_misses_and_evictions_are_those_of_the_model(
+    tmp_path_factory: pytest.TempPathFactory,
+    forty: Path,
+    blocks: int,
+    cache_bytes: int,
+    run: int,
+    steps: list[tuple[str, int]],
+) -> None:
+    folder = shortened(forty, tmp_path_factory.getbasetemp() / "model", blocks)
+    whole, store = BlockStore(forty), BlockStore(folder)
+    places = whole.places(0, 41)
+    sizes = [place.length + FRAME_OVERHEAD_BYTES for place in places]
+    last, others = ModelCache(cache_bytes // 2), ModelCache(cache_bytes - cache_bytes // 2)
+    model = Model(sizes, last, others, run)
+    model.follow(blocks - 1)
+    cached, position, calls = CachedBlocks(store, cache_bytes, run), -1, 0
+    for what, number in steps:
+        if what == "grow":
+            blocks = min(41, blocks + number)
+            lengthen(forty, folder, blocks)
+            continue
+        ahead = range(position + 1, position + 1 + number) if what == "scan" else [number]
+        for height in (h % blocks for h in ahead):
+            if blocks - 1 != model.tip:
+                model.follow(blocks - 1)
+            model.ask(height)
+            assert asked(cached, height) == places[height].hash.hex()
+            position, calls = height, calls + 1
+            for counts, expected in zip(cached.statistics(), (last, others), strict=True):
+                assert counts.hits == expected.hits
+                assert counts.misses == expected.misses
+                assert counts.evictions == expected.evictions
+                assert counts.blocks == len(expected.kept)
+                assert counts.bytes == sum(expected.kept.values())
+    assert lookups(cached) == calls
+    whole.close()
+    store.close()
+
+
+# Memory -------------------------------------------------------------------------------------------
+
+
+def chain_of_bodies(folder: Path, blocks: int, body_bytes: int) -> None:
+    """A chain whose bodies are noise of a real block's size; storage does not look into them."""
+    noise = random.Random(body_bytes)
+    writer = writer_for(folder)
+    writer.acquire(wait=False)
+    for _ in range(blocks):
+        content = replace(flights(0, 0), body=noise.randbytes(body_bytes))
+        writer.append(writer.state.build(writer.state.timestamp, content))
+    writer.commit()
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "body_bytes", "cache_bytes"),
+    [(400, 14_000, 10**7), (400, 14_000, 4_000_000), (3_000, 100, 10**7)],
+)
+def test_the_bytes_counted_are_the_bytes_taken(
+    tmp_path: Path, blocks: int, body_bytes: int, cache_bytes: int
+) -> None:
+    chain_of_bodies(tmp_path, blocks, body_bytes)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    cached.block(0)
+    cached.clear()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for height in range(blocks + 1):
+            cached.block(height)
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    counted = sum(counts.bytes for counts in cached.statistics())
+    assert counted > 0.7 * min(cache_bytes, blocks * body_bytes)
+    assert abs(taken - counted) < 0.15 * counted
+    store.close()
+
+
+def test_a_frame_counts_more_than_its_length() -> None:
+    assert kept_bytes(b"") > 150
+    assert kept_bytes(bytes(1000)) - kept_bytes(b"") == 1000
+
+
+# Threads, growth, damage --------------------------------------------------------------------------
+
+
+def test_threads_get_the_right_blocks_while_the_chain_grows(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 30)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, 40_000, RUN)
+    done, wrong, calls = threading.Event(), [], []
+
+    def read(seed: int) -> None:
+        heights, count = random.Random(seed), 0
+        try:
+            while not done.is_set() or count < 100:
+                height = heights.randrange(store.height() + 1)
+                for at in range(height, min(height + 4, store.height() + 1)):
+                    block = cached.block(at)
+                    count += 1
+                    assert block.header.height == at
+                    assert block.hash == store.place(at).hash.hex()
+        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
+            wrong.append(error)
+        calls.append(count)
+
+    threads = [threading.Thread(target=read, args=[seed]) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    with writer_for(tmp_path, block_file_bytes=30_000) as writer:
+        for _ in range(40):
+            append_blocks(writer, [1, 0])
+        writer.close()
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert_within_budget(cached)
+    assert lookups(cached) == sum(calls)
+    assert sum(counts.evictions for counts in cached.statistics()) > 0
+    store.close()
+
+
+def regrown(folder: Path, blocks_more: int) -> str:
+    """Recovery drops a torn tip, and other blocks are mined; the hash of the block in its place."""
+    writer = writer_for(folder)
+    table = table_path(folder).read_bytes()
+    place = BlockStore(folder)
+    tip = place.tip()
+    place.close()
+    assert tip is not None
+    os.truncate(block_file(folder), tip[1].end - 1)
+    writer.acquire(wait=False)
+    assert writer.state.height == tip[0] - 1
+    made = append_blocks(writer, [2] + [0] * blocks_more, later_ms=50)
+    writer.close()
+    assert table_path(folder).read_bytes()[: len(table)] != table
+    return made[0].hash
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])
+@pytest.mark.parametrize("more", [1, 2, 30])
+def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
+    tmp_path: Path, cache_bytes: int, more: int
+) -> None:
+    make_chain(tmp_path, [1] * 25)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    old = [asked(cached, height) for height in range(26)]
+    new = regrown(tmp_path, more)
+    assert new != old[25]
+    assert asked(cached, 25) == new
+    for height in range(25 + more + 1):
+        assert asked(cached, height) == store.place(height).hash.hex()
+    store.close()
+
+
+def test_a_chain_that_was_cut_is_seen_to_be_shorter(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 25)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, 10**6, RUN)
+    for height in range(26):
+        asked(cached, height)
+    os.truncate(block_file(tmp_path), block_file(tmp_path).stat().st_size - 1)
+    recovered(tmp_path)
+    with pytest.raises(NotFound):
+        cached.block(25)
+    assert sum(counts.blocks for counts in cached.statistics()) == 0
+    for height in range(25):
+        assert asked(cached, height) == store.place(height).hash.hex()
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])
+def test_a_chain_that_was_cut_and_grew_to_the_same_height_serves_no_stale_block(
+    tmp_path: Path, cache_bytes: int
+) -> None:
+    make_chain(tmp_path, [1] * 25)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    old = [asked(cached, height) for height in range(26)]
+    new = regrown(tmp_path, 0)
+    assert new != old[25]
+    assert store.height() == 25
+    for height in (25, 24, 3, 25):
+        assert asked(cached, height) == store.place(height).hash.hex()
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 10**6])
+def test_a_chain_cut_amid_a_read_is_not_found(tmp_path: Path, cache_bytes: int) -> None:
+    make_chain(tmp_path, [1] * 3)
+    whole = table_path(tmp_path).read_bytes()
+
+    class CutStore(BlockStore):
+        def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
+            files.write_new(table_path(tmp_path), whole[:-ENTRY_BYTES])
+            return super().frames(first, count)
+
+    store = CutStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    with pytest.raises(NotFound):
+        cached.block(3)
+    assert cached.block(2).header.height == 2
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
+@pytest.mark.parametrize("height", [-1, -2, -40, -(2**70), 26, 2**40, 2**60, 10**30])
+def test_asking_beyond_either_end_finds_nothing(
+    tmp_path: Path, height: int, cache_bytes: int
+) -> None:
+    make_chain(tmp_path, [0] * 25)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    for before in (0, 25, 12):
+        cached.block(before)
+        with pytest.raises(NotFound):
+            cached.block(height)
+    assert_within_budget(cached)
+    store.close()
+
+
+def test_a_table_made_again_changes_nothing_for_readers(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 25)
+    store = CountingStore(tmp_path)
+    cached = CachedBlocks(store, 10**6, RUN)
+    hashes = [asked(cached, height) for height in range(26)]
+    files.write_new(table_path(tmp_path), table_path(tmp_path).read_bytes())
+    reads = len(store.runs)
+    assert [asked(cached, height) for height in range(26)] == hashes
+    with writer_for(tmp_path) as writer:
+        append_blocks(writer, [1])
+        writer.close()
+    assert [asked(cached, height) for height in range(26)] == hashes
+    assert len(store.runs) == reads
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 5_000, 10**6])
+def test_a_damaged_block_is_never_served_and_its_neighbours_are(
+    tmp_path: Path, cache_bytes: int
+) -> None:
+    make_chain(tmp_path, [1] * 25)
+    store = BlockStore(tmp_path)
+    hashes = [place.hash.hex() for place in store.places(0, 26)]
+    flip(block_file(tmp_path), store.place(12).offset + 200)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    for _ in range(2):
+        for height in [*range(26), 12, 11, 13]:
+            if height == 12:
+                with pytest.raises(DamagedBlock, match="block 12 is damaged"):
+                    cached.block(12)
+            else:
+                assert asked(cached, height) == hashes[height]
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
+def test_a_missing_file_does_not_hide_its_neighbours(tmp_path: Path, cache_bytes: int) -> None:
+    make_chain(tmp_path, [1] * 10, block_file_bytes=1)
+    block_file(tmp_path, 3).unlink()
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, 5)
+    assert_all_but(cached, 3, blocks=11)
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
+def test_an_unreadable_file_does_not_hide_its_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache_bytes: int
+) -> None:
+    make_chain(tmp_path, [1] * 10, block_file_bytes=1)
+    real = os.pread
+
+    def pread(descriptor: int, length: int, offset: int) -> bytes:
+        if Path(f"/proc/self/fd/{descriptor}").readlink() == block_file(tmp_path, 3):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(descriptor, length, offset)
+
+    monkeypatch.setattr(os, "pread", pread)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, 5)
+    assert_all_but(cached, 3, blocks=11)
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
+@pytest.mark.parametrize("damaged", [0, 3, 9, 10])
+def test_a_damaged_entry_does_not_hide_its_neighbours(
+    tmp_path: Path, damaged: int, cache_bytes: int
+) -> None:
+    """Not even the entry of the tip."""
+    make_chain(tmp_path, [1] * 10)
+    flip(table_path(tmp_path), ENTRY_BYTES * damaged + 3)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    assert_all_but(cached, damaged, blocks=11)
+    store.close()
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
+def test_a_damaged_entry_of_the_former_tip_does_not_hide_its_neighbours(
+    tmp_path: Path, cache_bytes: int
+) -> None:
+    make_chain(tmp_path, [1] * 9)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    asked(cached, 9)
+    with writer_for(tmp_path) as writer:
+        append_blocks(writer, [1])
+        writer.close()
+    flip(table_path(tmp_path), ENTRY_BYTES * 9 + 3)
+    assert_all_but(cached, 9, blocks=11, may_be_kept=True)
+    store.close()
+
+
+def assert_all_but(
+    cached: CachedBlocks, damaged: int, blocks: int, *, may_be_kept: bool = False
+) -> None:
+    """Every block is served, in whatever order, except the damaged one (unless it was kept)."""
+    for height in [*range(blocks), *range(blocks - 1, -1, -1)]:
+        if height != damaged:
+            asked(cached, height)
+        elif not may_be_kept:
+            with pytest.raises(Damage, match=f"block {damaged} "):
+                cached.block(damaged)
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 4_000, 10**6])
+def test_a_block_that_was_damaged_is_read_again_once_it_is_whole(
+    tmp_path: Path, cache_bytes: int
+) -> None:
+    make_chain(tmp_path, [1] * 3)
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, RUN)
+    at = store.place(2).offset + 100
+    for _ in range(2):
+        cached.clear()
+        flip(block_file(tmp_path), at)
+        cached.block(1)  # brings its neighbours
+        for _ in range(2):
+            with pytest.raises(DamagedBlock, match="block 2 is damaged"):
+                cached.block(2)
+        flip(block_file(tmp_path), at)
+        assert cached.block(2).header.height == 2
+        assert_within_budget(cached)
+    if cache_bytes == 10**6:  # to forget what is damaged is not to evict
+        assert sum(counts.evictions for counts in cached.statistics()) == 0
+    store.close()
+
+
+def test_adjacent_hashes_differ_so_that_the_tests_above_can_fail(forty: Path) -> None:
+    store = BlockStore(forty)
+    assert all(a.hash != b.hash for a, b in pairwise(store.places(0, 41)))
+    store.close()

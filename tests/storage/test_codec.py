@@ -1,0 +1,229 @@
+import struct
+import threading
+import tracemalloc
+import zlib
+from dataclasses import replace
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain.block import Block, block_of
+from backend.chain.state import empty_state
+from backend.errors import DamagedBlock
+from backend.storage.codec import (
+    Frame,
+    FrameError,
+    body_of,
+    compress,
+    frame_from,
+    frame_length,
+    frame_of,
+    verified_block,
+)
+from backend.storage.layout import MAGIC, MAX_BODY_BYTES, MAX_HEADER_BYTES, PREFIX_BYTES
+from tests.storage.chains import flights
+
+BLOCK = replace(empty_state(0), height=5, transactions=40).build(2_000, flights(4, 1_500))
+HASH = bytes.fromhex(BLOCK.hash)
+
+
+def stored(block: Block) -> bytes:
+    return frame_of(block.header_bytes, block.body, compress(block.body))
+
+
+FRAME = stored(BLOCK)
+
+
+def framed(header: bytes, compressed: bytes, body_bytes: int) -> bytes:
+    """A frame with a good checksum around anything, made without the code under test."""
+    content = struct.pack("<4s3I", b"FCB1", len(header), len(compressed), body_bytes)
+    crc = zlib.crc32(content + header + compressed)
+    return content + struct.pack("<I", crc) + header + compressed
+
+
+def test_a_frame_is_laid_out_as_documented() -> None:
+    assert framed(BLOCK.header_bytes, compress(BLOCK.body), len(BLOCK.body)) == FRAME
+
+
+@given(st.binary(max_size=600), st.binary(max_size=2000), st.binary(max_size=50))
+def test_what_goes_into_a_frame_comes_out(header: bytes, body: bytes, behind: bytes) -> None:
+    compressed = compress(body)
+    data = frame_of(header, body, compressed)
+    frame = frame_from(data + behind)
+    assert frame == Frame(header, compressed, len(body), len(data))
+    assert frame_length(data[:PREFIX_BYTES]) == len(data)
+    assert body_of(frame) == body
+
+
+def test_a_block_comes_out_of_its_frame() -> None:
+    assert verified_block(FRAME, 6, HASH) == BLOCK
+
+
+def test_a_memoryview_is_as_good_as_bytes() -> None:
+    assert frame_from(memoryview(FRAME)) == frame_from(FRAME)
+
+
+@given(st.binary(max_size=400) | st.binary(max_size=400).map(MAGIC.__add__))
+def test_random_bytes_are_no_frame(data: bytes) -> None:
+    with pytest.raises(FrameError):
+        frame_from(data)
+
+
+def test_a_frame_cut_anywhere_is_no_frame() -> None:
+    for length in range(len(FRAME)):
+        with pytest.raises(FrameError):
+            frame_from(FRAME[:length])
+
+
+def test_a_frame_with_any_bit_flipped_is_no_frame() -> None:
+    for bit in range(8 * len(FRAME)):
+        data = bytearray(FRAME)
+        data[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(FrameError):
+            frame_from(bytes(data))
+        with pytest.raises(DamagedBlock, match="block 6 is damaged"):
+            verified_block(bytes(data), 6, HASH)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_a_frame_with_any_stretch_replaced_is_no_frame(data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(FRAME) - 1))
+    stretch = data.draw(st.binary(min_size=1, max_size=64))
+    changed = (FRAME[:start] + stretch + FRAME[start + len(stretch) :])[: len(FRAME)]
+    if changed != FRAME:
+        with pytest.raises(FrameError):
+            frame_from(changed)
+
+
+@pytest.mark.parametrize(
+    ("header_size", "compressed_size", "body_size"),
+    [
+        (MAX_HEADER_BYTES + 1, 0, 0),
+        (0, MAX_BODY_BYTES + 1, 0),
+        (0, 0, MAX_BODY_BYTES + 1),
+        (2**32 - 1, 2**32 - 1, 2**32 - 1),
+    ],
+)
+def test_impossible_sizes_are_refused_before_anything_is_read(
+    header_size: int, compressed_size: int, body_size: int
+) -> None:
+    prefix = struct.pack("<4s4I", MAGIC, header_size, compressed_size, body_size, 0)
+    with pytest.raises(FrameError, match="are impossible"):
+        frame_length(prefix)
+
+
+def test_the_largest_possible_sizes_are_accepted() -> None:
+    prefix = struct.pack("<4s4I", MAGIC, MAX_HEADER_BYTES, MAX_BODY_BYTES, MAX_BODY_BYTES, 0)
+    assert frame_length(prefix) == PREFIX_BYTES + MAX_HEADER_BYTES + MAX_BODY_BYTES
+
+
+@pytest.mark.parametrize("body_bytes", [0, 3, 5, 400])
+def test_a_body_of_another_size_than_declared_is_refused(body_bytes: int) -> None:
+    with pytest.raises(FrameError, match="body"):
+        body_of(Frame(b"", compress(b"four"), body_bytes, 0))
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_not_compressed_are_refused(data: bytes) -> None:
+    with pytest.raises(FrameError, match="body"):
+        body_of(Frame(b"", data, 10_000, 0))
+
+
+def test_a_body_cut_short_in_compressed_form_is_refused() -> None:
+    compressed = compress(BLOCK.body)
+    for length in range(len(compressed)):
+        with pytest.raises(FrameError):
+            body_of(Frame(b"", compressed[:length], len(BLOCK.body), 0))
+
+
+def test_a_body_compressed_without_its_size_is_bounded_by_the_declared_size() -> None:
+    compressor = zstandard.ZstdCompressor(write_content_size=False)
+    with pytest.raises(FrameError):
+        body_of(Frame(b"", compressor.compress(bytes(10_000_000)), 100, 0))
+
+
+@pytest.mark.parametrize("declared", [0, 100, MAX_BODY_BYTES])
+def test_what_a_body_takes_in_memory_is_bounded_by_the_declared_size(declared: int) -> None:
+    """zstandard allocates what the compressed body says, whatever limit it is given."""
+    bomb = zstandard.ZstdCompressor().compress(bytes(20 * MAX_BODY_BYTES))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FrameError, match="body"):
+            body_of(Frame(b"", bomb, declared, 0))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < declared + 1_000_000
+
+
+@pytest.mark.parametrize("more", [b"x", bytes(20), FRAME])
+def test_a_block_whose_entry_says_too_much_is_damaged(more: bytes) -> None:
+    with pytest.raises(DamagedBlock, match="the table of heights says"):
+        verified_block(FRAME + more, 6, HASH)
+
+
+@pytest.mark.parametrize("more", [b"x", compress(b""), compress(BLOCK.body)])
+def test_a_body_with_something_behind_it_is_refused(more: bytes) -> None:
+    with pytest.raises(FrameError, match="body"):
+        body_of(Frame(b"", compress(BLOCK.body) + more, len(BLOCK.body), 0))
+
+
+def test_a_block_with_a_header_of_broken_text_is_damaged() -> None:
+    for at in range(0, len(BLOCK.header_bytes), 7):
+        header = bytearray(BLOCK.header_bytes)
+        header[at] = 0xFF
+        data = framed(bytes(header), compress(BLOCK.body), len(BLOCK.body))
+        with pytest.raises(DamagedBlock, match="not a header"):
+            verified_block(data, 6, HASH)
+
+
+def test_a_block_under_another_height_is_damaged() -> None:
+    with pytest.raises(DamagedBlock, match=r"^block 7 is damaged: it says that it is block 6$"):
+        verified_block(FRAME, 7, HASH)
+
+
+def test_a_block_with_another_hash_than_on_record_is_damaged() -> None:
+    with pytest.raises(DamagedBlock, match="on record") as caught:
+        verified_block(FRAME, 6, bytes(32))
+    assert caught.value.height == 6
+
+
+def test_a_block_without_its_proof_of_work_is_damaged() -> None:
+    lazy = block_of(replace(BLOCK.header, difficulty_bits=64), BLOCK.body)
+    with pytest.raises(DamagedBlock, match="too few zero bits"):
+        verified_block(stored(lazy), 6, bytes.fromhex(lazy.hash))
+
+
+def test_a_block_with_the_body_of_another_is_damaged() -> None:
+    swapped = flights(5, 1_500).body
+    data = frame_of(BLOCK.header_bytes, swapped, compress(swapped))
+    with pytest.raises(DamagedBlock, match="body_hash"):
+        verified_block(data, 6, HASH)
+
+
+@pytest.mark.parametrize("header", [b"", b"{}", b"null", BLOCK.header_bytes[:-1]])
+def test_a_block_without_a_header_is_damaged(header: bytes) -> None:
+    data = framed(header, compress(BLOCK.body), len(BLOCK.body))
+    with pytest.raises(DamagedBlock, match="not a header"):
+        verified_block(data, 6, HASH)
+
+
+def test_threads_decompress_without_disturbing_each_other() -> None:
+    wrong: list[Exception] = []
+
+    def read() -> None:
+        try:
+            for _ in range(300):
+                assert verified_block(FRAME, 6, HASH) == BLOCK
+        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
+            wrong.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,129 @@
+"""What makes bytes durable gives everything back when the disk refuses; locks lock no more."""
+
+import errno
+import fcntl
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import WriteFailed, WriterBusy
+from backend.storage import files
+
+
+def refusing(error: int) -> Callable[..., Any]:
+    def call(*arguments: object, **options: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    return call
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_failed_sync_of_the_folder_leaks_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = descriptors()
+    monkeypatch.setattr(os, "fsync", refusing(errno.EIO))
+    with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
+        files.open_for_writing(tmp_path / "blocks-0000000000.dat")
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("call", ["pwrite", "fdatasync", "replace", "fsync"])
+def test_a_file_that_cannot_be_written_leaves_the_old_one_and_no_temporary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tmp_path / "heights.dat"
+    before = descriptors()
+    for old in (None, b"old"):
+        if old is not None:
+            path.write_bytes(old)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, refusing(errno.ENOSPC))
+            with pytest.raises(WriteFailed, match="No space left"):
+                files.write_new(path, b"new")
+        if call in ("pwrite", "fdatasync"):
+            assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == (
+                {} if old is None else {path.name: old}
+            )
+        path.unlink(missing_ok=True)
+    assert descriptors() == before
+
+
+def test_a_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    path = tmp_path / "heights.dat"
+    for data in (b"", b"a long one" * 1000, b"short"):
+        files.write_new(path, data)
+        assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {path.name: data}
+
+
+def test_a_short_write_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, data[:3], at))
+    files.write_new(tmp_path / "x", bytes(range(100)))
+    assert (tmp_path / "x").read_bytes() == bytes(range(100))
+
+
+def test_releasing_frees_the_lock_although_a_forked_child_lives(tmp_path: Path) -> None:
+    lock = files.FileLock(tmp_path / "lock")
+    lock.acquire(wait=False)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+        os._exit(0)
+    try:
+        lock.release()
+        assert not files.is_locked(tmp_path / "lock")
+        with files.FileLock(tmp_path / "lock") as other:
+            assert other.is_held
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@contextmanager
+def asking(path: Path) -> Iterator[int]:
+    """The moment in which somebody asks whether `path` is locked; the descriptor they do it by."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def test_asking_whether_it_is_locked_does_not_make_a_writer_busy(tmp_path: Path) -> None:
+    with asking(tmp_path / "lock") as descriptor:
+        lock = files.FileLock(tmp_path / "lock")
+        answered = threading.Timer(0.05, fcntl.flock, (descriptor, fcntl.LOCK_UN))
+        answered.start()
+        lock.acquire(wait=False)
+        assert lock.is_held
+        lock.release()
+        answered.join()
+
+
+def test_those_who_ask_do_not_see_each_other(tmp_path: Path) -> None:
+    with asking(tmp_path / "lock"):
+        assert not files.is_locked(tmp_path / "lock")
+
+
+def test_a_lock_that_is_really_held_is_busy_soon(tmp_path: Path) -> None:
+    start = time.monotonic()
+    with files.FileLock(tmp_path / "lock"), pytest.raises(WriterBusy):
+        files.FileLock(tmp_path / "lock").acquire(wait=False)
+    assert time.monotonic() - start < 5
+
+
+def test_asking_does_not_make_the_lock_file(tmp_path: Path) -> None:
+    assert not files.is_locked(tmp_path / "lock")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.storage.layout import (
+    ENTRY_BYTES,
+    Place,
+    block_file_name,
+    first_height_of,
+    place_from,
+)
+
+U32, U64 = 2**32 - 1, 2**64 - 1
+
+places = st.builds(
+    Place,
+    hash=st.binary(min_size=32, max_size=32),
+    file=st.integers(0, U32),
+    offset=st.integers(0, U64),
+    length=st.integers(0, U32),
+    first_transaction=st.integers(0, U64),
+    transaction_count=st.integers(0, U32),
+)
+
+
+def test_an_entry_is_64_bytes_in_the_documented_order() -> None:
+    packed = Place(bytes(range(32)), 1, 2, 3, 4, 5).packed()
+    assert ENTRY_BYTES == 64
+    assert packed[:60] == (
+        bytes(range(32))
+        + b"\x01\0\0\0"
+        + b"\x02\0\0\0\0\0\0\0"
+        + b"\x03\0\0\0"
+        + b"\x04\0\0\0\0\0\0\0"
+        + b"\x05\0\0\0"
+    )
+
+
+@given(places)
+def test_a_packed_place_comes_back(place: Place) -> None:
+    assert len(place.packed()) == ENTRY_BYTES
+    assert place_from(place.packed()) == place
+
+
+@given(places, st.integers(0, ENTRY_BYTES * 8 - 1))
+def test_an_entry_with_a_flipped_bit_is_none(place: Place, bit: int) -> None:
+    data = bytearray(place.packed())
+    data[bit // 8] ^= 1 << bit % 8
+    assert place_from(bytes(data)) is None
+
+
+@given(st.binary(max_size=2 * ENTRY_BYTES))
+def test_random_bytes_are_no_entry(data: bytes) -> None:
+    assert place_from(data) is None
+
+
+def test_zeros_are_no_entry() -> None:
+    assert place_from(bytes(ENTRY_BYTES)) is None
+
+
+@given(places, st.integers(0, ENTRY_BYTES - 1), st.binary(min_size=1, max_size=8))
+def test_an_entry_of_another_length_is_none(place: Place, length: int, more: bytes) -> None:
+    assert place_from(place.packed()[:length]) is None
+    assert place_from(place.packed() + more) is None
+
+
+def test_a_place_knows_what_comes_after_it() -> None:
+    place = Place(bytes(32), file=0, offset=70, length=30, first_transaction=5, transaction_count=7)
+    assert (place.end, place.next_transaction) == (100, 12)
+    assert replace(place, transaction_count=0).next_transaction == 5
+
+
+@given(st.integers(0, U32))
+def test_the_name_of_a_block_file_gives_its_first_height(height: int) -> None:
+    assert first_height_of(block_file_name(height)) == height
+
+
+@given(st.lists(st.integers(0, 10**10 - 1)))
+def test_names_of_block_files_sort_like_their_heights(heights: list[int]) -> None:
+    assert sorted(map(block_file_name, heights)) == [block_file_name(h) for h in sorted(heights)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "heights.dat",
+        "heights.dat.tmp",
+        "blocks-.dat",
+        "blocks-1.dat",
+        "blocks-00000000000.dat",
+        "blocks-000000000a.dat",
+        "blocks-+000000001.dat",
+        "blocks-٠٠٠٠٠٠٠٠٠٠.dat",
+        "blocks-0000000000.dat.tmp",
+        "torn-blocks-0000000000-577.bin",
+        "",
+    ],
+)
+def test_other_names_are_not_block_files(name: str) -> None:
+    assert first_height_of(name) is None

@@ -1,0 +1,733 @@
+"""Every way in which the end of the files may look, and what must become of it."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend.errors import DamagedBlock
+from backend.storage.block_store import BlockStore
+from backend.storage.layout import ENTRY_BYTES, TABLE_NAME, block_file_name, place_from
+from tests.storage.chains import (
+    A_FILE_EACH,
+    Sample,
+    append_blocks,
+    audited,
+    block_file,
+    contents,
+    flip,
+    make_chain,
+    next_block,
+    recovered,
+    restore,
+    table_path,
+    writer_for,
+)
+
+pytestmark = pytest.mark.usefixtures("instant_disk")
+
+FILE = block_file_name(0)
+REMADE = "the table of heights was missing or damaged and has been made again"
+MINED_AGAIN = " and is left out; what came through the mempool is mined again"
+
+
+def added(first: int, last: int) -> str:
+    return f"blocks {first} to {last} were added to the table of heights"
+
+
+def aside(file: int, offset: int) -> str:
+    """The name under which a torn end is kept, unless that is taken."""
+    return f"torn-blocks-{file:010d}-{offset}-1.bin"
+
+
+def set_aside(first: int) -> str:
+    name = block_file_name(first)
+    return f"{name} holds nothing that was committed and is now {aside(first, 0)}"
+
+
+def is_cut(message: str, size: int, offset: int) -> bool:
+    """Whether a message says that `size` bytes were cut off the first file at `offset`."""
+    return message.startswith(f"{size} bytes that are no committed block (") and message.endswith(
+        f") were cut off {FILE} and kept in {aside(0, offset)}"
+    )
+
+
+def assert_stops(folder: Path, height: int, what: str = "is damaged") -> None:
+    """The writer refuses, names block `height`, and leaves every byte as it was."""
+    before = contents(folder)
+    with pytest.raises(DamagedBlock, match=what) as caught:
+        recovered(folder)
+    assert caught.value.height == height
+    assert contents(folder) == before
+
+
+def assert_recovers(
+    folder: Path, sample: Sample, blocks: int, torn: bytes, *, goes_on: bool = True
+) -> list[str]:
+    """The writer keeps `blocks` blocks and puts `torn` aside; if `goes_on`, the next one can be
+    appended.
+
+    Returns what was reported. The bytes are compared with those of a chain that was audited.
+    """
+    messages: list[str] = []
+    writer = writer_for(folder, messages)
+    try:
+        writer.acquire(wait=False)
+        kept = sample.files(sample.data[: sample.starts[blocks]], sample.entries(0, blocks))
+        if torn:
+            kept[aside(0, sample.starts[blocks])] = torn
+        assert contents(folder) == kept
+        assert writer.state == sample.states[blocks - 1]
+        if not goes_on:
+            pass
+        elif blocks < len(sample.blocks):
+            writer.append(sample.blocks[blocks])
+        else:
+            writer.append(next_block(writer.state, 1))
+        writer.commit()
+        after = writer.state
+    finally:
+        writer.close()
+    if not goes_on:
+        assert contents(folder) == kept
+    elif blocks < len(sample.blocks):
+        assert block_file(folder).read_bytes() == sample.data[: sample.starts[blocks + 1]]
+        assert table_path(folder).read_bytes() == sample.entries(0, blocks + 1)
+    else:
+        assert audited(folder) == after
+    return messages
+
+
+def assert_reported(messages: list[str], sample: Sample, named: int | None, size: int) -> None:
+    """The messages are those for a file cut at `size` whose first `named` blocks the table had."""
+    blocks = sum(end <= size for end in sample.starts[1:])
+    known = 0 if named is None else min(named, blocks)
+    assert named == 0 or (REMADE in messages) == (named is None)
+    left = iter(message for message in messages if message != REMADE)
+    if named is not None and named > blocks:
+        torn = next(left)
+        assert torn.startswith(f"block {blocks} was torn (")
+        assert torn.endswith(f"){MINED_AGAIN}")
+    if size > sample.starts[blocks]:
+        assert is_cut(next(left), size - sample.starts[blocks], sample.starts[blocks])
+    assert list(left) == ([added(known, blocks - 1)] if blocks > known else [])
+
+
+@pytest.mark.parametrize(("named", "step"), [(6, 1), (5, 3), (4, 3), (None, 1), (2, 41), (0, 41)])
+def test_a_file_cut_at_any_byte_of_the_last_two_blocks(
+    tmp_path: Path, sample: Sample, named: int | None, step: int
+) -> None:
+    edges = {start + near for start in sample.starts for near in range(-3, 24)}
+    for size in range(sample.starts[4], len(sample.data) + 1):
+        if size % step and size not in edges:
+            continue
+        blocks = sum(end <= size for end in sample.starts[1:])
+        data, torn = sample.data[:size], sample.data[sample.starts[blocks] : size]
+        table = None if named is None else sample.entries(0, named)
+        restore(tmp_path, sample.files(data, table))
+        if named is not None and named > blocks + 1:
+            assert_stops(tmp_path, named - 2, "it is below the tip")
+            continue
+        goes_on = size % 4 == 0 or size - 1 in sample.starts or size + 1 in sample.starts
+        messages = assert_recovers(tmp_path, sample, blocks, torn, goes_on=goes_on)
+        assert_reported(messages, sample, named, size)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_a_torn_genesis_begins_the_chain_anew(tmp_path: Path, sample: Sample, size: int) -> None:
+    for named in (0, 1, None):
+        table = None if named is None else sample.entries(0, named)
+        restore(tmp_path, sample.files(sample.data[:size], table))
+        state, _ = recovered(tmp_path)
+        assert state == sample.states[0]
+        assert audited(tmp_path) == state
+
+
+@pytest.mark.parametrize("size", range(0, 6 * ENTRY_BYTES + 1, 7))
+def test_a_table_cut_at_any_byte_is_completed(tmp_path: Path, sample: Sample, size: int) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table[:size]))
+    messages = assert_recovers(tmp_path, sample, 6, b"")
+    assert messages[-1] == added(size // 64, 5)
+    assert messages[:-1] == [] or (messages[:-1] == [REMADE] and size < ENTRY_BYTES)
+
+
+@pytest.mark.parametrize("size", [1, 63])
+def test_part_of_an_entry_at_the_end_of_the_table_is_dropped(
+    tmp_path: Path, sample: Sample, size: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table + sample.table[:size]))
+    assert assert_recovers(tmp_path, sample, 6, b"") == []
+
+
+def test_whole_files_are_left_alone(tmp_path: Path, sample: Sample) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    inode = table_path(tmp_path).stat().st_ino
+    assert recovered(tmp_path) == (sample.states[-1], [])
+    assert contents(tmp_path) == sample.files(sample.data, sample.table)
+    assert table_path(tmp_path).stat().st_ino == inode
+
+
+@pytest.mark.parametrize("with_table", [True, False])
+def test_a_flipped_bit_in_the_last_block_cuts_it_off(
+    tmp_path: Path, sample: Sample, with_table: bool
+) -> None:
+    start = sample.starts[5]
+    for at in range(start, len(sample.data)):
+        restore(tmp_path, sample.files(sample.data, sample.table if with_table else None))
+        flip(block_file(tmp_path), at)
+        torn = block_file(tmp_path).read_bytes()[start:]
+        messages = assert_recovers(tmp_path, sample, 5, torn, goes_on=at % 4 == 0)
+        assert is_cut(messages[1], len(torn), start)
+        if with_table:
+            assert messages[0].startswith("block 5 was torn (")
+            assert len(messages) == 2
+        else:
+            assert (messages[0], messages[2:]) == (REMADE, [added(0, 4)])
+
+
+@pytest.mark.parametrize("height", [0, 2, 4])
+def test_a_flipped_bit_in_an_earlier_block_stops_a_writer_without_a_table(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, None))
+    for at in range(sample.starts[height], sample.starts[height + 1]):
+        flip(block_file(tmp_path), at)
+        assert_stops(tmp_path, height, "; more stands behind it")
+        flip(block_file(tmp_path), at)
+
+
+@pytest.mark.parametrize("height", [0, 2, 4])
+def test_a_flipped_bit_in_an_earlier_block_is_not_looked_for_at_open(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    for at in range(sample.starts[height], sample.starts[height + 1], 5):
+        flip(block_file(tmp_path), at)
+        assert recovered(tmp_path) == (sample.states[-1], [])
+        store = BlockStore(tmp_path)
+        with pytest.raises(DamagedBlock, match=f"block {height} is damaged"):
+            store.block(height)
+        store.close()
+        flip(block_file(tmp_path), at)
+
+
+def test_a_flipped_bit_in_the_last_two_blocks_stops_the_writer(
+    tmp_path: Path, sample: Sample
+) -> None:
+    for table in (sample.table, None):
+        restore(tmp_path, sample.files(sample.data, table))
+        flip(block_file(tmp_path), sample.starts[4] + 300)
+        flip(block_file(tmp_path), sample.starts[5] + 300)
+        if table is not None:
+            assert_stops(tmp_path, 4, "below the tip")
+        else:  # nothing says that there were two
+            flipped = block_file(tmp_path).read_bytes()[sample.starts[4] :]
+            assert_recovers(tmp_path, sample, 4, flipped)
+
+
+def test_a_flipped_bit_in_the_table_has_it_made_again(tmp_path: Path, sample: Sample) -> None:
+    for at in range(len(sample.table)):
+        restore(tmp_path, sample.files(sample.data, sample.table))
+        flip(table_path(tmp_path), at)
+        messages = assert_recovers(tmp_path, sample, 6, b"", goes_on=at % 4 == 0)
+        is_tail = at >= 5 * ENTRY_BYTES  # as if it had never been written
+        assert messages == ([added(5, 5)] if is_tail else [REMADE, added(0, 5)])
+
+
+def without(sample: Sample, height: int) -> bytes:
+    return sample.data[: sample.starts[height]] + sample.data[sample.starts[height + 1] :]
+
+
+def with_swapped(sample: Sample, height: int) -> bytes:
+    """Block `height` and the one behind it in each other's place."""
+    a, b, c = sample.starts[height : height + 3]
+    return sample.data[:a] + sample.data[b:c] + sample.data[a:b] + sample.data[c:]
+
+
+def with_inserted(sample: Sample, height: int, what: bytes) -> bytes:
+    start = sample.starts[height]
+    return sample.data[:start] + what + sample.data[start:]
+
+
+GARBAGE = bytes(range(7, 107))
+
+Change = Callable[[Sample], bytes]
+
+# what was done, how, the block named with the table intact, and without a table; None: it goes on
+STOPPING: list[tuple[str, Change, int | None, int | None]] = [
+    ("genesis removed", lambda s: without(s, 0), 4, 0),
+    ("an earlier block removed", lambda s: without(s, 2), 4, 2),
+    ("the block below the tip removed", lambda s: without(s, 4), 4, 4),
+    ("two earlier blocks swapped", lambda s: with_swapped(s, 2), None, 2),
+    ("the last two blocks swapped", lambda s: with_swapped(s, 4), 4, 4),
+    ("an earlier block twice", lambda s: with_inserted(s, 3, s.frame(2)), 5, 3),
+    ("garbage before the last block", lambda s: with_inserted(s, 5, GARBAGE), 5, 5),
+    ("garbage between earlier blocks", lambda s: with_inserted(s, 2, GARBAGE), 5, 2),
+    ("one byte before the last block", lambda s: with_inserted(s, 5, b"F"), 5, 5),
+    (
+        "the last two blocks zeroed",
+        lambda s: s.data[: s.starts[4]].ljust(len(s.data), b"\0"),
+        4,
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", STOPPING, ids=lambda case: str(case[0]))
+def test_damage_stops_the_writer_and_is_named(
+    tmp_path: Path, sample: Sample, case: tuple[str, Change, int | None, int | None]
+) -> None:
+    _, change, with_table, without_table = case
+    data = change(sample)
+    restore(tmp_path, sample.files(data, sample.table))
+    if with_table is not None:
+        assert_stops(tmp_path, with_table)
+    else:  # below the tip: left to reading
+        assert recovered(tmp_path) == (sample.states[-1], [])
+    restore(tmp_path, sample.files(data, None))
+    if without_table is not None:
+        assert_stops(tmp_path, without_table)
+    else:  # nothing says that there were more
+        assert_recovers(tmp_path, sample, 4, data[sample.starts[4] :])
+
+
+# what was done, and how; all six blocks are whole and valid frames stand behind them
+NEVER_COMMITTED: list[tuple[str, Change]] = [
+    ("an earlier block again at the end", lambda s: s.data + s.frame(2)),
+    ("genesis again at the end", lambda s: s.data + s.frame(0)),
+    ("the last block twice", lambda s: s.data + s.frame(5)),
+    ("the whole chain twice", lambda s: s.data + s.data),
+    ("garbage at the end hides a block", lambda s: s.data + GARBAGE + s.frame(1)),
+    ("a torn block before a whole one", lambda s: s.data + s.frame(5)[:300] + s.frame(5)),
+    ("zeros before a whole one", lambda s: s.data + bytes(512) + s.frame(5)),
+]
+
+
+@pytest.mark.parametrize("case", NEVER_COMMITTED, ids=lambda case: str(case[0]))
+def test_behind_an_intact_table_nothing_was_committed(
+    tmp_path: Path, sample: Sample, case: tuple[str, Change]
+) -> None:
+    """Blocks of one commit may reach the disk in any order: valid ones behind a gap mean nothing.
+    Without a table they would be damage.
+    """
+    _, change = case
+    data = change(sample)
+    torn, start = data[sample.starts[6] :], sample.starts[6]
+    for named in (6, 4):
+        restore(tmp_path, sample.files(data, sample.entries(0, named)))
+        cut, *rest = assert_recovers(tmp_path, sample, 6, torn)
+        assert is_cut(cut, len(torn), start)
+        assert rest == ([added(4, 5)] if named == 4 else [])
+    restore(tmp_path, sample.files(data, None))
+    assert_stops(tmp_path, 6, "; more stands behind it")
+
+
+@pytest.mark.parametrize("height", [4, 5])
+def test_a_gap_behind_the_table_ends_the_chain_there(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    """The blocks 3 to 5 were written and not committed; one of them never reached the disk."""
+    start, end = sample.starts[height], sample.starts[height + 1]
+    data = zeroed(sample, start, end - start)
+    restore(tmp_path, sample.files(data, sample.entries(0, 3)))
+    cut, *rest = assert_recovers(tmp_path, sample, height, data[start:])
+    assert is_cut(cut, len(data) - start, start)
+    assert rest == [added(3, height - 1)]
+
+
+@pytest.mark.parametrize("table", [b"", bytes(64), bytes(6 * 64)], ids=len)
+@pytest.mark.parametrize("height", [0, 2, 4])
+def test_a_table_without_any_entry_does_not_make_damage_look_uncommitted(
+    tmp_path: Path, sample: Sample, table: bytes, height: int
+) -> None:
+    """Genesis alone can have been uncommitted; a table that lacks it and more was damaged."""
+    restore(tmp_path, sample.files(sample.data, table))
+    flip(block_file(tmp_path), sample.starts[height] + 300)
+    assert_stops(tmp_path, height, "; more stands behind it")
+
+
+# what stands behind the last whole block, and how many blocks are whole
+TORN: list[tuple[str, Change, int]] = [
+    ("garbage appended", lambda s: s.data + GARBAGE, 6),
+    ("one byte appended", lambda s: s.data + b"F", 6),
+    ("zeros appended", lambda s: s.data + bytes(3000), 6),
+    ("the last block zeroed", lambda s: s.data[: s.starts[5]].ljust(len(s.data), b"\0"), 5),
+    (
+        "the last sectors zeroed",
+        lambda s: s.data[: len(s.data) & ~511].ljust(len(s.data), b"\0"),
+        5,
+    ),
+    ("zeros instead of the last block's start", lambda s: zeroed(s, s.starts[5], 20), 5),
+    ("the last block and half of it again", lambda s: s.data + s.frame(5)[:300], 6),
+]
+
+
+def zeroed(sample: Sample, start: int, count: int) -> bytes:
+    return sample.data[:start] + bytes(count) + sample.data[start + count :]
+
+
+@pytest.mark.parametrize("with_table", [True, False])
+@pytest.mark.parametrize("case", TORN, ids=lambda case: str(case[0]))
+def test_a_torn_end_is_kept_aside_and_cut_off(
+    tmp_path: Path, sample: Sample, case: tuple[str, Change, int], with_table: bool
+) -> None:
+    _, change, blocks = case
+    data = change(sample)
+    restore(tmp_path, sample.files(data, sample.table if with_table else None))
+    start = sample.starts[blocks]
+    messages = assert_recovers(tmp_path, sample, blocks, data[start:])
+    (cut,) = [message for message in messages if "no committed block" in message]
+    assert is_cut(cut, len(data) - start, start)
+    assert (REMADE in messages) != with_table
+    is_torn_tip = any(message.startswith(f"block {blocks} was torn (") for message in messages)
+    assert is_torn_tip == (with_table and blocks == 5)
+
+
+def test_a_last_block_that_is_gone_without_a_trace_is_reported(
+    tmp_path: Path, sample: Sample
+) -> None:
+    restore(tmp_path, sample.files(sample.data[: sample.starts[5]], sample.table))
+    messages = assert_recovers(tmp_path, sample, 5, b"")
+    assert messages == [f"block 5 was torn ({FILE} ends before it){MINED_AGAIN}"]
+
+
+def test_a_second_torn_tail_at_the_same_place_keeps_the_first(
+    tmp_path: Path, sample: Sample
+) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.table))
+    tails = [b"one", b"two", b"two", b"four"]
+    for tail in tails:
+        with block_file(tmp_path).open("ab") as stream:
+            stream.write(tail)
+        state, (message,) = recovered(tmp_path)
+        assert state == sample.states[-1]
+        assert contents(tmp_path)[message.split()[-1]] == tail
+    kept = {name: data for name, data in contents(tmp_path).items() if name.startswith("torn")}
+    start = len(sample.data)
+    assert kept == {
+        f"torn-blocks-0000000000-{start}-{number}.bin": tail
+        for number, tail in enumerate(tails, start=1)
+    }
+
+
+def test_a_gap_written_over_with_the_same_size_is_found_by_its_hash(
+    tmp_path: Path, sample: Sample
+) -> None:
+    """Another block 5, as long as the one on record, on the same block 4."""
+    state = sample.states[4]
+    other = next_block(state, 1, later_ms=2)
+    make_chain(tmp_path, [])
+    restore(tmp_path, sample.files(sample.data[: sample.starts[5]], sample.entries(0, 5)))
+    writer = writer_for(tmp_path)
+    writer.acquire(wait=False)
+    writer.append(other)
+    writer.commit()
+    after = writer.state
+    writer.close()
+    assert block_file(tmp_path).stat().st_size == len(sample.data)
+    table_path(tmp_path).write_bytes(sample.table)
+    state, messages = recovered(tmp_path)
+    assert state == after == audited(tmp_path)
+    assert messages == [REMADE, added(0, 5)]
+
+
+# Several files -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def five_files(tmp_path: Path) -> Path:
+    make_chain(tmp_path, [1] * 4, block_file_bytes=A_FILE_EACH)
+    return tmp_path
+
+
+def assert_goes_on(folder: Path, height: int) -> None:
+    """Two more blocks can be appended after block `height`, and all rules hold."""
+    writer = writer_for(folder, block_file_bytes=A_FILE_EACH)
+    writer.acquire(wait=False)
+    assert writer.state.height == height
+    append_blocks(writer, [1, 2])
+    after = writer.state
+    writer.close()
+    assert audited(folder) == after
+    assert recovered(folder, block_file_bytes=A_FILE_EACH) == (after, [])
+
+
+@pytest.mark.parametrize("with_table", [True, False])
+def test_an_empty_next_file_is_nothing_and_is_written_to(
+    five_files: Path, with_table: bool
+) -> None:
+    block_file(five_files, 5).touch()
+    if not with_table:
+        table_path(five_files).unlink()
+    state, messages = recovered(five_files)
+    assert state.height == 4
+    assert messages == ([] if with_table else [REMADE, added(0, 4)])
+    assert_goes_on(five_files, 4)
+    assert block_file(five_files, 5).stat().st_size > 0
+
+
+@pytest.mark.parametrize("first", [4, 5, 6, 400])
+def test_an_empty_file_behind_a_torn_tip_is_nothing_valid(tmp_path: Path, first: int) -> None:
+    make_chain(tmp_path, [1] * 4)
+    os.truncate(block_file(tmp_path), block_file(tmp_path).stat().st_size - 3)
+    block_file(tmp_path, first).touch()
+    assert recovered(tmp_path)[0].height == 3
+    assert_goes_on(tmp_path, 3)
+
+
+def test_a_torn_first_block_of_a_file_leaves_a_file_to_go_on_with(five_files: Path) -> None:
+    block_file(five_files, 5).write_bytes(b"FCB1 torn")
+    _, messages = recovered(five_files)
+    assert messages == [set_aside(5)]
+    assert contents(five_files)[aside(5, 0)] == b"FCB1 torn"
+    assert not block_file(five_files, 5).exists()
+    assert_goes_on(five_files, 4)
+
+
+@pytest.mark.parametrize("first", [5, 6, 40])
+def test_a_file_that_does_not_follow_is_set_aside(five_files: Path, first: int) -> None:
+    """Its name was on the disk before the block files between; or it is one of another chain."""
+    data = block_file(five_files, 2).read_bytes()
+    block_file(five_files, first).write_bytes(data)
+    whole = contents(five_files)
+    _, messages = recovered(five_files)
+    assert messages == [set_aside(first)]
+    del whole[block_file_name(first)]
+    assert contents(five_files) == {**whole, aside(first, 0): data}
+    assert_goes_on(five_files, 4)
+
+
+def test_a_file_with_blocks_that_the_table_lacks_is_added(five_files: Path) -> None:
+    for named in (0, 1, 3, 4):
+        whole = contents(five_files)
+        table = whole[TABLE_NAME]
+        restore(five_files, {**whole, TABLE_NAME: table[: 64 * named]})
+        _, messages = recovered(five_files)
+        assert messages[-1] == added(named, 4)
+        assert messages[:-1] == [] or (messages[:-1] == [REMADE] and named == 0)
+        assert contents(five_files) == whole
+    assert_goes_on(five_files, 4)
+
+
+def test_a_missing_table_is_made_again_and_reported(five_files: Path) -> None:
+    whole = contents(five_files)
+    table_path(five_files).unlink()
+    _, messages = recovered(five_files)
+    assert messages == [REMADE, added(0, 4)]
+    assert contents(five_files) == whole
+    assert_goes_on(five_files, 4)
+
+
+@pytest.mark.parametrize("size", [0, 64, 320, 1000])
+def test_a_zeroed_table_is_made_again(five_files: Path, size: int) -> None:
+    whole = contents(five_files)
+    table_path(five_files).write_bytes(bytes(size))
+    _, messages = recovered(five_files)
+    assert messages[-1:] == [added(0, 4)]
+    assert contents(five_files) == whole
+    assert_goes_on(five_files, 4)
+
+
+@pytest.mark.parametrize("zeros", [1, 63, 64, 100, 512])
+@pytest.mark.parametrize("named", [3, 5])
+def test_a_torn_tail_of_the_table_is_cut(five_files: Path, named: int, zeros: int) -> None:
+    whole = contents(five_files)
+    table_path(five_files).write_bytes(whole[TABLE_NAME][: 64 * named] + bytes(zeros))
+    _, messages = recovered(five_files)
+    assert messages == ([added(named, 4)] if named < 5 else [])
+    assert contents(five_files) == whole
+    assert_goes_on(five_files, 4)
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2, 3])
+def test_a_missing_earlier_file_is_named_when_the_table_is_made_again(
+    five_files: Path, missing: int
+) -> None:
+    block_file(five_files, missing).unlink()
+    table_path(five_files).unlink()
+    what = f"blocks-{missing + 1:010d}.dat does not start with block {missing}; more stands behind"
+    assert_stops(five_files, missing, what)
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_missing_earlier_file_is_left_to_reading_while_the_table_is_there(
+    five_files: Path, missing: int
+) -> None:
+    block_file(five_files, missing).unlink()
+    state, messages = recovered(five_files, block_file_bytes=A_FILE_EACH)
+    assert (state.height, messages) == (4, [])
+
+
+def test_a_missing_last_file_of_one_block_is_reported(five_files: Path) -> None:
+    block_file(five_files, 4).unlink()
+    _, messages = recovered(five_files)
+    why = "its file blocks-0000000004.dat is missing"
+    assert messages == [f"block 4 was torn ({why}){MINED_AGAIN}"]
+    assert_goes_on(five_files, 3)
+
+
+def test_a_missing_last_file_of_several_blocks_stops_the_writer(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 12, block_file_bytes=3000)
+    last = max(contents(tmp_path).keys() - {TABLE_NAME})
+    assert last == block_file_name(10)
+    (block_file(tmp_path).parent / last).unlink()
+    assert_stops(tmp_path, 11, "is missing; it is below the tip")
+
+
+def test_a_damaged_tip_with_a_later_file_behind_it_stops_the_writer(five_files: Path) -> None:
+    table = table_path(five_files).read_bytes()
+    table_path(five_files).write_bytes(table[: 64 * 4])
+    flip(block_file(five_files, 3), 100)
+    assert_stops(five_files, 3, "later block files stand behind it")
+
+
+def test_a_torn_file_behind_the_table_is_set_aside_with_the_files_behind_it(
+    five_files: Path,
+) -> None:
+    """Files are synced before later ones are made, but nothing says so to whoever finds them."""
+    table = table_path(five_files).read_bytes()
+    flip(block_file(five_files, 3), 100)
+    torn = contents(five_files)
+    restore(five_files, {**torn, TABLE_NAME: table[: 64 * 2]})
+    _, messages = recovered(five_files)
+    assert messages == [set_aside(3), set_aside(4), added(2, 2)]
+    for first in (3, 4):
+        assert not block_file(five_files, first).exists()
+        assert contents(five_files)[aside(first, 0)] == torn[block_file_name(first)]
+    assert_goes_on(five_files, 2)
+
+
+def test_a_torn_file_with_a_later_file_behind_it_stops_a_writer_without_a_table(
+    five_files: Path,
+) -> None:
+    table_path(five_files).unlink()
+    flip(block_file(five_files, 3), 100)
+    assert_stops(five_files, 3, "; more stands behind it")
+
+
+def test_files_that_are_not_block_files_are_left_alone(five_files: Path) -> None:
+    strange = {
+        "blocks-5.dat": b"x",
+        "blocks-0000000005.dat.tmp": b"y",
+        "torn-blocks-0000000004-7.bin": b"z",
+        "notes.txt": b"",
+    }
+    for name, data in strange.items():
+        (block_file(five_files).parent / name).write_bytes(data)
+    before = contents(five_files)
+    _, messages = recovered(five_files)
+    assert messages == []
+    assert contents(five_files) == before
+
+
+# Tables that lie, with good checksums ------------------------------------------------------------
+
+
+def entry(sample: Sample, height: int, **changes: int | bytes) -> bytes:
+    place = place_from(sample.entries(height, height + 1))
+    assert place is not None
+    return replace(place, **changes).packed()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("other", [0, 2, 4])
+def test_a_tip_entry_that_points_at_an_earlier_block_has_the_table_made_again(
+    tmp_path: Path, sample: Sample, other: int
+) -> None:
+    table = sample.entries(0, 5) + entry(sample, 5, offset=sample.starts[other])
+    restore(tmp_path, sample.files(sample.data, table))
+    assert assert_recovers(tmp_path, sample, 6, b"") == [REMADE, added(0, 5)]
+
+
+@pytest.mark.parametrize("shift", [1, 100, 10**6, 2**40, 2**63])
+def test_a_tip_entry_that_points_beyond_its_block_is_put_right(
+    tmp_path: Path, sample: Sample, shift: int
+) -> None:
+    table = sample.entries(0, 5) + entry(sample, 5, offset=sample.starts[5] + shift)
+    restore(tmp_path, sample.files(sample.data, table))
+    messages = assert_recovers(tmp_path, sample, 6, b"")
+    assert messages[-1] == added(5, 5)
+
+
+def test_a_tip_entry_with_a_wrong_file_is_put_right(tmp_path: Path, sample: Sample) -> None:
+    restore(tmp_path, sample.files(sample.data, sample.entries(0, 5) + entry(sample, 5, file=7)))
+    messages = assert_recovers(tmp_path, sample, 6, b"")
+    assert messages[0].startswith("block 5 was torn (its file blocks-0000000007.dat is missing)")
+    assert messages[1:] == [added(5, 5)]
+
+
+# what the sixth entry says instead of the truth
+LIES: list[dict[str, int | bytes]] = [
+    {"hash": bytes(32)},
+    {"length": 1},
+    {"length": 734},
+    {"length": 736},
+    {"length": 2**32 - 1},
+    {"first_transaction": 0},
+    {"first_transaction": 14},
+    {"first_transaction": 2**64 - 1},
+    {"transaction_count": 0},
+    {"transaction_count": 4},
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=str)
+def test_a_tip_entry_that_lies_has_the_table_made_again(
+    tmp_path: Path, sample: Sample, lie: dict[str, int | bytes]
+) -> None:
+    table = sample.entries(0, 5) + entry(sample, 5, **lie)
+    assert table != sample.table
+    restore(tmp_path, sample.files(sample.data, table))
+    assert assert_recovers(tmp_path, sample, 6, b"") == [REMADE, added(0, 5)]
+
+
+# which entries the table holds instead of 0 to 5
+WRONG_ORDER = [
+    (0, 1, 3, 2, 4, 5),  # swapped below the tip
+    (1, 0, 2, 3, 4, 5),
+    (0, 1, 2, 3, 5, 4),  # the last two swapped
+    (0, 1, 2, 2),  # an entry twice
+    (0, 1, 2, 3, 4, 5, 5),
+    (0, 1, 1, 3, 4, 5),
+    (0, 1, 2, 4, 5),  # an entry lacking
+    (1, 2, 3, 4, 5),
+    (0, 5),
+    (5,),
+]
+
+
+@pytest.mark.parametrize("order", WRONG_ORDER, ids=str)
+def test_a_table_whose_history_does_not_fit_its_tip_is_made_again(
+    tmp_path: Path, sample: Sample, order: tuple[int, ...]
+) -> None:
+    table = b"".join(sample.entries(height, height + 1) for height in order)
+    restore(tmp_path, sample.files(sample.data, table))
+    assert assert_recovers(tmp_path, sample, 6, b"") == [REMADE, added(0, 5)]
+
+
+@pytest.mark.parametrize("height", [0, 2, 4])
+def test_damage_stops_a_writer_that_makes_a_lying_table_again(
+    tmp_path: Path, sample: Sample, height: int
+) -> None:
+    table = sample.entries(0, 5) + entry(sample, 5, transaction_count=7)
+    restore(tmp_path, sample.files(sample.data, table))
+    flip(block_file(tmp_path), sample.starts[height] + 300)
+    assert_stops(tmp_path, height, "; more stands behind it")
+
+
+@pytest.mark.parametrize(
+    "order", [(0, 1, 2, 4, 3, 5), (0, 1, 3, 2, 4, 5), (0, 1, 3, 4, 5)], ids=str
+)
+def test_a_torn_tip_does_not_hide_that_the_table_lies_below_it(
+    tmp_path: Path, sample: Sample, order: tuple[int, ...]
+) -> None:
+    """Whoever leaves out the tip must look at the one below as at any other tip."""
+    table = b"".join(sample.entries(height, height + 1) for height in order)
+    torn = sample.data[sample.starts[5] : -1]
+    restore(tmp_path, sample.files(sample.data[:-1], table))
+    before = contents(tmp_path)
+    try:
+        assert_recovers(tmp_path, sample, 5, torn)
+    except DamagedBlock:
+        assert contents(tmp_path) == before
