@@ -1,0 +1,137 @@
+"""Keeping the index at the tip of the chain, by the one process that holds the writer lock.
+
+A crash may lose the newest transactions of SQLite; the index then stands at an earlier block and
+follows again. An index that is missing, damaged, of another chain, of another schema, ahead of the
+chain or on another branch is made anew beside the old one, and put in its place when complete.
+
+Between two sessions (`follow` to `close`) other processes may write, so nothing is remembered.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from backend.errors import NotFound, WriteFailed
+from backend.index import database
+from backend.index.database import Position, index_path, is_wrong, position_of
+from backend.index.writer import IndexWriter, SealedBlock, sealed_block
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+from backend.storage.codec import verified_block
+
+BLOCKS_AT_ONCE = 32
+
+Done = TypeVar("Done")
+Progress = Callable[[int, int], None]  # blocks done, blocks to do
+
+
+def no_progress(done: int, to_do: int) -> None:
+    """Progress that nobody watches."""
+
+
+class IndexFollower:
+    """The index of the chain in `folder`, kept at the tip of `store`."""
+
+    def __init__(self, folder: Path, store: BlockStore) -> None:
+        self._folder = folder
+        self._path = index_path(folder)
+        self._store = store
+        self._writer: IndexWriter | None = None
+
+    def close(self) -> None:
+        """End the session."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            self._tried(writer.close)
+
+    def follow(self, progress: Progress = no_progress) -> None:
+        """Begin a session: bring the index to the tip, made anew if it is not one of this chain.
+
+        Raises WriteFailed, DamagedBlock, or TryLater if the index cannot be looked at now.
+        """
+        self.close()
+        files.make_folder(self._path.parent)
+        if not self._belongs(position_of(self._path)):
+            self.rebuild(progress)
+            return
+        try:
+            self._writer = IndexWriter(self._path.resolve())
+            _follow(self._writer, self._store, progress)
+        except sqlite3.Error as error:
+            self._given_up(error)
+            self.rebuild(progress)
+
+    def apply(self, blocks: Sequence[SealedBlock]) -> None:
+        """Take in blocks that were just appended, without reading them from the disk again."""
+        if self._writer is None:
+            self.follow()
+            return
+        try:
+            self._writer.apply(blocks)
+        except sqlite3.Error as error:
+            self._given_up(error)
+            self.rebuild()
+
+    def rebuild(self, progress: Progress = no_progress) -> None:
+        """Make the index anew; readers have the old one until it is complete."""
+        self.close()
+        files.make_folder(self._path.parent)
+        database.remove_all_but(self._path.resolve())  # of builds that were never completed
+        path = database.new_file(self._folder)
+        try:
+            self._tried(lambda: _build(path, self._store, progress))
+        except BaseException:
+            database.remove_all_but(self._path.resolve())
+            raise
+        database.use(path)
+        self._writer = self._tried(lambda: IndexWriter(path))
+
+    def _given_up(self, error: sqlite3.Error) -> None:
+        """Close an index that is to be made anew; raise WriteFailed if that would not help."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abandon()
+        if not is_wrong(error):
+            raise WriteFailed(f"the index cannot be written: {error}") from error
+
+    def _tried(self, action: Callable[[], Done]) -> Done:
+        try:
+            return action()
+        except sqlite3.Error as error:
+            raise WriteFailed(f"the index cannot be written: {error}") from error
+
+    def _belongs(self, position: Position | None) -> bool:
+        """Whether an index that stands at `position` is one of this chain."""
+        if position is None:
+            return False
+        try:
+            genesis = self._store.place(0).hash.hex()
+            there = self._store.place(position.height).hash.hex()
+        except NotFound:
+            return False
+        return (genesis, there) == (position.genesis_hash, position.tip_hash)
+
+
+def _build(path: Path, store: BlockStore, progress: Progress) -> None:
+    writer = IndexWriter(path)
+    try:
+        _follow(writer, store, progress)
+    finally:
+        writer.close()
+
+
+def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:
+    position = writer.position()
+    start = at = 0 if position is None else position.height + 1
+    end = store.height() + 1
+    while at < end:
+        run = store.frames(at, min(BLOCKS_AT_ONCE, end - at))
+        writer.apply(
+            [
+                sealed_block(verified_block(frame, at + i, place.hash))
+                for i, (place, frame) in enumerate(run)
+            ]
+        )
+        at += len(run)
+        progress(at - start, end - start)

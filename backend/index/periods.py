@@ -1,0 +1,66 @@
+"""Days, months and years: how an interval of days is covered by few totals.
+
+A period is a number within its span: a day its ordinal, a month 12·year + month - 1, a year its own
+number. `cover` takes years where whole years fit, then months, then days: at most 60 days, 22
+months and one number a year for any interval.
+"""
+
+from datetime import date
+
+DAY, MONTH, YEAR = 0, 1, 2
+
+Range = tuple[int, int, int]  # span, first period, last period (inclusive)
+
+
+def periods_of(day: date) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+    """The (span, period) pairs that `day` counts in."""
+    return (
+        (DAY, day.toordinal()),
+        (MONTH, 12 * day.year + day.month - 1),
+        (YEAR, day.year),
+    )
+
+
+def cover(initial: date, final: date) -> list[Range]:
+    """Ranges of periods that hold every day from `initial` to `final` (inclusive) exactly once.
+
+    At most five, never empty ones; none if `initial` is after `final`.
+    """
+    first_month = _month_from(initial)
+    last_month = _month_up_to(final)
+    if first_month > last_month:
+        return _range(DAY, initial.toordinal(), final.toordinal())
+    first_year, last_year = -(-first_month // 12), (last_month + 1) // 12 - 1
+    if first_year > last_year:
+        whole = _range(MONTH, first_month, last_month)
+    else:
+        whole = (
+            _range(MONTH, first_month, first_year * 12 - 1)
+            + _range(YEAR, first_year, last_year)
+            + _range(MONTH, (last_year + 1) * 12, last_month)
+        )
+    return (
+        _range(DAY, initial.toordinal(), _first_day(first_month) - 1)
+        + whole
+        + _range(DAY, _first_day(last_month + 1), final.toordinal())
+    )
+
+
+def _range(span: int, first: int, last: int) -> list[Range]:
+    return [(span, first, last)] if first <= last else []
+
+
+def _month_from(day: date) -> int:
+    """The first month that starts on or after `day`."""
+    return 12 * day.year + day.month - (1 if day.day == 1 else 0)
+
+
+def _month_up_to(day: date) -> int:
+    """The last month that ends on or before `day`."""
+    tomorrow = date.fromordinal(day.toordinal() + 1)
+    return 12 * tomorrow.year + tomorrow.month - 2
+
+
+def _first_day(month: int) -> int:
+    """The ordinal of the first day of a month."""
+    return date(month // 12, month % 12 + 1, 1).toordinal()

@@ -1,0 +1,314 @@
+"""Reading the index. Each answer is one SQLite snapshot, and comes with the block it stands for.
+
+Answers at the tip cost the same whatever the length of the chain. Answers as of an earlier height
+are counted from the flights of the days asked for: they depend on the interval, not on the chain.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backend.chain.fields import Value
+from backend.chain.summary import ON_TIME_BEFORE_MINUTES
+from backend.errors import TryLater
+from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.index.periods import DAY, cover
+from backend.questions import (
+    AverageDelays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    status_of,
+)
+
+Answer = TypeVar("Answer")
+Place = tuple[Value, str, str, str]  # DOT number, code, city, state
+
+_EVERYTHING = 2**62  # above every transaction id
+_LOOK_AGAIN_S = 1.0  # how often to look whether the index has been made anew
+
+# Every statement says where the index stands, too: one statement is one snapshot.
+_STANDS = "(SELECT height FROM position), (SELECT tip_hash FROM position)"
+
+_LEGS = """
+    SELECT position.height, tip_hash, id, carrier, origin, dest, dep_time, dep_delay, arr_time,
+           arr_delay, cancelled, air_time, flight.height, timestamp
+    FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ? ORDER BY id"""
+_PLACE = """
+    SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
+
+_COUNTS = ("flights", "cancelled", "arrived", "departed", "on_time", "sum_arr_delay",
+           "sum_dep_delay")  # fmt: skip
+_SUMS = ", ".join(f"coalesce(sum({count}), 0)" for count in _COUNTS)
+_CARRIER_RANGE = f"""
+    SELECT {", ".join(_COUNTS)} FROM carrier_total
+    WHERE carrier = ? AND span = ? AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
+_CARRIER_AS_OF = f"""
+    SELECT {_STANDS}, count(*), coalesce(sum(cancelled), 0), count(arr_delay), count(dep_delay),
+           count(CASE WHEN arr_delay < {ON_TIME_BEFORE_MINUTES} THEN 1 END),
+           coalesce(sum(arr_delay), 0), coalesce(sum(dep_delay), 0)
+    FROM flight WHERE day BETWEEN ? AND ? AND carrier = ? AND id < ?"""  # noqa: S608
+
+_ROUTE_RANGE = """
+    SELECT flights FROM route_total
+    WHERE origin_city = (SELECT city FROM city WHERE name = ?)
+    AND dest_city = (SELECT city FROM city WHERE name = ?)
+    AND span = ? AND period BETWEEN ? AND ?"""
+_ROUTE_AS_OF = f"""
+    SELECT {_STANDS}, count(*) FROM flight
+    WHERE day BETWEEN ? AND ? AND id < ?
+    AND origin IN (SELECT place FROM place JOIN city USING (city) WHERE name = ?)
+    AND dest IN (SELECT place FROM place JOIN city USING (city) WHERE name = ?)"""  # noqa: S608
+
+
+def _over_ranges(sums: str, one_range: str) -> list[str]:
+    """The statement that sums over n ranges of periods, at position n; `cover` gives 1 to 5."""
+    ranges = (" UNION ALL ".join([one_range] * n) for n in range(6))
+    return [f"SELECT {_STANDS}, {sums} FROM ({union})" for union in ranges]  # noqa: S608
+
+
+_CARRIER_TOTALS = _over_ranges(_SUMS, _CARRIER_RANGE)
+_ROUTE_TOTALS = _over_ranges("coalesce(sum(flights), 0)", _ROUTE_RANGE)
+
+_NOT_YET = "the index is being made; try again, or ask with engine=scan"
+RETRY_AFTER_S = 5
+_HHMM = [f"{time:04d}" for time in range(2401)]
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The block that an answer stands for."""
+
+    height: int
+    tip_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A connection, the inode of its file, and the places that it has read already."""
+
+    inode: int
+    connection: sqlite3.Connection
+    places: dict[int, Place]
+
+
+class IndexReader:
+    """Answers from the index of the chain in `folder`.
+
+    Safe for threads: a statement borrows a connection from a pool, which grows to as many as run at
+    the same time.
+
+    Questions take `below`, the first transaction id that does not count (None: all count), and
+    come with the block at which the index stood. Everything raises TryLater while there is no
+    usable index.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = index_path(folder)
+        self._idle: list[_Opened] = []
+        self._inode = -1
+        self._looked_at = -_LOOK_AGAIN_S
+
+    def position(self) -> Position:
+        """Where the index stands."""
+        rows = self._rows("SELECT genesis_hash, height, tip_hash, transactions FROM position", ())
+        if not rows:
+            raise TryLater(_NOT_YET, RETRY_AFTER_S)
+        return Position(*rows[0])
+
+    def days(self) -> set[str]:
+        """Every day that flights are known of, as ISO dates."""
+        rows = self._rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
+        return {date.fromordinal(day).isoformat() for (day,) in rows}
+
+    def legs(
+        self, question: FilterTransactions, below: int | None = None
+    ) -> tuple[list[dict[str, Value]], AsOf]:
+        """The transactions with BLOCK_HEIGHT and status, in order of their ids."""
+        day = _date(question.FL_DATE)
+        number, carrier = question.OP_CARRIER_FL_NUM, question.OP_CARRIER_AIRLINE_ID
+        bound = _EVERYTHING if below is None else below
+
+        def ask(opened: _Opened) -> tuple[list[dict[str, Value]], AsOf]:
+            values = (day.toordinal(), number, bound)
+            rows = opened.connection.execute(_LEGS, values).fetchall()
+            as_of = _as_of(rows)
+            if rows[0][2] is None:  # the position alone
+                return [], as_of
+            wanted = rows if carrier is None else [row for row in rows if row[3] == carrier]
+            return [_leg(opened, row, number, day) for row in wanted], as_of
+
+        return self._ask(ask)
+
+    def delay_totals(
+        self, question: AverageDelays, below: int | None = None
+    ) -> tuple[DelayTotals, AsOf]:
+        """The counts and sums behind the averages."""
+        carrier = question.OP_CARRIER_AIRLINE_ID
+        first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
+        if below is not None:
+            values = [first.toordinal(), last.toordinal(), carrier, below]
+            rows = self._rows(_CARRIER_AS_OF, values)
+        else:
+            ranges = _covered(first, last)
+            values = [value for periods in ranges for value in (carrier, *periods)]
+            rows = self._rows(_CARRIER_TOTALS[len(ranges)], values)
+        return DelayTotals(*rows[0][2:]), _as_of(rows)
+
+    def route_count(self, question: FlightCounter, below: int | None = None) -> tuple[int, AsOf]:
+        """How many flights went."""
+        cities = (question.ORIGIN_CITY_NAME, question.DEST_CITY_NAME)
+        first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
+        if below is not None:
+            values = [first.toordinal(), last.toordinal(), below, *cities]
+            rows = self._rows(_ROUTE_AS_OF, values)
+        else:
+            ranges = _covered(first, last)
+            values = [value for periods in ranges for value in (*cities, *periods)]
+            rows = self._rows(_ROUTE_TOTALS[len(ranges)], values)
+        return rows[0][2], _as_of(rows)
+
+    def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
+        """All rows of one statement."""
+        return self._ask(lambda opened: opened.connection.execute(sql, values).fetchall())
+
+    def _ask(self, ask: Callable[[_Opened], Answer]) -> Answer:
+        """What `ask` finds. What SQLite refuses becomes TryLater."""
+        try:
+            opened = self._borrowed()
+        except sqlite3.Error as error:
+            raise TryLater(_unreadable(error), RETRY_AFTER_S) from None
+        try:
+            answer = ask(opened)
+        except sqlite3.Error as error:
+            opened.connection.close()
+            self._looked_at = -_LOOK_AGAIN_S
+            raise TryLater(_unreadable(error), RETRY_AFTER_S) from None
+        except BaseException:
+            opened.connection.close()
+            raise
+        if opened.inode == self._inode:
+            self._idle.append(opened)
+        else:
+            opened.connection.close()
+        return answer
+
+    def _borrowed(self) -> _Opened:
+        """An open connection that nobody else uses."""
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOK_AGAIN_S:
+            self._look()
+            self._looked_at = now
+        while True:
+            try:
+                opened = self._idle.pop()
+            except IndexError:
+                return self._open()
+            if opened.inode == self._inode:
+                return opened
+            opened.connection.close()
+
+    def _look(self) -> None:
+        """Take note if the index has been made anew: another file stands in its place."""
+        try:
+            self._inode = self._path.stat().st_ino
+        except FileNotFoundError:
+            raise TryLater(_NOT_YET, RETRY_AFTER_S) from None
+
+    def _open(self) -> _Opened:
+        """Open the index in use; once more if it was exchanged in this very moment."""
+        try:
+            path = self._path.resolve(strict=True)
+            try:
+                opened = _opened(path)
+            except (FileNotFoundError, sqlite3.Error):
+                if self._path.resolve(strict=True) == path:
+                    raise
+                opened = _opened(self._path.resolve(strict=True))
+        except (FileNotFoundError, sqlite3.Error, TryLater):
+            self._looked_at = -_LOOK_AGAIN_S
+            raise TryLater(_NOT_YET, RETRY_AFTER_S) from None
+        self._inode = opened.inode
+        return opened
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().connection.close()
+
+
+def _opened(path: Path) -> _Opened:
+    """A connection to an index file. Raises TryLater if it is of another schema."""
+    inode = path.stat().st_ino
+    connection = open_to_read(path)
+    try:
+        if position_in(connection) is None:
+            raise TryLater(_NOT_YET, RETRY_AFTER_S)
+    except BaseException:
+        connection.close()
+        raise
+    return _Opened(inode, connection, {})
+
+
+def _leg(opened: _Opened, row: tuple[Any, ...], number: int, day: date) -> dict[str, Value]:
+    (_, _, transaction_id, carrier, origin, dest, dep_time, dep_delay, arr_time, arr_delay,
+     cancelled, air_time, height, timestamp) = row  # fmt: skip
+    origin_id, origin_code, origin_city, origin_state = _place(opened, origin)
+    dest_id, dest_code, dest_city, dest_state = _place(opened, dest)
+    return {
+        "TRANSACTION_ID": transaction_id,
+        "timestamp": timestamp,
+        "YEAR": day.year,
+        "DAY_OF_WEEK": day.isoweekday(),
+        "FL_DATE": day.isoformat(),
+        "OP_CARRIER_AIRLINE_ID": carrier,
+        "OP_CARRIER_FL_NUM": number,
+        "ORIGIN_AIRPORT_ID": origin_id,
+        "ORIGIN": origin_code,
+        "ORIGIN_CITY_NAME": origin_city,
+        "ORIGIN_STATE_NM": origin_state,
+        "DEST_AIRPORT_ID": dest_id,
+        "DEST": dest_code,
+        "DEST_CITY_NAME": dest_city,
+        "DEST_STATE_NM": dest_state,
+        "DEP_TIME": None if dep_time is None else _HHMM[dep_time],
+        "DEP_DELAY": dep_delay,
+        "ARR_TIME": None if arr_time is None else _HHMM[arr_time],
+        "ARR_DELAY": arr_delay,
+        "CANCELLED": cancelled,
+        "AIR_TIME": air_time,
+        "BLOCK_HEIGHT": height,
+        "status": status_of(cancelled, arr_delay),
+    }
+
+
+def _place(opened: _Opened, place: int) -> Place:
+    """An airport; places of one index file never change, so each is read once."""
+    found = opened.places.get(place)
+    if found is None:
+        found = opened.connection.execute(_PLACE, (place,)).fetchone()
+        if found is None:
+            raise sqlite3.DatabaseError(f"it lacks place {place}")
+        opened.places[place] = found
+    return found
+
+
+def _unreadable(error: sqlite3.Error) -> str:
+    return f"the index cannot be read ({error}); `reindex` makes it anew"
+
+
+def _as_of(rows: list[Any]) -> AsOf:
+    if not rows or rows[0][0] is None:
+        raise TryLater(_NOT_YET, RETRY_AFTER_S)
+    return AsOf(rows[0][0], rows[0][1])
+
+
+_date = lru_cache(maxsize=4096)(date.fromisoformat)
+_covered = lru_cache(maxsize=4096)(cover)

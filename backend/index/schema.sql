@@ -1,0 +1,70 @@
+-- The index of the three questions. Derived: raise SCHEMA_VERSION in database.py with any change.
+
+-- Where the index stands: one row.
+CREATE TABLE position (
+    only            INTEGER PRIMARY KEY CHECK (only = 1),
+    schema_version  INTEGER NOT NULL,
+    genesis_hash    TEXT NOT NULL,
+    height          INTEGER NOT NULL,
+    tip_hash        TEXT NOT NULL,
+    transactions    INTEGER NOT NULL
+);
+
+CREATE TABLE city (
+    city  INTEGER PRIMARY KEY,
+    name  TEXT NOT NULL UNIQUE
+);
+
+-- An airport as a flight names it: the four fields together.
+CREATE TABLE place (
+    place       INTEGER PRIMARY KEY,
+    airport_id  INTEGER,
+    code        TEXT NOT NULL,
+    city        INTEGER NOT NULL REFERENCES city,
+    state       TEXT NOT NULL
+);
+
+-- One row a flight, in the order of the question "flight N on day D". Days are proleptic Gregorian
+-- ordinals (day 1 is 0001-01-01), times are hhmm as numbers.
+CREATE TABLE flight (
+    day        INTEGER NOT NULL,
+    number     INTEGER NOT NULL,
+    id         INTEGER NOT NULL,
+    carrier    INTEGER NOT NULL,
+    origin     INTEGER NOT NULL REFERENCES place,
+    dest       INTEGER NOT NULL REFERENCES place,
+    dep_time   INTEGER,
+    dep_delay  INTEGER,
+    arr_time   INTEGER,
+    arr_delay  INTEGER,
+    cancelled  INTEGER NOT NULL,
+    air_time   INTEGER,
+    height     INTEGER NOT NULL,
+    timestamp  INTEGER NOT NULL,
+    PRIMARY KEY (day, number, id)
+) WITHOUT ROWID;
+
+-- Totals by day (span 0), month (1) and year (2), so that an interval needs a few dozen rows however
+-- long it is: see periods.py.
+CREATE TABLE carrier_total (
+    carrier        INTEGER NOT NULL,
+    span           INTEGER NOT NULL,
+    period         INTEGER NOT NULL,
+    flights        INTEGER NOT NULL,
+    cancelled      INTEGER NOT NULL,
+    arrived        INTEGER NOT NULL,
+    departed       INTEGER NOT NULL,
+    on_time        INTEGER NOT NULL,
+    sum_arr_delay  INTEGER NOT NULL,
+    sum_dep_delay  INTEGER NOT NULL,
+    PRIMARY KEY (carrier, span, period)
+) WITHOUT ROWID;
+
+CREATE TABLE route_total (
+    origin_city  INTEGER NOT NULL,
+    dest_city    INTEGER NOT NULL,
+    span         INTEGER NOT NULL,
+    period       INTEGER NOT NULL,
+    flights      INTEGER NOT NULL,
+    PRIMARY KEY (origin_city, dest_city, span, period)
+) WITHOUT ROWID;

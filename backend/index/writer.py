@@ -1,0 +1,293 @@
+"""Writing blocks into one index file.
+
+Flights are inserted in the order of their key, many blocks at a time: SQLite then fills pages
+instead of splitting them.
+"""
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backend.chain.block import Block, Header
+from backend.chain.columns import Column, Columns, decode_body
+from backend.chain.content import Content
+from backend.chain.fields import Value
+from backend.chain.summary import Cell, cells_of
+from backend.errors import Damage
+from backend.index.database import SCHEMA_VERSION, Position, position_in
+from backend.index.periods import periods_of
+from backend.storage import files
+
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_WRITER_CACHE_KIB = 65536
+_CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
+
+_ROWS_AT_ONCE = 50  # in one statement: a third less time than one by one
+_FLIGHT = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_FLIGHT = f"INSERT INTO flight VALUES {_FLIGHT}"  # noqa: S608  our own text
+_INSERT_FLIGHTS = _INSERT_FLIGHT + f", {_FLIGHT}" * (_ROWS_AT_ONCE - 1)
+_ADD_CARRIER_TOTAL = """
+    INSERT INTO carrier_total VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET
+        flights = flights + excluded.flights,
+        cancelled = cancelled + excluded.cancelled,
+        arrived = arrived + excluded.arrived,
+        departed = departed + excluded.departed,
+        on_time = on_time + excluded.on_time,
+        sum_arr_delay = sum_arr_delay + excluded.sum_arr_delay,
+        sum_dep_delay = sum_dep_delay + excluded.sum_dep_delay"""
+_ADD_ROUTE_TOTAL = """
+    INSERT INTO route_total VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET flights = flights + excluded.flights"""
+
+T = TypeVar("T")
+FlightRow = tuple[Any, ...]
+Airport = tuple[Value, Value, Value, Value]  # DOT number, code, city, state
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBlock:
+    """A block as the index needs it."""
+
+    header: Header
+    hash: str
+    content: Content
+
+
+def sealed_block(block: Block) -> SealedBlock:
+    """A block as the index needs it, decoded."""
+    columns = decode_body(block.body, block.header.transaction_count)
+    return SealedBlock(block.header, block.hash, Content(columns, block.body, cells_of(columns)))
+
+
+class IndexWriter:
+    """One index file, open for writing."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the index at `path`; an empty one is made if there is none.
+
+        A new one is not synced before `close`; what is added to an old one is never there in part:
+        a power cut may lose the newest transactions, which the chain has. Raises sqlite3.Error.
+        """
+        self._is_new = not path.exists()
+        self._path = path
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        run(f"PRAGMA synchronous = {'OFF' if self._is_new else 'NORMAL'}")
+        run(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+        run("PRAGMA journal_mode = WAL")
+        run(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        if self._is_new:
+            self._connection.executescript(_SCHEMA.read_text(encoding="utf-8"))
+        self._cities: dict[str, int] = dict(run("SELECT name, city FROM city").fetchall())
+        self._places: dict[Airport, int] = {
+            (airport_id, code, city, state): place
+            for place, airport_id, code, city, state in run(
+                "SELECT place, airport_id, code, name, state FROM place JOIN city USING (city)"
+            )
+        }
+
+    def close(self) -> None:
+        """Bring what can be into the one file, and close it; a new one is synced."""
+        try:
+            self._connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._connection.close()
+        if self._is_new:
+            descriptor = files.open_for_writing(self._path)
+            try:
+                files.sync(descriptor, self._path)
+            finally:
+                os.close(descriptor)
+
+    def abandon(self) -> None:
+        """Close a file that is not to be used any more, whatever state it is in."""
+        self._connection.close()
+
+    def position(self) -> Position | None:
+        """Where the index stands; None for an empty one."""
+        return position_in(self._connection)
+
+    def apply(self, blocks: Sequence[SealedBlock]) -> None:
+        """Take in the next blocks, all or nothing.
+
+        Raises Damage if they do not follow, or sqlite3.Error. After an error this object must be
+        closed: it may remember cities that are not there.
+        """
+        if not blocks:
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._require_next(blocks)
+            self._insert_flights(blocks)
+            self._add_totals(blocks)
+            self._move_to(blocks)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _require_next(self, blocks: Sequence[SealedBlock]) -> None:
+        position = self.position()
+        height = -1 if position is None else position.height
+        tip_hash = None if position is None else position.tip_hash
+        for block in blocks:
+            header = block.header
+            if header.height != height + 1 or tip_hash not in {None, header.previous_hash}:
+                raise Damage(f"the index stands at block {height}; {header.height} does not follow")
+            height, tip_hash = header.height, block.hash
+
+    def _move_to(self, blocks: Sequence[SealedBlock]) -> None:
+        first, last = blocks[0], blocks[-1]
+        header = last.header
+        transactions = header.first_transaction + header.transaction_count
+        moved = (header.height, last.hash, transactions)
+        if first.header.height == 0:
+            values = (1, SCHEMA_VERSION, first.hash, *moved)
+            self._connection.execute("INSERT INTO position VALUES (?, ?, ?, ?, ?, ?)", values)
+        else:
+            self._connection.execute(
+                "UPDATE position SET height = ?, tip_hash = ?, transactions = ?", moved
+            )
+
+    # --- flights -----------------------------------------------------------------------------
+
+    def _insert_flights(self, blocks: Sequence[SealedBlock]) -> None:
+        rows = [row for block in blocks for row in flight_rows(block, self._place)]
+        rows.sort()  # by day, number and id; ids are unique, so nothing else is compared
+        rest = len(rows) % _ROWS_AT_ONCE
+        for start in range(0, len(rows) - rest, _ROWS_AT_ONCE):
+            values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
+            self._connection.execute(_INSERT_FLIGHTS, values)
+        self._connection.executemany(_INSERT_FLIGHT, rows[len(rows) - rest :])
+
+    def _place(self, airport: Airport) -> int:
+        if airport not in self._places:
+            airport_id, code, city, state = airport
+            values = (airport_id, code, self._city(str(city)), state)
+            sql = "INSERT INTO place (airport_id, code, city, state) VALUES (?, ?, ?, ?)"
+            self._places[airport] = self._inserted(sql, values)
+        return self._places[airport]
+
+    def _city(self, name: str) -> int:
+        if name not in self._cities:
+            self._cities[name] = self._inserted("INSERT INTO city (name) VALUES (?)", (name,))
+        return self._cities[name]
+
+    def _inserted(self, sql: str, values: tuple[Value, ...]) -> int:
+        row_id = self._connection.execute(sql, values).lastrowid
+        if row_id is None:
+            raise Damage("SQLite gave no row id")
+        return row_id
+
+    # --- totals ------------------------------------------------------------------------------
+
+    def _add_totals(self, blocks: Sequence[SealedBlock]) -> None:
+        carriers: dict[tuple[int, int, int], list[int]] = {}
+        routes: Counter[tuple[int, int, int]] = Counter()
+        for block in blocks:
+            for cell in block.content.cells:
+                _add_cell(carriers, cell)
+            routes.update(self._route_days(block.content.columns))
+        rows = [(*key, *counts) for key, counts in sorted(carriers.items())]
+        self._connection.executemany(_ADD_CARRIER_TOTAL, rows)
+        self._connection.executemany(_ADD_ROUTE_TOTAL, _route_rows(routes))
+
+    def _route_days(self, columns: Columns) -> Iterator[tuple[int, int, int]]:
+        """For each flight its origin city, destination city and day."""
+        cities = (
+            _mapped(columns[name], lambda value: self._city(str(value)))
+            for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
+        )
+        return zip(*cities, _mapped(columns["FL_DATE"], _ordinal), strict=True)
+
+
+def flight_rows(block: SealedBlock, place_of: Callable[[Airport], int]) -> Iterator[FlightRow]:
+    """The rows of table flight for a block, in the order of its columns."""
+    columns, header = block.content.columns, block.header
+    first = header.first_transaction
+    return zip(
+        _mapped(columns["FL_DATE"], _ordinal),
+        columns["OP_CARRIER_FL_NUM"].expanded(),
+        range(first, first + columns.count),
+        columns["OP_CARRIER_AIRLINE_ID"].expanded(),
+        _places(columns, "ORIGIN", place_of),
+        _places(columns, "DEST", place_of),
+        _mapped(columns["DEP_TIME"], _hhmm),
+        columns["DEP_DELAY"].expanded(),
+        _mapped(columns["ARR_TIME"], _hhmm),
+        columns["ARR_DELAY"].expanded(),
+        columns["CANCELLED"].expanded(),
+        columns["AIR_TIME"].expanded(),
+        repeat(header.height, columns.count),
+        columns["timestamp"].expanded(),
+        strict=True,
+    )
+
+
+def _places(columns: Columns, end: str, place_of: Callable[[Airport], int]) -> Iterable[int]:
+    """The place of each row's `end` ("ORIGIN" or "DEST")."""
+    names = (f"{end}_AIRPORT_ID", end, f"{end}_CITY_NAME", f"{end}_STATE_NM")
+    airport_id, code, city, state = (columns[name] for name in names)
+    keys = list(zip(airport_id.codes, code.codes, city.codes, state.codes, strict=True))
+    places = {
+        key: place_of((airport_id.values[i], code.values[j], city.values[k], state.values[m]))
+        for key in dict.fromkeys(keys)
+        for i, j, k, m in [key]
+    }
+    return map(places.__getitem__, keys)
+
+
+def _mapped(column: Column, convert: Callable[[Value], T]) -> Iterator[T]:
+    """`convert` of every row's value, called once for each distinct one."""
+    converted = [convert(value) for value in column.values]
+    return map(converted.__getitem__, column.codes)
+
+
+def _ordinal(day: Value) -> int:
+    return date.fromisoformat(str(day)).toordinal()
+
+
+def _hhmm(time: Value) -> int | None:
+    return None if time is None else int(time)
+
+
+def _add_cell(carriers: dict[tuple[int, int, int], list[int]], cell: Cell) -> None:
+    counts = (
+        cell.flights,
+        cell.cancelled,
+        cell.arrived,
+        cell.departed,
+        cell.on_time,
+        cell.sum_arr_delay,
+        cell.sum_dep_delay,
+    )
+    for span, period in periods_of(date.fromisoformat(cell.FL_DATE)):
+        total = carriers.setdefault((cell.OP_CARRIER_AIRLINE_ID, span, period), [0] * 7)
+        for i, count in enumerate(counts):
+            total[i] += count
+
+
+def _route_rows(days: Counter[tuple[int, int, int]]) -> list[tuple[int, ...]]:
+    """Rows of route_total in the order of its key."""
+    totals: Counter[tuple[int, int, int, int]] = Counter()
+    periods = {day: periods_of(date.fromordinal(day)) for day in {day for _, _, day in days}}
+    for (origin, dest, day), flights in days.items():
+        for span, period in periods[day]:
+            totals[origin, dest, span, period] += flights
+    return [(*key, flights) for key, flights in sorted(totals.items())]

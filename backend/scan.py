@@ -1,0 +1,120 @@
+"""The study's way of answering: walk every block, through the caches, and look at each flight.
+
+Every block is checked on the way (frame, hash, proof of work, body) and must name the one below it.
+Only the columns that a question needs are decoded. The answers equal those of the index.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import compress
+from operator import and_
+
+from backend.chain.block import NO_PREVIOUS, Block
+from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.summary import add_flight
+from backend.errors import DamagedBlock
+from backend.questions import (
+    AverageDelays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    status_of,
+)
+from backend.storage.caches import CachedBlocks
+
+Condition = Callable[[Value], bool]
+Conditions = Mapping[str, Condition]  # column name -> what its value must meet
+
+
+def legs(blocks: CachedBlocks, question: FilterTransactions, height: int) -> list[dict[str, Value]]:
+    """The transactions in blocks 0 to `height` with BLOCK_HEIGHT and status, in order of ids."""
+    conditions: dict[str, Condition] = {
+        "OP_CARRIER_FL_NUM": question.OP_CARRIER_FL_NUM.__eq__,
+        "FL_DATE": question.FL_DATE.__eq__,
+    }
+    if (carrier := question.OP_CARRIER_AIRLINE_ID) is not None:
+        conditions["OP_CARRIER_AIRLINE_ID"] = carrier.__eq__
+    found: list[dict[str, Value]] = []
+    for block, columns in _walk(blocks, height, tuple(conditions)):
+        rows = list(compress(range(columns.count), _meets(columns, conditions)))
+        whole = _decoded(block, COLUMN_NAMES) if rows else columns
+        found += [leg(whole.row(row), block, row) for row in rows]
+    return found
+
+
+def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:
+    """A transaction as `filter_transactions` shows it."""
+    return {
+        "TRANSACTION_ID": block.header.first_transaction + row,
+        "timestamp": transaction["timestamp"],
+        **{name: transaction[name] for name in FIELD_NAMES},
+        "BLOCK_HEIGHT": block.header.height,
+        "status": status_of(transaction["CANCELLED"], transaction["ARR_DELAY"]),
+    }
+
+
+def delay_totals(blocks: CachedBlocks, question: AverageDelays, height: int) -> DelayTotals:
+    """The counts and sums behind the averages, over blocks 0 to `height`."""
+    conditions: dict[str, Condition] = {
+        "OP_CARRIER_AIRLINE_ID": question.OP_CARRIER_AIRLINE_ID.__eq__,
+        "FL_DATE": _within(question),
+    }
+    counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
+    counts = [0] * 7
+    for _, columns in _walk(blocks, height, (*conditions, *counted)):
+        rows = zip(*(columns[name].expanded() for name in counted), strict=True)
+        for cancelled, arr_delay, dep_delay in compress(rows, _meets(columns, conditions)):
+            add_flight(counts, cancelled, arr_delay, dep_delay)
+    return DelayTotals(*counts)
+
+
+def route_count(blocks: CachedBlocks, question: FlightCounter, height: int) -> int:
+    """How many flights went, in blocks 0 to `height`."""
+    conditions: dict[str, Condition] = {
+        "ORIGIN_CITY_NAME": question.ORIGIN_CITY_NAME.__eq__,
+        "DEST_CITY_NAME": question.DEST_CITY_NAME.__eq__,
+        "FL_DATE": _within(question),
+    }
+    walk = _walk(blocks, height, tuple(conditions))
+    return sum(sum(_meets(columns, conditions)) for _, columns in walk)
+
+
+def _within(question: AverageDelays | FlightCounter) -> Condition:
+    return lambda day: question.INITIAL_DATE <= str(day) <= question.FINAL_DATE
+
+
+def _meets(columns: Columns, conditions: Conditions) -> list[bool]:
+    """For each row whether it meets every condition; empty if no row of the block does.
+
+    A condition is tried once on each distinct value, so most blocks are done after a dictionary.
+    """
+    masks: list[list[bool]] = []
+    for name, condition in conditions.items():
+        meets = [bool(condition(value)) for value in columns[name].values]
+        if not any(meets):
+            return []
+        masks.append(list(map(meets.__getitem__, columns[name].codes)))
+    met = masks[0]
+    for mask in masks[1:]:
+        met = list(map(and_, met, mask))
+    return met
+
+
+def _walk(
+    blocks: CachedBlocks, height: int, names: tuple[str, ...]
+) -> Iterator[tuple[Block, Columns]]:
+    """Blocks 0 to `height`, checked and linked, with the columns `names`."""
+    below = NO_PREVIOUS
+    for at in range(height + 1):
+        block = blocks.block(at)
+        if block.header.previous_hash != below:
+            raise DamagedBlock(at, f"it names {block.header.previous_hash} below it, not {below}")
+        below = block.hash
+        yield block, _decoded(block, names)
+
+
+def _decoded(block: Block, names: tuple[str, ...]) -> Columns:
+    try:
+        return decode_body(block.body, block.header.transaction_count, names)
+    except BodyError as error:
+        raise DamagedBlock(block.header.height, str(error)) from error

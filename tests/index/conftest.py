@@ -1,0 +1,44 @@
+"""A leak detector around every test of the index."""
+
+import gc
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+_passed = pytest.StashKey[bool]()
+
+
+def open_files() -> list[str]:
+    """What the descriptors of this process point at, as far as it belongs to a chain's folder."""
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            target = str(link.readlink())
+        except OSError:  # the descriptor that lists this very folder
+            continue
+        if "blocks" in target or "index" in target or ".lock" in target:
+            found.append(target)
+    return sorted(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember whether a test passed: the traceback of one that did not keeps files open."""
+    report = yield
+    if report.when == "call":
+        item.stash[_passed] = report.passed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def no_descriptor_is_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = Counter(open_files())
+    yield
+    if request.node.stash.get(_passed, False):
+        if Counter(open_files()) - before:
+            gc.collect()  # a reader that a test did not close
+        assert Counter(open_files()) - before == Counter()

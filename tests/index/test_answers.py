@@ -1,0 +1,173 @@
+"""The heart: index == scan == a plain loop over the source flights, at the tip and at every height.
+
+Everything is asked through the facade, so the caches are under test as well.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import date
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain.fields import Value
+from backend.chain.flight import Flight
+from backend.errors import NotFound
+from backend.ledger import Ledger
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.settings import Settings
+from tests.index.worlds import (
+    AIRPORTS,
+    CARRIERS,
+    NUMBERS,
+    PLAIN,
+    Row,
+    chains,
+    follow,
+    make_chain,
+    plain_flight,
+    questions,
+    questions_about,
+    rows_of,
+)
+
+CACHE_BYTES = (0, 1, 3000, 20_000_000)
+READ_RUNS = (1, 2, 19)
+
+
+def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
+    """The facade's answer to any of the three questions."""
+    if isinstance(question, FilterTransactions):
+        return ledger.filter_transactions(question, options)
+    if isinstance(question, AverageDelays):
+        return ledger.average_delays(question, options)
+    assert isinstance(question, FlightCounter)
+    return ledger.flight_counter(question, options)
+
+
+def asked(question: Any, engine: str) -> dict[str, Any]:
+    """What `query` of an answer must be."""
+    names = type(question).__dataclass_fields__
+    values = {name: getattr(question, name) for name in names}
+    return {**{n: v for n, v in values.items() if v is not None}, "engine": engine}
+
+
+class Chain:
+    """A chain on disk with its index, and the flights it was made of."""
+
+    def __init__(self, folder: Path, contents: Sequence[Sequence[Flight]]) -> None:
+        self.folder = folder
+        blocks = make_chain(folder, contents)
+        follow(folder)
+        self.tip = len(blocks)
+        self.rows: list[Row] = rows_of(contents, blocks)
+        self.hashes = [block.header.previous_hash for block in blocks[:1]]
+        self.hashes += [block.hash for block in blocks]
+
+    @contextmanager
+    def ledger(self, cache_bytes: int, read_run_blocks: int = 19) -> Iterator[Ledger]:
+        chosen = Settings(
+            dir=str(self.folder), cache_bytes=cache_bytes, read_run_blocks=read_run_blocks
+        )
+        with closing(Ledger(chosen, lambda line: None)) as ledger:
+            yield ledger
+
+    def plain(self, question: Any, height: int) -> dict[str, Any]:
+        """The answer as of `height`, by a plain loop."""
+        below = [row for row in self.rows if row.height <= height]
+        return PLAIN[type(question)](below, question)
+
+    def assert_answers(self, ledger: Ledger, question: Any) -> None:
+        """Both engines agree with the plain loop at the tip and as of every height."""
+        for as_of in (None, *range(self.tip + 1)):
+            height = self.tip if as_of is None else as_of
+            expected = self.plain(question, height)
+            for engine in ("index", "scan"):
+                answer = ask(ledger, question, Options(engine, as_of))
+                position = answer.pop("as_of")
+                assert answer.pop("query") == asked(question, engine)
+                assert answer == expected, (engine, as_of, question)
+                assert position["height"] == height
+                if self.tip:
+                    assert position["tip_hash"] == self.hashes[height]
+
+
+@given(
+    contents=chains,
+    some=st.lists(questions, max_size=4),
+    cache_bytes=st.sampled_from(CACHE_BYTES),
+    read_run_blocks=st.sampled_from(READ_RUNS),
+)
+@settings(max_examples=50)
+def test_index_and_scan_equal_a_plain_loop_at_every_height(
+    contents: list[list[Flight]], some: list[Any], cache_bytes: int, read_run_blocks: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        chain = Chain(Path(folder), contents)
+        with chain.ledger(cache_bytes, read_run_blocks) as ledger:
+            for question in dict.fromkeys([*some, *questions_about(chain.rows[:2])]):
+                chain.assert_answers(ledger, question)
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    """More blocks than are indexed or read at once, a few of them empty."""
+    chance = random.Random(2008)
+    contents = [
+        [chance_flight(chance) for _ in range(chance.choice((0, 1, 30, 60)))] for _ in range(40)
+    ]
+    return Chain(tmp_path_factory.mktemp("larger"), contents)
+
+
+def chance_flight(chance: random.Random) -> Flight:
+    """A valid flight of the world within three years."""
+    day = date.fromordinal(date(2007, 6, 1).toordinal() + chance.randrange(900))
+    is_cancelled, is_diverted = chance.random() < 0.1, chance.random() < 0.1
+    flew = {
+        "ARR_TIME": f"{chance.randrange(24):02d}{chance.randrange(60):02d}",
+        "ARR_DELAY": None if is_diverted else chance.randint(-60, 200),
+        "AIR_TIME": chance.randint(20, 600),
+    }
+    changed: dict[str, Value] = {
+        "FL_DATE": day.isoformat(),
+        "OP_CARRIER_AIRLINE_ID": chance.choice(CARRIERS),
+        "OP_CARRIER_FL_NUM": chance.choice(NUMBERS),
+        "DEP_DELAY": chance.choice((None, chance.randint(-30, 200))),
+        "CANCELLED": int(is_cancelled),
+        **(dict.fromkeys(flew) if is_cancelled else flew),
+    }
+    for end in ("ORIGIN", "DEST"):
+        airport = chance.choice(AIRPORTS)
+        names = (f"{end}_AIRPORT_ID", end, f"{end}_CITY_NAME", f"{end}_STATE_NM")
+        changed.update(zip(names, airport, strict=True))
+    return plain_flight(**changed)
+
+
+@pytest.mark.parametrize("cache_bytes", CACHE_BYTES)
+def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
+    larger: Chain, cache_bytes: int
+) -> None:
+    chance = random.Random(cache_bytes)
+    about = questions_about(chance.sample(larger.rows, 6))
+    with larger.ledger(cache_bytes, read_run_blocks=5) as ledger:
+        for question in about:
+            height = chance.randrange(larger.tip + 1)
+            for as_of, engine in product((None, height), ("index", "scan")):
+                answer = ask(ledger, question, Options(engine, as_of))
+                expected = larger.plain(question, larger.tip if as_of is None else height)
+                assert {name: answer[name] for name in expected} == expected
+    assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 6
+
+
+@pytest.mark.parametrize("engine", ["index", "scan"])
+@pytest.mark.parametrize("above", [1, 1000, 10**15 - 1])
+def test_a_height_above_the_tip_is_not_found(larger: Chain, engine: str, above: int) -> None:
+    question = FlightCounter("Washington, DC", "Tampa, FL", "2008-01-01", "2008-12-31")
+    with larger.ledger(0) as ledger, pytest.raises(NotFound, match="there is no block"):
+        ask(ledger, question, Options(engine, larger.tip + above))

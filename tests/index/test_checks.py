@@ -1,0 +1,248 @@
+"""`verify` against an index that was tampered with, table by table and column by column."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.audit import verify
+from backend.errors import Damage
+from backend.index.database import index_path
+from backend.settings import PROJECT
+from tests.index.worlds import execute, follow, make_chain
+from tests.test_audit import CONTENTS, TIP, TRANSACTIONS
+
+WRONG = r"^the index is wrong: .*; run `reindex`$"
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Genesis and five blocks with their index. Not to be changed."""
+    folder = tmp_path_factory.mktemp("good")
+    make_chain(folder, CONTENTS)
+    follow(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(good: Path, tmp_path: Path) -> Path:
+    """A copy of the good chain, to be tampered with."""
+    return Path(shutil.copytree(good, tmp_path / "chain", symlinks=True))
+
+
+def take_index(folder: Path, other: Path) -> None:
+    """Put the index of another chain in the place of the one of `folder`, if it has one."""
+    index = index_path(folder).parent
+    shutil.rmtree(index, ignore_errors=True)
+    shutil.copytree(index_path(other).parent, index, symlinks=True)
+
+
+FIXED = {("position", "only")}  # SQLite allows no other value
+
+
+def columns_of_index() -> list[tuple[str, str]]:
+    """(table, column) of everything the index holds, by its own schema."""
+    schema = (PROJECT / "backend/index/schema.sql").read_text(encoding="utf-8")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema)
+        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        return [
+            (table, column[1])
+            for (table,) in tables.fetchall()
+            for column in connection.execute(f"PRAGMA table_info({table})")
+        ]
+
+
+COLUMNS = columns_of_index()
+TABLES = list(dict.fromkeys(table for table, _ in COLUMNS))
+
+
+@pytest.mark.parametrize(("table", "column"), [where for where in COLUMNS if where not in FIXED])
+def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
+    folder: Path, table: str, column: str
+) -> None:
+    path = index_path(folder)
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        kept = connection.execute(f"SELECT {column} FROM {table}").fetchall()
+    assert rows > 0
+    for row in range(rows):
+        change_row(path, table, column, row, kept[row][0])
+        with pytest.raises(Damage, match=WRONG):
+            verify(folder)
+        path.write_bytes(whole)
+
+
+def change_row(path: Path, table: str, column: str, row: int, value: object) -> None:
+    """Give one column of the row at position `row` another value that its table allows."""
+    other: object = 1000 if value is None else value + "x" if isinstance(value, str) else None
+    if isinstance(value, int):
+        other = value + 1000
+    with closing(sqlite3.connect(path)) as connection:
+        keys = [
+            found[1]
+            for found in connection.execute(f"PRAGMA table_info({table})").fetchall()
+            if found[5]
+        ]
+        listed = ", ".join(keys)
+        which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()[row]
+        where = " AND ".join(f"{key} = ?" for key in keys)
+        changed = connection.execute(
+            f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *which)
+        )
+        assert changed.rowcount == 1
+        connection.commit()
+
+
+@pytest.mark.parametrize("sign", ["+", "-"])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        (table, column)
+        for table, column in COLUMNS
+        if table.endswith("_total")
+        and column not in {"carrier", "span", "period", "origin_city", "dest_city"}
+    ],
+)
+@pytest.mark.parametrize("span", [0, 1, 2])
+def test_a_total_that_is_off_by_one_is_found(
+    folder: Path, table: str, column: str, span: int, sign: str
+) -> None:
+    execute(
+        folder,
+        f"UPDATE {table} SET {column} = {column} {sign} 1 WHERE span = {span}"
+        f" AND period = (SELECT max(period) FROM {table} WHERE span = {span})",
+    )
+    with pytest.raises(Damage, match=table):
+        verify(folder)
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table != "position"])
+def test_a_missing_row_of_the_index_is_found(folder: Path, table: str) -> None:
+    path = index_path(folder)
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        keys = [c[1] for c in connection.execute(f"PRAGMA table_info({table})").fetchall() if c[5]]
+        listed = ", ".join(keys)
+        which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()
+    where = " AND ".join(f"{key} = ?" for key in keys)
+    for row in range(rows):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"DELETE FROM {table} WHERE {where}", which[row])
+            connection.commit()
+        with pytest.raises(Damage, match=WRONG):
+            verify(folder)
+        path.write_bytes(whole)
+
+
+EXTRA = {
+    "flight": "INSERT INTO flight SELECT day, number, id + 1000, carrier, origin, dest, dep_time,"
+    " dep_delay, arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight LIMIT 1",
+    "carrier_total": "INSERT INTO carrier_total VALUES (7, 0, 733044, 1, 0, 1, 1, 1, 5, 8)",
+    "carrier_total of nothing": "INSERT INTO carrier_total VALUES (7, 1, 9, 0, 0, 0, 0, 0, 0, 0)",
+    "carrier_total of another span": "INSERT INTO carrier_total"
+    " VALUES (7, 3, 9, 1, 0, 1, 1, 1, 5, 8)",
+    "route_total": "INSERT INTO route_total VALUES (1, 1, 2, 2008, 1)",
+    "route_total of another span": "INSERT INTO route_total VALUES (1, 1, 3, 2008, 1)",
+    "city": "INSERT INTO city VALUES (1000, 'Atlantis')",
+    "place": "INSERT INTO place VALUES (1000, NULL, 'ZZZ', 1, 'Virginia')",
+    "place twice": "INSERT INTO place SELECT 1000, airport_id, code, city, state FROM place"
+    " LIMIT 1",
+}
+
+
+@pytest.mark.parametrize("extra", EXTRA)
+def test_an_extra_row_of_the_index_is_found(folder: Path, extra: str) -> None:
+    execute(folder, EXTRA[extra])
+    with pytest.raises(Damage, match=WRONG):
+        verify(folder)
+
+
+def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) -> None:
+    """A flight of the year 2100, so that it has totals of its own."""
+    execute(
+        folder,
+        f"INSERT INTO flight SELECT 766645, 1, {TRANSACTIONS}, carrier, origin, dest, dep_time,"
+        " dep_delay, arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight"
+        " WHERE id = 0",
+        "UPDATE position SET transactions = transactions + 1",
+        *(
+            f"INSERT INTO carrier_total VALUES (19393, {span}, {period}, 1, 0, 1, 1, 1, 5, 8)"
+            for span, period in ((0, 766645), (1, 25200), (2, 2100))
+        ),
+        *(
+            f"INSERT INTO route_total VALUES (1, 2, {span}, {period}, 1)"
+            for span, period in ((0, 766645), (1, 25200), (2, 2100))
+        ),
+    )
+    with pytest.raises(Damage, match=f"number of flights is {TRANSACTIONS + 1}"):
+        verify(folder)
+
+
+def test_an_index_of_another_chain_is_found(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    make_chain(other, CONTENTS, genesis_ms=77)
+    follow(other)
+    take_index(folder, other)
+    with pytest.raises(Damage, match=WRONG):
+        verify(folder)
+
+
+def test_an_index_of_another_chain_without_flights_is_found(tmp_path: Path) -> None:
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    make_chain(ours, [[], []])
+    make_chain(other, [[], []], genesis_ms=77)
+    follow(other)
+    take_index(ours, other)
+    with pytest.raises(Damage, match="it is of another chain"):
+        verify(ours)
+
+
+def test_an_index_ahead_of_the_chain_is_found(folder: Path, tmp_path: Path) -> None:
+    longer = Path(shutil.copytree(folder, tmp_path / "longer", symlinks=True))
+    make_chain(longer, [[], []])
+    follow(longer)
+    take_index(folder, longer)
+    with pytest.raises(Damage, match=f"it stands at block {TIP + 2}, above the tip"):
+        verify(folder)
+
+
+def page_of(folder: Path, name: str) -> tuple[int, int]:
+    """Offset and size of the root page of a table or index in the index file."""
+    with closing(sqlite3.connect(index_path(folder))) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        (page,) = connection.execute(sql, (name,)).fetchone()
+    return size * (page - 1), size
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_page_of_the_index_that_cannot_be_read_is_damage(folder: Path, table: str) -> None:
+    offset, size = page_of(folder, table)
+    with index_path(folder).open("r+b") as stream:
+        stream.seek(offset)
+        stream.write(b"\xff" * size)
+    with pytest.raises(Damage, match=WRONG):
+        verify(folder)
+
+
+@pytest.mark.parametrize("data", [b"these are no rows of a table\n" * 400, b"these", b""])
+def test_an_index_file_that_is_none_is_damage(folder: Path, data: bytes) -> None:
+    index_path(folder).write_bytes(data)
+    with pytest.raises(Damage, match=WRONG):
+        verify(folder)
+
+
+def test_a_flipped_bit_in_the_names_that_questions_look_up_is_found(folder: Path) -> None:
+    """`flight_counter` would say 0."""
+    offset, size = page_of(folder, "sqlite_autoindex_city_1")
+    data = bytearray(index_path(folder).read_bytes())
+    at = data.index(b"Tampa", offset, offset + size)
+    data[at] ^= 1
+    index_path(folder).write_bytes(data)
+    with pytest.raises(Damage, match=WRONG):
+        verify(folder)

@@ -1,0 +1,203 @@
+"""Killed at any statement or change of names while following: what follows later equals a rebuild.
+
+A child process counts what it does (statements of SQLite, removals, links, renames), and kills
+itself at a given count, so that every kind of moment is met, and met again on the next run.
+"""
+
+import os
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from backend.chain.flight import Flight
+from backend.index import follower as module
+from backend.index.database import index_path
+from backend.index.queries import IndexReader
+from backend.questions import AverageDelays
+from tests.index.test_follower import height_of_index, in_use
+from tests.index.worlds import dump, follow, following, make_chain, plain_flight
+
+TIP = 5
+EVERYTHING = AverageDelays(19393, "1900-01-01", "2199-12-31")
+CONTENTS: list[list[Flight]] = [
+    [plain_flight(OP_CARRIER_FL_NUM=n + 1, ORIGIN_CITY_NAME=f"City {n}", FL_DATE=day)]
+    for n, day in enumerate(["2008-01-03", "2008-01-31", "2008-02-29", "2008-12-31", "2009-01-01"])
+]
+A_STEP = 3  # every third moment is tried; a step that is no divisor of what repeats meets them all
+
+
+class Moments:
+    """Counts moments, and kills this process at the one with number `fatal`."""
+
+    def __init__(self, fatal: int) -> None:
+        self.fatal, self.count = fatal, 0
+
+    def one(self, *_: object) -> None:
+        self.count += 1
+        if self.count == self.fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self) -> None:
+        """Count from now on. For a process that ends soon: nothing is put back."""
+        for name in ("unlink", "replace", "rename", "symlink"):
+            setattr(os, name, self._before(getattr(os, name)))
+        connect = sqlite3.connect
+
+        def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = connect(*arguments, **options)
+            connection.set_trace_callback(self.one)
+            return connection
+
+        sqlite3.connect = watched  # type: ignore[assignment]
+
+    def _before(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.one()
+            return real(*arguments, **options)
+
+        return call
+
+
+def killed_at(fatal: int, work: Callable[[], None]) -> bool:
+    """Do `work` in a child that kills itself at moment `fatal`; whether it came that far."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            Moments(fatal).watch()
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return True
+    assert os.waitstatus_to_exitcode(status) == 0
+    return False
+
+
+def moments(first: int) -> Iterator[int]:
+    yield from range(first, 100_000, A_STEP)
+
+
+def rebuild(folder: Path) -> None:
+    with following(folder) as (follower, _):
+        follower.rebuild()
+
+
+@pytest.fixture
+def small_steps() -> Iterator[None]:
+    with mock.patch.object(module, "BLOCKS_AT_ONCE", 2):
+        yield
+
+
+@pytest.fixture
+def expected(tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What the index of the whole chain in `tmp_path` / "chain" holds."""
+    make_chain(tmp_path / "chain", CONTENTS)
+    follow(tmp_path / "chain")
+    found = dump(tmp_path / "chain")
+    shutil.rmtree(index_path(tmp_path / "chain").parent)
+    return found
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_killed_while_the_first_index_is_made(
+    tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
+) -> None:
+    folder, kills = tmp_path / "chain", 0
+    for fatal in moments(first):
+        shutil.rmtree(index_path(folder).parent, ignore_errors=True)
+        if not killed_at(fatal, lambda: follow(folder)):
+            break
+        kills += 1
+        assert height_of_index(folder) in {-1, TIP}  # half a one is never used
+        follow(folder)
+        assert dump(folder) == expected
+    assert kills > 10
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_killed_while_it_follows_block_by_block(
+    tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
+) -> None:
+    old, folder, kills = tmp_path / "old", tmp_path / "chain", 0
+    make_chain(old, CONTENTS[:1])
+    follow(old)
+    for fatal in moments(first):
+        shutil.rmtree(index_path(folder).parent, ignore_errors=True)
+        shutil.copytree(index_path(old).parent, index_path(folder).parent, symlinks=True)
+        if not killed_at(fatal, lambda: follow(folder)):
+            break
+        kills += 1
+        reached = height_of_index(folder)
+        assert reached in {1, 3, 5}  # two blocks are taken in together, or neither
+        totals, as_of = IndexReader(folder).delay_totals(EVERYTHING)
+        assert totals.flights == as_of.height == reached
+        follow(folder)
+        assert dump(folder) == expected
+    assert kills > 10
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_killed_while_it_is_made_anew(
+    tmp_path: Path, expected: dict[str, list[tuple[Any, ...]]], first: int
+) -> None:
+    """Readers have the old index or the new one, whatever happens."""
+    folder, kills, files = tmp_path / "chain", 0, set()
+    follow(folder)
+    for fatal in moments(first):
+        before = in_use(folder)
+        if not killed_at(fatal, lambda: rebuild(folder)):
+            break
+        kills += 1
+        files.add(in_use(folder) == before)
+        assert height_of_index(folder) == TIP
+        assert IndexReader(folder).delay_totals(EVERYTHING)[0].flights == TIP
+        follow(folder)
+        assert dump(folder) == expected
+    assert kills > 10
+    assert files == {True, False}
+
+
+def rebuild_for_ever(folder: Path, ready: int) -> None:
+    def tell(done: int, to_do: int) -> None:
+        os.write(ready, b".")
+
+    with following(folder) as (follower, _):
+        while True:
+            follower.rebuild(tell)
+
+
+def test_killed_from_outside_at_any_time(tmp_path: Path) -> None:
+    """In the middle of a commit or a checkpoint as well."""
+    make_chain(tmp_path, [[plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(200)]] * 20)
+    follow(tmp_path)
+    expected = dump(tmp_path)
+    for pause_s in (0.0, 0.003, 0.011, 0.029, 0.05):
+        ready, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                rebuild_for_ever(tmp_path, theirs)
+            finally:
+                os._exit(1)
+        os.close(theirs)
+        assert os.read(ready, 1), "it ended by itself"
+        time.sleep(pause_s)
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+        os.close(ready)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+        follow(tmp_path)
+        assert dump(tmp_path) == expected

@@ -1,0 +1,718 @@
+"""The follower: up to the tip in steps of any size, or a new index if the old one is not ours."""
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain.flight import Flight
+from backend.errors import Damage, DamagedBlock, TryLater, WriteFailed
+from backend.index import database
+from backend.index import follower as module
+from backend.index.database import index_path, position_of
+from backend.index.follower import IndexFollower
+from backend.index.queries import IndexReader
+from backend.index.writer import IndexWriter, SealedBlock, sealed_block
+from backend.miner import Sealer
+from backend.questions import FlightCounter
+from backend.storage import block_store, files
+from backend.storage.block_store import BlockStore
+from tests.index.worlds import (
+    chains,
+    dump,
+    execute,
+    follow,
+    following,
+    make_chain,
+    plain_flight,
+    rebuilt_dump,
+)
+from tests.storage.chains import block_file, blocks_folder, flip, settings_for
+
+NOTICED_WITHIN_S = 3
+SMALL: list[list[Flight]] = [
+    [plain_flight(), plain_flight(OP_CARRIER_FL_NUM=2, ORIGIN_CITY_NAME="東京")],
+    [],
+    [plain_flight(FL_DATE="2009-02-28", CANCELLED=1, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None)],
+    [plain_flight(DEST_AIRPORT_ID=None)] * 3,
+]
+HERE_TO_TAMPA = FlightCounter("Washington, DC", "Tampa, FL", "1900-01-01", "2199-12-31")
+
+
+def sealed(folder: Path, heights: Iterable[int]) -> list[SealedBlock]:
+    with closing(BlockStore(folder)) as store:
+        return [sealed_block(store.block(height)) for height in heights]
+
+
+def height_of_index(folder: Path) -> int:
+    position = position_of(index_path(folder))
+    return -1 if position is None else position.height
+
+
+def in_use(folder: Path) -> Path:
+    """The index file that the link names."""
+    return index_path(folder).resolve(strict=True)
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in index_path(folder).parent.iterdir()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Genesis and four blocks, not indexed yet."""
+    make_chain(tmp_path, SMALL)
+    return tmp_path
+
+
+@pytest.fixture
+def indexed(folder: Path) -> Path:
+    """Genesis and four blocks with their index."""
+    follow(folder)
+    return folder
+
+
+# --- following -------------------------------------------------------------------------------
+
+
+@given(
+    contents=chains,
+    steps=st.lists(st.integers(0, 3), max_size=4),
+    blocks_at_once=st.sampled_from((1, 2, 32)),
+    hand_over=st.booleans(),
+)
+@settings(max_examples=40)
+def test_steps_of_any_size_give_the_index_that_a_rebuild_gives(
+    contents: list[list[Flight]], steps: list[int], blocks_at_once: int, hand_over: bool
+) -> None:
+    """hand_over: blocks are given to the follower by whoever appended them."""
+    with (
+        TemporaryDirectory() as name,
+        mock.patch.object(module, "BLOCKS_AT_ONCE", blocks_at_once),
+        following(Path(name)) as (follower, store),
+    ):
+        folder, left = Path(name), list(contents)
+        make_chain(folder, [])
+        follower.follow()
+        for step in [*steps, len(left)]:
+            blocks = make_chain(folder, left[:step])
+            del left[:step]
+            if hand_over and blocks:
+                follower.apply([sealed_block(block) for block in blocks])
+            else:
+                follower.follow()
+            assert height_of_index(folder) == store.height()
+        followed = dump(folder)
+        follower.rebuild()
+        assert dump(folder) == followed
+        assert len(followed["flight"]) == sum(map(len, contents))
+
+
+def test_blocks_handed_over_before_anything_was_followed_are_read_from_the_disk(
+    folder: Path,
+) -> None:
+    with following(folder) as (follower, _):
+        follower.apply(sealed(folder, [4]))
+    assert height_of_index(folder) == 4
+    followed = dump(folder)
+    assert rebuilt_dump(folder) == followed
+
+
+def test_following_twice_changes_nothing(indexed: Path) -> None:
+    before = dump(indexed)
+    calls: list[tuple[int, int]] = []
+    with following(indexed) as (follower, _):
+        follower.follow(lambda done, to_do: calls.append((done, to_do)))
+        follower.follow(lambda done, to_do: calls.append((done, to_do)))
+    assert calls == []
+    assert dump(indexed) == before
+
+
+def test_progress_counts_blocks_up_to_the_end(folder: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    with mock.patch.object(module, "BLOCKS_AT_ONCE", 2), following(folder) as (follower, _):
+        follower.follow(lambda done, to_do: calls.append((done, to_do)))
+        make_chain(folder, [[], []])
+        follower.follow(lambda done, to_do: calls.append((done, to_do)))
+    assert calls == [(2, 5), (4, 5), (5, 5), (2, 2)]
+
+
+def test_a_chain_without_blocks_has_an_index_of_nothing(tmp_path: Path) -> None:
+    follow(tmp_path)
+    assert height_of_index(tmp_path) == -1
+    make_chain(tmp_path, SMALL)
+    follow(tmp_path)
+    assert height_of_index(tmp_path) == 4
+
+
+def test_a_run_that_ends_early_because_it_is_large_is_read_on(folder: Path) -> None:
+    with mock.patch.object(block_store, "MAX_RUN_BYTES", 2000):
+        follow(folder)
+    followed = dump(folder)
+    assert len(followed["flight"]) == 6
+    assert rebuilt_dump(folder) == followed
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "100%", "a;b&c=d", "a%41", "a?b", "a#b"])
+def test_the_name_of_the_folder_does_not_matter(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    make_chain(folder, SMALL)
+    follow(folder)
+    follow(folder)
+    assert names_in(folder) == {"index-1.sqlite", "index.sqlite"}, "made anew without need"
+    count, as_of = IndexReader(folder).route_count(HERE_TO_TAMPA)
+    assert (count, as_of.height) == (5, 4)
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+OUT_OF_ORDER: dict[str, Callable[[list[SealedBlock], list[SealedBlock]], list[SealedBlock]]] = {
+    "the tip again": lambda ours, theirs: [ours[2]],
+    "an older block": lambda ours, theirs: [ours[1]],
+    "genesis again": lambda ours, theirs: [ours[0]],
+    "a gap": lambda ours, theirs: [ours[4]],
+    "the same block twice": lambda ours, theirs: [ours[3], ours[3]],
+    "a good block, then a gap": lambda ours, theirs: [ours[3], ours[5]],
+    "the wrong way round": lambda ours, theirs: [ours[4], ours[3]],
+    "the next block of another chain": lambda ours, theirs: [theirs[3]],
+    "a good block, then one of another chain": lambda ours, theirs: [ours[3], theirs[4]],
+}
+
+
+@pytest.mark.parametrize("case", OUT_OF_ORDER)
+def test_blocks_that_do_not_follow_are_refused_and_change_nothing(
+    tmp_path: Path, case: str
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    contents = [[plain_flight(OP_CARRIER_FL_NUM=i + 1)] for i in range(5)]
+    make_chain(ours, contents)
+    make_chain(theirs, contents, genesis_ms=77)
+    blocks = sealed(ours, range(6))
+    chosen = OUT_OF_ORDER[case](blocks, sealed(theirs, range(6)))
+    (ours / "index").mkdir()
+    with closing(IndexWriter(index_path(ours))) as writer:
+        writer.apply(blocks[:3])
+        before = dump(ours)
+        with pytest.raises(Damage, match=r"the index stands at block \d; \d does not follow"):
+            writer.apply(chosen)
+        assert dump(ours) == before
+        writer.apply(blocks[3:])  # it goes on as if nothing had been
+    assert height_of_index(ours) == 5
+    followed = dump(ours)
+    assert rebuilt_dump(ours) == followed
+
+
+def test_a_block_that_cannot_be_taken_in_whole_is_not_taken_in_at_all(indexed: Path) -> None:
+    """A row is in the way of its last flight; the city of its first one is new."""
+    make_chain(indexed, [[plain_flight(ORIGIN_CITY_NAME="Reno, NV"), plain_flight()]])
+    execute(
+        indexed,
+        "INSERT INTO flight SELECT day, number, 7, carrier, origin, dest, dep_time, dep_delay,"
+        " arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight WHERE id = 0",
+    )
+    before = dump(indexed)
+    with (
+        closing(IndexWriter(index_path(indexed))) as writer,
+        pytest.raises(Exception, match="UNIQUE"),
+    ):
+        writer.apply(sealed(indexed, [5]))
+    assert dump(indexed) == before
+
+
+def test_a_power_cut_in_the_middle_of_a_checkpoint_can_be_mended(indexed: Path) -> None:
+    """Else a page may be old while the position is new, and nobody can tell: answers are wrong."""
+    off = 0
+    with following(indexed) as (follower, _):
+        for begin in (follower.follow, follower.rebuild):
+            begin()
+            assert follower._writer is not None
+            assert follower._writer._connection.execute("PRAGMA synchronous").fetchone() > (off,)
+
+
+def test_a_new_index_is_whole_and_synced_before_it_is_used(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[object] = []
+    sync, use = files.sync, database.use
+
+    def syncing(descriptor: int, path: Path) -> None:
+        sync(descriptor, path)
+        events.append((path.name, names_in(indexed)))
+
+    def using(path: Path) -> None:
+        events.append("used")
+        use(path)
+
+    monkeypatch.setattr(files, "sync", syncing)
+    monkeypatch.setattr(database, "use", using)
+    with following(indexed) as (follower, _):
+        follower.rebuild()
+    without_a_log = {"index-1.sqlite", "index-2.sqlite", "index.sqlite"}
+    assert events == [("index-2.sqlite", without_a_log), "used"]
+
+
+def test_a_damaged_block_stops_the_follower_at_the_block_below(folder: Path) -> None:
+    with closing(BlockStore(folder)) as store:
+        flip(block_file(folder), store.place(3).end - 1)
+    with (
+        mock.patch.object(module, "BLOCKS_AT_ONCE", 1),
+        following(folder) as (follower, _),
+        pytest.raises(DamagedBlock, match="block 3"),
+    ):
+        follower.follow()
+    assert not index_path(folder).exists()
+
+
+def test_a_damaged_block_leaves_readers_the_old_index(indexed: Path) -> None:
+    reader = IndexReader(indexed)
+    before = reader.route_count(HERE_TO_TAMPA)
+    with closing(BlockStore(indexed)) as store:
+        flip(block_file(indexed), store.place(3).end - 1)
+    with following(indexed) as (follower, _), pytest.raises(DamagedBlock):
+        follower.rebuild()
+    assert reader.route_count(HERE_TO_TAMPA) == before
+    assert IndexReader(indexed).route_count(HERE_TO_TAMPA) == before
+
+
+# --- what is made anew -----------------------------------------------------------------------
+
+
+def remove_index(folder: Path) -> None:
+    shutil.rmtree(index_path(folder).parent)
+
+
+def remove_file(folder: Path) -> None:
+    in_use(folder).unlink()
+
+
+def remove_link(folder: Path) -> None:
+    index_path(folder).unlink()
+
+
+def write_garbage(folder: Path) -> None:
+    index_path(folder).write_bytes(b"these are no rows of a table\n" * 400)
+
+
+def empty_file(folder: Path) -> None:
+    index_path(folder).write_bytes(b"")
+
+
+def cut_to_one_page(folder: Path) -> None:
+    os.truncate(index_path(folder), 4096)
+
+
+def other_schema(folder: Path) -> None:
+    execute(folder, "UPDATE position SET schema_version = schema_version + 1")
+
+
+def no_position(folder: Path) -> None:
+    execute(folder, "DELETE FROM position")
+
+
+def no_table(folder: Path) -> None:
+    execute(folder, "DROP TABLE position")
+
+
+def wrong_hash(folder: Path) -> None:
+    execute(folder, f"UPDATE position SET tip_hash = '{'0' * 64}'")
+
+
+def wrong_genesis(folder: Path) -> None:
+    execute(folder, f"UPDATE position SET genesis_hash = '{'0' * 64}'")
+
+
+def negative_height(folder: Path) -> None:
+    execute(folder, "UPDATE position SET height = -1")
+
+
+def height_above_all(folder: Path) -> None:
+    execute(folder, f"UPDATE position SET height = {2**62}")
+
+
+def other_chain(folder: Path) -> None:
+    shutil.rmtree(blocks_folder(folder))
+    make_chain(folder, SMALL, genesis_ms=77)
+
+
+def shorter_chain(folder: Path) -> None:
+    shutil.rmtree(blocks_folder(folder))
+    make_chain(folder, SMALL[:2])
+
+
+def other_branch(folder: Path) -> None:
+    shutil.rmtree(blocks_folder(folder))
+    make_chain(folder, [*SMALL[:3], [], [], []])
+
+
+def other_branch_of_the_same_length(folder: Path) -> None:
+    shutil.rmtree(blocks_folder(folder))
+    make_chain(folder, [*SMALL[:3], [plain_flight(OP_CARRIER_FL_NUM=4)]])
+
+
+def damage_table(folder: Path, table: str) -> None:
+    """Overwrite the root page of a table."""
+    with closing(sqlite3.connect(index_path(folder))) as connection:
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        (page,) = connection.execute(sql, (table,)).fetchone()
+    with index_path(folder).open("r+b") as stream:
+        stream.seek(page_bytes * (page - 1))
+        stream.write(b"\xff" * page_bytes)
+
+
+def damage_cities(folder: Path) -> None:
+    damage_table(folder, "city")
+
+
+def damage_position(folder: Path) -> None:
+    damage_table(folder, "position")
+
+
+SPOILED = (
+    remove_index,
+    remove_file,
+    remove_link,
+    write_garbage,
+    empty_file,
+    cut_to_one_page,
+    other_schema,
+    no_position,
+    no_table,
+    wrong_hash,
+    wrong_genesis,
+    negative_height,
+    height_above_all,
+    other_chain,
+    shorter_chain,
+    other_branch,
+    other_branch_of_the_same_length,
+    damage_position,
+    damage_cities,
+)
+
+
+@pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
+def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
+    indexed: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(indexed)
+    follow(indexed)
+    followed = dump(indexed)
+    with closing(BlockStore(indexed)) as store:
+        tip = store.tip()
+    assert tip is not None
+    (position,) = followed["position"]
+    assert position[3:] == (tip[0], tip[1].hash.hex(), tip[1].next_transaction)
+    assert len(followed["flight"]) == tip[1].next_transaction
+    assert names_in(indexed) == {index_path(indexed).name, in_use(indexed).name}
+    assert rebuilt_dump(indexed) == followed
+
+
+@pytest.mark.parametrize("hand_over", [False, True])
+@pytest.mark.parametrize("table", ["flight", "carrier_total", "route_total"])
+def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
+    indexed: Path, table: str, hand_over: bool
+) -> None:
+    """hand_over: it is damaged when the session has begun."""
+    with following(indexed) as (follower, _):
+        if hand_over:
+            follower.follow()
+        damage_table(indexed, table)
+        blocks = make_chain(indexed, [[plain_flight()]])
+        if hand_over:
+            follower.apply([sealed_block(block) for block in blocks])
+        else:
+            follower.follow()
+    followed = dump(indexed)
+    assert len(followed["flight"]) == 7
+    assert rebuilt_dump(indexed) == followed
+
+
+LOGS = ("-wal", "-shm", "-journal")
+
+
+def test_remains_of_an_earlier_rebuild_do_no_harm(indexed: Path) -> None:
+    before = dump(indexed)
+    for suffix in ("", *LOGS):
+        (indexed / "index" / f"index-2.sqlite{suffix}").write_bytes(b"half" * 3000)
+    (indexed / "index" / "index.sqlite.tmp").symlink_to("index-2.sqlite")
+    follow(indexed)
+    assert in_use(indexed).name == "index-1.sqlite"
+    with following(indexed) as (follower, _):
+        follower.rebuild()
+    assert dump(indexed) == before
+    assert in_use(indexed).name == "index-2.sqlite", "what was never complete is gone"
+    assert names_in(indexed) == {"index-2.sqlite", "index.sqlite"}
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_remains_beside_a_missing_index_do_no_harm(indexed: Path, real: bool) -> None:
+    """real: the log and its index of a writer that was killed, instead of garbage."""
+    before, path = dump(indexed), in_use(indexed)
+    remains = {f"{path.name}{suffix}": b"half" * 3000 for suffix in LOGS}
+    if real:
+        make_chain(indexed, [[plain_flight()]])
+        with following(indexed) as (follower, _):
+            follower.follow()
+            remains = {name: (path.parent / name).read_bytes() for name in names_in(indexed)}
+        assert remains.keys() == {f"{path.name}{suffix}" for suffix in ("", "-wal", "-shm")} | {
+            "index.sqlite"
+        }
+        before = dump(indexed)
+    path.unlink()
+    for name, data in remains.items():
+        if name.startswith(f"{path.name}-"):
+            (path.parent / name).write_bytes(data)
+    follow(indexed)
+    assert dump(indexed) == before
+
+
+def test_what_a_failed_rebuild_left_takes_no_room_beside_the_next(indexed: Path) -> None:
+    """The disk may have been full because of it."""
+    seen: list[set[str]] = []
+
+    def refuse(done: int, to_do: int) -> None:
+        raise WriteFailed("no space left")
+
+    with following(indexed) as (follower, _):
+        with pytest.raises(WriteFailed):
+            follower.rebuild(refuse)
+        follower.rebuild(lambda done, to_do: seen.append(names_in(indexed)))
+    (names,) = seen
+    assert len([name for name in names if name.endswith(".sqlite")]) == 3  # old, new, the link
+
+
+# --- what is not made anew -------------------------------------------------------------------
+
+
+def no_room(writer: IndexWriter, folder: Path) -> None:
+    (pages,) = writer._connection.execute("PRAGMA page_count").fetchone()
+    writer._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def locked(writer: IndexWriter, folder: Path) -> None:
+    """By somebody who writes without the writer lock."""
+    writer._connection.execute("PRAGMA busy_timeout = 0")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"), [(no_room, "full"), (locked, "locked")], ids=["no room", "locked"]
+)
+def test_an_index_that_cannot_be_written_stays_as_it_is(
+    indexed: Path, trouble: Callable[[IndexWriter, Path], None], words: str
+) -> None:
+    before = dump(indexed)
+    rows = [plain_flight(ORIGIN_CITY_NAME=f"City {i:03d}" * 9) for i in range(300)]
+    with following(indexed) as (follower, _):
+        follower.follow()
+        assert follower._writer is not None
+        trouble(follower._writer, indexed)
+        blocks = make_chain(indexed, [rows])
+        with closing(sqlite3.connect(index_path(indexed))) as other:
+            if trouble is locked:
+                other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(WriteFailed, match=f"the index cannot be written: .*{words}"):
+                follower.apply([sealed_block(block) for block in blocks])
+        assert dump(indexed) == before
+        follower.follow()
+        assert height_of_index(indexed) == 5
+    assert in_use(indexed).name == "index-1.sqlite"
+    followed = dump(indexed)
+    assert rebuilt_dump(indexed) == followed
+
+
+def test_an_index_that_cannot_be_looked_at_is_for_later(indexed: Path) -> None:
+    path = in_use(indexed)
+    path.rename(aside := path.with_name("aside"))
+    path.mkdir()
+    with following(indexed) as (follower, _), pytest.raises(TryLater, match="cannot be read"):
+        follower.follow()
+    path.rmdir()
+    aside.rename(path)
+    follow(indexed)
+    assert in_use(indexed) == path
+
+
+# --- others at work --------------------------------------------------------------------------
+
+
+def test_readers_have_the_old_index_during_a_rebuild_and_the_new_one_afterwards(
+    indexed: Path,
+) -> None:
+    reader = IndexReader(indexed)
+    execute(indexed, "UPDATE route_total SET flights = flights + 1000")  # recognisable
+    old_file = in_use(indexed)
+    old, _ = reader.route_count(HERE_TO_TAMPA)
+    assert old > 1000
+    answers: list[int] = []
+
+    def ask(done: int, to_do: int) -> None:
+        answers.append(reader.route_count(HERE_TO_TAMPA)[0])
+        answers.append(IndexReader(indexed).route_count(HERE_TO_TAMPA)[0])
+
+    with mock.patch.object(module, "BLOCKS_AT_ONCE", 1), following(indexed) as (follower, _):
+        follower.rebuild(ask)
+        assert answers == [old] * 10
+        assert IndexReader(indexed).route_count(HERE_TO_TAMPA)[0] == 5
+    assert in_use(indexed) != old_file
+    deadline = time.monotonic() + NOTICED_WITHIN_S
+    while (count := reader.route_count(HERE_TO_TAMPA)[0]) != 5 and time.monotonic() < deadline:
+        assert count == old
+        time.sleep(0.05)
+    assert count == 5
+
+
+def test_readers_have_an_answer_at_every_moment_of_a_rebuild(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = IndexReader(indexed)
+    asked = 0
+
+    def asking(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(*arguments: object, **options: object) -> object:
+            nonlocal asked
+            result = real(*arguments, **options)
+            asked += 1
+            assert reader.route_count(HERE_TO_TAMPA)[0] == 5
+            assert IndexReader(indexed).route_count(HERE_TO_TAMPA)[0] == 5
+            return result
+
+        monkeypatch.setattr(os, name, call)
+
+    for name in ("unlink", "replace", "rename", "symlink"):
+        asking(name)
+    with following(indexed) as (follower, _):
+        follower.rebuild()
+    assert asked >= 4  # the remains of a link, the link, its exchange, the old file
+
+
+def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old file is open, but nothing of it is read, when the new one takes its place."""
+    make_chain(tmp_path, [[plain_flight(OP_CARRIER_FL_NUM=i + 1) for i in range(40)]] * 3)
+    follow(tmp_path)
+    shutil.rmtree(blocks_folder(tmp_path))
+    make_chain(tmp_path, SMALL[:1], genesis_ms=77)
+    real: Callable[..., sqlite3.Connection] = sqlite3.connect
+    exchanged: list[bool] = []
+
+    def connect(*arguments: object, **options: object) -> sqlite3.Connection:
+        connection = real(*arguments, **options)
+        if not exchanged:
+            exchanged.append(True)
+            follower.follow()
+            make_chain(tmp_path, SMALL[1:])
+            follower.follow()
+        return connection
+
+    with following(tmp_path) as (follower, store):
+        monkeypatch.setattr(sqlite3, "connect", connect)
+        count, as_of = IndexReader(tmp_path).route_count(HERE_TO_TAMPA)
+        monkeypatch.undo()
+        assert store.height() == 4
+    assert (as_of.height, count) in {(3, 120), (4, 5)}
+
+
+def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed: Path) -> None:
+    with following(indexed) as (follower, store):
+        follower.follow()
+        with following(indexed) as (other, _):
+            other.rebuild()
+        make_chain(indexed, [[plain_flight()]])
+        follower.follow()
+        assert height_of_index(indexed) == store.height() == 5
+        blocks = make_chain(indexed, [[plain_flight()]])
+        follower.apply([sealed_block(block) for block in blocks])
+        assert height_of_index(indexed) == 6
+    followed = dump(indexed)
+    assert rebuilt_dump(indexed) == followed
+
+
+NEWCOMERS = {
+    "a new city": plain_flight(ORIGIN_CITY_NAME="Reno, NV"),
+    "a new airport of a known city": plain_flight(ORIGIN="DCA"),
+    "nothing new": plain_flight(),
+}
+
+
+@pytest.mark.parametrize("turn", ["it follows", "it begins and follows", "it begins with apply"])
+@pytest.mark.parametrize("newcomer", NEWCOMERS)
+def test_followers_of_two_processes_take_turns(indexed: Path, newcomer: str, turn: str) -> None:
+    """A turn begins a session; the one before was ended, or is still open."""
+    with following(indexed) as (ours, store), following(indexed) as (theirs, _):
+        for follower in (ours, theirs):
+            follower.follow()
+        for follower in (ours, theirs, ours, theirs):
+            if "begins" in turn:
+                ours.close()
+                theirs.close()
+            blocks = make_chain(indexed, [[NEWCOMERS[newcomer]]])
+            if "apply" in turn:
+                follower.apply([sealed_block(block) for block in blocks])
+            else:
+                follower.follow()
+            assert height_of_index(indexed) == store.height()
+    assert in_use(indexed).name == "index-1.sqlite"
+    followed = dump(indexed)
+    assert rebuilt_dump(indexed) == followed
+
+
+def test_sealers_of_two_processes_take_turns(tmp_path: Path) -> None:
+    """Each ends its session of the index with its turn as the writer."""
+    sealers = [Sealer(settings_for(tmp_path), lambda line: None) for _ in range(2)]
+    for turn, sealer in enumerate(sealers * 2):
+        with sealer.writing(wait=False):
+            sealer.mempool.accept([plain_flight(ORIGIN_CITY_NAME=f"City {turn // 2}")] * 2, turn)
+            sealer.seal_pending()
+        assert names_in(tmp_path) == {"index-1.sqlite", "index.sqlite"}, "it is still open"
+    for sealer in sealers:
+        sealer.close()
+    assert height_of_index(tmp_path) == 4
+    followed = dump(tmp_path)
+    assert rebuilt_dump(tmp_path) == followed
+
+
+def test_a_writer_that_ran_out_of_space_leaves_the_index_where_it_stood(folder: Path) -> None:
+    """New cities are among what was rolled back, so the next writer must be another one."""
+    blocks = sealed(folder, range(5))
+    many = [plain_flight(ORIGIN_CITY_NAME=f"City {i:03d}" * 9, ORIGIN="ABC") for i in range(300)]
+    make_chain(folder, [many, [plain_flight(ORIGIN_CITY_NAME="Reno, NV")]])
+    large = sealed(folder, [5, 6])
+    (folder / "index").mkdir()
+    with closing(IndexWriter(index_path(folder))) as writer:
+        writer.apply(blocks)
+        before = dump(folder)
+        (pages,) = writer._connection.execute("PRAGMA page_count").fetchone()
+        writer._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            writer.apply(large)
+        assert dump(folder) == before
+    assert dump(folder) == before
+    with closing(IndexWriter(index_path(folder))) as writer:
+        writer.apply(large[:1])
+        writer.apply(large[1:])
+    followed = dump(folder)
+    assert rebuilt_dump(folder) == followed
+
+
+def test_a_follower_closes_what_it_opened(indexed: Path) -> None:
+    """Seen by the leak detector around every test here."""
+    with closing(BlockStore(indexed)) as store:
+        follower = IndexFollower(indexed, store)
+        follower.follow()
+        follower.rebuild()
+        follower.close()
+        follower.close()
+    assert names_in(indexed) == {"index-2.sqlite", "index.sqlite"}

@@ -1,0 +1,529 @@
+"""Reading the index: plans, snapshots beside a writer, threads, and what is said without one."""
+
+import gc
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from datetime import date, timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.chain.fields import Value
+from backend.errors import TryLater
+from backend.index import database
+from backend.index.database import index_path, open_to_read
+from backend.index.follower import IndexFollower
+from backend.index.queries import IndexReader
+from backend.index.writer import IndexWriter, sealed_block
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter
+from backend.settings import PROJECT
+from backend.storage.block_store import BlockStore
+from tests.index.conftest import open_files
+from tests.index.test_follower import (
+    SMALL,
+    cut_to_one_page,
+    damage_position,
+    damage_table,
+    empty_file,
+    in_use,
+    no_position,
+    no_table,
+    other_schema,
+    remove_file,
+    remove_index,
+    remove_link,
+    write_garbage,
+)
+from tests.index.worlds import follow, make_chain, plain_flight
+
+ONE_LEG = FilterTransactions(335, "2008-01-03")
+ALL_YEARS = ("1900-01-01", "2199-12-31")
+AVERAGE = AverageDelays(19393, *ALL_YEARS)
+COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *ALL_YEARS)
+ODD = ("1900-01-02", "2199-12-30")  # days, months and years at both ends
+WAIT_S = 30
+
+Ask = Callable[[IndexReader], Any]
+Leg = list[tuple[Any, ...]]
+ASKS: dict[str, Ask] = {
+    "position": lambda reader: reader.position(),
+    "days": lambda reader: reader.days(),
+    "legs": lambda reader: reader.legs(ONE_LEG),
+    "delay_totals": lambda reader: reader.delay_totals(AVERAGE),
+    "route_count": lambda reader: reader.route_count(COUNTER),
+    "legs as of": lambda reader: reader.legs(ONE_LEG, 2),
+    "delay_totals as of": lambda reader: reader.delay_totals(AVERAGE, 2),
+    "route_count as of": lambda reader: reader.route_count(COUNTER, 2),
+}
+AT_THE_TIP = {
+    "legs": lambda reader: reader.legs(ONE_LEG),
+    "delay_totals": lambda reader: reader.delay_totals(AverageDelays(19393, *ODD)),
+    "route_count": lambda reader: reader.route_count(
+        FlightCounter("Washington, DC", "Tampa, FL", *ODD)
+    ),
+}
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Path:
+    """Genesis and four blocks with their index."""
+    make_chain(tmp_path, SMALL)
+    follow(tmp_path)
+    return tmp_path
+
+
+# --- what an answer costs --------------------------------------------------------------------
+
+
+@contextmanager
+def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Every statement that a connection made inside runs, with its values filled in."""
+    seen: list[str] = []
+    real = sqlite3.connect
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = real(*arguments, **options)
+        connection.set_trace_callback(seen.append)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        yield seen
+
+
+def plan_of(folder: Path, sql: str) -> list[str]:
+    with closing(open_to_read(index_path(folder))) as connection:
+        return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+
+
+@pytest.mark.parametrize("question", AT_THE_TIP)
+def test_no_question_at_the_tip_walks_through_a_table_that_grows(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    with statements(monkeypatch) as seen:
+        AT_THE_TIP[question](IndexReader(indexed))
+    asked = [sql for sql in seen if sql.lstrip().upper().startswith("SELECT")]
+    steps = [step for sql in asked for step in plan_of(indexed, sql)]
+    growing = ("flight", "carrier_total", "route_total", "place", "city")
+    assert any(step.startswith(f"SEARCH {table} ") for step in steps for table in growing)
+    walks = [step for step in steps for table in growing if step.startswith(f"SCAN {table}")]
+    assert walks == []
+
+
+@pytest.mark.parametrize("question", AT_THE_TIP)
+def test_an_answer_at_the_tip_takes_as_many_steps_on_a_chain_ten_times_as_long(
+    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """Steps of SQLite's virtual machine."""
+    short, long = (steps_of(years[n], monkeypatch, AT_THE_TIP[question]) for n in (2, 20))
+    assert 0 < long <= 1.2 * short + 20
+
+
+@pytest.fixture(scope="module")
+def years(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Chains of one flight a day from Reno to Tampa, for two and for twenty years, and one more."""
+    first = date(2000, 1, 1)
+    days = [(first + timedelta(days=i)).isoformat() for i in range(7300)]
+    other: dict[str, Value] = {
+        "OP_CARRIER_AIRLINE_ID": 20366,
+        "OP_CARRIER_FL_NUM": 7,
+        "ORIGIN_CITY_NAME": "Reno, NV",
+    }
+    rows = [plain_flight()] + [plain_flight(FL_DATE=day, **other) for day in days]
+    found = {}
+    for number in (2, 20):
+        found[number] = folder = tmp_path_factory.mktemp("years")
+        some = rows[: 365 * number + 1]
+        make_chain(folder, [some[i : i + 1000] for i in range(0, len(some), 1000)])
+        follow(folder)
+    return found
+
+
+def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
+    """How many steps of SQLite's virtual machine a question takes, once the file is open."""
+    reader, steps = IndexReader(folder), 0
+    real, opened = sqlite3.connect, []
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = real(*arguments, **options)
+        opened.append(connection)
+        return connection
+
+    def step() -> None:
+        nonlocal steps
+        steps += 1
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        ask(reader)
+    for connection in opened:
+        connection.set_progress_handler(step, 1)
+    ask(reader)
+    return steps
+
+
+def test_centuries_are_answered_from_a_few_rows(
+    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flight on every day of twenty years: not one row for each of 7300 days."""
+    whole = FlightCounter("Reno, NV", "Tampa, FL", "1900-01-02", "2199-12-30")
+    assert IndexReader(years[20]).route_count(whole)[0] == 7300
+    assert steps_of(years[20], monkeypatch, lambda reader: reader.route_count(whole)) < 2000
+
+
+def test_readers_cannot_write(indexed: Path) -> None:
+    with closing(open_to_read(index_path(indexed))) as connection:
+        for sql in (
+            "DELETE FROM flight",
+            "CREATE TABLE more (one)",
+            "UPDATE position SET only = 1",
+        ):
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                connection.execute(sql)
+
+
+# --- without an index ------------------------------------------------------------------------
+
+
+UNUSABLE = (
+    remove_index,
+    remove_file,
+    remove_link,
+    write_garbage,
+    empty_file,
+    cut_to_one_page,
+    other_schema,
+    no_position,
+    no_table,
+    damage_position,
+)
+
+
+@pytest.mark.parametrize("spoil", UNUSABLE, ids=lambda spoil: spoil.__name__)
+@pytest.mark.parametrize("ask", ASKS)
+def test_without_a_usable_index_one_is_asked_to_try_later(
+    indexed: Path, spoil: Callable[[Path], None], ask: str
+) -> None:
+    spoil(indexed)
+    with pytest.raises(TryLater, match="index") as caught:
+        ASKS[ask](IndexReader(indexed))
+    assert caught.value.retry_after_s >= 1
+
+
+@pytest.mark.parametrize(
+    ("table", "ask"),
+    [
+        ("flight", "legs"),
+        ("flight", "delay_totals as of"),
+        ("flight", "route_count as of"),
+        ("carrier_total", "delay_totals"),
+        ("carrier_total", "days"),
+        ("route_total", "route_count"),
+        ("city", "legs"),
+        ("place", "legs"),
+    ],
+)
+def test_a_damaged_table_is_never_an_answer(indexed: Path, table: str, ask: str) -> None:
+    damage_table(indexed, table)
+    with pytest.raises(TryLater, match="reindex") as caught:
+        ASKS[ask](IndexReader(indexed))
+    assert caught.value.retry_after_s >= 1
+
+
+def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
+    reader = IndexReader(tmp_path)
+    with pytest.raises(TryLater):
+        reader.position()
+    make_chain(tmp_path, SMALL)
+    with pytest.raises(TryLater):
+        reader.route_count(COUNTER)
+    follow(tmp_path)
+    assert reader.route_count(COUNTER)[0] == 5
+    assert reader.position().height == 4
+
+
+def test_a_reader_of_a_damaged_index_answers_when_it_was_made_anew(indexed: Path) -> None:
+    reader = IndexReader(indexed)
+    write_garbage(indexed)
+    with pytest.raises(TryLater):
+        reader.route_count(COUNTER)
+    follow(indexed)
+    assert reader.route_count(COUNTER)[0] == 5
+
+
+def test_an_empty_interval_counts_nothing(indexed: Path) -> None:
+    reader = IndexReader(indexed)
+    interval = ("2008-01-04", "2008-02-02")
+    assert reader.delay_totals(AverageDelays(19393, *interval))[0].flights == 0
+    assert reader.route_count(FlightCounter("Washington, DC", "Tampa, FL", *interval))[0] == 0
+
+
+# --- beside a writer -------------------------------------------------------------------------
+
+GROWN = 60  # blocks
+A_BLOCK = 3  # flights
+
+
+@pytest.fixture(scope="module")
+def growing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chain of equal blocks: the height tells every count."""
+    folder = tmp_path_factory.mktemp("growing")
+    make_chain(folder, [[plain_flight()] * A_BLOCK] * GROWN)
+    return folder
+
+
+APPLY = """
+import sys, time
+from contextlib import closing
+from pathlib import Path
+from backend.index.database import index_path
+from backend.index.writer import IndexWriter, sealed_block
+from backend.storage.block_store import BlockStore
+
+folder, chain = Path(sys.argv[1]), Path(sys.argv[2])
+with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
+    for height in range(1, store.height() + 1):
+        block = sealed_block(store.block(height))
+        writer._connection.set_trace_callback(lambda sql: time.sleep(0.001))
+        writer.apply([block])
+"""
+
+
+def begin_index(folder: Path, chain: Path) -> None:
+    """An index of the genesis block alone."""
+    index_path(folder).parent.mkdir()
+    with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
+        writer.apply([sealed_block(store.block(0))])
+
+
+def consistent(reader: IndexReader, hashes: list[str]) -> int:
+    """Ask everything once; every answer must be that of the height it names. The last height."""
+    legs, at_legs = reader.legs(ONE_LEG)
+    totals, at_totals = reader.delay_totals(AVERAGE)
+    count, at_count = reader.route_count(COUNTER)
+    position = reader.position()
+    assert len(legs) == A_BLOCK * at_legs.height
+    assert [leg["TRANSACTION_ID"] for leg in legs] == list(range(A_BLOCK * at_legs.height))
+    assert totals.flights == totals.arrived == A_BLOCK * at_totals.height
+    assert totals.sum_arr_delay == 5 * A_BLOCK * at_totals.height
+    assert count == A_BLOCK * at_count.height
+    assert position.transactions == A_BLOCK * position.height
+    heights = [at.height for at in (at_legs, at_totals, at_count, position)]
+    assert heights == sorted(heights)
+    for at in (at_legs, at_totals, at_count, position):
+        assert at.tip_hash == hashes[at.height]
+    return position.height
+
+
+def test_every_answer_is_of_the_height_it_names_while_another_process_writes(
+    tmp_path: Path, growing: Path
+) -> None:
+    begin_index(tmp_path, growing)
+    with closing(BlockStore(growing)) as store:
+        hashes = [place.hash.hex() for place in store.places(0, GROWN + 1)]
+    reader, seen = IndexReader(tmp_path), set()
+    writer = subprocess.Popen(
+        [sys.executable, "-c", APPLY, str(tmp_path), str(growing)], cwd=PROJECT
+    )
+
+    def watch() -> set[int]:
+        heights = set()
+        while GROWN not in heights and time.monotonic() < deadline:
+            heights.add(consistent(reader, hashes))
+        return heights
+
+    deadline = time.monotonic() + WAIT_S
+    with ThreadPoolExecutor(4) as pool:
+        for watcher in [pool.submit(watch) for _ in range(4)]:
+            seen |= watcher.result()
+    assert writer.wait(WAIT_S) == 0
+    assert GROWN in seen
+    assert len(seen) > 5  # they did look while it grew
+
+
+def test_a_reader_in_the_middle_of_an_answer_does_not_lock_out_the_writer(
+    tmp_path: Path, growing: Path
+) -> None:
+    begin_index(tmp_path, growing)
+    with (
+        closing(BlockStore(growing)) as store,
+        closing(open_to_read(index_path(tmp_path))) as slow,
+        closing(IndexWriter(index_path(tmp_path))) as writer,
+    ):
+        slow.execute("BEGIN")
+        before = slow.execute("SELECT height FROM position").fetchone()
+        started = time.monotonic()
+        for height in range(1, GROWN + 1):
+            writer.apply([sealed_block(store.block(height))])
+        assert time.monotonic() - started < 2
+        assert slow.execute("SELECT height FROM position").fetchone() == before == (0,)
+        slow.execute("COMMIT")
+        assert slow.execute("SELECT height FROM position").fetchone() == (GROWN,)
+
+
+def test_a_reader_in_the_middle_of_an_answer_does_not_hold_up_the_end_of_the_writer(
+    indexed: Path,
+) -> None:
+    with (
+        closing(open_to_read(index_path(indexed))) as slow,
+        closing(BlockStore(indexed)) as store,
+    ):
+        follower = IndexFollower(indexed, store)
+        follower.follow()
+        slow.execute("BEGIN")
+        slow.execute("SELECT height FROM position").fetchone()
+        make_chain(indexed, [[plain_flight()]])
+        follower.follow()
+        started = time.monotonic()
+        follower.close()
+        took_s = time.monotonic() - started
+    assert took_s < 1
+
+
+def test_an_exchange_of_the_index_at_any_moment_mixes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of airports mean something else in the other index."""
+    monkeypatch.setattr("backend.index.queries._LOOK_AGAIN_S", 0.0)
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    make_chain(ours, [[plain_flight()]])
+    make_chain(theirs, [[plain_flight(ORIGIN="AAA", DEST="BBB"), plain_flight()]], genesis_ms=77)
+    follow(ours)
+    follow(theirs)
+    old, new = (legs_of(IndexReader(folder)) for folder in (ours, theirs))
+    seen = []
+    for moment in count(1):
+        folder = tmp_path / f"moment {moment}"
+        shutil.copytree(ours, folder, symlinks=True)
+        shutil.copy(in_use(theirs), made := database.new_file(folder))
+        answers: list[Leg] = []
+        with closing(IndexReader(folder)) as reader:
+            with monkeypatch.context() as patch:
+                exchange_at(patch, folder, moment, partial(database.use, made))
+                for _ in range(3):
+                    with suppress(TryLater):
+                        answers.append(legs_of(reader))
+            if in_use(folder) != made:
+                break  # there are not as many moments
+            assert legs_of(reader) == new
+        assert answers == sorted(answers, key=[old, new].index)
+        seen.append(answers)
+    assert answers == [old] * 3
+    assert [old] * 3 in seen
+    assert [new] * 3 in seen
+    assert len(seen) > 15
+
+
+def legs_of(reader: IndexReader) -> Leg:
+    legs, as_of = reader.legs(ONE_LEG)
+    return [(as_of.tip_hash, leg["ORIGIN"], leg["DEST"]) for leg in legs]
+
+
+def exchange_at(
+    patch: pytest.MonkeyPatch, folder: Path, moment: int, exchange: Callable[[], None]
+) -> None:
+    """Exchange the index just before something is done with its files for the time `moment`."""
+    met = 0
+
+    def meet(*_: object) -> None:
+        nonlocal met
+        met += 1
+        if met == moment:
+            exchange()
+
+    def meeting(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def call(path: Any, *arguments: Any, **options: Any) -> Any:
+            if not isinstance(path, int) and folder.name in str(path):
+                meet()
+            return real(path, *arguments, **options)
+
+        patch.setattr(module, name, call)
+
+    real_connect = sqlite3.connect
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        meet()
+        connection: sqlite3.Connection = real_connect(*arguments, **options)
+        connection.set_trace_callback(meet)
+        return connection
+
+    patch.setattr(sqlite3, "connect", connect)
+    for name in ("stat", "lstat", "readlink"):
+        meeting(os, name)
+
+
+# --- threads and descriptors -----------------------------------------------------------------
+
+
+def test_many_threads_share_a_reader(indexed: Path) -> None:
+    reader, start = IndexReader(indexed), threading.Barrier(24)
+
+    def ask() -> list[object]:
+        start.wait(WAIT_S)
+        found: list[object] = []
+        for _ in range(20):
+            found.append((reader.legs(ONE_LEG), reader.delay_totals(AVERAGE)))
+            found.append((reader.route_count(COUNTER), reader.position()))
+        return found
+
+    with ThreadPoolExecutor(24) as pool:
+        answers = [asked.result() for asked in [pool.submit(ask) for _ in range(24)]]
+    assert answers == [answers[0]] * 24
+
+
+def test_threads_that_have_ended_leave_no_file_open(indexed: Path) -> None:
+    reader = IndexReader(indexed)
+    reader.route_count(COUNTER)
+    of_one_thread = open_files()
+    assert of_one_thread
+    for _ in range(12):
+        thread = threading.Thread(target=reader.route_count, args=(COUNTER,))
+        thread.start()
+        thread.join(WAIT_S)
+        gc.collect()
+    assert len(open_files()) <= 2 * len(of_one_thread)
+
+
+def test_a_reader_keeps_nothing_open_of_an_index_that_was_made_anew(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.index.queries._LOOK_AGAIN_S", 0.1)
+    reader = IndexReader(indexed)
+    old_file = in_use(indexed)
+    reader.route_count(COUNTER)
+    with closing(BlockStore(indexed)) as store, closing(IndexFollower(indexed, store)) as follower:
+        follower.rebuild()
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline and any("(deleted)" in name for name in open_files()):
+        reader.route_count(COUNTER)
+        time.sleep(0.05)
+    assert not any("(deleted)" in name for name in open_files())
+    assert in_use(indexed) != old_file
+    assert str(in_use(indexed)) in open_files()
+
+
+@pytest.mark.parametrize("spoil", UNUSABLE, ids=lambda spoil: spoil.__name__)
+def test_asking_again_and_again_without_an_index_leaves_no_file_open(
+    indexed: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(indexed)
+    reader = IndexReader(indexed)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(20):
+        with pytest.raises(TryLater):
+            reader.route_count(COUNTER)
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 4

@@ -1,0 +1,348 @@
+"""A small world of flights, chains of them on disk, and plain loops that answer the questions.
+
+The world is small on purpose: few carriers, numbers, cities and days, so that questions find
+something, flights share a number and a day, and an airport shares its city with another one.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from backend.chain.block import Block
+from backend.chain.columns import columns_of
+from backend.chain.content import content_of
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.flight import Flight
+from backend.index.database import index_path
+from backend.index.follower import IndexFollower
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import BlockWriter
+from tests.storage.chains import ONE_FILE, writer_for
+
+TABLES = ("position", "city", "place", "flight", "carrier_total", "route_total")
+
+CARRIERS = (1, 19393, 99999)
+NUMBERS = (1, 335, 99999)
+AIRPORTS: tuple[tuple[int | None, str, str, str], ...] = (
+    (12264, "IAD", "Washington, DC", "Virginia"),
+    (11278, "DCA", "Washington, DC", "Virginia"),
+    (None, "IAD", "Washington, DC", "Virginia"),
+    (12264, "IAD", "washington, dc", "Virginia"),
+    (None, "GRU", "São Paulo", "東京 ✈ 🛫"),
+    (14000, "0X9Z", "Sao Paulo", "'; DROP TABLE flight; --"),
+    (99999, "NRT", "東京", "%"),
+)
+CITIES = tuple(dict.fromkeys(city for _, _, city, _ in AIRPORTS))
+UNKNOWN_CITIES = ("Nowhere, ZZ", "WASHINGTON, DC", "Washington, D_", "%")
+DAYS = tuple(
+    date.fromisoformat(day)
+    for day in (
+        "1900-01-01",
+        "1900-02-28",
+        "1900-03-01",
+        "1969-12-31",
+        "1970-01-01",
+        "2007-12-31",
+        "2008-01-01",
+        "2008-01-02",
+        "2008-01-31",
+        "2008-02-01",
+        "2008-02-29",
+        "2008-12-31",
+        "2009-01-01",
+        "2199-12-30",
+        "2199-12-31",
+    )
+)
+
+days = st.sampled_from(DAYS) | st.dates(date(2007, 12, 30), date(2009, 1, 2))
+delays = st.sampled_from((-10000, -11, -1, 0, 14, 15, 16, 10000)) | st.integers(-60, 200)
+times = st.sampled_from((None, "0000", "0007", "0754", "2359", "2400"))
+
+
+@st.composite
+def flights(draw: st.DrawFn) -> Flight:
+    """A valid flight of the world: cancelled, diverted (no ARR_DELAY) or arrived."""
+    day = draw(days)
+    fate = draw(st.sampled_from(("cancelled", "diverted", "arrived", "arrived")))
+    flew = fate != "cancelled"
+    has_departure = flew or draw(st.booleans())
+    return (
+        day.year,
+        day.isoweekday(),
+        day.isoformat(),
+        draw(st.sampled_from(CARRIERS)),
+        draw(st.sampled_from(NUMBERS)),
+        *draw(st.sampled_from(AIRPORTS)),
+        *draw(st.sampled_from(AIRPORTS)),
+        draw(times) if has_departure else None,
+        draw(st.none() | delays) if has_departure else None,
+        draw(times) if flew else None,
+        draw(delays) if fate == "arrived" else None,
+        int(not flew),
+        draw(st.none() | st.integers(0, 3000)) if flew else None,
+    )
+
+
+# What blocks 1, 2, … hold; some hold nothing.
+chains = st.lists(st.lists(flights(), max_size=6) | st.just([]), max_size=6)
+
+
+def plain_flight(**changed: Value) -> Flight:
+    """A flight of the world that arrived five minutes late, but for `changed`."""
+    day = date.fromisoformat(str(changed.get("FL_DATE", "2008-01-03")))
+    names = dict(zip(FIELD_NAMES, (day.year, day.isoweekday()), strict=False))
+    fields: dict[str, Value] = {
+        **names,
+        "FL_DATE": day.isoformat(),
+        "OP_CARRIER_AIRLINE_ID": 19393,
+        "OP_CARRIER_FL_NUM": 335,
+        "ORIGIN_AIRPORT_ID": 12264,
+        "ORIGIN": "IAD",
+        "ORIGIN_CITY_NAME": "Washington, DC",
+        "ORIGIN_STATE_NM": "Virginia",
+        "DEST_AIRPORT_ID": 15304,
+        "DEST": "TPA",
+        "DEST_CITY_NAME": "Tampa, FL",
+        "DEST_STATE_NM": "Florida",
+        "DEP_TIME": "2003",
+        "DEP_DELAY": 8,
+        "ARR_TIME": "2211",
+        "ARR_DELAY": 5,
+        "CANCELLED": 0,
+        "AIR_TIME": 116,
+    }
+    return tuple({**fields, **changed}[name] for name in FIELD_NAMES)
+
+
+# --- chains on disk --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mined flight, as the plain loops see it."""
+
+    id: int
+    timestamp: int
+    height: int
+    flight: dict[str, Value]
+
+
+def append(writer: BlockWriter, rows: Sequence[Flight]) -> Block:
+    """Append a block of `rows`; it is not committed yet."""
+    timestamp = writer.state.timestamp + 1000
+    accepted = [timestamp - len(rows) + i for i in range(len(rows))]
+    block = writer.state.build(timestamp, content_of(columns_of(rows, accepted)))
+    writer.append(block)
+    return block
+
+
+def make_chain(
+    folder: Path,
+    contents: Iterable[Sequence[Flight]],
+    *,
+    block_file_bytes: int = ONE_FILE,
+    genesis_ms: int | None = None,
+) -> list[Block]:
+    """Write genesis and a block for each of `contents` under `folder`, or add to what is there."""
+    writer = writer_for(folder, block_file_bytes=block_file_bytes)
+    if genesis_ms is not None:
+        writer._now_ms = lambda: genesis_ms
+    writer.acquire(wait=False)
+    try:
+        blocks = [append(writer, rows) for rows in contents]
+        writer.commit()
+    finally:
+        writer.close()
+    return blocks
+
+
+def rows_of(contents: Sequence[Sequence[Flight]], blocks: Sequence[Block]) -> list[Row]:
+    """The mined flights of a chain whose blocks above genesis hold `contents`."""
+    found: list[Row] = []
+    for block, flown in zip(blocks, contents, strict=True):
+        for i, flight in enumerate(flown):
+            accepted = block.header.timestamp - len(flown) + i
+            record = dict(zip(FIELD_NAMES, flight, strict=True))
+            found.append(Row(len(found), accepted, block.header.height, record))
+    return found
+
+
+@contextmanager
+def following(folder: Path) -> Iterator[tuple[IndexFollower, BlockStore]]:
+    """A follower of the chain in `folder`, closed afterwards."""
+    with closing(BlockStore(folder)) as store, closing(IndexFollower(folder, store)) as follower:
+        yield follower, store
+
+
+def follow(folder: Path) -> None:
+    """Bring the index of `folder` to the tip, as a process of its own would."""
+    with following(folder) as (follower, _):
+        follower.follow()
+
+
+def dump(folder: Path) -> dict[str, list[tuple[Value, ...]]]:
+    """All rows of all tables of the index, in the order of their columns."""
+    with closing(sqlite3.connect(index_path(folder))) as connection:
+        return {
+            table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
+            for table in TABLES
+        }
+
+
+def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Value, ...]]]:
+    """`dump` after the index has been made anew."""
+    with following(folder) as (follower, _):
+        follower.rebuild()
+    return dump(folder)
+
+
+def execute(folder: Path, *statements: str) -> None:
+    """Change the index of `folder` behind everybody's back."""
+    with closing(sqlite3.connect(index_path(folder))) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+# --- plain loops over the source flights -------------------------------------------------------
+
+
+def legs(rows: Sequence[Row], question: FilterTransactions) -> list[dict[str, Value]]:
+    """The flights that `filter_transactions` shows."""
+    found = []
+    for row in rows:
+        flight = row.flight
+        if flight["OP_CARRIER_FL_NUM"] != question.OP_CARRIER_FL_NUM:
+            continue
+        if flight["FL_DATE"] != question.FL_DATE:
+            continue
+        carrier = question.OP_CARRIER_AIRLINE_ID
+        if carrier is not None and flight["OP_CARRIER_AIRLINE_ID"] != carrier:
+            continue
+        if flight["CANCELLED"] == 1:
+            status = "cancelled"
+        elif flight["ARR_DELAY"] is None:
+            status = "no_arrival"
+        elif int(flight["ARR_DELAY"]) >= 15:
+            status = "late"
+        else:
+            status = "on_time"
+        found.append(
+            {
+                "TRANSACTION_ID": row.id,
+                "timestamp": row.timestamp,
+                **flight,
+                "BLOCK_HEIGHT": row.height,
+                "status": status,
+            }
+        )
+    return found
+
+
+def averages(rows: Sequence[Row], question: AverageDelays) -> dict[str, float | int | None]:
+    """What `average_delays` says, counted one flight at a time."""
+    arrival_delays: list[int] = []
+    departure_delays: list[int] = []
+    total = cancelled = diverted = on_time = 0
+    for row in rows:
+        flight = row.flight
+        if flight["OP_CARRIER_AIRLINE_ID"] != question.OP_CARRIER_AIRLINE_ID:
+            continue
+        if not question.INITIAL_DATE <= str(flight["FL_DATE"]) <= question.FINAL_DATE:
+            continue
+        total += 1
+        if isinstance(flight["DEP_DELAY"], int):
+            departure_delays.append(flight["DEP_DELAY"])
+        if flight["CANCELLED"] == 1:
+            cancelled += 1
+        elif flight["ARR_DELAY"] is None:
+            diverted += 1
+        else:
+            arrival_delays.append(int(flight["ARR_DELAY"]))
+            if arrival_delays[-1] < 15:
+                on_time += 1
+    return {
+        "average_delay": mean(arrival_delays),
+        "flights": total,
+        "arrived": len(arrival_delays),
+        "cancelled": cancelled,
+        "no_arrival": diverted,
+        "on_time_share_of_arrived": on_time / len(arrival_delays) if arrival_delays else None,
+        "on_time_share_of_scheduled": on_time / total if total else None,
+        "average_departure_delay": mean(departure_delays),
+    }
+
+
+def mean(values: Sequence[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def flown(rows: Sequence[Row], question: FlightCounter) -> int:
+    """What `flight_counter` says."""
+    count = 0
+    for row in rows:
+        flight = row.flight
+        if (
+            flight["ORIGIN_CITY_NAME"] == question.ORIGIN_CITY_NAME
+            and flight["DEST_CITY_NAME"] == question.DEST_CITY_NAME
+            and question.INITIAL_DATE <= str(flight["FL_DATE"]) <= question.FINAL_DATE
+        ):
+            count += 1
+    return count
+
+
+PLAIN: dict[type, Callable[[Sequence[Row], Any], dict[str, Any]]] = {
+    FilterTransactions: lambda rows, question: {
+        "count": len(legs(rows, question)),
+        "flights": legs(rows, question),
+    },
+    AverageDelays: averages,
+    FlightCounter: lambda rows, question: {"count": flown(rows, question)},
+}
+
+
+# --- questions of the world --------------------------------------------------------------------
+
+_intervals = st.tuples(days, days).map(lambda pair: (min(pair).isoformat(), max(pair).isoformat()))
+_cities = st.sampled_from(CITIES) | st.sampled_from(UNKNOWN_CITIES)
+
+
+def _average_of(carrier: int, interval: tuple[str, str]) -> AverageDelays:
+    return AverageDelays(carrier, *interval)
+
+
+def _counter_of(cities: tuple[str, str], interval: tuple[str, str]) -> FlightCounter:
+    return FlightCounter(*cities, *interval)
+
+
+filter_questions = st.builds(
+    FilterTransactions,
+    st.sampled_from((*NUMBERS, 2)),
+    days.map(date.isoformat),
+    st.none() | st.sampled_from((*CARRIERS, 2)),
+)
+average_questions = st.builds(_average_of, st.sampled_from((*CARRIERS, 2)), _intervals)
+counter_questions = st.builds(_counter_of, st.tuples(_cities, _cities), _intervals)
+questions = filter_questions | average_questions | counter_questions
+
+
+def questions_about(rows: Sequence[Row]) -> list[Any]:
+    """Questions that find something: about each flight, its day, and all before and after it."""
+    found: list[Any] = []
+    for row in rows:
+        flight = row.flight
+        day, carrier = str(flight["FL_DATE"]), int(flight["OP_CARRIER_AIRLINE_ID"] or 0)
+        cities = (str(flight["ORIGIN_CITY_NAME"]), str(flight["DEST_CITY_NAME"]))
+        found.append(FilterTransactions(int(flight["OP_CARRIER_FL_NUM"] or 0), day))
+        for interval in ((day, day), ("1900-01-01", day), (day, "2199-12-31")):
+            found.append(AverageDelays(carrier, *interval))
+            found.append(FlightCounter(*cities, *interval))
+    return list(dict.fromkeys(found))
