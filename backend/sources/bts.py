@@ -1,0 +1,118 @@
+"""Files of the Bureau of Transportation Statistics: "Reporting Carrier On-Time Performance", CSV.
+
+Two ways of naming the columns are in use: `FL_DATE` (a table one picks fields for, and this
+project) and `FlightDate` (the ready-made monthly zip). Columns may stand in any order, and others
+are ignored. YEAR and DAY_OF_WEEK may be absent, they follow from FL_DATE; so may the airport
+ids, they stay empty. Nothing is repaired: a row that contradicts itself is a bad row.
+"""
+
+from collections.abc import Generator, Sequence
+from operator import itemgetter
+from pathlib import Path
+
+from backend.chain.fields import FIELD_NAMES
+from backend.errors import shown
+from backend.sources.packed import PackedFile
+from backend.sources.route_lines import RouteLines
+from backend.sources.source import Memo, RawRows, year_and_weekday
+from backend.sources.table import TableRows, opened_table
+
+MONTHLY_NAMES: dict[str, str] = {
+    "Year": "YEAR",
+    "DayOfWeek": "DAY_OF_WEEK",
+    "FlightDate": "FL_DATE",
+    "DOT_ID_Reporting_Airline": "OP_CARRIER_AIRLINE_ID",
+    "Flight_Number_Reporting_Airline": "OP_CARRIER_FL_NUM",
+    "OriginAirportID": "ORIGIN_AIRPORT_ID",
+    "Origin": "ORIGIN",
+    "OriginCityName": "ORIGIN_CITY_NAME",
+    "OriginStateName": "ORIGIN_STATE_NM",
+    "DestAirportID": "DEST_AIRPORT_ID",
+    "Dest": "DEST",
+    "DestCityName": "DEST_CITY_NAME",
+    "DestStateName": "DEST_STATE_NM",
+    "DepTime": "DEP_TIME",
+    "DepDelay": "DEP_DELAY",
+    "ArrTime": "ARR_TIME",
+    "ArrDelay": "ARR_DELAY",
+    "Cancelled": "CANCELLED",
+    "AirTime": "AIR_TIME",
+}
+_FIELD_OF = MONTHLY_NAMES | {name: name for name in FIELD_NAMES}
+_DERIVED = ("YEAR", "DAY_OF_WEEK")
+_MAY_BE_ABSENT = {*_DERIVED, "ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID"}
+
+Columns = dict[str, Sequence[object]]
+
+
+class BtsFile:
+    """The BTS file at `path`, plain or packed (see `packed`)."""
+
+    unit = "line"
+
+    def __init__(self, path: Path) -> None:
+        self._file = PackedFile(path)
+        self.label = self._file.label
+
+    def progress(self) -> float:
+        """The share of the (packed) bytes read, 0 to 1."""
+        return self._file.progress()
+
+    def check(self) -> None:
+        """Raises InvalidInput unless the file opens and its header has the columns of a flight."""
+        with opened_table(self._file) as table:
+            self._places(table.header)
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """All rows. Raises InvalidInput if the file is unreadable or lacks columns."""
+        calendar = Memo(year_and_weekday)
+        with opened_table(self._file) as table:
+            width = len(table.header)
+            places = self._places(table.header)
+            quick = RouteLines(places, width)
+            for batch in table.batches:
+                columns = quick.columns(batch.lines)
+                rows = TableRows((), batch.numbers) if columns else batch.rows(width)
+                columns = columns or _picked(rows.rows, places)
+                _complete(columns, len(rows.numbers), calendar)
+                yield RawRows([columns[n] for n in FIELD_NAMES], rows.numbers, rows.faults)
+
+    def _places(self, header: list[str]) -> dict[str, int]:
+        """Field name -> column number."""
+        places: dict[str, int] = {}
+        for position, title in enumerate(header):
+            name = _FIELD_OF.get(title)
+            if name in places:
+                raise self._file.problem(f"has more than one column for {name}")
+            if name is not None:
+                places[name] = position
+        missing = [n for n in FIELD_NAMES if n not in places and n not in _MAY_BE_ABSENT]
+        if missing:
+            raise self._file.problem(_missing_reason(missing, places, header))
+        return places
+
+
+def _missing_reason(missing: list[str], places: dict[str, int], header: list[str]) -> str:
+    if not places:
+        return f"is not a table of flights as BTS publishes them; line 1 is {shown(header)}"
+    found = ", ".join(header[position] for position in places.values())
+    return f"lacks the columns {', '.join(missing)}; it has {found}"
+
+
+def _picked(rows: Sequence[list[str]], places: dict[str, int]) -> Columns:
+    """The columns at `places` of rows of equal length."""
+    pick = itemgetter(*places.values())
+    cells = list(zip(*map(pick, rows), strict=True)) or [()] * len(places)
+    return dict(zip(places, cells, strict=True))
+
+
+def _complete(columns: Columns, count: int, calendar: Memo[object, tuple[int, int]]) -> None:
+    """Adds the columns that the file does not have."""
+    for name in FIELD_NAMES:
+        if name in columns:
+            continue
+        if name in _DERIVED:
+            part = _DERIVED.index(name)
+            columns[name] = [calendar[day][part] for day in columns["FL_DATE"]]
+        else:
+            columns[name] = [None] * count

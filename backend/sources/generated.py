@@ -1,0 +1,172 @@
+"""Made-up flights for tests of scale: any number of them, from months to centuries.
+
+A fixed weekly schedule over a network of real airports and carriers is flown day after day with
+random delays: most flights are a little early, some are very late, a bad day is bad for all, about
+2 % are cancelled and 0.2 % diverted. The same seed gives the same flights, and fewer flights are
+the beginning of more, so that a longer run continues a shorter one. Memory is that of one day.
+"""
+
+import math
+from collections.abc import Generator, Sequence
+from datetime import date, timedelta
+from random import Random
+
+from backend.chain.fields import FIELD_NAMES, FIRST_YEAR, LAST_YEAR
+from backend.errors import InvalidInput
+from backend.sources.schedule import DAY_MINUTES, Leg, by_departure, schedule
+from backend.sources.source import BATCH_ROWS, RawRows
+
+MAX_FLIGHTS_PER_DAY = 50_000
+SHARE_ON_SATURDAY = 0.9  # the thinnest day of the week
+SATURDAY = 6
+
+_FLOWN, _CANCELLED, _DIVERTED = 0, 1, 2
+_FATES = [_CANCELLED] * 20 + [_DIVERTED] * 2 + [_FLOWN] * 978
+_CLOCK = [f"{minute // 60:02d}{minute % 60:02d}" for minute in range(DAY_MINUTES)]
+_NO_ARRIVAL = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
+_EMPTIED = {_DIVERTED: _NO_ARRIVAL, _CANCELLED: ("DEP_TIME", "DEP_DELAY", *_NO_ARRIVAL)}
+
+Columns = dict[str, list[object]]
+
+
+def _departure_delays(mean_tail: float) -> list[int]:
+    """4096 equally likely delays, minutes: 60 % at most 0, the rest an exponential tail."""
+    shares = [(step + 0.5) / 4096 for step in range(4096)]
+    return [
+        int(-10 + 10 * (share / 0.6) ** 1.5)
+        if share < 0.6
+        else int(-mean_tail * math.log((1 - share) / 0.4))
+        for share in shares
+    ]
+
+
+# One entry is drawn for a whole day: mostly fair weather, now and then a storm.
+_DAYS = [_departure_delays(tail) for tail in (18, 20, 22, 24, 26, 28, 30, 35, 45, 80)]
+# Minutes that a flight gains or loses on its way: two dice of 15 faces, shifted.
+_EN_ROUTE = [first + second - 18 for first in range(15) for second in range(15)]
+
+
+class Generated:
+    """`flights` made-up flights from `first_day` (YYYY-MM-DD) on, `flights_per_day` on most days.
+
+    Raises InvalidInput for a number that makes no sense, or if the flights would not fit into
+    the years before 2200.
+    """
+
+    label = "generated flights"
+    unit = "flight"
+
+    def __init__(
+        self,
+        flights: int,
+        seed: int = 1,
+        first_day: str = "2015-01-01",
+        flights_per_day: int = 20_000,
+    ) -> None:
+        if flights < 0:
+            raise InvalidInput("flights", flights, "must not be negative")
+        if not 10 <= flights_per_day <= MAX_FLIGHTS_PER_DAY:
+            reason = f"must lie between 10 and {MAX_FLIGHTS_PER_DAY}"
+            raise InvalidInput("flights_per_day", flights_per_day, reason)
+        self._flights, self._seed, self._per_day = flights, seed, flights_per_day
+        self._first_day = _day(first_day)
+        self._made = 0
+        days = math.ceil(flights / int(flights_per_day * SHARE_ON_SATURDAY))
+        if days > (date(LAST_YEAR, 12, 31) - self._first_day).days:
+            raise InvalidInput("flights", flights, f"do not fit into the years to {LAST_YEAR}")
+
+    def progress(self) -> float:
+        """The share of the flights made, 0 to 1."""
+        return self._made / self._flights if self._flights else 1.0
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """All flights, day by day and in the order of scheduled departure."""
+        self._made = made = 0
+        for columns in self._days():
+            today = min(len(columns[0]), self._flights - made)
+            for start in range(0, today, BATCH_ROWS):
+                stop = min(start + BATCH_ROWS, today)
+                numbers = range(made + start + 1, made + stop + 1)
+                self._made = made + stop
+                yield RawRows([column[start:stop] for column in columns], numbers)
+            made += today
+            if made == self._flights:
+                return
+
+    def _days(self) -> Generator[list[list[object]], None, None]:
+        """The flights of one day after the other, without end."""
+        every_day = schedule(self._random("schedule"), self._per_day)
+        count = int(self._per_day * SHARE_ON_SATURDAY)
+        saturday = by_departure(self._random("saturday").sample(every_day, count))
+        plans = {False: (every_day, _fixed(every_day)), True: (saturday, _fixed(saturday))}
+        day = self._first_day
+        while True:
+            legs, fixed = plans[day.isoweekday() == SATURDAY]
+            columns = fixed | _flown(legs, day, self._random(day.isoformat()))
+            yield [columns[name] for name in FIELD_NAMES]
+            day += timedelta(days=1)
+
+    def _random(self, purpose: str) -> Random:
+        """Numbers that depend on the seed and the purpose alone, not on what was drawn before."""
+        return Random(f"{self._seed} {purpose}")  # noqa: S311 - made-up flights, no secrets
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput("first_day", text, "must be a date, YYYY-MM-DD") from None
+    if day.year < FIRST_YEAR:
+        raise InvalidInput("first_day", text, f"must not lie before {FIRST_YEAR}")
+    return day
+
+
+def _fixed(legs: Sequence[Leg]) -> Columns:
+    """The columns that stay the same from day to day."""
+    return {
+        "OP_CARRIER_AIRLINE_ID": [leg.carrier.number for leg in legs],
+        "OP_CARRIER_FL_NUM": [leg.flight_number for leg in legs],
+        "ORIGIN_AIRPORT_ID": [leg.origin.number for leg in legs],
+        "ORIGIN": [leg.origin.code for leg in legs],
+        "ORIGIN_CITY_NAME": [leg.origin.city for leg in legs],
+        "ORIGIN_STATE_NM": [leg.origin.state for leg in legs],
+        "DEST_AIRPORT_ID": [leg.destination.number for leg in legs],
+        "DEST": [leg.destination.code for leg in legs],
+        "DEST_CITY_NAME": [leg.destination.city for leg in legs],
+        "DEST_STATE_NM": [leg.destination.state for leg in legs],
+    }
+
+
+def _flown(legs: Sequence[Leg], day: date, random: Random) -> Columns:
+    """The columns that differ: the day, and what became of every leg on it."""
+    count = len(legs)
+    late = random.choices(random.choice(_DAYS), k=count)
+    en_route = random.choices(_EN_ROUTE, k=count)
+    fates = random.choices(_FATES, k=count)
+    arrivals = [
+        delay + lost + leg.carrier.lateness
+        for leg, delay, lost in zip(legs, late, en_route, strict=True)
+    ]
+    columns: Columns = {
+        "YEAR": [day.year] * count,
+        "DAY_OF_WEEK": [day.isoweekday()] * count,
+        "FL_DATE": [day.isoformat()] * count,
+        "DEP_TIME": _clock([leg.departure for leg in legs], late),
+        "DEP_DELAY": [*late],
+        "ARR_TIME": _clock([leg.arrival for leg in legs], arrivals),
+        "ARR_DELAY": [*arrivals],
+        "CANCELLED": [1 if fate == _CANCELLED else 0 for fate in fates],
+        "AIR_TIME": [leg.air_minutes + lost // 3 for leg, lost in zip(legs, en_route, strict=True)],
+    }
+    for row, fate in enumerate(fates):
+        for name in _EMPTIED.get(fate, ()):
+            columns[name][row] = None
+    return columns
+
+
+def _clock(scheduled: list[int], late: list[int]) -> list[object]:
+    """Local times hhmm."""
+    return [
+        _CLOCK[(minute + delay) % DAY_MINUTES]
+        for minute, delay in zip(scheduled, late, strict=True)
+    ]

@@ -1,0 +1,84 @@
+"""The schedule of the generated flights: the same flight numbers on the same routes day by day."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+
+from backend.sources.network import AIRPORTS, CARRIERS, Airport, Carrier
+
+DAY_MINUTES = 24 * 60
+
+_SHORTEST_MILES = 90
+_MILES_PER_MINUTE = 7.7
+_CLIMB_MINUTES, _TAXI_MINUTES, _TURNAROUND_MINUTES = 18, 25, 45
+_FIRST_DEPARTURE, _LAST_DEPARTURE = 5 * 60, 23 * 60
+_STOPS = (2, 2, 2, 3, 3, 4)
+
+_PLACES = tuple(AIRPORTS.values())
+_TRAFFIC = [airport.departures for airport in _PLACES]
+_SHARES = [carrier.share for carrier in CARRIERS]
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A scheduled flight. departure, arrival: minutes of the local day, 0 to 1439."""
+
+    carrier: Carrier
+    flight_number: int
+    origin: Airport
+    destination: Airport
+    departure: int
+    arrival: int
+    air_minutes: int
+
+
+def schedule(random: Random, legs_a_day: int) -> list[Leg]:
+    """The legs of a day, by departure; no carrier leaves an airport twice under one number."""
+    used = dict.fromkeys(CARRIERS, 0)
+    legs: list[Leg] = []
+    while len(legs) < legs_a_day:
+        carrier = random.choices(CARRIERS, _SHARES)[0]
+        used[carrier] += 1
+        legs += _journey(random, carrier, used[carrier])
+    return by_departure(legs[:legs_a_day])
+
+
+def by_departure(legs: list[Leg]) -> list[Leg]:
+    """`legs` in the order of the day."""
+    return sorted(legs, key=lambda leg: (leg.departure, leg.carrier.number, leg.flight_number))
+
+
+def _journey(random: Random, carrier: Carrier, flight_number: int) -> list[Leg]:
+    """One to three legs under one number, as many as leave before the day ends."""
+    legs: list[Leg] = []
+    stops = _stops(random, carrier)
+    clock = random.randrange(_FIRST_DEPARTURE, _LAST_DEPARTURE, 5)
+    for origin, destination in pairwise(stops):
+        if clock > _LAST_DEPARTURE:
+            break
+        air_minutes = _CLIMB_MINUTES + int(origin.miles_to(destination) / _MILES_PER_MINUTE)
+        shift = 60 * (destination.utc_offset_hours - origin.utc_offset_hours)
+        arrival = clock + air_minutes + _TAXI_MINUTES + shift
+        times = (clock, arrival % DAY_MINUTES, air_minutes)
+        legs.append(Leg(carrier, flight_number, origin, destination, *times))
+        clock = arrival + _TURNAROUND_MINUTES
+    return legs
+
+
+def _stops(random: Random, carrier: Carrier) -> list[Airport]:
+    """Two to four different airports, every second one a hub, neighbours far enough apart."""
+    count, at_hub = random.choice(_STOPS), random.random() < 0.5
+    stops: list[Airport] = []
+    while len(stops) < count:
+        airport = _hub(random, carrier) if at_hub else random.choices(_PLACES, _TRAFFIC)[0]
+        near = bool(stops) and airport.miles_to(stops[-1]) < _SHORTEST_MILES
+        if airport not in stops and not near:
+            stops.append(airport)
+            at_hub = not at_hub
+        elif at_hub and len(stops) > 1:
+            break  # a carrier with few hubs may have none left for this journey
+    return stops
+
+
+def _hub(random: Random, carrier: Carrier) -> Airport:
+    return AIRPORTS[random.choice(carrier.hubs)]

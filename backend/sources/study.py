@@ -1,0 +1,96 @@
+"""The block files of the study that this project goes back to: JSON, one object per file.
+
+The object's `transactions` is a list of objects whose members are named as the fields of a flight;
+values are strings (`"-11.00"`). Other members, such as the study's own TRANSACTION_ID and
+timestamp, are ignored: the ledger gives its own. The genesis file has no transactions.
+"""
+
+import json
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+from backend.chain.fields import FIELD_NAMES
+from backend.errors import InvalidInput
+from backend.sources.packed import PackedFile
+from backend.sources.source import BATCH_ROWS, Fault, RawRows, Unusable
+
+MAX_FILE_BYTES = 64 << 20
+_NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
+_TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
+
+
+class StudyBlocks:
+    """A block file, or a folder of them (*.json) in the numeric order of their names.
+
+    Raises InvalidInput if the folder holds no .json file.
+    """
+
+    unit = "transaction"
+
+    def __init__(self, path: Path) -> None:
+        self.label = path.name or str(path)
+        self._is_folder = path.is_dir()
+        self._paths = _block_files(path) if self._is_folder else [path]
+        self._done = 0
+        if not self._paths:
+            raise InvalidInput("folder", self.label, "holds no .json files")
+
+    def progress(self) -> float:
+        """The share of the files read, 0 to 1."""
+        return self._done / len(self._paths)
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """All transactions; numbers count from 1 in each file.
+
+        Raises InvalidInput for a file that is not such a block.
+        """
+        for done, path in enumerate(self._paths):
+            self._done = done
+            transactions = _transactions(PackedFile(path))
+            part = path.name if self._is_folder else ""
+            for start in range(0, len(transactions), BATCH_ROWS):
+                yield raw_rows(transactions[start : start + BATCH_ROWS], start + 1, part)
+        self._done = len(self._paths)
+
+
+def _block_files(folder: Path) -> list[Path]:
+    return sorted((p for p in folder.glob("*.json") if p.is_file()), key=_numeric_order)
+
+
+def _numeric_order(path: Path) -> list[tuple[str, int]]:
+    """block9 before block10: digits compare as numbers, the rest as text."""
+    return [(text, int(digits or 0)) for text, digits in _NAME_PARTS.findall(path.name)]
+
+
+def _transactions(file: PackedFile) -> list[object]:
+    """The list in a block file. Raises InvalidInput if there is none."""
+    with file.opened() as read:
+        content = read(MAX_FILE_BYTES)
+        if read(1):
+            raise file.problem(f"is longer than {MAX_FILE_BYTES} bytes; split it")
+    try:
+        block = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise file.problem(f"is not JSON ({error})") from error
+    transactions = block.get("transactions") if isinstance(block, dict) else None
+    if not isinstance(transactions, list):
+        raise file.problem('is not a block of the study: it has no list "transactions"')
+    return transactions
+
+
+def raw_rows(transactions: list[object], first: int, part: str) -> RawRows:
+    """Transactions as JSON has them, numbered from `first`; `part`: the file they stand in."""
+    rows, lines, faults = [], [], []
+    for number, transaction in enumerate(transactions, first):
+        if isinstance(transaction, dict):
+            rows.append([_raw(transaction.get(name)) for name in FIELD_NAMES])
+            lines.append(number)
+        else:
+            faults.append(Fault(number, "transaction", transaction, "must be an object"))
+    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
+    return RawRows(columns, lines, faults, part)
+
+
+def _raw(value: object) -> object:
+    return value if type(value) in _TAKEN_AS_THEY_ARE else Unusable(value)

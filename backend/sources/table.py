@@ -1,0 +1,135 @@
+"""A CSV file as a header and batches of rows, each with its line number.
+
+A row is one line: cells with line breaks do not occur in flight records, and without them a
+forgotten quote spoils its own line and not the rest of the file. Text is UTF-8, with or without a
+byte order mark; lines end in LF or CRLF; blank lines are skipped. Memory is bounded whatever the
+file holds.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from backend.errors import BadRow
+from backend.sources.packed import PackedFile, Read
+from backend.sources.source import BATCH_ROWS, Fault
+
+BLOCK_BYTES = 1 << 18
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """rows: the cells of each good row. numbers: their lines. faults: what is not a row."""
+
+    rows: Sequence[list[str]]
+    numbers: Sequence[int]
+    faults: Sequence[Fault] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableLines:
+    """At most `BATCH_ROWS` lines as they are, without line ends, and their numbers."""
+
+    lines: Sequence[str]
+    numbers: Sequence[int]
+
+    def rows(self, width: int) -> TableRows:
+        """The lines as rows of `width` cells; a line that is none becomes a fault."""
+        try:
+            rows = list(csv.reader(self.lines, strict=True))
+        except csv.Error:
+            return self._one_by_one(width)
+        # Fewer rows than lines: a quote was left open and swallowed a line break.
+        if len(rows) != len(self.lines) or set(map(len, rows)) != {width}:
+            return self._one_by_one(width)
+        return TableRows(rows, self.numbers)
+
+    def _one_by_one(self, width: int) -> TableRows:
+        rows, good, faults = [], [], []
+        for number, line in zip(self.numbers, self.lines, strict=True):
+            try:
+                cells = next(csv.reader([line], strict=True))
+            except csv.Error as error:
+                faults.append(Fault(number, "line", line, _reason(error)))
+                continue
+            if len(cells) == width:
+                rows.append(cells)
+                good.append(number)
+            elif cells:
+                reason = f"has {len(cells)} cells where the header has {width}"
+                faults.append(Fault(number, "line", line, reason))
+        return TableRows(rows, good, faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """header: the names in line 1, stripped. batches: everything after it."""
+
+    header: list[str]
+    batches: Iterator[TableLines]
+
+
+def _reason(error: csv.Error) -> str:
+    # After a dash the parser gives advice, to programmers.
+    return f"is not CSV ({str(error).partition(' - ')[0]})"
+
+
+@contextmanager
+def opened_table(file: PackedFile) -> Iterator[Table]:
+    """The CSV table in `file`.
+
+    Raises InvalidInput if the file cannot be read, is empty or has no header; BadRow where it is
+    not UTF-8 or a line has no end. The iterator `batches` may raise the same.
+    """
+    with file.opened() as read:
+        lines = chain.from_iterable(_line_blocks(file, read))
+        first = next(lines, None)
+        if first is None:
+            raise file.problem("is empty")
+        try:
+            header = [name.strip() for name in next(csv.reader([first], strict=True))]
+        except csv.Error as error:
+            raise file.problem(f"has a first line that {_reason(error)}") from error
+        yield Table(header, _batches(lines))
+
+
+def _line_blocks(file: PackedFile, read: Read) -> Iterator[list[str]]:
+    """All lines, without their ends, in lists of a few hundred."""
+    number, rest = 1, b""
+    block = read(BLOCK_BYTES)
+    block = block.removeprefix(_BYTE_ORDER_MARK)
+    while block:
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        if len(rest) > BLOCK_BYTES:
+            number += whole.count(b"\n") + len(newline)
+            raise _bad_line(file, number, rest[:20], f"is longer than {BLOCK_BYTES} bytes")
+        if newline:
+            lines = _decoded(file, number, whole).split("\n")
+            number += len(lines)
+            yield lines
+        block = read(BLOCK_BYTES)
+    if rest:
+        yield [_decoded(file, number, rest)]
+
+
+def _decoded(file: PackedFile, number: int, block: bytes) -> str:
+    try:
+        return block.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = number + block.count(b"\n", 0, error.start)
+        excerpt = block[max(0, error.start - 8) : error.start + 4]
+        raise _bad_line(file, line, excerpt, "is not UTF-8; save the file as UTF-8") from error
+
+
+def _bad_line(file: PackedFile, line: int, excerpt: bytes, reason: str) -> BadRow:
+    return BadRow(f"{file.label}, line {line}", "line", excerpt, reason)
+
+
+def _batches(lines: Iterator[str]) -> Iterator[TableLines]:
+    number = 2
+    while batch := list(islice(lines, BATCH_ROWS)):
+        yield TableLines(batch, range(number, number + len(batch)))
+        number += len(batch)

@@ -1,0 +1,1 @@
+"""Tests of `backend.sources`, on real small files that the tests write themselves."""

@@ -1,0 +1,251 @@
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chain.fields import FIELD_NAMES, POSITION
+from backend.chain.flight import flight_of
+from backend.errors import BadRow, InvalidInput
+from backend.sources.bts import MONTHLY_NAMES, BtsFile
+from backend.sources.packed import PackedFile
+from backend.sources.route_lines import RouteLines
+from backend.sources.source import BATCH_ROWS, validated
+from backend.sources.table import BLOCK_BYTES, TableLines, opened_table
+from tests.sources.samples import (
+    FLOWN,
+    PACKINGS,
+    PARSED_FLOWN,
+    ROWS,
+    csv_text,
+    flights_of,
+    monthly_text,
+    rows_of,
+    written,
+)
+
+FLIGHTS = [flight_of(row) for row in ROWS]
+LINE = csv_text([FLOWN]).split("\n")[1]
+
+
+def bad_rows(path: Path) -> tuple[int, list[str]]:
+    """How many flights are good, and what is said of the others."""
+    bad: list[BadRow] = []
+    good = rows_of(list(validated(BtsFile(path), bad.append)))
+    return len(good), [str(problem) for problem in bad]
+
+
+@pytest.mark.parametrize(
+    "text", [csv_text(ROWS), monthly_text(ROWS)], ids=["FL_DATE", "FlightDate"]
+)
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_both_styles_in_every_packing(tmp_path: Path, packing: str, text: str) -> None:
+    source = BtsFile(written(tmp_path, PACKINGS[packing](text.encode())))
+    assert flights_of(source) == FLIGHTS
+    assert flights_of(source) == FLIGHTS, "a source can be read again"
+    assert source.progress() == 1.0
+
+
+def test_monthly_names_cover_every_field() -> None:
+    assert sorted(MONTHLY_NAMES.values()) == sorted(FIELD_NAMES)
+
+
+def test_columns_in_any_order_with_others_between(tmp_path: Path) -> None:
+    names = [*FIELD_NAMES, "TAIL_NUM", "DISTANCE"]
+    for seed in range(5):
+        random.Random(seed).shuffle(names)
+        rows = [row | {"TAIL_NUM": "N1, or so"} for row in ROWS]
+        assert flights_of(BtsFile(written(tmp_path, csv_text(rows, names)))) == FLIGHTS
+
+
+def test_year_weekday_and_airport_ids_may_be_absent(tmp_path: Path) -> None:
+    absent = ("YEAR", "DAY_OF_WEEK", "ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID")
+    names = [name for name in FIELD_NAMES if name not in absent]
+    path = written(tmp_path, csv_text([FLOWN, FLOWN | {"FL_DATE": "soon"}], names))
+    bad: list[BadRow] = []
+    (flight,) = rows_of(list(validated(BtsFile(path), bad.append)))
+    expected = list(PARSED_FLOWN)
+    expected[POSITION["ORIGIN_AIRPORT_ID"]] = expected[POSITION["DEST_AIRPORT_ID"]] = None
+    assert flight == tuple(expected)
+    assert [str(problem) for problem in bad] == [
+        "flights.csv, line 3: FL_DATE 'soon': must be a date, YYYY-MM-DD"
+    ]
+
+
+def test_missing_columns_are_named_beside_what_was_found(tmp_path: Path) -> None:
+    path = written(tmp_path, csv_text(ROWS, FIELD_NAMES[:-2]))
+    with pytest.raises(InvalidInput, match=r"lacks the columns CANCELLED, AIR_TIME; it has YEAR, "):
+        flights_of(BtsFile(path))
+    with pytest.raises(InvalidInput, match=r"is not a table of flights .* line 1 is \['name', "):
+        flights_of(BtsFile(written(tmp_path, "name,age\nAda,36\n")))
+
+
+def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, csv_text(ROWS, [*FIELD_NAMES, "Origin"]))
+    with pytest.raises(InvalidInput, match="more than one column for ORIGIN"):
+        flights_of(BtsFile(path))
+
+
+def test_byte_order_mark_crlf_blank_lines_and_no_last_line_end(tmp_path: Path) -> None:
+    text = csv_text(ROWS).replace("\n", "\r\n").rstrip()
+    first, rest = text.split("\r\n", 1)
+    path = written(tmp_path, f"\ufeff{first}\r\n\r\n{rest}\r\n\r\n")
+    assert flights_of(BtsFile(path)) == FLIGHTS
+    assert flights_of(BtsFile(written(tmp_path, text))) == FLIGHTS
+
+
+def test_names_beyond_ascii(tmp_path: Path) -> None:
+    row = FLOWN | {"ORIGIN_CITY_NAME": "Mayagüez, PR", "DEST_STATE_NM": "北海道"}
+    assert flights_of(BtsFile(written(tmp_path, csv_text([row])))) == [flight_of(row)]
+
+
+def test_header_alone_is_no_flights(tmp_path: Path) -> None:
+    assert flights_of(BtsFile(written(tmp_path, csv_text([])))) == []
+
+
+def test_empty_file_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"\xef\xbb\xbf", PACKINGS["gzip"](b"")):
+        with pytest.raises(InvalidInput, match=r"'flights\.csv': is empty"):
+            flights_of(BtsFile(written(tmp_path, content)))
+
+
+def test_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="has a first line that is not CSV"):
+        flights_of(BtsFile(written(tmp_path, '"YEAR,DAY_OF_WEEK\n')))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (LINE + ",7", "has 20 cells where the header has 19"),
+        (LINE.rpartition(",")[0], "has 18 cells where the header has 19"),
+        (LINE.replace('"Tampa, FL"', '"Tampa, FL'), "is not CSV (unexpected end of data)"),
+        (LINE.replace("19393", '"19393'), "is not CSV ("),
+        (LINE.replace("Tampa, FL", "Tampa\0, FL"), "must not hold control"),
+        (LINE.replace("Tampa, FL", "T" * 5000), "must have at most 100 characters"),
+        (LINE.replace("Tampa, FL", "T" * 200_000), "is not CSV (field larger than field limit"),
+        (LINE.replace("TPA", "T\rPA"), "is not CSV (new-line character"),
+        (LINE.replace(",335,", ",33x,"), "OP_CARRIER_FL_NUM '33x': must be a whole number"),
+        (LINE.replace(",335,", ",3 35,"), "OP_CARRIER_FL_NUM '3 35': must be a whole number"),
+    ],
+)
+def test_one_bad_line_is_named_and_spoils_no_other(
+    tmp_path: Path, line: str, complaint: str
+) -> None:
+    lines = [LINE] * 2500
+    lines[1999] = line
+    path = written(tmp_path, "\n".join([",".join(FIELD_NAMES), *lines]))
+    good, (message,) = bad_rows(path)
+    assert good == 2499
+    assert message.startswith("flights.csv, line 2001: ")
+    assert complaint in message
+    assert len(message) < 250
+    with pytest.raises(BadRow, match=r"^flights\.csv, line 2001: "):
+        flights_of(BtsFile(path))
+
+
+def test_a_quote_left_open_does_not_swallow_the_next_line(tmp_path: Path) -> None:
+    lines = [LINE, LINE.rpartition(",")[0] + ',"1', '16"', LINE]
+    good, messages = bad_rows(written(tmp_path, "\n".join([",".join(FIELD_NAMES), *lines])))
+    assert good == 2
+    assert [message.partition(": ")[0] for message in messages] == [
+        "flights.csv, line 3",
+        "flights.csv, line 4",
+    ]
+
+
+def test_lines_come_without_their_ends(tmp_path: Path) -> None:
+    with opened_table(PackedFile(written(tmp_path, "a,b\r\n1,2\r\n\r\n3,4\n5,6"))) as table:
+        assert table.header == ["a", "b"]
+        (batch,) = table.batches
+    assert batch.lines == ["1,2", "", "3,4", "5,6"]
+    assert (batch.rows(2).rows[1], batch.rows(2).numbers) == (["3", "4"], [2, 4, 5])
+
+
+@pytest.mark.parametrize("ahead", [0, 4000])
+def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, ahead: int) -> None:
+    row = FLOWN | {"DEST_CITY_NAME": "Mayagüez, PR"}
+    text = csv_text([*[FLOWN] * ahead, row, FLOWN])
+    with pytest.raises(BadRow, match=f"line {ahead + 2}: line b.*is not UTF-8") as caught:
+        flights_of(BtsFile(written(tmp_path, text.encode("latin-1"))))
+    assert "Mayag\\xfcez" in str(caught.value)
+    with pytest.raises(BadRow, match=r"line 1: .*is not UTF-8"):
+        flights_of(BtsFile(written(tmp_path, text.encode("utf-16"))))
+
+
+def test_a_line_without_end_is_refused_before_it_fills_memory(tmp_path: Path) -> None:
+    path = written(tmp_path, csv_text([FLOWN]).encode() + b"1" * (3 * BLOCK_BYTES))
+    with pytest.raises(BadRow, match=f"line 3: .*is longer than {BLOCK_BYTES} bytes"):
+        flights_of(BtsFile(path))
+
+
+def test_damage_in_the_middle_is_told_after_the_flights_before_it(tmp_path: Path) -> None:
+    lines = [LINE.replace(",335,", f",{n},") for n in range(1, 50_001)]
+    packed = PACKINGS["gzip"]("\n".join([",".join(FIELD_NAMES), *lines]).encode())
+    batches = validated(BtsFile(written(tmp_path, packed[: len(packed) // 2])))
+    assert len(next(batches)[0]) == BATCH_ROWS
+    with pytest.raises(InvalidInput, match=r"'flights\.csv': is damaged or cut short"):
+        list(batches)
+
+
+def test_batches_are_full_and_in_order(tmp_path: Path) -> None:
+    rows = [FLOWN | {"OP_CARRIER_FL_NUM": str(n)} for n in range(1, 3501)]
+    batches = list(validated(BtsFile(written(tmp_path, csv_text(rows)))))
+    assert [len(batch[0]) for batch in batches] == [1000, 1000, 1000, 500]
+    number = POSITION["OP_CARRIER_FL_NUM"]
+    assert [row[number] for row in rows_of(batches)] == list(range(1, 3501))
+
+
+CELLS = st.sampled_from(
+    [
+        *("", "1", "-14", '"2211"', '"a, b"', '"a,b,c"', "a", '"', '""', '"x', 'x"', 'a"b'),
+        *('"a""b"', '"a"b', " 1", "1 ", "\r", "1\r", '" "', "\0", "é"),
+    ]
+)
+
+
+@st.composite
+def odd_lines(draw: st.DrawFn, usual: list[str]) -> str:
+    cells = list(usual)
+    for place in draw(st.lists(st.integers(0, len(cells) - 1), max_size=3)):
+        cells[place] = draw(CELLS)
+    if draw(st.integers(0, 9)) == 0:
+        del cells[draw(st.integers(0, len(cells) - 1))]
+    return ",".join(cells)
+
+
+USED = ['"Washington, DC"' if cell == "Washington, DC" else cell for cell in FLOWN.values()]
+USED[POSITION["DEST_CITY_NAME"]] = '"Tampa, FL"'
+
+
+@given(st.lists(odd_lines(USED), min_size=1, max_size=3))
+def test_the_quick_way_through_lines_says_what_csv_says(lines: list[str]) -> None:
+    quick = RouteLines(POSITION, 19).columns(lines)
+    if quick is not None:
+        careful = TableLines(lines, range(len(lines))).rows(19)
+        assert not careful.faults
+        columns = zip(*careful.rows, strict=True)
+        assert [tuple(quick[name]) for name in FIELD_NAMES] == list(columns)
+
+
+@given(st.lists(odd_lines(["N1", *USED[:5], "x", *USED[5:], "810"]), min_size=1, max_size=3))
+def test_unused_columns_never_shift_the_others(lines: list[str]) -> None:
+    names = ["TAIL_NUM", *FIELD_NAMES[:5], "X", *FIELD_NAMES[5:], "DISTANCE"]
+    places = {name: names.index(name) for name in FIELD_NAMES}
+    quick = RouteLines(places, 22).columns(lines)
+    careful = TableLines(lines, range(len(lines))).rows(22)
+    if quick is not None and not careful.faults:
+        expected = {
+            name: tuple(row[place] for row in careful.rows) for name, place in places.items()
+        }
+        assert {name: tuple(column) for name, column in quick.items()} == expected
+
+
+def test_the_quick_way_is_taken_for_files_as_bts_writes_them() -> None:
+    for text in (csv_text(ROWS), monthly_text(ROWS)):
+        header, *lines = text.rstrip("\n").split("\n")
+        titles = header.split(",")
+        names = [MONTHLY_NAMES.get(title, title) for title in titles]
+        places = {name: names.index(name) for name in FIELD_NAMES}
+        assert RouteLines(places, len(titles)).columns(lines) is not None

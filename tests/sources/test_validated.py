@@ -1,0 +1,179 @@
+"""`validated` says of every row what `flight_of` says, only faster."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
+from backend.chain.flight import flight_of
+from backend.errors import BadRow, InvalidFlight
+from backend.sources.source import (
+    MEMO_ENTRIES,
+    MEMO_KEY_CHARACTERS,
+    Fault,
+    Memo,
+    RawRows,
+    Unusable,
+    validated,
+    year_and_weekday,
+)
+from tests.sources.samples import CANCELLED, DIVERTED, FLOWN, PARSED_FLOWN, ROWS, Rows, rows_of
+
+BAD_CHANGES = [
+    ("FL_DATE", "2008-02-30", "is not a day of the calendar"),
+    ("YEAR", "2009", "disagrees with FL_DATE 2008-01-03"),
+    ("DAY_OF_WEEK", "5", "disagrees with FL_DATE 2008-01-03, which is day 4 (1 = Monday)"),
+    ("ORIGIN", "", "is missing; it must be given"),
+    ("ARR_DELAY", "late", "must be a whole number"),
+    ("DEST_CITY_NAME", "Tam\0pa", "must not hold control"),
+    ("DEST_CITY_NAME", "T" * 101, "must have at most 100 characters"),
+    ("CANCELLED", "1", "must be empty: the flight was cancelled"),
+]
+
+
+def test_good_rows_become_columns_of_parsed_values() -> None:
+    (columns,) = validated(Rows(ROWS))
+    assert len(columns) == len(FIELDS)
+    assert tuple(column[0] for column in columns) == PARSED_FLOWN
+    assert columns[POSITION["CANCELLED"]] == [0, 1, 0]
+    assert columns[POSITION["ARR_DELAY"]] == [-14, None, None]
+
+
+@pytest.mark.parametrize(("field", "value", "reason"), BAD_CHANGES)
+def test_bad_row_is_named_with_place_field_value_and_reason(
+    field: str, value: str, reason: str
+) -> None:
+    source = Rows([FLOWN], [FLOWN, FLOWN | {field: value}, FLOWN])
+    with pytest.raises(BadRow) as caught:
+        list(validated(source))
+    problem = caught.value
+    assert problem.place == "rows, row 3"
+    assert problem.reason.startswith(reason)
+    if field != "CANCELLED":  # there, the arrival is to blame
+        assert (problem.field, str(problem.value)) == (field, value)
+    assert source.closed
+
+
+def test_batches_before_a_bad_one_are_delivered() -> None:
+    batches = validated(Rows([FLOWN], [FLOWN | {"YEAR": "x"}]))
+    assert rows_of([next(batches)]) == [PARSED_FLOWN]
+    with pytest.raises(BadRow):
+        next(batches)
+
+
+def test_bad_rows_can_be_left_out_and_are_told_in_order() -> None:
+    bad: list[BadRow] = []
+    changed = [FLOWN | {field: value} for field, value, _ in BAD_CHANGES]
+    mixed = [CANCELLED, *changed[:4], FLOWN, *changed[4:]]
+    flights = rows_of(list(validated(Rows(mixed, [DIVERTED]), bad.append)))
+    assert flights == [flight_of(row) for row in (CANCELLED, FLOWN, DIVERTED)]
+    for problem, (_, _, reason) in zip(bad, BAD_CHANGES, strict=True):
+        assert problem.reason.startswith(reason)
+    assert [p.place for p in bad] == [f"rows, row {n}" for n in (2, 3, 4, 5, 7, 8, 9, 10)]
+
+
+def test_a_batch_without_a_good_row_is_not_delivered() -> None:
+    bad: list[BadRow] = []
+    assert list(validated(Rows([FLOWN | {"YEAR": ""}]), bad.append)) == []
+    assert len(bad) == 1
+
+
+@pytest.mark.parametrize("wrong", range(1, 31))
+def test_every_day_of_a_batch_is_held_against_the_calendar(wrong: int) -> None:
+    days = [f"2008-01-{day:02d}" for day in range(1, 31)]
+    batch = [FLOWN | {"FL_DATE": day, "DAY_OF_WEEK": str(year_and_weekday(day)[1])} for day in days]
+    batch[wrong - 1] |= {"YEAR": "2007"}
+    with pytest.raises(BadRow, match=f"row {wrong}: YEAR 2007: disagrees with FL_DATE 2008-01-"):
+        list(validated(Rows(batch)))
+
+
+def test_faults_of_the_source_are_told_between_the_others() -> None:
+    class Faulty(Rows):
+        def rows(self) -> Any:
+            for raw in super().rows():
+                fault = Fault(7, "line", "a,b", "has 2 cells")
+                yield RawRows(raw.columns, [6, 8], [fault], "part.json")
+
+    bad: list[BadRow] = []
+    source = Faulty([FLOWN | {"YEAR": "x"}, FLOWN | {"ORIGIN": "x"}])
+    assert list(validated(source, bad.append)) == []
+    assert [problem.field for problem in bad] == ["YEAR", "line", "ORIGIN"]
+    assert str(bad[1]) == "rows/part.json, row 7: line 'a,b': has 2 cells"
+
+
+def test_source_is_closed_when_the_reader_stops_early() -> None:
+    source = Rows([FLOWN], [FLOWN])
+    for _ in validated(source):
+        break
+    assert source.closed
+
+
+ODD: st.SearchStrategy[object] = st.one_of(
+    st.none(),
+    st.integers(-20_000, 120_000),
+    st.floats(allow_nan=False),
+    st.sampled_from(["", " ", "0", "1", "1.00", "-11.00", "+7", "754", "2400", "0860", "é", "x\0"]),
+    st.sampled_from(["2008-01-03", "1/3/2008", "2008-13-01", "12:00", "iad", " IAD ", "\ud800"]),
+    st.text(max_size=5),
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, object]:
+    row: dict[str, object] = dict(draw(st.sampled_from(ROWS)))
+    for name in draw(st.lists(st.sampled_from(FIELD_NAMES), max_size=2)):
+        row[name] = draw(ODD)
+    return row
+
+
+@given(st.lists(st.lists(rows(), max_size=6), max_size=4))
+def test_accepts_and_rejects_exactly_what_flight_of_does(
+    batches: list[list[dict[str, object]]],
+) -> None:
+    good: list[tuple[Value, ...]] = []
+    reasons: list[tuple[str, str]] = []
+    for row in (row for batch in batches for row in batch):
+        try:
+            good.append(flight_of(row))
+        except InvalidFlight as problem:
+            reasons.append((problem.field, problem.reason))
+    bad: list[BadRow] = []
+    got = rows_of(list(validated(Rows(*batches), bad.append)))
+    assert got == good
+    assert [list(map(type, row)) for row in got] == [list(map(type, row)) for row in good]
+    assert [(problem.field, problem.reason) for problem in bad] == reasons
+
+
+def test_memo_asks_once_and_stays_bounded() -> None:
+    asked: list[int] = []
+
+    def negative(key: int) -> int:
+        asked.append(key)
+        return -key
+
+    memo = Memo(negative)
+    assert [memo[3], memo[3], memo[4]] == [-3, -3, -4]
+    assert asked == [3, 4]
+    for key in range(3 * MEMO_ENTRIES):
+        assert memo[key] == -key
+        assert len(memo) <= MEMO_ENTRIES
+
+
+def test_memo_does_not_keep_long_texts_or_failures() -> None:
+    memo = Memo[str, int](int)
+    assert memo["1".rjust(MEMO_KEY_CHARACTERS + 1)] == 1
+    with pytest.raises(ValueError, match="x"):
+        memo["x"]
+    assert not memo
+
+
+def test_year_and_weekday_follow_from_the_date() -> None:
+    assert year_and_weekday("2008-01-03") == (2008, 4)
+    assert year_and_weekday("1/6/2008 12:00:00 AM") == (2008, 7)
+
+
+def test_unusable_value_is_refused_and_shown() -> None:
+    with pytest.raises(BadRow, match="DEP_DELAY True: must be a whole number"):
+        list(validated(Rows([FLOWN | {"DEP_DELAY": "1"}, FLOWN | {"DEP_DELAY": Unusable(True)}])))
