@@ -1,0 +1,130 @@
+"""The builder: the process of an import that reads a source and makes blocks to be of it.
+
+It does everything that does not depend on where in the ledger a flight comes to stand: reads,
+validates, leaves out what the ledger has already, encodes, sums up, compresses. Messages go one
+way, through a pipe; when the pipe breaks, the builder ends.
+"""
+
+import ctypes
+import gc
+import signal
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import compress as selected
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from backend.chain.block import MAX_TRANSACTIONS
+from backend.chain.columns import columns_from
+from backend.chain.content import content_of
+from backend.chain.fields import FIELD_NAMES, POSITION, Value
+from backend.chain.flight import Flight
+from backend.chain.summary import Cell
+from backend.clock import now_ms
+from backend.errors import BadRow, FlightchainError
+from backend.index.queries import IndexReader
+from backend.questions import FilterTransactions
+from backend.sources.source import FlightColumns, Source, validated
+from backend.storage.codec import compress
+
+BATCHES_PER_SIGN = 20
+_PR_SET_PDEATHSIG = 1
+
+_DATE, _NUMBER = POSITION["FL_DATE"], POSITION["OP_CARRIER_FL_NUM"]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A block's worth of flights. already_there, fraction: of the source so far."""
+
+    count: int
+    body: bytes
+    compressed_body: bytes
+    cells: list[Cell]
+    already_there: int
+    fraction: float
+
+
+Message = Built | BadRow | FlightchainError | None  # None: that was all
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to build. folder: of the chain. skip_bad: send bad rows and go on, instead of ending."""
+
+    folder: Path
+    source: Source
+    skip_bad: bool
+
+
+def build(job: Job, theirs: Connection, ours: Connection) -> None:
+    """Run as the builder process: send `Built`s and bad rows, then None or what ended it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides; the pipe tells
+    # A builder that outlives its importer would keep the writer lock that it inherited.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    gc.disable()  # millions of tuples and no cycles: collecting costs a third of the time
+    theirs.close()
+    with suppress(BrokenPipeError):  # it went away: there is nobody to build for
+        try:
+            _build(job, ours)
+        except FlightchainError as error:
+            ours.send(error)
+        else:
+            ours.send(None)
+
+
+def _build(job: Job, ours: Connection) -> None:
+    newcomers = _Newcomers(IndexReader(job.folder))
+    held: FlightColumns = [[] for _ in FIELD_NAMES]
+    nothing: FlightColumns = [[] for _ in FIELD_NAMES]
+    for number, columns in enumerate(validated(job.source, ours.send if job.skip_bad else None)):
+        if number % BATCHES_PER_SIGN == 0:  # of life, while everything is there already
+            ours.send(_built(nothing, newcomers.already_there, job.source.progress()))
+        for kept, new in zip(held, newcomers.among(columns), strict=True):
+            kept.extend(new)
+        while len(held[0]) >= MAX_TRANSACTIONS:
+            block = [column[:MAX_TRANSACTIONS] for column in held]
+            held = [column[MAX_TRANSACTIONS:] for column in held]
+            ours.send(_built(block, newcomers.already_there, job.source.progress()))
+    ours.send(_built(held, newcomers.already_there, 1.0))
+
+
+def _built(columns: FlightColumns, already_there: int, fraction: float) -> Built:
+    count = len(columns[0])
+    content = content_of(columns_from([*columns, [now_ms()] * count]))
+    compressed = compress(content.body)
+    return Built(count, content.body, compressed, content.cells, already_there, fraction)
+
+
+class _Newcomers:
+    """Leaves out flights that the ledger held when the import began."""
+
+    def __init__(self, reader: IndexReader) -> None:
+        self._reader = reader
+        self._below = reader.position().transactions
+        self._days = reader.days()
+        self.already_there = 0
+
+    def among(self, columns: FlightColumns) -> FlightColumns:
+        """The flights of `columns` that are new. Costs nothing for days that the ledger lacks."""
+        if self._days.isdisjoint(columns[_DATE]):
+            return columns
+        known: dict[tuple[Value, Value], Counter[Flight]] = {}
+        is_new: list[bool] = []
+        for flight in zip(*columns, strict=True):
+            key = (flight[_NUMBER], flight[_DATE])
+            if key not in known:
+                known[key] = self._in_ledger(*key)
+            in_ledger = known[key]
+            is_new.append(in_ledger[flight] == 0)
+            in_ledger[flight] -= 1  # of two equal rows, one in the ledger accounts for one
+        self.already_there += is_new.count(False)
+        return [list(selected(column, is_new)) for column in columns]
+
+    def _in_ledger(self, number: Value, day: Value) -> Counter[Flight]:
+        if day not in self._days:
+            return Counter()
+        question = FilterTransactions(int(number or 0), str(day))
+        legs, _ = self._reader.legs(question, self._below)
+        return Counter(tuple(leg[name] for name in FIELD_NAMES) for leg in legs)

@@ -1,0 +1,278 @@
+"""The facade: everything that the API and the command line do with a ledger.
+
+One `Ledger` a process. It reads blocks through the two caches, asks the index, and accepts flights
+into the mempool; it never writes a block. Safe for threads.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from backend import scan
+from backend.chain.block import Block
+from backend.chain.canonical import canonical
+from backend.chain.columns import decode_body
+from backend.chain.fields import Value
+from backend.chain.flight import Flight, as_mapping
+from backend.chain.merkle import leaf_hash
+from backend.clock import now_ms
+from backend.errors import Damage, NotFound, TryLater
+from backend.index.queries import AsOf, IndexReader
+from backend.mempool import Mempool
+from backend.miner import next_block_at
+from backend.questions import (
+    AverageDelays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    Options,
+    Question,
+    understood,
+)
+from backend.settings import Settings
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import CachedBlocks, CacheStatistics
+
+Json = dict[str, Any]
+Report = Callable[[str], None]
+Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
+Found = TypeVar("Found")
+
+COMMIT_POLL_S = 0.02
+NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
+
+
+class Ledger:
+    """The ledger in `settings.folder`, to be asked and to be given flights."""
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        """report: takes what was put right in the mempool's log, line by line."""
+        self.settings = settings
+        self._store = BlockStore(settings.folder)
+        self._blocks = CachedBlocks(self._store, settings.cache_bytes, settings.read_run_blocks)
+        self._index = IndexReader(settings.folder)
+        self._mempool = Mempool(settings, self._mined, report)
+        self._stopping = threading.Event()
+
+    def stop_waiting(self) -> None:
+        """Let everybody who waits for a block go: the process is about to end."""
+        self._stopping.set()
+
+    def close(self) -> None:
+        """Close every file."""
+        self._mempool.close()
+        self._index.close()
+        self._store.close()
+
+    # --- the three questions -----------------------------------------------------------------
+
+    def filter_transactions(self, question: FilterTransactions, options: Options) -> Json:
+        """What happened to a flight number on a day: its legs, oldest id first.
+
+        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index
+        is not there or behind, DamagedBlock when a scan meets a bad block.
+        """
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            legs = scan.legs(self._blocks, question, as_of.height)
+        else:
+            legs, as_of = self._indexed(self._index.legs, question, options)
+        return {"count": len(legs), "flights": legs, **_context(question, options, as_of)}
+
+    def average_delays(self, question: AverageDelays, options: Options) -> Json:
+        """How late a carrier was: means, counts and shares. A mean or share of nothing is None."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            totals = scan.delay_totals(self._blocks, question, as_of.height)
+        else:
+            totals, as_of = self._indexed(self._index.delay_totals, question, options)
+        return {**_averages(totals), **_context(question, options, as_of)}
+
+    def flight_counter(self, question: FlightCounter, options: Options) -> Json:
+        """How many flights went from one city to another."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            count = scan.route_count(self._blocks, question, as_of.height)
+        else:
+            count, as_of = self._indexed(self._index.route_count, question, options)
+        return {"count": count, **_context(question, options, as_of)}
+
+    def _indexed(
+        self,
+        ask: Callable[[Asked, int | None], tuple[Found, AsOf]],
+        question: Asked,
+        options: Options,
+    ) -> tuple[Found, AsOf]:
+        """The answer of the index at its tip or as of an earlier height."""
+        if options.as_of is None:
+            return ask(question, None)
+        if self._store.height() < 0:
+            raise TryLater(NO_CHAIN)
+        place = self._store.place(options.as_of)
+        height = self._index.position().height
+        if options.as_of > height:
+            raise TryLater(f"the index stands at block {height}; it is following")
+        if options.as_of == height:
+            found, as_of = ask(question, None)
+            if as_of.height == height:
+                return found, as_of
+        found, _ = ask(question, place.next_transaction)
+        return found, AsOf(options.as_of, place.hash.hex())
+
+    def _scanned(self, options: Options) -> AsOf:
+        """The block up to which a scan goes."""
+        if self._store.height() < 0:
+            raise TryLater(NO_CHAIN)
+        height = self._store.height() if options.as_of is None else options.as_of
+        return AsOf(height, self._store.place(height).hash.hex())
+
+    # --- blocks and transactions -------------------------------------------------------------
+
+    def block(self, height: int, offset: int, limit: int) -> Json:
+        """One block with up to `limit` of its transactions from row `offset` on."""
+        block = self._blocks.block(height)
+        header = block.header
+        columns = decode_body(block.body, header.transaction_count)
+        transactions = columns.transactions(header.first_transaction, offset, offset + limit)
+        return {**_header(block), "transactions": transactions}
+
+    def blocks(self, before: int | None, limit: int) -> list[Json]:
+        """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip)."""
+        top = self._store.height() if before is None else min(before - 1, self._store.height())
+        return [_header(self._blocks.block(h)) for h in range(top, max(-1, top - limit), -1)]
+
+    def transaction(self, transaction_id: int) -> Json:
+        """A transaction, pending or mined. Raises NotFound."""
+        if transaction_id < self._mined():
+            return self._mined_transaction(transaction_id)
+        pending = self._mempool.find(transaction_id)
+        if pending is None:
+            if transaction_id < self._mined():  # sealed in this very moment
+                return self._mined_transaction(transaction_id)
+            raise NotFound(f"there is no transaction {transaction_id}")
+        flight, timestamp = pending
+        transaction = _transaction(flight, transaction_id, timestamp)
+        return {"state": "pending", "transaction": transaction, "block": None}
+
+    def _mined_transaction(self, transaction_id: int) -> Json:
+        block = self._blocks.block(self._store.height_of_transaction(transaction_id))
+        header = block.header
+        row = transaction_id - header.first_transaction
+        columns = decode_body(block.body, header.transaction_count)
+        (transaction,) = columns.transactions(header.first_transaction, row, row + 1)
+        where = {"height": header.height, "hash": block.hash}
+        return {"state": "mined", "transaction": transaction, "block": where}
+
+    def tip(self) -> Json:
+        """Where the ledger stands now."""
+        height = self._store.height()
+        if height < 0:
+            raise TryLater(NO_CHAIN)
+        block = self._blocks.block(height)
+        header = block.header
+        return {
+            "height": height,
+            "hash": block.hash,
+            "timestamp": header.timestamp,
+            "transactions": header.first_transaction + header.transaction_count,
+            "pending": self._mempool.pending_count(),
+            "next_block_at": next_block_at(self.settings.folder),
+        }
+
+    def not_ready(self) -> list[str]:
+        """Why the service cannot do all its work now; empty if it can."""
+        reasons: list[str] = []
+        height = self._store.height()
+        if height < 0:
+            reasons.append(NO_CHAIN)
+        else:
+            try:
+                self._blocks.block(height)
+            except Damage as error:
+                reasons.append(str(error))
+        if next_block_at(self.settings.folder) is None:
+            reasons.append("no miner is running: what is posted stays pending")
+        try:
+            indexed = self._index.position().height
+        except TryLater as error:
+            reasons.append(str(error))
+        else:
+            if indexed < height:
+                reasons.append(f"the index stands at block {indexed} of {height}")
+        return reasons
+
+    def cache_statistics(self) -> list[CacheStatistics]:
+        """The counts of this process's two caches."""
+        return self._blocks.statistics()
+
+    # --- accepting ---------------------------------------------------------------------------
+
+    def add(self, flight: Flight, *, wait_s: float) -> Json:
+        """Accept a flight; it is durable when this returns.
+
+        wait_s: how long to wait until it is mined and in the index. Raises TryLater when full,
+        WriteFailed, DamagedMempool.
+        """
+        accepted = self._mempool.accept([flight], now_ms())
+        transaction_id = accepted.first_transaction
+        is_mined = self._wait_until_mined(transaction_id, wait_s)
+        transaction = _transaction(flight, transaction_id, accepted.timestamp)
+        return {
+            "TRANSACTION_ID": transaction_id,
+            "state": "mined" if is_mined else "pending",
+            "timestamp": accepted.timestamp,
+            "content_hash": leaf_hash(canonical(transaction)).hex(),
+        }
+
+    def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
+        deadline = time.monotonic() + wait_s
+        while time.monotonic() < deadline:
+            if self._indexed_transactions() > transaction_id:
+                return True
+            if self._stopping.wait(COMMIT_POLL_S):
+                break
+        return False
+
+    def _indexed_transactions(self) -> int:
+        try:
+            return self._index.position().transactions
+        except TryLater:
+            return 0
+
+    def _mined(self) -> int:
+        tip = self._store.tip()
+        return 0 if tip is None else tip[1].next_transaction
+
+
+def _context(question: Question, options: Options, as_of: AsOf) -> Json:
+    return {
+        "as_of": {"height": as_of.height, "tip_hash": as_of.tip_hash},
+        "query": {**understood(question), "engine": options.engine},
+    }
+
+
+def _averages(totals: DelayTotals) -> Json:
+    return {
+        "average_delay": _ratio(totals.sum_arr_delay, totals.arrived),
+        "flights": totals.flights,
+        "arrived": totals.arrived,
+        "cancelled": totals.cancelled,
+        "no_arrival": totals.flights - totals.cancelled - totals.arrived,
+        "on_time_share_of_arrived": _ratio(totals.on_time, totals.arrived),
+        "on_time_share_of_scheduled": _ratio(totals.on_time, totals.flights),
+        "average_departure_delay": _ratio(totals.sum_dep_delay, totals.departed),
+    }
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _header(block: Block) -> Json:
+    return {**asdict(block.header), "hash": block.hash}
+
+
+def _transaction(flight: Flight, transaction_id: int, timestamp: int) -> Mapping[str, Value]:
+    return {"TRANSACTION_ID": transaction_id, "timestamp": timestamp, **as_mapping(flight)}

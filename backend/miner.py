@@ -1,0 +1,230 @@
+"""The miner: seals pending transactions into blocks. The only other writer is an import.
+
+Exactly one miner runs for a chain, however many processes try: it holds `miner.lock` for life. For
+each round it also takes the writer lock, which an import holds while it runs. The order in a round:
+block appended and synced, then visible, then in the index, then the mempool is trimmed. Dying
+between any two loses nothing: a transaction is pending until its id is below the chain's count.
+
+A round comes every interval, and at once when a block is full. `miner.json` says what the miner is
+doing, for `/tip` and `/health/ready`.
+"""
+
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, repeat
+from pathlib import Path
+
+from backend.chain.block import MAX_TRANSACTIONS, Block
+from backend.chain.columns import Columns, columns_of
+from backend.chain.content import Content, content_of
+from backend.clock import now_ms
+from backend.errors import DamagedMempool, TryLater, WriterBusy
+from backend.index.follower import IndexFollower, Progress, no_progress
+from backend.index.writer import SealedBlock
+from backend.mempool import Mempool
+from backend.settings import Settings
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import BlockWriter
+from backend.storage.codec import compress
+
+LOCK_NAME = "miner.lock"
+STATUS_NAME = "miner.json"
+POLL_S = 0.2
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsealed:
+    """A block to be: its content, and its body as it will be stored."""
+
+    content: Content
+    compressed_body: bytes
+
+
+def unsealed(columns: Columns) -> Unsealed:
+    """The block that `columns` will make."""
+    content = content_of(columns)
+    return Unsealed(content, compress(content.body))
+
+
+class Sealer:
+    """Puts transactions into blocks, blocks into the index, and trims the mempool."""
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        self._settings = settings
+        self._store = BlockStore(settings.folder)
+        self._writer = BlockWriter(settings, now_ms, report)
+        self._follower = IndexFollower(settings.folder, self._store)
+        self.mempool = Mempool(settings, self.transactions, report)
+
+    def transactions(self) -> int:
+        """How many transactions the blocks hold."""
+        tip = self._store.tip()
+        return 0 if tip is None else tip[1].next_transaction
+
+    @contextmanager
+    def writing(
+        self, *, wait: bool, progress: Progress = no_progress, follow: bool = True
+    ) -> Iterator[None]:
+        """Be the writer: files recovered and, unless `follow` is false, the index at the tip.
+
+        wait: wait for another writer. progress: of bringing the index up. Raises WriterBusy,
+        DamagedBlock, WriteFailed.
+        """
+        self._writer.acquire(wait=wait)
+        try:
+            if follow:
+                self._follower.follow(progress)
+            yield
+        finally:
+            try:
+                self._follower.close()
+            finally:
+                self._writer.release()
+
+    def seal_pending(self, *, empty: bool = False, only_full: bool = False) -> list[Block]:
+        """Seal what is pending, oldest first, a block at a time.
+
+        empty: seal an empty block if nothing is pending. only_full: leave what does not fill a
+        block. Only inside `writing`. Raises TryLater if the disk is nearly full.
+        """
+        sealed: list[Block] = []
+        while accepted := self.mempool.pending(MAX_TRANSACTIONS):
+            state = self._writer.state
+            if accepted[0].first_transaction != state.transactions:
+                first = accepted[0].first_transaction
+                raise DamagedMempool(f"transaction {first} is pending, not {state.transactions}")
+            flights = [flight for part in accepted for flight in part.flights]
+            if only_full and len(flights) < MAX_TRANSACTIONS:
+                break
+            times = [repeat(part.timestamp, len(part.flights)) for part in accepted]
+            sealed += self.seal([unsealed(columns_of(flights, list(chain(*times))))])
+        if empty and not sealed:
+            sealed += self.seal([unsealed(columns_of([], []))])
+        return sealed
+
+    def seal(self, many: Sequence[Unsealed]) -> list[Block]:
+        """Seal one block for each of `many`, with one sync for all. Only inside `writing`."""
+        files.require_free(self._settings.folder, self._settings.min_free_bytes)
+        blocks: list[Block] = []
+        for one in many:
+            block = self._writer.state.build(now_ms(), one.content)
+            self._writer.append(block, one.compressed_body)
+            blocks.append(block)
+        self._writer.commit()
+        pairs = zip(blocks, many, strict=True)
+        self._follower.apply([SealedBlock(b.header, b.hash, one.content) for b, one in pairs])
+        return blocks
+
+    def trim(self) -> None:
+        """Let the mempool forget what is in blocks below the tip.
+
+        Not what is in the tip: that might be torn by a power cut, and is then mined again.
+        """
+        tip = self._store.tip()
+        if tip is not None:
+            self.mempool.trim(tip[1].first_transaction)
+
+    def reindex(self, progress: Progress) -> None:
+        """Make the index anew. Only inside `writing`."""
+        self._follower.rebuild(progress)
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._follower.close()
+        self._writer.close()
+        self.mempool.close()
+        self._store.close()
+
+
+class Miner:
+    """The one miner of a chain: rounds until it is told to stop."""
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        self._settings = settings
+        self._report = report
+        self._lock = files.FileLock(settings.folder / LOCK_NAME)
+        self._status = settings.folder / STATUS_NAME
+        self._sealer = Sealer(settings, report)
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Finish the block in hand and return from `run`. Safe in a signal handler."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Mine until `stop`. Raises WriterBusy if there is a miner already; else as `Sealer`."""
+        files.make_folder(self._settings.folder)
+        self._lock.acquire(wait=False)
+        try:
+            self._recover()
+            self._rounds()
+        finally:
+            self._status.unlink(missing_ok=True)
+            self._sealer.close()
+            self._lock.release()
+
+    def _recover(self) -> None:
+        """Put the files right and bring the index up before anything else."""
+        while not self._stop.is_set():
+            try:
+                with self._sealer.writing(wait=False):
+                    return
+            except WriterBusy:  # an import is running
+                self._stop.wait(POLL_S)
+
+    def _rounds(self) -> None:
+        interval_s = self._settings.mine_interval_s
+        due = time.monotonic() + interval_s
+        self._announce(interval_s)
+        while not self._stop.is_set():
+            is_due = time.monotonic() >= due
+            if is_due or self._sealer.mempool.pending_count() >= MAX_TRANSACTIONS:
+                self._round(only_full=not is_due)
+                if is_due:  # keep the pace; rounds that were missed are not made up for
+                    missed = math.floor((time.monotonic() - due) / interval_s)
+                    due += interval_s * (missed + 1)
+                self._announce(due - time.monotonic())
+            self._stop.wait(max(0.0, min(POLL_S, due - time.monotonic())))
+
+    def _round(self, *, only_full: bool) -> None:
+        try:
+            with self._sealer.writing(wait=False):
+                empty = bool(self._settings.mine_empty) and not only_full
+                for block in self._sealer.seal_pending(empty=empty, only_full=only_full):
+                    count = block.header.transaction_count
+                    self._report(f"sealed block {block.header.height} with {count} transactions")
+                self._sealer.trim()
+        except WriterBusy:
+            self._stop.wait(POLL_S)  # an import is running; it seals what is pending, too
+        except TryLater as error:
+            self._report(f"cannot seal now: {error}")
+            self._stop.wait(error.retry_after_s)
+
+    def _announce(self, wait_s: float) -> None:
+        """Write down when the next round is due; a plain file, lost with no harm."""
+        status = {"pid": os.getpid(), "next_block_at": now_ms() + round(1000 * wait_s)}
+        temporary = self._status.with_name(STATUS_NAME + ".tmp")
+        try:
+            temporary.write_text(json.dumps(status), encoding="utf-8")
+            temporary.replace(self._status)
+        except OSError as error:
+            self._report(f"cannot write {self._status}: {error.strerror}; mining goes on")
+
+
+def next_block_at(folder: Path) -> int | None:
+    """When the miner's next round is due, UTC milliseconds; None if no miner runs."""
+    if not files.is_locked(folder / LOCK_NAME):
+        return None
+    try:
+        return int(json.loads((folder / STATUS_NAME).read_text(encoding="utf-8"))["next_block_at"])
+    except (FileNotFoundError, ValueError):
+        return None  # it is just starting or stopping
