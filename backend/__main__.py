@@ -1,0 +1,5 @@
+"""`python -m backend`."""
+
+from backend.cli import main
+
+main(prog_name="python -m backend")

@@ -1,0 +1,126 @@
+"""Errors as `application/problem+json`, for every route and every status."""
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+
+from backend.api.reading import BadBody
+from backend.errors import (
+    Damage,
+    FlightchainError,
+    InvalidFlight,
+    InvalidInput,
+    InvalidQuery,
+    NotFound,
+    TryLater,
+    WriteFailed,
+    shown,
+)
+
+MIMETYPE = "application/problem+json"
+MAX_VALUE_CHARACTERS = 200
+RETRY_AFTER_FAILED_WRITE_S = 5
+
+_log = logging.getLogger(__name__)
+
+STATUS: tuple[tuple[type[FlightchainError], int], ...] = (
+    (InvalidQuery, 400),
+    (InvalidFlight, 422),
+    (NotFound, 404),
+    (TryLater, 503),
+    (WriteFailed, 503),
+    (Damage, 500),
+    (FlightchainError, 500),
+)
+
+
+class InvalidFlights(InvalidFlight):
+    """A flight with more than one thing wrong. `problems` has them all, this is the first."""
+
+    def __init__(self, problems: list[InvalidFlight]) -> None:
+        first = problems[0]
+        super().__init__(first.field, first.value, first.reason)
+        self.problems = problems
+
+
+def problem(status: int, detail: str, **more: object) -> Response:
+    """A problem response. more: further members, such as field and value."""
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        **more,
+    }
+    return Response(msgspec.json.encode(body), status, mimetype=MIMETYPE)
+
+
+def install(app: Flask, restart: Callable[[], None]) -> None:
+    """Make `app` answer every error with a problem, and call `restart` after a failed write."""
+
+    def ours(error: FlightchainError) -> Response:
+        response = _ours(error)
+        if isinstance(error, WriteFailed):
+            response.call_on_close(restart)  # a new process reads the files anew
+        return response
+
+    app.register_error_handler(FlightchainError, ours)
+    app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _ours(error: FlightchainError) -> Response:
+    status = next(status for kind, status in STATUS if isinstance(error, kind))
+    if isinstance(error, BadBody):
+        status = error.status
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("%s", error)
+    response = problem(status, str(error), **_members(error))
+    if isinstance(error, TryLater):
+        response.headers["Retry-After"] = str(error.retry_after_s)
+    elif isinstance(error, WriteFailed):
+        response.headers["Retry-After"] = str(RETRY_AFTER_FAILED_WRITE_S)
+    return response
+
+
+def _members(error: FlightchainError) -> dict[str, Any]:
+    if not isinstance(error, InvalidInput):
+        return {}
+    members: dict[str, Any] = {"field": _shown(error.field), "value": _shown(error.value)}
+    if isinstance(error, InvalidFlights):
+        members["errors"] = [
+            {"field": _shown(one.field), "value": _shown(one.value), "detail": one.reason}
+            for one in error.problems
+        ]
+    return members
+
+
+def _shown(value: object) -> object:
+    """`value` as it may go out: numbers and short texts as they are, the rest cut."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else shown(value, MAX_VALUE_CHARACTERS)
+    text = text.encode("utf-8", errors="backslashreplace").decode()
+    return text if len(text) <= MAX_VALUE_CHARACTERS else text[: MAX_VALUE_CHARACTERS - 1] + "…"
+
+
+def _of_http(error: HTTPException) -> Response:
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    if status < HTTPStatus.BAD_REQUEST:  # a redirect is an HTTPException too
+        found: Response = error.get_response()  # type: ignore[assignment]
+        return found
+    more = {"field": "body"} if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else {}
+    response = problem(status, error.description or HTTPStatus(status).description, **more)
+    keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731
+    response.headers.extend([(n, v) for n, v in error.get_headers() if keep(n)])
+    return response
+
+
+def _unexpected(error: Exception) -> Response:
+    _log.exception("unexpected error", exc_info=error)
+    return problem(500, "something went wrong in the service; its log says what")

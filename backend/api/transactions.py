@@ -1,0 +1,44 @@
+"""`POST /transactions` and `GET /transactions/ID`."""
+
+from flask import Blueprint, Response, request
+
+from backend.api.answers import answer
+from backend.api.problems import InvalidFlights
+from backend.api.reading import json_object, only, parameters, whole_number
+from backend.api.waiting import CommitWaiters
+from backend.chain.flight import examine
+from backend.errors import InvalidQuery
+from backend.ledger import Ledger
+
+MODES = ("sync", "commit")
+
+
+def blueprint(ledger: Ledger) -> Blueprint:
+    """The transactions of `ledger`."""
+    routes = Blueprint("transactions", __name__)
+    waiters = CommitWaiters(ledger.settings)
+
+    @routes.post("/transactions")
+    def add() -> Response:
+        """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined."""
+        given = parameters(request)
+        only(given, "mode")
+        mode = given.get("mode", "sync")
+        if mode not in MODES:
+            raise InvalidQuery("mode", mode, f"must be one of {', '.join(MODES)}")
+        flight, problems = examine(json_object(request))
+        if problems:
+            raise InvalidFlights(problems)
+        with waiters.wait_s(mode == "commit") as wait_s:
+            receipt = ledger.add(flight, wait_s=wait_s)
+        response = answer(receipt, 201 if receipt["state"] == "mined" else 202)
+        response.headers["Location"] = f"/transactions/{receipt['TRANSACTION_ID']}"
+        return response
+
+    @routes.get("/transactions/<transaction_id>")
+    def transaction(transaction_id: str) -> Response:
+        """A transaction, pending or mined, with its block."""
+        only(parameters(request))
+        return answer(ledger.transaction(whole_number("TRANSACTION_ID", transaction_id)))
+
+    return routes

@@ -1,0 +1,339 @@
+"""`python -m backend`: everything a person does with a ledger from a terminal.
+
+Answers go to standard output as JSON, words and progress to standard error. Exit status 0 for done,
+1 for an error that is named in one line, 2 for a command that was called wrongly, 130 for Ctrl-C.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from backend.errors import BadRow, FlightchainError, InvalidSetting
+from backend.settings import Settings, from_environment
+
+PROGRESS_EVERY_S = 0.2
+PROGRESS_EVERY_S_IN_A_LOG = 10.0
+SHOWN_BAD_ROWS = 20
+HELP = {"-h", "--help"}
+
+
+def say(line: str) -> None:
+    """One line for people, at once even in a pipe."""
+    click.echo(line, err=True)
+
+
+def _print(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+class Commands(click.Group):
+    """A group that shows errors of ours in one line, and Ctrl-C without a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command."""
+        try:
+            if not _is_help_wanted():  # help is there whatever the settings are
+                context.obj = from_environment(os.environ)
+            return super().invoke(context)
+        except FlightchainError as error:
+            say(f"error: {error}")
+            sys.exit(1)
+        except OSError as error:
+            say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
+            sys.exit(1)
+        except KeyboardInterrupt:
+            say("stopped")
+            sys.exit(130)
+
+
+def _is_help_wanted() -> bool:
+    words = sys.argv[1:]
+    return not HELP.isdisjoint(words[: words.index("--")] if "--" in words else words)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": sorted(HELP)})
+def main() -> None:
+    """Flight records in a blockchain, and three questions about them.
+
+    The chain's folder and everything else is set by FLIGHTCHAIN_… environment variables; README.md
+    has the table.
+    """
+
+
+@contextmanager
+def _bar(description: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar; the function takes what is done and what there is to do."""
+    with tqdm(desc=description, unit=unit, disable=None, mininterval=PROGRESS_EVERY_S) as bar:
+
+        def show(done: int, to_do: int) -> None:
+            bar.total = to_do
+            bar.update(done - bar.n)
+
+        yield show
+
+
+# --- import ----------------------------------------------------------------------------------
+
+
+@main.command("import")
+@click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--nycflights", is_flag=True, help="The 336,776 flights that left New York in 2013.")
+@click.option("--generate", type=click.IntRange(1), metavar="N", help="N made-up flights.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of --generate.")
+@click.option("--if-empty", is_flag=True, help="What FLIGHTCHAIN_DATA names, into an empty chain.")
+@click.option("--then-serve", is_flag=True, help="Go on as `serve` when all is imported.")
+@click.option("--skip-bad", is_flag=True, help="Leave bad rows out and count them.")
+@click.pass_obj
+def import_command(
+    settings: Settings,
+    files: tuple[Path, ...],
+    nycflights: bool,
+    generate: int | None,
+    seed: int,
+    if_empty: bool,
+    then_serve: bool,
+    skip_bad: bool,
+) -> None:
+    """Import flights from FILES (BTS on-time CSV, plain or .gz .xz .zip; block files of the study).
+
+    Run it again to continue after Ctrl-C or a crash: flights that are there already are left out.
+    """
+    if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
+        raise click.UsageError("give FILES, --nycflights, --generate N or --if-empty, one of them")
+    specifications = [str(file) for file in files]
+    if nycflights:
+        specifications = ["nycflights"]
+    elif generate is not None:
+        specifications = [f"generate:{generate}:{seed}"]
+    if if_empty:
+        _import_default(settings)
+    for specification in specifications:
+        _import(settings, _source(specification), skip_bad=skip_bad)
+    if then_serve:  # the same process, so that whoever started it can stop it
+        os.execv(sys.executable, [sys.executable, "-m", "backend", "serve"])  # noqa: S606
+
+
+def _import_default(settings: Settings) -> None:
+    """Import FLIGHTCHAIN_DATA into an empty chain, or finish doing so."""
+    from backend.storage.block_store import BlockStore
+    from backend.storage.files import make_folder, remove, write_new
+
+    make_folder(settings.folder)
+    unfinished = settings.folder / "default-import-unfinished"  # holds what is being imported
+    with closing(BlockStore(settings.folder)) as store:
+        tip = store.tip()
+    is_empty = tip is None or tip[1].next_transaction == 0
+    is_to_finish = unfinished.exists() and unfinished.read_text(encoding="utf-8") == settings.data
+    if settings.data == "none" or not (is_empty or is_to_finish):
+        return
+    source = _source(settings.data)
+    write_new(unfinished, settings.data.encode())
+    _import(settings, source, skip_bad=False)
+    remove(unfinished)
+
+
+def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
+    from backend.importer import Tally, import_flights
+
+    bad_rows = 0
+
+    def note(row: BadRow) -> None:
+        nonlocal bad_rows
+        bad_rows += 1
+        if bad_rows <= SHOWN_BAD_ROWS:
+            tqdm.write(f"left out: {row}", file=sys.stderr)
+
+    is_terminal = sys.stderr.isatty()
+    with tqdm(
+        desc=f"importing {source.label}",
+        total=1.0,
+        bar_format="{desc}: {percentage:3.0f}% |{bar}| {postfix} {elapsed}<{remaining}",
+        mininterval=PROGRESS_EVERY_S if is_terminal else PROGRESS_EVERY_S_IN_A_LOG,
+        file=sys.stderr,
+    ) as bar:
+
+        def show(tally: Tally) -> None:
+            elapsed_s = bar.format_dict["elapsed"] or 1e-9
+            rate = tally.imported / elapsed_s
+            bar.set_postfix_str(f"{tally.imported:,} flights, {rate:,.0f}/s", refresh=False)
+            bar.update(tally.fraction - bar.n)
+
+        with _bar("bringing the index up", " blocks") as index_progress:
+            tally = import_flights(
+                settings,
+                source,
+                on_bad=note if skip_bad else None,
+                on_progress=show,
+                on_index_progress=index_progress,
+                report=say,
+            )
+        show(tally)
+    say(_summary(source.label, tally.imported, tally.already_there, tally.bad, tally.blocks))
+
+
+def _summary(label: str, imported: int, already_there: int, bad: int, blocks: int) -> str:
+    parts = [f"{label}: {imported:,} flights imported in {blocks:,} blocks"]
+    if already_there:
+        parts.append(f"{already_there:,} were there already")
+    if bad:
+        parts.append(f"{bad:,} bad rows were left out")
+    return ", ".join(parts)
+
+
+def _source(specification: str) -> Any:
+    """`nycflights`, `generate:N[:SEED]` or a path."""
+    from backend.sources import open_source
+    from backend.sources.generated import Generated
+    from backend.sources.nycflights import NycFlights
+
+    if specification == "nycflights":
+        return NycFlights()
+    if not specification.startswith("generate:"):
+        return open_source(Path(specification))
+    count, _, seed = specification.removeprefix("generate:").partition(":")
+    try:
+        return Generated(int(count), int(seed or 1))
+    except ValueError:
+        reason = "must be generate:N or generate:N:SEED with whole numbers"
+        raise InvalidSetting("FLIGHTCHAIN_DATA", specification, reason) from None
+
+
+# --- running ---------------------------------------------------------------------------------
+
+
+@main.command()
+@click.option("--only-http", is_flag=True, help="Without the miner, which then runs elsewhere.")
+@click.pass_obj
+def serve(settings: Settings, only_http: bool) -> None:
+    """Answer over HTTP and mine, until SIGTERM or Ctrl-C."""
+    from backend import server
+
+    if only_http:
+        server.run_http(settings)
+        return
+    server.require_port(settings)
+    server.supervise(settings, say)
+
+
+@main.command()
+@click.option("--once", is_flag=True, help="Seal what is pending now, and end.")
+@click.pass_obj
+def mine(settings: Settings, once: bool) -> None:
+    """Seal pending flights into blocks, until SIGTERM or Ctrl-C finishes the block in hand."""
+    from backend.miner import Miner, Sealer
+
+    if once:
+        with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
+            sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
+        say(f"sealed {len(sealed)} blocks")
+        return
+    miner = Miner(settings, say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, frame: miner.stop())
+    miner.run()
+
+
+# --- looking ---------------------------------------------------------------------------------
+
+
+@main.command()
+@click.pass_obj
+def verify(settings: Settings) -> None:
+    """Check every byte of the chain, and the index against it."""
+    from backend.audit import verify as audit
+
+    with _bar("verifying", " blocks") as progress:
+        found = audit(settings.folder, progress)
+    say(
+        f"blocks 0 to {found.height} with {found.transactions:,} transactions are as they were "
+        f"sealed; {found.index}"
+    )
+    _print({"height": found.height, "tip_hash": found.tip_hash, "verified": True})
+
+
+@main.command()
+@click.argument("height")
+@click.pass_obj
+def show(settings: Settings, height: str) -> None:
+    """Print block HEIGHT, or the newest with `tip`, as plain JSON."""
+    with _ledger(settings) as ledger:
+        if height == "tip":
+            wanted = int(ledger.tip()["height"])
+        elif height.isascii() and height.isdigit() and len(height) <= 15:
+            wanted = int(height)
+        else:
+            raise click.BadParameter(f"{height!r} is neither a height nor `tip`")
+        _print(ledger.block(wanted, 0, 1000))
+
+
+@main.command()
+@click.pass_obj
+def tip(settings: Settings) -> None:
+    """Print where the ledger stands."""
+    with _ledger(settings) as ledger:
+        _print(ledger.tip())
+
+
+@main.command()
+@click.argument("question")
+@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]…")
+@click.pass_obj
+def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> None:
+    """Ask filter_transactions, average_delays or flight_counter, with the parameters of REST.
+
+    For example: query average_delays OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01
+    FINAL_DATE=2013-01-31
+    """
+    from backend.questions import (
+        AverageDelays,
+        FilterTransactions,
+        FlightCounter,
+        asked,
+    )
+
+    given: dict[str, str] = {}
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals or name in given:
+            raise click.BadParameter(f"{parameter!r} is not NAME=VALUE, or {name} is given twice")
+        given[name] = value
+    with _ledger(settings) as ledger:
+        match question:
+            case "filter_transactions":
+                _print(ledger.filter_transactions(*asked(FilterTransactions, given)))
+            case "average_delays":
+                _print(ledger.average_delays(*asked(AverageDelays, given)))
+            case "flight_counter":
+                _print(ledger.flight_counter(*asked(FlightCounter, given)))
+            case _:
+                raise click.BadParameter(f"{question!r} is none of the three questions")
+
+
+@main.command()
+@click.pass_obj
+def reindex(settings: Settings) -> None:
+    """Make the index anew from the chain; the service goes on with the old one meanwhile."""
+    from backend.miner import Sealer
+
+    with (
+        closing(Sealer(settings, say)) as sealer,
+        sealer.writing(wait=True, follow=False),
+        _bar("making the index", " blocks") as progress,
+    ):
+        sealer.reindex(progress)
+
+
+@contextmanager
+def _ledger(settings: Settings) -> Iterator[Any]:
+    from backend.ledger import Ledger
+
+    with closing(Ledger(settings, say)) as ledger:
+        yield ledger

@@ -1,0 +1,227 @@
+"""The processes of a running service: gunicorn with its workers, the miner, and who watches both.
+
+`serve` starts the two as processes of their own and looks after them: a miner that dies is started
+again, a signal stops both in order. Under systemd or in containers the two roles can be run without
+it (`serve --only-http`, `mine`).
+"""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from backend.errors import FlightchainError
+from backend.settings import PROJECT, Settings
+
+GRACE_S, WORKER_GRACE_S = 30, 5
+READY_WITHIN_S = 60
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+_PR_SET_PDEATHSIG = 1
+
+Report = Callable[[str], None]
+
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Child:
+    """A process of ours that is started again when it dies."""
+
+    def __init__(self, name: str, arguments: list[str], report: Report) -> None:
+        self.name = name
+        self._command = [sys.executable, "-m", "backend", *arguments]
+        self._report = report
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pause_s = FIRST_PAUSE_S
+        self._started = self._not_before = 0.0
+
+    def start(self) -> None:
+        """Start it; it gets SIGTERM if this process dies without stopping it."""
+        self._process = subprocess.Popen(  # noqa: S603  our own command
+            self._command,
+            cwd=PROJECT,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509  this process has no threads
+            start_new_session=True,
+        )
+        self._started = time.monotonic()
+
+    def look(self) -> None:
+        """Start it again if it has died; after a pause that grows while it keeps dying at once."""
+        if self._process is not None and self._process.poll() is not None:
+            if time.monotonic() - self._started > LONGEST_PAUSE_S:
+                self._pause_s = FIRST_PAUSE_S
+            self._report(
+                f"{self.name} ended with status {self._process.returncode}; "
+                f"starting it again in {self._pause_s:g} s"
+            )
+            self._process = None
+            self._not_before = time.monotonic() + self._pause_s
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        if self._process is None and time.monotonic() >= self._not_before:
+            self.start()
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def wait(self, until: float) -> None:
+        """Wait for its end; kill it when `until` (monotonic seconds) has come."""
+        if self._process is None:
+            return
+        try:
+            self._process.wait(max(0.1, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._report(f"{self.name} did not stop within {GRACE_S} s and was killed")
+            self._process.kill()
+            self._process.wait()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def supervise(settings: Settings, report: Report) -> None:
+    """Run gunicorn and the miner until SIGTERM or SIGINT."""
+    stopping: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, frame: stopping.append(received))
+    children = [
+        Child("the miner", ["mine"], report),
+        Child("the web server", ["serve", "--only-http"], report),
+    ]
+    for child in children:
+        child.start()
+    deadline = time.monotonic() + READY_WITHIN_S
+    is_announced = False
+    while not stopping:
+        if not is_announced:
+            is_announced = _announce_if_ready(settings, report, deadline)
+        for child in children:
+            child.look()
+        time.sleep(0.05 if not is_announced else 0.5)
+    report("stopping")
+    until = time.monotonic() + GRACE_S
+    for child in reversed(children):
+        child.ask_to_stop()
+        child.wait(until)
+    report("stopped; every acknowledged flight is on the disk")
+
+
+def base_url(settings: Settings) -> str:
+    """Where the service can be reached from this machine."""
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104
+    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+
+
+def _announce_if_ready(settings: Settings, report: Report, deadline: float) -> bool:
+    """Say where the service is once it is ready, or why it is not when the deadline has come."""
+    url = base_url(settings)
+    try:
+        _get(f"{url}/health/ready")
+    except urllib.error.HTTPError as error:
+        detail = json.loads(error.read() or b"{}").get("detail", error.reason)
+    except OSError as error:
+        detail = str(error)
+    else:
+        report(f"Flightchain answers at {url}")
+        report(f"for example: curl '{url}{_example(url)}'")
+        return True
+    if time.monotonic() > deadline:
+        report(f"not ready after {READY_WITHIN_S} s: {detail}")
+        return True
+    return False
+
+
+def _example(url: str) -> str:
+    """A question that has an answer here: about the first flight of the newest block."""
+    try:
+        newest = _get(f"{url}/tip")["height"]
+        flights = _get(f"{url}/blocks/{newest}?limit=1")["block"]["transactions"]
+    except OSError:
+        flights = []
+    if not flights:
+        return "/tip"
+    number, day = flights[0]["OP_CARRIER_FL_NUM"], flights[0]["FL_DATE"]
+    return f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+
+
+def _get(url: str) -> Any:
+    """JSON from our own service, whatever proxies the environment names."""
+    with _DIRECT.open(url, timeout=5) as response:
+        return json.load(response)
+
+
+def run_http(settings: Settings) -> None:
+    """Run gunicorn in this process until it is told to stop."""
+    from gunicorn.app.base import BaseApplication
+
+    from backend.api import create_app
+
+    class Application(BaseApplication):
+        def load_config(self) -> None:
+            for name, value in _gunicorn_options(settings).items():
+                self.cfg.set(name, value)
+
+        def load(self) -> Any:
+            return create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    Application().run()
+
+
+def _gunicorn_options(settings: Settings) -> dict[str, Any]:
+    """Threads with keep-alive: see the comparison in README.md."""
+    return {
+        "bind": f"[{settings.host}]:{settings.port}"
+        if ":" in settings.host
+        else f"{settings.host}:{settings.port}",
+        "workers": settings.workers,
+        "worker_class": "gthread",
+        "threads": settings.threads,
+        "keepalive": 30,
+        "timeout": 120,
+        "graceful_timeout": WORKER_GRACE_S,
+        "post_worker_init": _let_waiters_go_at_the_end,
+        "preload_app": True,  # workers share the memory of the code
+        "control_socket_disable": True,
+        "loglevel": "warning",
+        "limit_request_fields": 50,
+        "limit_request_field_size": 4096,
+    }
+
+
+def _let_waiters_go_at_the_end(worker: Any) -> None:
+    """In a new worker: those who wait for a block are answered when it is told to stop."""
+    from backend.api import LEDGER
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        of_gunicorn = signal.getsignal(number)
+
+        def handle(received: int, frame: Any, then: Any = of_gunicorn) -> None:
+            worker.wsgi.extensions[LEDGER].stop_waiting()
+            if callable(then):
+                then(received, frame)
+
+        signal.signal(number, handle)
+
+
+def require_port(settings: Settings) -> None:
+    """Raise FlightchainError if something listens at our address already."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            raise FlightchainError(
+                f"cannot listen at {settings.host} port {settings.port}: {error.strerror}; "
+                "choose another FLIGHTCHAIN_PORT or FLIGHTCHAIN_HOST"
+            ) from None

@@ -1,0 +1,216 @@
+"""`python -m backend` as processes: started, watched through /proc, and never left behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+import requests
+
+from tests.api.worlds import GOOD, Json
+
+ROOT = Path(__file__).parents[2]
+WITHIN_S = 20.0
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def environment(folder: Path, **more: object) -> dict[str, str]:
+    """This process's environment without the settings of others, and with ours."""
+    given = {name: text for name, text in os.environ.items() if not name.startswith("FLIGHTCHAIN_")}
+    given = {name: text for name, text in given.items() if not name.lower().endswith("_proxy")}
+    ours = {"FLIGHTCHAIN_DIR": str(folder), **{name: str(value) for name, value in more.items()}}
+    return given | ours
+
+
+def backend(
+    folder: Path, *arguments: str, timeout_s: float = 60, **more: object
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "backend", *arguments],
+        cwd=ROOT,
+        env=environment(folder, **more),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def until(condition: Callable[[], bool], within_s: float = WITHIN_S) -> float:
+    """Poll until `condition` holds; how long it took, seconds."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < within_s, "it did not happen in time"
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+def processes_of(folder: Path) -> dict[int, list[str]]:
+    """Process id -> arguments of everything alive that has `folder` as its FLIGHTCHAIN_DIR."""
+    wanted = f"FLIGHTCHAIN_DIR={folder}".encode()
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # it has just ended, or belongs to somebody else
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    arguments = (entry / "cmdline").read_bytes().decode().split("\0")
+                    if any(arguments):  # not a zombie
+                        found[int(entry.name)] = arguments[:-1]
+    return found
+
+
+def parent_of(pid: int) -> int:
+    """The parent of a process; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for signal `number`; True if it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    (mask,) = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+class Service:
+    """A service on a port of its own."""
+
+    def __init__(
+        self, folder: Path, *arguments: str, command: tuple[str, ...] = (), **more: Any
+    ) -> None:
+        """arguments: of `serve`. command: what to run instead. more: settings by variable."""
+        self.folder = folder
+        self.worker_count = 2
+        more = {
+            "FLIGHTCHAIN_PORT": free_port(),
+            "FLIGHTCHAIN_WORKERS": self.worker_count,
+            "FLIGHTCHAIN_MINE_INTERVAL_S": 0.3,
+            **more,
+        }
+        self.url = f"http://127.0.0.1:{more['FLIGHTCHAIN_PORT']}"
+        self.port = int(more["FLIGHTCHAIN_PORT"])
+        self.log = folder.with_name(folder.name + ".log")
+        self.session = requests.Session()
+        self.session.trust_env = False
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command or [sys.executable, "-m", "backend", "serve", *arguments],
+                cwd=ROOT,
+                env=environment(folder, **more),
+                stdout=log,
+                stderr=log,
+            )
+
+    # --- asking
+
+    def get(self, path: str, timeout_s: float = 10) -> requests.Response:
+        """Ask over a connection of its own, so that any worker may answer."""
+        closing = {"Connection": "close"}
+        return self.session.get(self.url + path, timeout=timeout_s, headers=closing)
+
+    def json(self, path: str) -> Json:
+        response = self.get(path)
+        assert response.status_code == 200, response.text
+        found: Json = response.json()
+        return found
+
+    def post(
+        self, flight: Mapping[str, object] = GOOD, mode: str = "sync", timeout_s: float = 30
+    ) -> requests.Response:
+        path = f"{self.url}/transactions?mode={mode}"
+        closing = {"Connection": "close"}
+        return self.session.post(path, json=flight, timeout=timeout_s, headers=closing)
+
+    def answers(self, path: str = "/health/ready") -> bool:
+        try:
+            return self.get(path, timeout_s=5).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def wait_until_ready(self) -> Self:
+        until(lambda: self.process.poll() is not None or self.answers())
+        assert self.process.poll() is None, self.said()
+        until(lambda: len(self.booted()) == self.worker_count)
+        return self
+
+    # --- watching
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+    def processes(self) -> dict[int, list[str]]:
+        return processes_of(self.folder)
+
+    def role(self, *arguments: str) -> list[int]:
+        """Processes with these last arguments, oldest first."""
+        return sorted(
+            pid
+            for pid, given in self.processes().items()
+            if tuple(given[-len(arguments) :]) == arguments
+        )
+
+    def child(self, *arguments: str) -> int:
+        """The process of ours with these last arguments; 0 while there is none."""
+        ours = [pid for pid in self.role(*arguments) if parent_of(pid) == self.process.pid]
+        return ours[0] if ours else 0
+
+    def miner(self) -> int:
+        return self.child("mine")
+
+    def web_master(self) -> int:
+        return self.child("--only-http")
+
+    def workers(self) -> list[int]:
+        master = self.web_master()
+        return [pid for pid in self.role("--only-http") if master and parent_of(pid) == master]
+
+    def booted(self) -> list[int]:
+        """Workers that hear signals: unlike the web server they were forked from, not SIGHUP."""
+        return [pid for pid in self.workers() if not _catches(pid, signal.SIGHUP)]
+
+    # --- ending
+
+    def stop(self, number: int = signal.SIGTERM, within_s: float = WITHIN_S) -> int:
+        """Ask it to stop; its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(within_s)
+
+    def end(self) -> None:
+        """Make sure that nothing of it is left, however it went."""
+        self.session.close()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        until(lambda: not self.processes())
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str, **more: Any) -> Iterator[Service]:
+    """A service that is ready."""
+    service = Service(folder, *arguments, **more)
+    try:
+        yield service.wait_until_ready()
+    finally:
+        service.end()

@@ -1,0 +1,436 @@
+"""Good answers of every route, in full, against a plain Python loop over the flights."""
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.api.worlds import (
+    GOOD,
+    Json,
+    World,
+    averages_of,
+    client_of,
+    good,
+    problem,
+    seal,
+    settings_for,
+    transaction_of,
+    with_status,
+    world_in,
+)
+
+ENGINES = ("index", "scan")
+FIRST_DAY, LAST_DAY = "2015-01-01", "2015-12-31"
+
+
+def ask(client: FlaskClient, route: str, **parameters: Any) -> Json:
+    return good(client.get(f"/{route}?{urlencode(parameters)}"))
+
+
+# --- the three questions -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def busiest(world: World) -> tuple[int, str]:
+    """A flight number and day with several legs."""
+    counts = Counter((t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) for t in world.transactions)
+    (found, count), *_ = counts.most_common(1)
+    assert count > 1
+    return found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("height", [None, 3, 0])
+def test_filter_transactions_shows_every_leg_whole(
+    client: FlaskClient, world: World, busiest: tuple[int, str], engine: str, height: int | None
+) -> None:
+    number, day = busiest
+    asked = {"OP_CARRIER_FL_NUM": number, "FL_DATE": day}
+    answer = ask(client, "filter_transactions", **asked, engine=engine, **_as_of(height))
+    legs = [
+        with_status(t)
+        for t in world.below(height)
+        if (t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) == (number, day)
+    ]
+    assert answer == {
+        "count": len(legs),
+        "flights": legs,
+        "as_of": world.as_of(height),
+        "query": {**asked, "engine": engine},
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_filter_transactions_takes_one_carrier(
+    client: FlaskClient, world: World, busiest: tuple[int, str], engine: str
+) -> None:
+    number, day = busiest
+    legs = [
+        with_status(t)
+        for t in world.transactions
+        if (t["OP_CARRIER_FL_NUM"], t["FL_DATE"]) == (number, day)
+    ]
+    carriers = {leg["OP_CARRIER_AIRLINE_ID"] for leg in legs}
+    for carrier in carriers | {99999}:
+        asked = {"OP_CARRIER_FL_NUM": number, "FL_DATE": day, "OP_CARRIER_AIRLINE_ID": carrier}
+        answer = ask(client, "filter_transactions", **asked, engine=engine)
+        assert answer["flights"] == [x for x in legs if x["OP_CARRIER_AIRLINE_ID"] == carrier]
+        assert answer["count"] == len(answer["flights"])
+        assert answer["query"] == {**asked, "engine": engine}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("days", [(FIRST_DAY, LAST_DAY), ("2015-01-03", "2015-01-03")])
+@pytest.mark.parametrize("height", [None, 5])
+def test_average_delays_are_those_of_a_plain_loop(
+    client: FlaskClient, world: World, engine: str, days: tuple[str, str], height: int | None
+) -> None:
+    carriers = {t["OP_CARRIER_AIRLINE_ID"] for t in world.transactions}
+    assert len(carriers) > 3
+    for carrier in carriers:
+        asked = {"OP_CARRIER_AIRLINE_ID": carrier, "INITIAL_DATE": days[0], "FINAL_DATE": days[1]}
+        answer = ask(client, "average_delays", **asked, engine=engine, **_as_of(height))
+        counted = averages_of(
+            t
+            for t in world.below(height)
+            if t["OP_CARRIER_AIRLINE_ID"] == carrier and days[0] <= t["FL_DATE"] <= days[1]
+        )
+        assert answer == {
+            **counted,
+            "as_of": world.as_of(height),
+            "query": {**asked, "engine": engine},
+        }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("height", [None, 1])
+def test_flight_counter_counts_as_a_plain_loop_does(
+    client: FlaskClient, world: World, engine: str, height: int | None
+) -> None:
+    routes = Counter((t["ORIGIN_CITY_NAME"], t["DEST_CITY_NAME"]) for t in world.transactions)
+    for origin, dest in [route for route, _ in routes.most_common(3)] + [
+        ("Chicago, IL", "Nowhere")
+    ]:
+        asked = {
+            "ORIGIN_CITY_NAME": origin,
+            "DEST_CITY_NAME": dest,
+            "INITIAL_DATE": "2015-01-02",
+            "FINAL_DATE": "2015-01-08",
+        }
+        count = sum(
+            (t["ORIGIN_CITY_NAME"], t["DEST_CITY_NAME"]) == (origin, dest)
+            and "2015-01-02" <= t["FL_DATE"] <= "2015-01-08"
+            for t in world.below(height)
+        )
+        answer = ask(client, "flight_counter", **asked, engine=engine, **_as_of(height))
+        assert answer == {
+            "count": count,
+            "as_of": world.as_of(height),
+            "query": {**asked, "engine": engine},
+        }
+
+
+def _as_of(height: int | None) -> Json:
+    return {} if height is None else {"as_of": height}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nothing_found_is_zero_and_null(client: FlaskClient, world: World, engine: str) -> None:
+    days = {"INITIAL_DATE": "1999-01-01", "FINAL_DATE": "1999-12-31"}
+    legs = ask(client, "filter_transactions", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
+    assert (legs["count"], legs["flights"]) == (0, [])
+    averages = ask(client, "average_delays", OP_CARRIER_AIRLINE_ID=1, **days, engine=engine)
+    assert {name: averages[name] for name in averages_of([])} == averages_of([])
+    cities = {"ORIGIN_CITY_NAME": "A", "DEST_CITY_NAME": "B"}
+    assert ask(client, "flight_counter", **cities, **days, engine=engine)["count"] == 0
+
+
+def test_a_question_is_answered_as_it_was_understood(client: FlaskClient, world: World) -> None:
+    answer = ask(
+        client,
+        "flight_counter",
+        ORIGIN_CITY_NAME="  Chicago, IL ",
+        DEST_CITY_NAME="Sa\u0303o Paulo",
+        INITIAL_DATE="1/2/2015",
+        FINAL_DATE="2015-01-03 00:00:00",
+    )
+    assert answer["query"] == {
+        "ORIGIN_CITY_NAME": "Chicago, IL",
+        "DEST_CITY_NAME": "S\u00e3o Paulo",
+        "INITIAL_DATE": "2015-01-02",
+        "FINAL_DATE": "2015-01-03",
+        "engine": "index",
+    }
+
+
+def test_plus_and_percent_mean_the_same_blank(client: FlaskClient) -> None:
+    rest = "DEST_CITY_NAME=x&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
+    plus = client.get(f"/flight_counter?ORIGIN_CITY_NAME=New+York,+NY&{rest}")
+    percent = client.get(f"/flight_counter?ORIGIN_CITY_NAME=New%20York%2C%20NY&{rest}")
+    assert good(plus) == good(percent)
+    assert good(plus)["query"]["ORIGIN_CITY_NAME"] == "New York, NY"
+
+
+def test_json_is_utf_8_and_not_escaped(client: FlaskClient) -> None:
+    response = client.get(
+        "/flight_counter?ORIGIN_CITY_NAME=S%C3%A3o&DEST_CITY_NAME=x"
+        "&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
+    )
+    assert "S\u00e3o".encode() in response.get_data()
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+def header_hash(shown: Json) -> str:
+    """The hash of a block by the standard library alone."""
+    header = {name: value for name, value in shown.items() if name not in {"hash", "transactions"}}
+    written = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(written).hexdigest()
+
+
+def test_every_block_shows_its_header_its_hash_and_its_transactions(
+    client: FlaskClient, world: World
+) -> None:
+    below = "0" * 64
+    for height in range(world.tip + 1):
+        block = good(client.get(f"/blocks/{height}"))["block"]
+        transactions = [t for t in world.transactions if t["BLOCK_HEIGHT"] == height]
+        assert set(block) == {
+            *("version", "height", "previous_hash", "timestamp", "first_transaction"),
+            *("transaction_count", "transactions_root", "body_hash", "summary_root"),
+            *("history_root", "difficulty_bits", "nonce", "hash", "transactions"),
+        }
+        assert block["transactions"] == [transaction_of(t) for t in transactions]
+        assert block["height"] == height
+        assert block["transaction_count"] == len(transactions)
+        assert block["previous_hash"] == below
+        assert block["hash"] == header_hash(block) == world.hashes[height]
+        below = block["hash"]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("offset=0&limit=1", slice(0, 1)),
+        ("offset=5", slice(5, None)),
+        ("limit=3", slice(0, 3)),
+        ("offset=39&limit=1000", slice(39, 40)),
+        ("offset=40", slice(40, None)),
+        ("offset=1000&limit=1000", slice(40, None)),
+        ("limit=0", slice(0, 0)),
+    ],
+)
+def test_a_part_of_a_block(client: FlaskClient, world: World, query: str, rows: slice) -> None:
+    block = good(client.get(f"/blocks/1?{query}"))["block"]
+    assert block["transactions"] == [transaction_of(t) for t in world.transactions[:40][rows]]
+    assert block["transaction_count"] == 40
+
+
+@pytest.mark.parametrize("limit", [1, 7, 20, 29, 30, 31, 32, 100])
+def test_paging_through_blocks_meets_each_height_once(
+    client: FlaskClient, world: World, limit: int
+) -> None:
+    heights: list[int] = []
+    page: str | None = f"/blocks?limit={limit}"
+    while page is not None:
+        answer = good(client.get(page))
+        assert set(answer) == {"blocks", "next"}
+        assert 1 <= len(answer["blocks"]) <= limit
+        assert len(heights) <= world.tip
+        heights += [block["height"] for block in answer["blocks"]]
+        page = answer["next"]
+    assert heights == list(range(world.tip, -1, -1))
+
+
+def test_the_list_of_blocks_has_headers_and_hashes_and_nothing_else(
+    client: FlaskClient, world: World
+) -> None:
+    answer = good(client.get("/blocks"))
+    assert len(answer["blocks"]) == 20
+    assert answer["next"] == f"/blocks?before={world.tip - 19}&limit=20"
+    for listed in answer["blocks"]:
+        block = good(client.get(f"/blocks/{listed['height']}?limit=0"))["block"]
+        assert listed == {name: value for name, value in block.items() if name != "transactions"}
+
+
+@pytest.mark.parametrize(
+    ("query", "heights"),
+    [
+        ("before=3", [2, 1, 0]),
+        ("before=1", [0]),
+        ("before=0", []),
+        ("before=3&limit=2", [2, 1]),
+        ("before=999999999999999&limit=1", [30]),
+        ("limit=1", [30]),
+        ("limit=100", [*range(30, -1, -1)]),
+    ],
+)
+def test_blocks_below_a_height(client: FlaskClient, query: str, heights: list[int]) -> None:
+    answer = good(client.get(f"/blocks?{query}"))
+    assert [block["height"] for block in answer["blocks"]] == heights
+
+
+def test_the_tip(client: FlaskClient, world: World) -> None:
+    response = client.get("/tip")
+    newest = good(client.get(f"/blocks/{world.tip}"))["block"]
+    assert good(response) == {
+        "height": world.tip,
+        "hash": world.hashes[-1],
+        "timestamp": newest["timestamp"],
+        "transactions": len(world.transactions),
+        "pending": 0,
+        "next_block_at": None,
+    }
+    assert response.headers["Cache-Control"] == "no-cache"
+
+
+# --- transactions --------------------------------------------------------------------------------
+
+
+def test_every_mined_transaction_is_found_by_its_id(client: FlaskClient, world: World) -> None:
+    for transaction in [*world.transactions[:101], *world.transactions[101::97]]:
+        number, height = transaction["TRANSACTION_ID"], transaction["BLOCK_HEIGHT"]
+        assert good(client.get(f"/transactions/{number}")) == {
+            "state": "mined",
+            "transaction": transaction_of(transaction),
+            "block": {"height": height, "hash": world.hashes[height]},
+        }
+
+
+# --- health, methods -----------------------------------------------------------------------------
+
+
+def test_alive(client: FlaskClient) -> None:
+    assert good(client.get("/health/live")) == {"status": "ok"}
+
+
+def test_without_a_miner_the_service_is_not_ready_and_says_so(client: FlaskClient) -> None:
+    response = client.get("/health/ready")
+    body = problem(response, 503)
+    assert len(body["reasons"]) == 1
+    assert "miner" in body["reasons"][0]
+    assert body["detail"] == body["reasons"][0]
+    assert int(response.headers["Retry-After"]) >= 1
+
+
+ROUTES = [
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01",
+    "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-01",
+    "/flight_counter?ORIGIN_CITY_NAME=a&DEST_CITY_NAME=b&INITIAL_DATE=2015-01-01&FINAL_DATE=1/1/2015",
+    "/blocks",
+    "/blocks/1",
+    "/tip",
+    "/transactions/1",
+    "/health/live",
+]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_head_is_get_without_the_body(client: FlaskClient, path: str) -> None:
+    get, head = client.get(path), client.head(path)
+    assert head.status_code == get.status_code == 200
+    assert head.get_data() == b""
+    assert head.headers == get.headers
+
+
+def test_head_of_a_problem_has_no_body(client: FlaskClient) -> None:
+    head = client.head("/blocks/9999")
+    assert (head.status_code, head.get_data()) == (404, b"")
+    assert head.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_options_names_the_methods(client: FlaskClient, path: str) -> None:
+    response = client.options(path)
+    assert (response.status_code, response.get_data()) == (200, b"")
+    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+
+
+def test_options_of_posting(client: FlaskClient) -> None:
+    assert set(client.options("/transactions").headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
+
+
+# --- chains of other sizes -----------------------------------------------------------------------
+
+QUESTIONS = [path for path in ROUTES if "?" in path]
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
+def test_without_a_chain_everything_says_so_and_when_to_come_back(
+    tmp_path: Path, path: str
+) -> None:
+    with client_of(settings_for(tmp_path / "none")) as client:
+        for engine in ENGINES:
+            response = client.get(f"{path}&engine={engine}")
+            problem(response, 503)
+            assert int(response.headers["Retry-After"]) >= 1
+        problem(client.get("/tip"), 503)
+        problem(client.get("/blocks/0"), 404)
+        problem(client.get("/transactions/0"), 404)
+        assert good(client.get("/blocks")) == {"blocks": [], "next": None}
+        assert len(problem(client.get("/health/ready"), 503)["reasons"]) == 3
+        assert good(client.get("/health/live")) == {"status": "ok"}
+    assert not (tmp_path / "none").exists()  # asking writes nothing
+
+
+def test_a_chain_of_genesis_alone(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    with client_of(settings) as client:
+        assert good(client.get("/tip"))["height"] == 0
+        assert good(client.get("/blocks/0"))["block"]["transactions"] == []
+        listed = good(client.get("/blocks"))
+        assert ([block["height"] for block in listed["blocks"]], listed["next"]) == ([0], None)
+        for path in QUESTIONS:
+            index, scan = (good(client.get(f"{path}&engine={engine}")) for engine in ENGINES)
+            assert index.pop("query") != scan.pop("query")
+            assert index == scan
+        problem(client.get("/transactions/0"), 404)
+
+
+def test_without_an_index_a_scan_still_answers(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    shutil.rmtree(tmp_path / "index")
+    with client_of(world.settings) as client:
+        for path in QUESTIONS:
+            response = client.get(path)
+            assert "engine=scan" in problem(response, 503)["detail"]
+            assert response.headers["Retry-After"] == "5"
+            assert good(client.get(f"{path}&engine=scan"))["as_of"] == world.as_of()
+        assert good(client.get("/tip"))["height"] == world.tip
+
+
+def test_a_block_sealed_meanwhile_is_seen_at_once(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    asked = {"OP_CARRIER_FL_NUM": GOOD["OP_CARRIER_FL_NUM"], "FL_DATE": GOOD["FL_DATE"]}
+    with client_of(world.settings) as client:
+        assert ask(client, "filter_transactions", **asked)["count"] == 0
+        seal(world.settings, [[tuple(GOOD.values())]])
+        for engine in ENGINES:
+            answer = ask(client, "filter_transactions", **asked, engine=engine)
+            assert answer["count"] == 1
+            assert answer["as_of"]["height"] == world.tip + 1
+        assert good(client.get("/tip"))["transactions"] == len(world.transactions) + 1
+
+
+def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    (file,) = (tmp_path / "blocks").glob("blocks-*.dat")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with client_of(world.settings) as client:
+        responses = [client.get(f"/blocks/{height}") for height in range(world.tip + 1)]
+        (damaged,) = [h for h, response in enumerate(responses) if response.status_code != 200]
+        assert f"block {damaged} " in problem(responses[damaged], 500)["detail"]
+        for path in QUESTIONS:
+            assert f"block {damaged} " in problem(client.get(f"{path}&engine=scan"), 500)["detail"]
+            good(client.get(path))

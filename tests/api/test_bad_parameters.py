@@ -1,0 +1,321 @@
+"""Paths, parameters and methods that nobody should send: one shape of error for all of them."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.api.worlds import World, problem
+
+DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
+QUESTIONS: dict[str, dict[str, str]] = {
+    "/filter_transactions": {"OP_CARRIER_FL_NUM": "335", "FL_DATE": "2015-01-01"},
+    "/average_delays": {"OP_CARRIER_AIRLINE_ID": "19393", **DAYS},
+    "/flight_counter": {"ORIGIN_CITY_NAME": "Chicago, IL", "DEST_CITY_NAME": "Miami, FL", **DAYS},
+}
+OPTIONAL = {"/filter_transactions": {"OP_CARRIER_AIRLINE_ID": "19393"}}
+COMMON = {"engine": "index", "as_of": "1"}
+
+BLANKS = ["", " ", "\t", "\u00a0", "\u3000 "]
+NUMBERS = [
+    *("0", "-1", "-335", "100000", "999999999999999", "9" * 16, "9" * 400, "9" * 3000),
+    *("1.5", "1e3", "0x10", "1_0", "1,000", "1 2", "--1", "+-1", "NaN", "inf", "true", "null"),
+    *("\u0663", "\u00bd", "\uff11", "1\x00", "\x00", "1;2", "[1]", "'1'", "\U0001f6eb", "x" * 3000),
+]
+DATES = [
+    *("2015", "2015-01", "2015-02-29", "2015-02-30", "2015-13-01", "2015-00-10", "2015-01-00"),
+    *("2015-01-32", "2015-1-1", "20150101", "01-01-2015", "2015/01/01", "13/1/2015", "0/1/2015"),
+    *("yesterday", "2015-01-01T10:00", "2015-01-01 00:00:01", "2015-01-01Z", "-2015-01-01"),
+    *("1899-12-31", "2200-01-01", "0000-01-01", "9999-12-31", "10000-01-01", "1", "-1", "1.5"),
+    *(
+        "2015-01-01\x00",
+        "\x00",
+        "\uff12015-01-01",
+        "\u0662\u0660\u0661\u0665-01-01",
+        "2015-01-0\u0661",
+    ),
+    *("\U0001f6eb", "9" * 3000, "2015-01-01" * 100),
+]
+TEXTS = [
+    "x" * 101,
+    "\U0001f6eb" * 101,
+    "x" * 3000,
+    "\x00",
+    "a\x00",
+    "a\nb",
+    "\x7f",
+    "\x1b[31m",
+    "a\u2028b",
+]
+ENGINES = ["", " ", "INDEX", "both", "index ", "scan,index", "\x00", "1"]
+HEIGHTS = ["", " ", "-1", "1.0", "+1", "tip", "9" * 16, "9" * 3000, "\uff11", "1e1", "0x1", "\x00"]
+
+KINDS = {
+    "OP_CARRIER_FL_NUM": NUMBERS,
+    "OP_CARRIER_AIRLINE_ID": NUMBERS,
+    "FL_DATE": DATES,
+    "INITIAL_DATE": DATES,
+    "FINAL_DATE": DATES,
+    "ORIGIN_CITY_NAME": TEXTS,
+    "DEST_CITY_NAME": TEXTS,
+}
+OPTIONS = {"engine": ENGINES, "as_of": HEIGHTS}
+
+
+def shown(text: str) -> str:
+    """A value as a problem repeats it: whole up to 200 characters, then cut."""
+    return text if len(text) <= 200 else text[:199] + "\u2026"
+
+
+def bad_values() -> Iterator[tuple[str, str, str]]:
+    """Every parameter of every question with every value that it must not have."""
+    for route, required in QUESTIONS.items():
+        for name in required | OPTIONAL.get(route, {}):
+            yield from ((route, name, text) for text in [*BLANKS, *KINDS[name]])
+        for name, texts in OPTIONS.items():
+            yield from ((route, name, text) for text in texts)
+
+
+def query(route: str, **changed: str) -> str:
+    return f"{route}?{urlencode(QUESTIONS[route] | changed)}"
+
+
+@pytest.mark.parametrize("route", QUESTIONS)
+def test_the_questions_of_this_table_are_good_to_begin_with(
+    client: FlaskClient, route: str
+) -> None:
+    for more in ({}, COMMON, OPTIONAL.get(route, {})):
+        assert client.get(query(route, **more)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("route", "name", "text"),
+    list(bad_values()),
+    ids=lambda value: ascii(value)[:40],
+)
+def test_a_bad_value_is_named_and_repeated(
+    client: FlaskClient, route: str, name: str, text: str
+) -> None:
+    problem(client.get(query(route, **{name: text})), 400, field=name, value=shown(text))
+
+
+@pytest.mark.parametrize(
+    ("route", "name"), [(route, name) for route, names in QUESTIONS.items() for name in names]
+)
+def test_a_missing_parameter_is_named_with_an_example(
+    client: FlaskClient, route: str, name: str
+) -> None:
+    given = {other: text for other, text in QUESTIONS[route].items() if other != name}
+    body = problem(client.get(f"{route}?{urlencode(given)}"), 400, field=name, value=None)
+    assert f"{name}=" in body["detail"]
+
+
+@pytest.mark.parametrize("route", QUESTIONS)
+def test_without_any_parameter_the_first_one_is_missing(client: FlaskClient, route: str) -> None:
+    first = next(iter(QUESTIONS[route]))
+    for empty in ("", "?", "?&", "?&&=&"):
+        problem(client.get(route + empty), 400, field=first, value=None)
+
+
+@pytest.mark.parametrize("route", QUESTIONS)
+def test_a_parameter_given_twice_is_refused_even_if_both_agree(
+    client: FlaskClient, route: str
+) -> None:
+    for name, text in (QUESTIONS[route] | COMMON).items():
+        response = client.get(f"{query(route, **COMMON)}&{urlencode({name: text})}")
+        problem(response, 400, field=name, value=text)
+
+
+@pytest.mark.parametrize("route", ["/average_delays", "/flight_counter"])
+def test_the_initial_date_may_not_lie_after_the_final_one(client: FlaskClient, route: str) -> None:
+    response = client.get(query(route, INITIAL_DATE="2015-02-01", FINAL_DATE="1/31/2015"))
+    body = problem(response, 400, field="INITIAL_DATE", value="2015-02-01")
+    assert "2015-01-31" in body["detail"]
+    same_day = client.get(query(route, INITIAL_DATE="2015-01-31", FINAL_DATE="2015-01-31"))
+    assert same_day.status_code == 200
+
+
+UNKNOWN = [
+    "nonsense",
+    "op_carrier_fl_num",
+    "OP_CARRIER_FL_NUM ",
+    "fl_date[]",
+    "",
+    "\U0001f6eb",
+    "\x00",
+]
+STRICT_ROUTES = [*QUESTIONS, "/blocks", "/blocks/1", "/tip", "/transactions/1"]
+
+
+@pytest.mark.parametrize("route", STRICT_ROUTES)
+@pytest.mark.parametrize("name", UNKNOWN, ids=ascii)
+def test_an_unknown_parameter_is_refused(client: FlaskClient, route: str, name: str) -> None:
+    given = QUESTIONS.get(route, {}) | {name: "1"}
+    problem(client.get(f"{route}?{urlencode(given)}"), 400, field=name, value="1")
+
+
+NOT_UTF_8 = ["%ff", "%C3", "%ED%A0%80", "%F5%80%80%80", "a%80b", "%c0%af"]
+
+
+@pytest.mark.parametrize("route", STRICT_ROUTES)
+@pytest.mark.parametrize("text", NOT_UTF_8)
+def test_escapes_that_are_not_utf_8_are_refused(client: FlaskClient, route: str, text: str) -> None:
+    good = urlencode(QUESTIONS.get(route, {}))
+    for part in (f"limit={text}", f"{text}=1"):
+        body = problem(client.get(f"{route}?{good}&{part}"), 400, value=text)
+        assert "UTF-8" in body["detail"]
+        assert body["field"]
+
+
+@pytest.mark.parametrize("text", ["%", "%4", "%zz", "%%41"])
+def test_a_percent_sign_that_escapes_nothing_stands_for_itself(
+    client: FlaskClient, text: str
+) -> None:
+    response = client.get(f"/blocks?limit={text}")
+    problem(response, 400, field="limit", value=text.replace("%41", "A"))
+
+
+@pytest.mark.parametrize("route", QUESTIONS)
+@pytest.mark.parametrize("engine", ["index", "scan"])
+def test_a_height_above_the_tip_is_not_found(
+    client: FlaskClient, world: World, route: str, engine: str
+) -> None:
+    for height in (world.tip + 1, 10**15 - 1):
+        body = problem(client.get(query(route, engine=engine, as_of=str(height))), 404)
+        assert f"block {height}" in body["detail"]
+
+
+# --- numbers in paths, pages ---------------------------------------------------------------------
+
+NO_NUMBERS = [
+    *("-1", "1.0", "+1", "1e1", "0x1", "abc", " 1", "1 ", "9" * 16, "9" * 3000, "tip", "null"),
+    *("\uff11", "\u0663", "\u00b2", "\x00", "1\x00", "\U0001f6eb", "'", "1;2", "1&2", "..", "%2e"),
+]
+
+
+@pytest.mark.parametrize(
+    ("route", "field"), [("/blocks", "HEIGHT"), ("/transactions", "TRANSACTION_ID")]
+)
+@pytest.mark.parametrize("text", NO_NUMBERS, ids=lambda text: ascii(text)[:20])
+def test_a_path_that_should_end_in_a_number(
+    client: FlaskClient, route: str, field: str, text: str
+) -> None:
+    response = client.get(f"{route}/{quote(text, safe='')}")
+    problem(response, 400, field=field, value=shown(text))
+
+
+@pytest.mark.parametrize("text", ["%ff", "%C3", "%ED%A0%80"])
+def test_a_path_that_is_not_utf_8(client: FlaskClient, text: str) -> None:
+    problem(client.get(f"/blocks/{text}"), 400, field="HEIGHT")
+    problem(client.get(f"/{text}"), 404)
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 10**6, 10**15 - 5000])
+def test_what_is_not_there_is_not_found_and_named(
+    client: FlaskClient, world: World, beyond: int
+) -> None:
+    height, number = world.tip + 1 + beyond, len(world.transactions) + beyond
+    assert f"block {height}" in problem(client.get(f"/blocks/{height}"), 404)["detail"]
+    body = problem(client.get(f"/transactions/{number}"), 404)
+    assert f"transaction {number}" in body["detail"]
+
+
+PAGES = [
+    *[("/blocks", "limit", text) for text in [*HEIGHTS, "0", "101", "1000", "-5"]],
+    *[("/blocks", "before", text) for text in HEIGHTS],
+    *[("/blocks/1", "limit", text) for text in [*HEIGHTS, "1001"]],
+    *[("/blocks/1", "offset", text) for text in [*HEIGHTS, "1001"]],
+]
+
+
+@pytest.mark.parametrize(("route", "name", "text"), PAGES, ids=lambda value: ascii(value)[:20])
+def test_a_page_that_cannot_be(client: FlaskClient, route: str, name: str, text: str) -> None:
+    response = client.get(f"{route}?{urlencode({name: text})}")
+    problem(response, 400, field=name, value=shown(text))
+
+
+NO_PATHS = [
+    *("/", "/nothing", "/blocks/", "/blocks/1/", "/blocks/1/2", "/blocks/1%2F2", "/blocks.json"),
+    *(
+        "/Blocks",
+        "/tip/",
+        "/transactions/",
+        "/transactions/1/2",
+        "/health",
+        "/health/",
+        "/static/x",
+    ),
+    *("/health/live/", "/filter_transactions/", "/%00", "/" + "x" * 3000, "/\U0001f6eb", "/../tip"),
+    *("/favicon.ico", "/.env", "/tip;x", "/tip%20", "/*"),
+]
+
+
+@pytest.mark.parametrize("path", NO_PATHS, ids=lambda path: ascii(path)[:30])
+def test_a_path_that_leads_nowhere(client: FlaskClient, path: str) -> None:
+    problem(client.get(path), 404)
+
+
+@pytest.mark.parametrize("path", ["/blocks//1", "/transactions//1", "/health//live"])
+def test_doubled_slashes_lead_nowhere_either(client: FlaskClient, path: str) -> None:
+    problem(client.get(path), 404)
+
+
+@pytest.mark.parametrize("route", ["/health/live", "/health/ready"])
+def test_an_unknown_parameter_of_health_is_refused_as_well(client: FlaskClient, route: str) -> None:
+    problem(client.get(f"{route}?nonsense=1"), 400, field="nonsense", value="1")
+
+
+def test_utf_8_that_is_not_escaped_is_read_as_utf_8(client: FlaskClient) -> None:
+    given = "DEST_CITY_NAME=x&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
+    raw = f"ORIGIN_CITY_NAME=S\u00e3o&{given}".encode().decode("latin-1")
+    answer = client.get("/flight_counter", environ_overrides={"QUERY_STRING": raw})
+    assert answer.get_json()["query"]["ORIGIN_CITY_NAME"] == "S\u00e3o"
+
+
+# --- methods -------------------------------------------------------------------------------------
+
+READ_ONLY = [
+    *QUESTIONS,
+    "/blocks",
+    "/blocks/1",
+    "/tip",
+    "/transactions/1",
+    "/health/live",
+    "/health/ready",
+]
+
+
+@pytest.mark.parametrize("path", READ_ONLY)
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "NONSENSE"]
+)
+def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient, path: str, method: str) -> None:
+    response = client.open(path, method=method, data=b"{}")
+    problem(response, 405)
+    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "TRACE"])
+def test_only_posting_is_allowed_on_transactions(client: FlaskClient, method: str) -> None:
+    response = client.open("/transactions", method=method)
+    problem(response, 405)
+    assert set(response.headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "SYNC", "async", "sync ", "commit,sync", "1", "\x00", "x" * 3000], ids=ascii
+)
+def test_a_mode_that_is_none(client: FlaskClient, text: str) -> None:
+    response = client.post(f"/transactions?{urlencode({'mode': text})}", json={})
+    problem(response, 400, field="mode", value=shown(text))
+
+
+def test_parameters_of_posting_are_checked_before_the_body(client: FlaskClient) -> None:
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("mode=sync&mode=sync", {"field": "mode", "value": "sync"}),
+        ("node=sync", {"field": "node", "value": "sync"}),
+    ]
+    for parameters, members in cases:
+        problem(client.post(f"/transactions?{parameters}", data=b"\xff"), 400, **members)

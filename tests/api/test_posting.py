@@ -1,0 +1,300 @@
+"""Posting one flight: receipts, waiting until it is mined, and being pushed back."""
+
+import errno
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from backend.miner import Miner
+from backend.settings import Settings
+from tests.api.worlds import GOOD, Json, client_of, good, problem, seal, settings_for
+from tests.flights import on_disk
+
+WITHIN_S = 20.0
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@contextmanager
+def mining(settings: Settings) -> Iterator[None]:
+    """A miner at work in a thread of its own."""
+    miner = Miner(settings, print)
+    thread = threading.Thread(target=miner.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        miner.stop()
+        thread.join(WITHIN_S)
+        assert not thread.is_alive()
+
+
+def post(client: FlaskClient, flight: Json = GOOD, mode: str | None = None) -> TestResponse:
+    return client.post("/transactions" + (f"?mode={mode}" if mode else ""), json=flight)
+
+
+def content_hash(transaction: Json) -> str:
+    """The leaf hash of a transaction (RFC 6962) by the standard library alone."""
+    written = json.dumps(transaction, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(b"\x00" + written.encode()).hexdigest()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    made = settings_for(tmp_path, mine_interval_s=0.2, commit_wait_s=WITHIN_S)
+    seal(made, [])
+    return made
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[FlaskClient]:
+    with client_of(settings) as found:
+        yield found
+
+
+@pytest.mark.parametrize("mode", [None, "sync"])
+def test_a_flight_is_accepted_and_pending_until_it_is_mined(
+    client: FlaskClient, settings: Settings, mode: str | None
+) -> None:
+    response = post(client, mode=mode)
+    receipt = good(response, 202)
+    transaction = {**GOOD, "TRANSACTION_ID": 0, "timestamp": receipt["timestamp"]}
+    assert abs(receipt["timestamp"] - 1000 * time.time()) < 60_000
+    assert receipt == {
+        "TRANSACTION_ID": 0,
+        "state": "pending",
+        "timestamp": receipt["timestamp"],
+        "content_hash": content_hash(transaction),
+    }
+    assert response.headers["Location"] == "/transactions/0"
+    shown = {"state": "pending", "transaction": transaction, "block": None}
+    assert good(client.get(response.headers["Location"])) == shown
+    assert good(client.get("/tip"))["pending"] == 1
+
+    seal(settings, [[]])
+    tip = good(client.get("/tip"))
+    assert (tip["height"], tip["pending"], tip["transactions"]) == (1, 0, 1)
+    block = {"height": 1, "hash": tip["hash"]}
+    assert good(client.get("/transactions/0")) == shown | {"state": "mined", "block": block}
+
+
+def test_ids_follow_each_other_and_are_never_given_twice(client: FlaskClient) -> None:
+    receipts = [good(post(client), 202) for _ in range(5)]
+    assert [receipt["TRANSACTION_ID"] for receipt in receipts] == [0, 1, 2, 3, 4]
+    assert len({receipt["content_hash"] for receipt in receipts}) == 5
+    problem(client.get("/transactions/5"), 404)
+
+
+LOOSE = {
+    "YEAR": "2008",
+    "DAY_OF_WEEK": 4.0,
+    "FL_DATE": "1/3/2008 12:00:00 AM",
+    "OP_CARRIER_AIRLINE_ID": "19393.00",
+    "OP_CARRIER_FL_NUM": " 335 ",
+    "ORIGIN_AIRPORT_ID": "",
+    "ORIGIN_CITY_NAME": " Sa\u0303o Paulo ",
+    "DEP_TIME": 754,
+    "ARR_TIME": "2400",
+    "ARR_DELAY": "-14.00",
+    "CANCELLED": "0.00",
+    "AIR_TIME": None,
+}
+STRICT = {
+    "YEAR": 2008,
+    "DAY_OF_WEEK": 4,
+    "FL_DATE": "2008-01-03",
+    "OP_CARRIER_AIRLINE_ID": 19393,
+    "OP_CARRIER_FL_NUM": 335,
+    "ORIGIN_AIRPORT_ID": None,
+    "ORIGIN_CITY_NAME": "S\u00e3o Paulo",
+    "DEP_TIME": "0754",
+    "ARR_TIME": "2400",
+    "ARR_DELAY": -14,
+    "CANCELLED": 0,
+    "AIR_TIME": None,
+}
+
+
+def test_what_is_given_loosely_is_kept_strictly(client: FlaskClient) -> None:
+    receipt = good(post(client, {**GOOD, **LOOSE}), 202)
+    kept = good(client.get("/transactions/0"))["transaction"]
+    assert kept == {**GOOD, **STRICT, "TRANSACTION_ID": 0, "timestamp": receipt["timestamp"]}
+    assert receipt["content_hash"] == content_hash(kept)
+
+
+NULLABLE = ["ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "DEP_TIME", "DEP_DELAY", "ARR_TIME"]
+NULLABLE += ["ARR_DELAY", "AIR_TIME"]
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+def test_what_may_be_empty_may_be_absent_null_or_blank(client: FlaskClient, name: str) -> None:
+    absent = {other: value for other, value in GOOD.items() if other != name}
+    for flight in (absent, {**GOOD, name: None}, {**GOOD, name: ""}, {**GOOD, name: "  "}):
+        path = post(client, flight).headers["Location"]
+        assert good(client.get(path))["transaction"][name] is None
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/json", "application/json; charset=utf-8", "Application/JSON"],
+)
+def test_ways_to_say_json(client: FlaskClient, content_type: str) -> None:
+    body = json.dumps(GOOD)
+    good(client.post("/transactions", data=body, content_type=content_type), 202)
+
+
+# --- until it is mined ---------------------------------------------------------------------------
+
+
+def test_commit_answers_when_the_flight_is_mined_and_found(
+    client: FlaskClient, settings: Settings
+) -> None:
+    with mining(settings):
+        response = post(client, mode="commit")
+        receipt = good(response, 201)
+        assert receipt["state"] == "mined"
+        assert response.headers["Location"] == "/transactions/0"
+        found = good(client.get("/transactions/0"))
+        assert found["state"] == "mined"
+        assert content_hash(found["transaction"]) == receipt["content_hash"]
+        asked = f"OP_CARRIER_FL_NUM={GOOD['OP_CARRIER_FL_NUM']}&FL_DATE={GOOD['FL_DATE']}"
+        legs = good(client.get(f"/filter_transactions?{asked}"))["flights"]
+        assert [leg["TRANSACTION_ID"] for leg in legs] == [0]
+
+
+def test_with_a_miner_the_service_is_ready_and_knows_when_the_next_block_comes(
+    client: FlaskClient, settings: Settings
+) -> None:
+    with mining(settings):
+        until(lambda: client.get("/health/ready").status_code == 200)
+        assert good(client.get("/health/ready")) == {"status": "ready"}
+        wait_ms = good(client.get("/tip"))["next_block_at"] - 1000 * time.time()
+        assert -5_000 < wait_ms <= 1_000
+    problem(client.get("/health/ready"), 503)
+
+
+def test_commit_that_takes_too_long_is_accepted_all_the_same(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, commit_wait_s=0.3)
+    seal(settings, [])
+    with client_of(settings) as client:
+        started = time.monotonic()
+        receipt = good(post(client, mode="commit"), 202)
+        assert time.monotonic() - started >= 0.3
+        assert receipt["state"] == "pending"
+        assert good(client.get("/transactions/0"))["state"] == "pending"
+
+
+def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, threads=6, commit_wait_s=WITHIN_S, mine_interval_s=0.1)
+    seal(settings, [])
+    with client_of(settings) as client, ThreadPoolExecutor(9) as pool:
+        app = client.application
+        many = [pool.submit(post, app.test_client(), GOOD, "commit") for _ in range(9)]
+        until(lambda: sum(one.done() for one in many) == 6)
+        at_once = [one.result() for one in many if one.done()]
+        assert [response.status_code for response in at_once] == [202] * 6
+        with mining(settings):
+            statuses = sorted(one.result(WITHIN_S).status_code for one in many)
+        assert statuses == [201] * 3 + [202] * 6
+        assert good(client.get("/tip"))["transactions"] == 9
+
+
+def test_posts_from_many_threads_are_mined_exactly_once(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, mine_interval_s=0.1)
+    seal(settings, [])
+    flights = [{**GOOD, "OP_CARRIER_FL_NUM": number + 1} for number in range(60)]
+    with client_of(settings) as client, mining(settings), ThreadPoolExecutor(6) as pool:
+        app = client.application
+        receipts = list(
+            pool.map(lambda flight: good(post(app.test_client(), flight), 202), flights)
+        )
+        until(lambda: good(client.get("/tip"))["transactions"] == 60)
+    assert sorted(receipt["TRANSACTION_ID"] for receipt in receipts) == list(range(60))
+    mined = on_disk(tmp_path).flights
+    for receipt, flight in zip(receipts, flights, strict=True):
+        assert mined[receipt["TRANSACTION_ID"]] == tuple(flight.values())
+
+
+# --- pushed back ---------------------------------------------------------------------------------
+
+
+def test_a_full_mempool_pushes_back_and_says_when_to_come_again(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, mempool_transactions=3, mine_interval_s=17)
+    seal(settings, [])
+    with client_of(settings) as client:
+        for _ in range(3):
+            good(post(client), 202)
+        response = post(client)
+        problem(response, 503)
+        assert response.headers["Retry-After"] == "17"
+        seal(settings, [[]])
+        assert good(post(client), 202)["TRANSACTION_ID"] == 3
+
+
+def test_a_disk_that_is_nearly_full_pushes_back(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, min_free_bytes=2**50)
+    with client_of(settings) as client:
+        response = post(client)
+        assert "FLIGHTCHAIN_MIN_FREE_BYTES" in problem(response, 503)["detail"]
+        assert int(response.headers["Retry-After"]) >= 1
+        assert good(client.get("/blocks")) == {"blocks": [], "next": None}
+
+
+def test_a_disk_that_fails_is_said_and_the_process_asks_to_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    asked: list[str] = []
+    with client_of(settings, lambda: asked.append("restart")) as client:
+        good(post(client), 202)
+
+        def refuse(descriptor: int) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+        with monkeypatch.context() as failing:
+            failing.setattr(os, "fdatasync", refuse)
+            response = post(client)
+            problem(response, 503)
+            assert int(response.headers["Retry-After"]) >= 1
+            response.close()
+            assert asked == ["restart"]
+        response = post(client)  # the disk is well again, but this process must not trust it
+        problem(response, 503)
+        response.close()
+        assert asked == ["restart"] * 2
+        assert good(client.get("/transactions/0"))["state"] == "pending"
+    with client_of(settings) as client:
+        good(post(client), 202)
+
+
+def test_damage_in_the_mempool_is_named_and_nothing_is_accepted(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    with client_of(settings) as client:
+        for _ in range(3):
+            good(post(client), 202)
+    (log,) = (tmp_path / "mempool").glob("pending-*.log")
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    with client_of(settings) as client:
+        assert log.name in problem(post(client), 500)["detail"]
+        assert good(client.get("/health/live")) == {"status": "ok"}
+        assert good(client.get("/blocks/0"))["block"]["height"] == 0
+    assert log.read_bytes() == data

@@ -1,0 +1,173 @@
+"""Small real chains to ask, and what plain Python says about the flights in them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from backend import api
+from backend.chain.fields import FIELD_NAMES, FIELDS, Value
+from backend.chain.flight import Flight
+from backend.clock import now_ms
+from backend.ledger import Ledger, Report
+from backend.miner import Sealer
+from backend.settings import Settings
+from backend.sources.generated import Generated
+from backend.sources.source import validated
+from backend.storage.block_store import BlockStore
+
+Json = dict[str, Any]
+
+GOOD: Json = {field.name: field.example for field in FIELDS}
+SIZES = [40, 1, 0, 59, *[50] * 26]  # transactions of each block after genesis
+SEED = 7
+
+
+@dataclass(frozen=True)
+class World:
+    """A chain, and its transactions as `filter_transactions` shows them, without their status."""
+
+    settings: Settings
+    transactions: list[Json]
+    hashes: list[str]
+
+    @property
+    def tip(self) -> int:
+        return len(self.hashes) - 1
+
+    def as_of(self, height: int | None = None) -> Json:
+        height = self.tip if height is None else height
+        return {"height": height, "tip_hash": self.hashes[height]}
+
+    def below(self, height: int | None = None) -> Iterator[Json]:
+        """The transactions in blocks 0 to `height`."""
+        top = self.tip if height is None else height
+        return (each for each in self.transactions if each["BLOCK_HEIGHT"] <= top)
+
+
+def settings_for(folder: Path, **more: Any) -> Settings:
+    return Settings(dir=str(folder), difficulty_bits=0, **more)
+
+
+def generated(count: int) -> list[Flight]:
+    """Valid flights of ten days or so: cancelled, diverted, early and late."""
+    columns = validated(Generated(count, SEED, flights_per_day=150))
+    return list(chain.from_iterable(zip(*batch, strict=True) for batch in columns))
+
+
+def seal(settings: Settings, parts: Iterable[list[Flight]]) -> list[int]:
+    """Seal one block for each part, empty ones too; the acceptance time of each part."""
+    accepted: list[int] = []
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        for part in parts:
+            accepted.append(sealer.mempool.accept(part, now_ms()).timestamp if part else 0)
+            sealer.seal_pending(empty=True)
+    return accepted
+
+
+def world_in(folder: Path) -> World:
+    """Genesis and `SIZES`."""
+    settings = settings_for(folder)
+    flights = iter(generated(sum(SIZES)))
+    parts = [[next(flights) for _ in range(size)] for size in SIZES]
+    accepted = seal(settings, parts)
+    with closing(BlockStore(folder)) as store:
+        hashes = [store.place(height).hash.hex() for height in range(store.height() + 1)]
+    transactions: list[Json] = []
+    for height, part in enumerate(parts, 1):
+        for flight in part:
+            transactions.append({
+                "TRANSACTION_ID": len(transactions),
+                "timestamp": accepted[height - 1],
+                **dict(zip(FIELD_NAMES, flight, strict=True)),
+                "BLOCK_HEIGHT": height,
+            })  # fmt: skip
+    return World(settings, transactions, hashes)
+
+
+@contextmanager
+def client_of(
+    settings: Settings, restart: Callable[[], None] | None = None
+) -> Iterator[FlaskClient]:
+    """A client of the service over `settings.folder`, whose files are closed afterwards."""
+    made: list[Ledger] = []
+
+    def ledger_of(settings: Settings, report: Report) -> Ledger:
+        made.append(Ledger(settings, report))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "Ledger", ledger_of)
+        app = api.create_app(settings, restart or (lambda: None))
+    try:
+        yield app.test_client()
+    finally:
+        for ledger in made:
+            ledger.close()
+
+
+def status_of(transaction: Mapping[str, Value]) -> str:
+    if transaction["CANCELLED"]:
+        return "cancelled"
+    delay = transaction["ARR_DELAY"]
+    if delay is None:
+        return "no_arrival"
+    return "late" if int(delay) >= 15 else "on_time"
+
+
+def with_status(transaction: Json) -> Json:
+    return {**transaction, "status": status_of(transaction)}
+
+
+def transaction_of(leg: Json) -> Json:
+    """`leg` as `/transactions/ID` and `/blocks/HEIGHT` show it."""
+    return {name: value for name, value in leg.items() if name != "BLOCK_HEIGHT"}
+
+
+def averages_of(transactions: Iterable[Json]) -> Json:
+    some = list(transactions)
+    late = [each["ARR_DELAY"] for each in some if each["ARR_DELAY"] is not None]
+    left = [each["DEP_DELAY"] for each in some if each["DEP_DELAY"] is not None]
+    on_time = sum(1 for delay in late if delay < 15)
+    cancelled = sum(each["CANCELLED"] for each in some)
+    return {
+        "average_delay": sum(late) / len(late) if late else None,
+        "flights": len(some),
+        "arrived": len(late),
+        "cancelled": cancelled,
+        "no_arrival": len(some) - cancelled - len(late),
+        "on_time_share_of_arrived": on_time / len(late) if late else None,
+        "on_time_share_of_scheduled": on_time / len(some) if some else None,
+        "average_departure_delay": sum(left) / len(left) if left else None,
+    }
+
+
+def good(response: TestResponse, status: int = 200) -> Json:
+    """The body of a good answer."""
+    assert response.status_code == status, response.get_data(as_text=True)
+    assert response.headers["Content-Type"] == "application/json"
+    assert int(response.headers["Content-Length"]) == len(response.get_data())
+    body: Json = response.get_json()
+    return body
+
+
+def problem(response: TestResponse, status: int, **members: Any) -> Json:
+    """The body of a problem: of the one shape that all have, and with these members."""
+    assert response.status_code == status, response.get_data(as_text=True)
+    assert response.headers["Content-Type"] == "application/problem+json"
+    body: Json = response.get_json(force=True)
+    assert body["type"] == "about:blank"
+    assert body["title"] == HTTPStatus(status).phrase
+    assert body["status"] == status
+    assert isinstance(body["detail"], str)
+    assert body["detail"].strip()
+    for name, value in members.items():
+        assert body.get(name, "absent") == value, (name, body)
+    return body

@@ -1,0 +1,620 @@
+"""The command line: answers as JSON on standard output, words on standard error, exit statuses."""
+
+import json
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from backend.cli import main
+from backend.storage.files import FileLock
+from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
+from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
+from tests.flights import EXAMPLE, csv_of, flight, flights, transactions_in
+
+DAYS = ["INITIAL_DATE=2015-01-01", "FINAL_DATE=2015-01-31"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed for programs and for people, and its exit status."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def call(folder: Path, *arguments: str, **more: object) -> Done:
+    """Run a command in this process, which is quicker; errors that are not ours are raised."""
+    chosen: dict[str, str | None] = {name: str(value) for name, value in more.items()}
+    for name in os.environ:
+        if name.startswith("FLIGHTCHAIN_"):
+            chosen.setdefault(name, None)
+    runner = CliRunner(
+        env={**chosen, "FLIGHTCHAIN_DIR": chosen.get("FLIGHTCHAIN_DIR", str(folder))}
+    )
+    found = runner.invoke(main, arguments, prog_name="python -m backend", catch_exceptions=False)
+    return Done(found.exit_code, found.stdout, found.stderr)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("world"))
+
+
+def answer(done: Done | subprocess.CompletedProcess[str]) -> object:
+    """What a good command printed."""
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> str:
+    """What a command said that did not do its work: one line if it was called rightly."""
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    if status == 1:
+        assert done.stderr.startswith("error: ")
+        assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+# --- help and wrong calls ------------------------------------------------------------------------
+
+COMMANDS = ["import", "mine", "verify", "show", "tip", "query", "reindex", "serve"]
+
+
+def test_every_command_is_tested_here() -> None:
+    assert sorted(main.commands) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [[], *[[command] for command in COMMANDS]], ids=str)
+def test_help_explains_and_does_nothing(tmp_path: Path, arguments: list[str]) -> None:
+    done = call(tmp_path / "none", *arguments, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(" ".join(["Usage: python -m backend", *arguments]))
+    assert len(done.stdout.splitlines()) > 4
+    if not arguments:
+        assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
+    assert not (tmp_path / "none").exists()
+
+
+WRONG_CALLS = [
+    ["nonsense"],
+    ["--nonsense"],
+    ["tip", "extra"],
+    ["verify", "extra"],
+    ["reindex", "extra"],
+    ["mine", "--twice"],
+    ["serve", "--port", "1"],
+    ["show"],
+    ["show", "1", "2"],
+    ["show", "one"],
+    ["show", "1.0"],
+    ["show", "-1"],
+    ["show", ""],
+    ["show", "\uff11"],
+    ["query"],
+    ["query", "nonsense"],
+    ["query", "average_delays", "OP_CARRIER_AIRLINE_ID"],
+    ["query", "average_delays", "engine=scan", "engine=scan"],
+    ["import"],
+    ["import", "--then-serve"],
+    ["import", "--generate"],
+    ["import", "--generate", "0"],
+    ["import", "--generate", "-1"],
+    ["import", "--generate", "many"],
+    ["import", "--generate", "1", "--seed", "x"],
+    ["import", "--generate", "1", "--nycflights"],
+    ["import", "--if-empty", "--generate", "1"],
+    ["import", "/no/such/file"],
+    ["import", __file__, "--generate", "1"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_CALLS, ids=str)
+def test_a_command_called_wrongly_says_how_and_does_nothing(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    assert "Error: " in refusal(call(tmp_path / "none", *arguments), 2)
+    assert not (tmp_path / "none").exists()
+
+
+def test_without_a_command_there_is_help_and_an_error(tmp_path: Path) -> None:
+    done = call(tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage: " in done.stderr
+
+
+BAD_SETTINGS = [
+    ("FLIGHTCHAIN_PROT", "8000"),
+    ("FLIGHTCHAIN_", "x"),
+    ("FLIGHTCHAIN_port", "8000"),
+    ("FLIGHTCHAIN_PORT", ""),
+    ("FLIGHTCHAIN_PORT", "x"),
+    ("FLIGHTCHAIN_PORT", "0"),
+    ("FLIGHTCHAIN_PORT", "65536"),
+    ("FLIGHTCHAIN_PORT", "80.5"),
+    ("FLIGHTCHAIN_WORKERS", "-1"),
+    ("FLIGHTCHAIN_MINE_INTERVAL_S", "nan"),
+    ("FLIGHTCHAIN_MINE_INTERVAL_S", "inf"),
+    ("FLIGHTCHAIN_MINE_EMPTY", "yes"),
+    ("FLIGHTCHAIN_DIR", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), BAD_SETTINGS)
+def test_a_setting_that_is_wrong_or_unknown_is_named(tmp_path: Path, name: str, text: str) -> None:
+    said = refusal(call(tmp_path / "none", "tip", **{name: text}))
+    assert f"{name} {text!r}: " in said
+
+
+def test_help_of_a_command_is_there_even_with_a_wrong_setting(tmp_path: Path) -> None:
+    for arguments in (["tip", "--help"], ["tip", "-h"], ["--help"]):
+        done = backend(tmp_path, *arguments, FLIGHTCHAIN_PORT="x")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("Usage: python -m backend")
+
+
+# --- as processes ---------------------------------------------------------------------------------
+
+
+def test_as_a_process_answers_and_words_are_kept_apart(world: World) -> None:
+    shown = backend(world.settings.folder, "show", "tip")
+    assert (json.loads(shown.stdout)["height"], shown.stderr) == (world.tip, "")
+    verified = backend(world.settings.folder, "verify")
+    assert json.loads(verified.stdout)["verified"] is True
+    assert "are as they were sealed" in verified.stderr
+
+
+def test_as_a_process_it_ends_with_the_status_that_fits(world: World) -> None:
+    folder = world.settings.folder
+    assert "block 31" in refusal(backend(folder, "show", "31"), 1)
+    assert "Error: " in refusal(backend(folder, "show", "one"), 2)
+    assert "FLIGHTCHAIN_PROT" in refusal(backend(folder, "tip", FLIGHTCHAIN_PROT=1), 1)
+
+
+def test_a_reader_that_leaves_early_is_no_traceback(world: World) -> None:
+    command = f"{sys.executable} -m backend show 1 | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env=environment(world.settings.folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+# --- looking -------------------------------------------------------------------------------------
+
+
+def test_tip_is_that_of_rest(world: World) -> None:
+    with client_of(world.settings) as client:
+        assert answer(call(world.settings.folder, "tip")) == client.get("/tip").get_json()
+
+
+@pytest.mark.parametrize("height", ["0", "1", "3", "30", "tip", "007"])
+def test_show_prints_a_whole_block(world: World, height: str) -> None:
+    done = call(world.settings.folder, "show", height)
+    with client_of(world.settings) as client:
+        number = world.tip if height == "tip" else int(height)
+        assert answer(done) == client.get(f"/blocks/{number}").get_json()["block"]
+    assert done.stderr == ""
+
+
+QUERIES = [
+    ("filter_transactions", ["OP_CARRIER_FL_NUM=7", "FL_DATE=2015-01-07"]),
+    ("average_delays", ["OP_CARRIER_AIRLINE_ID=19393", *DAYS]),
+    ("flight_counter", ["ORIGIN_CITY_NAME=Chicago, IL", "DEST_CITY_NAME=Denver, CO", *DAYS]),
+]
+
+
+@pytest.mark.parametrize(("question", "parameters"), QUERIES)
+@pytest.mark.parametrize("more", [[], ["engine=scan"], ["as_of=5"], ["engine=scan", "as_of=0"]])
+def test_query_answers_as_rest_does(
+    world: World, question: str, parameters: list[str], more: list[str]
+) -> None:
+    done = call(world.settings.folder, "query", question, *parameters, *more)
+    asked = dict(parameter.split("=", 1) for parameter in [*parameters, *more])
+    with client_of(world.settings) as client:
+        assert answer(done) == client.get(f"/{question}", query_string=asked).get_json()
+    assert done.stderr == ""
+
+
+BAD_QUERIES = [
+    (["filter_transactions"], "OP_CARRIER_FL_NUM"),
+    (["filter_transactions", "OP_CARRIER_FL_NUM=x", "FL_DATE=2015-01-01"], "OP_CARRIER_FL_NUM 'x'"),
+    (["filter_transactions", "OP_CARRIER_FL_NUM=1", "FL_DATE=2015-02-30"], "FL_DATE '2015-02-30'"),
+    (["filter_transactions", "OP_CARRIER_FL_NUM=1", "FL_DATE="], "FL_DATE"),
+    (["average_delays", *QUERIES[1][1], "nonsense=1"], "nonsense '1'"),
+    (["average_delays", *QUERIES[1][1], "engine=both"], "engine 'both'"),
+    (["average_delays", *QUERIES[1][1], "as_of=-1"], "as_of '-1'"),
+    (["average_delays", *QUERIES[1][1], "as_of=31"], "block 31"),
+    (
+        ["average_delays", "OP_CARRIER_AIRLINE_ID=1", "INITIAL_DATE=2015-02-01", DAYS[1]],
+        "INITIAL_DATE '2015-02-01'",
+    ),
+    (["flight_counter", *QUERIES[2][1][1:], "ORIGIN_CITY_NAME=" + "x" * 101], "ORIGIN_CITY_NAME"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "named"), BAD_QUERIES)
+def test_a_bad_parameter_is_named(world: World, arguments: list[str], named: str) -> None:
+    assert named in refusal(call(world.settings.folder, "query", *arguments))
+
+
+def test_a_block_that_is_not_there_is_named(world: World) -> None:
+    said = refusal(call(world.settings.folder, "show", "31"))
+    assert "block 31" in said
+    assert "block 30" in said
+
+
+def test_a_huge_height_is_not_found_either(world: World) -> None:
+    assert "block 999999999999999" in refusal(call(world.settings.folder, "show", "9" * 15))
+
+
+@pytest.mark.parametrize("height", ["0" * 16, "9" * 16, "9" * 40, "9" * 5000], ids=len)
+def test_more_than_fifteen_digits_are_no_height(world: World, height: str) -> None:
+    said = refusal(call(world.settings.folder, "show", height), 2)
+    assert "is neither a height nor `tip`" in said
+
+
+def test_verify_says_what_it_found(world: World) -> None:
+    done = call(world.settings.folder, "verify")
+    assert answer(done) == {"height": world.tip, "tip_hash": world.hashes[-1], "verified": True}
+    assert f"{len(world.transactions):,} transactions" in done.stderr
+    assert "the index agrees with every block" in done.stderr
+
+
+def test_verify_names_the_first_bad_block(tmp_path: Path) -> None:
+    world_in(tmp_path)
+    (file,) = (tmp_path / "blocks").glob("blocks-*.dat")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    said = call(tmp_path, "verify")
+    assert (said.returncode, said.stdout) == (1, "")
+    assert "error: block 1" in said.stderr
+
+
+@pytest.mark.parametrize("command", [["tip"], ["show", "tip"], ["show", "0"], ["verify"]])
+def test_without_a_chain_looking_says_so_and_makes_nothing(
+    tmp_path: Path, command: list[str]
+) -> None:
+    refusal(call(tmp_path / "none", *command))
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("engine", ["index", "scan"])
+def test_without_a_chain_questions_say_so(tmp_path: Path, engine: str) -> None:
+    refusal(
+        call(tmp_path / "none", "query", *["average_delays", *QUERIES[1][1]], f"engine={engine}")
+    )
+
+
+@pytest.mark.parametrize("command", [["tip"], ["show", "0"], ["verify"]], ids=str)
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert str(file) in refusal(call(file, *command))
+
+
+@pytest.mark.parametrize(
+    "command", [["mine", "--once"], ["reindex"], ["import", "--generate", "1"]]
+)
+def test_what_writes_names_a_folder_that_is_a_file(tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = call(file, *command)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"error: cannot make {file}" in done.stderr
+
+
+def somebody_else() -> int | None:
+    """Whom root must become, because root may read everything; None: stay who we are."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        nobody = pwd.getpwnam("nobody").pw_uid
+        command = [sys.executable, "-c", "import backend.cli"]
+        subprocess.run(command, cwd=ROOT, user=nobody, check=True, capture_output=True)
+    except (KeyError, OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"root may read everything, and nobody may not run this Python: {error}")
+    return nobody
+
+
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    somebody = somebody_else()
+    barred = tmp_path / "barred"
+    barred.mkdir(mode=0)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "backend", "tip"],
+            cwd=ROOT,
+            env=environment(barred / "chain", PYTHONDONTWRITEBYTECODE=1),
+            user=somebody,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert str(barred) in refusal(done)
+    finally:
+        barred.chmod(0o700)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def test_mine_once_seals_what_is_pending(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with client_of(settings) as client:
+        for _ in range(3):
+            assert client.post("/transactions", json=GOOD).status_code == 202
+    for blocks, height in ((1, 1), (0, 1)):
+        done = call(tmp_path, "mine", "--once")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert f"sealed {blocks} block" in done.stderr
+        assert json.loads(call(tmp_path, "tip").stdout)["height"] == height
+    assert transactions_in(tmp_path) == 3
+
+
+def test_mine_once_seals_an_empty_block_only_if_asked(tmp_path: Path) -> None:
+    for empty, height in ((0, 0), (1, 1), (1, 2), (0, 2)):
+        done = call(tmp_path, "mine", "--once", FLIGHTCHAIN_MINE_EMPTY=empty)
+        assert done.returncode == 0
+        assert json.loads(call(tmp_path, "tip").stdout)["height"] == height
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_mine_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    folder = tmp_path / "chain"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "backend", "mine"], cwd=ROOT, env=environment(folder)
+    )
+    try:
+        until((folder / "miner.json").exists)
+        running.send_signal(number)
+        assert running.wait(10) == 0
+    finally:
+        running.kill()
+        running.wait()
+    assert not (folder / "miner.json").exists()
+
+
+def test_a_second_miner_is_refused(tmp_path: Path) -> None:
+    seal(settings_for(tmp_path), [])
+    with FileLock(tmp_path / "miner.lock"):
+        assert "miner.lock is held by another process" in refusal(call(tmp_path, "mine"))
+
+
+def test_reindex_makes_the_index_anew(tmp_path: Path) -> None:
+    world_in(tmp_path)
+    for file in (tmp_path / "index").iterdir():
+        file.unlink()
+    question = ["query", "average_delays", *QUERIES[1][1]]
+    refusal(call(tmp_path, *question))
+    done = call(tmp_path, "reindex")
+    assert (done.returncode, done.stdout) == (0, "")
+    index, scan = (call(tmp_path, *question, f"engine={name}") for name in ("index", "scan"))
+    assert json.loads(index.stdout)["flights"] == json.loads(scan.stdout)["flights"] > 0
+
+
+def test_imports_are_counted_and_not_repeated(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    first = call(folder, "import", "--generate", "1500", "--seed", "3")
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "1,500 flights imported in 2 blocks" in first.stderr
+    again = call(folder, "import", "--generate", "1600", "--seed", "3")
+    assert again.returncode == 0
+    assert "100 flights imported in 1 blocks, 1,500 were there already" in again.stderr
+    assert transactions_in(folder) == 1600
+
+
+def test_files_are_imported_one_after_the_other(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    for name, rows in (("a.csv", flights(3)), ("b.csv", flights(5))):
+        (tmp_path / name).write_text(csv_of(rows), encoding="utf-8")
+    done = call(folder, "import", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+    assert done.returncode == 0
+    assert transactions_in(folder) == 5
+    assert "3 were there already" in done.stderr
+
+
+def test_a_bad_row_stops_the_import_unless_it_may_be_left_out(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", tmp_path / "some.csv"
+    bad = ["2008", "9", *EXAMPLE[2:]]
+    file.write_text(csv_of([flight(1), bad, flight(2)]), encoding="utf-8")
+    stopped = call(folder, "import", str(file))
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    assert "some.csv, line 3: DAY_OF_WEEK '9': " in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    skipped = call(folder, "import", str(file), "--skip-bad")
+    assert (skipped.returncode, skipped.stdout) == (0, "")
+    assert "left out: " in skipped.stderr
+    assert "1 bad rows were left out" in skipped.stderr
+    assert transactions_in(folder) == 2
+
+
+def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("remember the milk\n")
+    for path in (tmp_path / "notes.txt", tmp_path):
+        done = call(tmp_path / "chain", "import", str(path))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.splitlines()[-1].startswith("error: ")
+        assert path.name in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_import_that_is_stopped_leaves_a_valid_chain_and_no_process(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    folder = tmp_path / "chain"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "backend", "import", "--generate", "10000000"],
+        cwd=ROOT,
+        env=environment(folder),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until(lambda: (folder / "blocks").exists() and transactions_in(folder) > 0)
+        running.send_signal(number)
+        said = running.communicate(timeout=20)[1]
+    finally:
+        running.kill()
+        running.wait()
+    until(lambda: processes_of(folder) == {})  # the process that reads ends with it
+    if number == signal.SIGINT:
+        assert running.returncode == 130
+        assert said.rstrip().endswith("stopped")
+        assert "Traceback" not in said
+    else:
+        assert running.returncode == -number
+    assert call(folder, "verify").returncode == 0
+
+
+def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path) -> None:
+    assert call(tmp_path, "import", "--generate", "16000").returncode == 0
+    running = subprocess.Popen(
+        [sys.executable, "-m", "backend", "verify"],
+        cwd=ROOT,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until(lambda: any("blocks-" in str(p) for p in _open_files(running.pid)))
+        running.send_signal(signal.SIGINT)
+        printed, said = running.communicate(timeout=20)
+    finally:
+        running.kill()
+        running.wait()
+    assert (running.returncode, printed) == (130, "")
+    assert said.rstrip().endswith("stopped")
+
+
+def _open_files(pid: int) -> list[Path]:
+    found = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found.append(descriptor.readlink())
+    return found
+
+
+# --- what scripts/run imports --------------------------------------------------------------------
+
+
+def if_empty(folder: Path, data: str) -> Done:
+    return call(folder, "import", "--if-empty", FLIGHTCHAIN_DATA=data)
+
+
+def test_the_default_data_is_imported_once(tmp_path: Path) -> None:
+    assert "300 flights imported" in if_empty(tmp_path, "generate:300").stderr
+    for data in ("generate:300", "generate:400", "none", "/no/such/file"):
+        done = if_empty(tmp_path, data)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert transactions_in(tmp_path) == 300
+
+
+def test_no_default_data_imports_nothing(tmp_path: Path) -> None:
+    done = if_empty(tmp_path / "chain", "none")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list((tmp_path / "chain").glob("**/*")) == []
+    assert transactions_in(tmp_path / "chain") == 0
+
+
+@pytest.mark.parametrize(
+    "data", ["/no/such/file", "generate:x", "generate:-5", "generate:", "typo"]
+)
+def test_default_data_that_is_not_there_is_named(tmp_path: Path, data: str) -> None:
+    done = if_empty(tmp_path / "chain", data)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_served_when_the_default_import_fails(tmp_path: Path) -> None:
+    done = backend(
+        tmp_path / "chain",
+        *("import", "--if-empty", "--then-serve"),
+        FLIGHTCHAIN_DATA="/no/such/file",
+        FLIGHTCHAIN_PORT=free_port(),
+    )
+    assert "file 'file': does not exist" in refusal(done)
+
+
+def test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other(
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "default-import-unfinished"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "backend", "import", "--if-empty"],
+        cwd=ROOT,
+        env=environment(tmp_path, FLIGHTCHAIN_DATA="generate:20000"),
+        stderr=subprocess.DEVNULL,
+    )
+    until(mark.exists)
+    running.kill()
+    running.wait()
+    until(lambda: processes_of(tmp_path) == {})
+    call(tmp_path, "import", "--generate", "100")  # as if it had come that far
+    had = transactions_in(tmp_path)
+    assert 100 <= had < 20_000
+    for data in ("generate:300", "generate:20000:9", "none", "/no/such/file"):
+        done = if_empty(tmp_path, data)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert transactions_in(tmp_path) == had
+    assert mark.read_text() == "generate:20000"
+    assert if_empty(tmp_path, "generate:20000").returncode == 0
+    assert transactions_in(tmp_path) == 20_000
+    assert not mark.exists()
+
+
+def test_an_empty_chain_takes_other_default_data_than_it_was_begun_with(tmp_path: Path) -> None:
+    mark = tmp_path / "default-import-unfinished"
+    mark.write_text("generate:400")
+    assert if_empty(tmp_path, "generate:300").returncode == 0
+    assert transactions_in(tmp_path) == 300
+    assert not mark.exists()
+
+
+def test_a_failed_default_import_does_not_come_back_into_a_chain_with_flights(
+    tmp_path: Path,
+) -> None:
+    assert if_empty(tmp_path, "/no/such/file").returncode == 1
+    assert call(tmp_path, "import", "--generate", "200").returncode == 0
+    assert if_empty(tmp_path, "generate:300:9").returncode == 0
+    assert transactions_in(tmp_path) == 200
+
+
+def test_serve_without_the_miner_stops_cleanly(tmp_path: Path) -> None:
+    """`serve --only-http` is gunicorn itself; more about `serve` is in `test_server`."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "backend", "serve", "--only-http"],
+        cwd=ROOT,
+        env=environment(tmp_path, FLIGHTCHAIN_PORT=free_port(), FLIGHTCHAIN_WORKERS=1),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        until(lambda: len(processes_of(tmp_path)) == 2)
+        time.sleep(0.5)
+        running.terminate()
+        said = running.communicate(timeout=30)[1]
+    finally:
+        running.kill()
+        running.wait()
+    assert (running.returncode, said) == (0, "")
+    assert processes_of(tmp_path) == {}

@@ -1,0 +1,259 @@
+"""The direction of imports: one table, and every module of the project held against it.
+
+`api -> ledger -> {mempool, miner, index, storage} -> chain`: a layer imports itself and what its
+row allows. The chain core is pure besides: no files, no clock, no threads, no network.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+COMMON = {"errors", "settings"}
+ENGINE = {"chain", "storage", "index", "mempool", "miner"}
+ASKED = {"clock", "questions"}
+
+# Layer of `backend` -> the other layers it may import. None: all of them.
+LAYERS: dict[str, set[str] | None] = {
+    "errors": set(),
+    "clock": set(),
+    "chain": {"errors"},
+    "settings": {"chain", "errors"},  # limits of the format are limits of settings
+    "questions": {"chain", "errors"},
+    "storage": {"chain"} | COMMON,
+    "mempool": {"chain", "storage", "clock"} | COMMON,
+    "index": {"chain", "storage", "questions"} | COMMON,
+    "scan": {"chain", "storage", "questions"} | COMMON,
+    "miner": {"chain", "storage", "index", "mempool", "clock"} | COMMON,
+    "sources": {"chain", "errors"},
+    "builder": {"chain", "storage", "index", "sources", "clock"} | ASKED | COMMON,
+    "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
+    "audit": {"chain", "storage", "index", "mempool"} | COMMON,
+    "ledger": ENGINE | {"sources", "importer", "audit", "scan"} | ASKED | COMMON,
+    "api": {"chain", "ledger"} | ASKED | COMMON,
+    "cli": None,
+    "server": None,
+    "__main__": None,
+}
+SPEAK_HTTP = {"api", "cli", "server", "__main__"}
+HTTP_PACKAGES = {"flask", "werkzeug", "gunicorn", "jinja2", "requests"}
+
+PURE_IMPORTS = {
+    "abc",
+    "array",
+    "bisect",
+    "collections",
+    "dataclasses",
+    "enum",
+    "functools",
+    "hashlib",
+    "itertools",
+    "json",
+    "math",
+    "msgspec",
+    "operator",
+    "re",
+    "struct",
+    "typing",
+    "unicodedata",
+    # and from these only what NAMES_ALLOWED says
+    "datetime",
+    "sys",
+}
+NAMES_ALLOWED = {"datetime": {"date"}, "sys": {"byteorder"}}
+IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"}
+IMPURE_METHODS = {"today", "now", "utcnow"}
+
+# Part of the project -> the other parts it never imports.
+STRANGERS = {
+    "backend": {"frontend", "loadtests", "scripts", "tests"},
+    "frontend": {"backend", "loadtests", "scripts", "tests"},
+    "loadtests": {"backend", "frontend", "tests"},
+}
+
+
+def modules_of(part: str) -> dict[str, ast.Module]:
+    """Dotted name -> syntax tree of every module of a top-level folder."""
+    found = {}
+    for path in sorted((ROOT / part).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return found
+
+
+def imports_of(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(module, name) of each import in `tree`, wherever it stands; a whole module has name ""."""
+    package = module.removesuffix(".__init__").split(".")
+    if not module.endswith(".__init__"):
+        package = package[:-1]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((origin, alias.name) for alias in node.names)
+
+
+def layer_of(module: str) -> str:
+    """`backend.chain.block` -> "chain"; "" for `backend` itself."""
+    parts = module.removesuffix(".__init__").split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def wrong_layers(module: str, tree: ast.Module) -> list[str]:
+    """What `tree`, a module of the backend, may not import."""
+    layer = layer_of(module)
+    if layer and layer not in LAYERS:
+        return [f"{module}: no row in LAYERS for {layer}"]
+    allowed = LAYERS[layer] if layer else set()
+    problems = []
+    for origin, name in imports_of(module, tree):
+        top = origin.split(".")[0]
+        if top in HTTP_PACKAGES and layer not in SPEAK_HTTP:
+            problems.append(f"{module}: {origin}")
+        if top == "backend" and allowed is not None:
+            target = layer_of(origin) or name
+            if target not in allowed | {layer}:
+                problems.append(f"{module}: {origin} {name}".rstrip())
+    return problems
+
+
+def impurities(module: str, tree: ast.Module) -> list[str]:
+    """What makes a module of the chain core impure."""
+    problems = []
+    for origin, name in imports_of(module, tree):
+        top = origin.split(".")[0]
+        foreign = top != "backend" and top not in PURE_IMPORTS
+        if foreign or (name and name not in NAMES_ALLOWED.get(top, {name})):
+            problems.append(f"{module}: {origin} {name}".rstrip())
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=called)) if called in IMPURE_CALLS:
+                problems.append(f"{module}: {called}()")
+            case ast.Attribute(value=ast.Name(id=top), attr=name) if name not in NAMES_ALLOWED.get(
+                top, {name}
+            ):
+                problems.append(f"{module}: {top}.{name}")
+            case ast.Call(func=ast.Attribute(attr=called)) if called in IMPURE_METHODS:
+                problems.append(f"{module}: .{called}()")
+    return problems
+
+
+def strangers(module: str, tree: ast.Module) -> list[str]:
+    """What a part of the project imports of another that it may not know."""
+    never = STRANGERS[module.partition(".")[0]]
+    return [
+        f"{module}: {origin}"
+        for origin, _ in imports_of(module, tree)
+        if origin.split(".")[0] in never
+    ]
+
+
+def test_the_backend_imports_in_one_direction() -> None:
+    modules = modules_of("backend")
+    assert {"backend.errors", "backend.chain.rules", "backend.chain.state"} <= modules.keys()
+    assert [problem for name in modules for problem in wrong_layers(name, modules[name])] == []
+
+
+def test_every_row_of_the_table_has_its_modules() -> None:
+    assert {layer_of(name) for name in modules_of("backend")} == {"", *LAYERS}
+
+
+def test_the_chain_core_is_pure() -> None:
+    modules = modules_of("backend/chain")
+    assert len(modules) >= 10
+    assert [problem for name in modules for problem in impurities(name, modules[name])] == []
+
+
+@pytest.mark.parametrize("part", STRANGERS)
+def test_parts_that_talk_http_do_not_import_each_other(part: str) -> None:
+    modules = modules_of(part)
+    assert [problem for name in modules for problem in strangers(name, modules[name])] == []
+
+
+def test_the_table_allows_no_circle() -> None:
+    placed: set[str] = set()
+    rows = {layer: allowed for layer, allowed in LAYERS.items() if allowed is not None}
+    while ready := [r for r in rows if r not in placed and rows[r] <= placed]:
+        placed |= set(ready)
+    assert placed == rows.keys()
+
+
+WRONG = [
+    ("backend.chain.block", "from backend.storage import files"),
+    ("backend.chain.block", "from backend import storage"),
+    ("backend.chain.block", "from ..storage import files"),
+    ("backend.chain.block", "import backend.ledger"),
+    ("backend.chain.__init__", "from .. import settings"),
+    ("backend.chain.block", "def late():\n    from backend.miner import seal"),
+    ("backend.storage.files", "import flask"),
+    ("backend.storage.files", "from backend.index import queries"),
+    ("backend.index.queries", "from backend.ledger import Ledger"),
+    ("backend.mempool", "from backend.miner import Miner"),
+    ("backend.miner", "from flask import g"),
+    ("backend.sources.bts", "from backend.settings import Settings"),
+    ("backend.ledger", "from backend.api import app"),
+    ("backend.ledger", "import flask"),
+    ("backend.api.blocks", "from backend.storage.files import read"),
+    ("backend.api.blocks", "from ..index import queries"),
+    ("backend.__init__", "from backend.ledger import Ledger"),
+    ("backend.errors", "from backend.chain import block"),
+    ("backend.novelty", "import json"),
+]
+
+
+@pytest.mark.parametrize(("module", "source"), WRONG)
+def test_an_import_against_the_direction_is_found(module: str, source: str) -> None:
+    assert len(wrong_layers(module, ast.parse(source))) == 1
+
+
+RIGHT = [
+    ("backend.chain.rules", "from backend.errors import RuleViolation"),
+    ("backend.chain.state", "from backend.chain import merkle\nfrom . import block"),
+    ("backend.chain.__init__", "from . import block"),
+    ("backend.storage.files", "import os\nfrom ..chain.block import Header"),
+    ("backend.api.__init__", "import flask\nfrom backend import ledger, settings"),
+    ("backend.cli", "import flask, backend.ledger\nfrom backend.storage import files"),
+    ("backend.server", "import gunicorn.app.base, werkzeug\nfrom backend import api, miner, cli"),
+]
+
+
+@pytest.mark.parametrize(("module", "source"), RIGHT)
+def test_an_import_along_the_direction_is_allowed(module: str, source: str) -> None:
+    assert wrong_layers(module, ast.parse(source)) == []
+
+
+IMPURE = [
+    "import os",
+    "import time",
+    "from pathlib import Path",
+    "import io",
+    "import threading",
+    "import sqlite3",
+    "import socket",
+    "import flask",
+    "import random",
+    "import importlib",
+    "from datetime import datetime",
+    "import datetime\ndatetime.datetime",
+    "import sys\nsys.argv",
+    "from sys import argv",
+    "open('file')",
+    "print(1)",
+    "date.today()",
+]
+
+
+@pytest.mark.parametrize("source", IMPURE)
+def test_an_impurity_of_the_core_is_found(source: str) -> None:
+    assert len(impurities("backend.chain.block", ast.parse(source))) == 1
+
+
+def test_a_stranger_is_found() -> None:
+    assert strangers("frontend.app", ast.parse("from backend.errors import NotFound"))
+    assert strangers("loadtests.run", ast.parse("import frontend"))
+    assert not strangers("loadtests.run", ast.parse("import requests\nimport loadtests.models"))
