@@ -1,0 +1,341 @@
+"""The study's way of keeping and scanning blocks: the baseline that our scan is measured against.
+
+One JSON file per block, `HEIGHT.json`, an object with `height`, `previous_hash`, `timestamp`,
+`hash` and `transactions`: objects of a flight's 19 fields, TRANSACTION_ID and `timestamp`, all
+values strings and empty for null. `hash` is the SHA-256 of the same object without `hash`, written
+by `json.dumps` with sorted keys; `previous_hash` is that of the block below ("0" in block 0).
+
+What holds:
+- Every read from disk costs what it cost the study: read the file, decode it, build an object per
+  transaction, encode the block again with sorted keys, hash that, and compare with the hash on
+  record. No block is used before it passed.
+- Two caches of equal size. `last` holds the newest blocks; `random` holds the neighbourhood of the
+  block last asked for, and in a scan the blocks that come next. Together they hold every block at
+  most once. A refill keeps what `random` already holds and never reads what `last` holds.
+- So a scan over n blocks reads max(0, n - cached_blocks) of them from disk, less what `random`
+  holds of its beginning: nothing right after construction, and nothing after an earlier scan of at
+  least three times `cached_blocks` blocks.
+- Construction reads every block once, as the study did at start, to learn its hash and its first
+  transaction, and leaves the newest in `last` and `random` empty. These reads are in
+  `startup_costs`; `costs` starts at zero after them.
+- Answers equal a plain loop over all flights, for chains of any length, empty ones included.
+
+Left out on purpose, because no question ever waited for it: the proof of work, the faults of the
+original (short chains, ids that reading advanced, links nobody checked), and its second reading of
+the newest blocks at start. One thread, one request at a time.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter, time
+from typing import Any
+
+FLIGHT_FIELDS = (
+    "YEAR",
+    "DAY_OF_WEEK",
+    "FL_DATE",
+    "OP_CARRIER_AIRLINE_ID",
+    "OP_CARRIER_FL_NUM",
+    "ORIGIN_AIRPORT_ID",
+    "ORIGIN",
+    "ORIGIN_CITY_NAME",
+    "ORIGIN_STATE_NM",
+    "DEST_AIRPORT_ID",
+    "DEST",
+    "DEST_CITY_NAME",
+    "DEST_STATE_NM",
+    "DEP_TIME",
+    "DEP_DELAY",
+    "ARR_TIME",
+    "ARR_DELAY",
+    "CANCELLED",
+    "AIR_TIME",
+)
+STAGES = ("file_read", "decode", "build_objects", "reencode", "hash")
+CACHED_BLOCKS = 19  # what fitted into each 10 MB cache of the study
+NO_PREVIOUS = "0"
+
+
+class BlockMismatch(Exception):
+    """A block file is not the block on record. Attribute: `height`."""
+
+    def __init__(self, height: int, reason: str) -> None:
+        super().__init__(f"block {height}: {reason}; restore {height}.json or write the chain anew")
+        self.height = height
+
+
+class Transaction:
+    """One flight record. Its attributes are the keys of its JSON object, all strings."""
+
+    FL_DATE: str
+    OP_CARRIER_AIRLINE_ID: str
+    OP_CARRIER_FL_NUM: str
+    ORIGIN_CITY_NAME: str
+    DEST_CITY_NAME: str
+    ARR_DELAY: str
+
+    def __init__(self, record: Mapping[str, str]) -> None:
+        self.__dict__.update(record)
+
+
+@dataclass
+class Block:
+    """What is hashed of a block: everything in its file but the hash."""
+
+    height: int
+    previous_hash: str
+    timestamp: str
+    transactions: list[Transaction]
+
+    def encoded(self) -> str:
+        """The text whose SHA-256 is the block's hash."""
+        return json.dumps(self, default=vars, sort_keys=True)
+
+
+@dataclass
+class Costs:
+    """What reading cost so far.
+
+    disk_reads: blocks read from disk. cache_hits: blocks asked for that were in a cache; the
+    others made `random` refill. stage_s: seconds per stage of a read, summed over all reads:
+    file_read (open, read, decode UTF-8), decode (JSON to dicts), build_objects, reencode (objects
+    to JSON), hash (text to bytes, SHA-256).
+    """
+
+    disk_reads: int = 0
+    cache_hits: int = 0
+    stage_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+
+    def spend(self, stage: str, start_s: float) -> float:
+        """Add the time since `start_s` to `stage`; returns now, where the next stage starts."""
+        now_s = perf_counter()
+        self.stage_s[stage] += now_s - start_s
+        return now_s
+
+
+def write_chain(folder: Path, blocks: Iterable[Sequence[Mapping[str, object]]]) -> int:
+    """Write `blocks`, each a sequence of flights, as heights 0, 1, … into `folder`; their number.
+
+    A flight maps field names to values; None and absent become "". TRANSACTION_ID is the flight's
+    position in the chain, whatever the mapping says; `timestamp` is the mapping's or now. Raises
+    FileExistsError if `folder` already holds a chain, because a shorter one would mix with it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if chain_length(folder):
+        raise FileExistsError(f"{folder} already holds a chain; choose an empty folder")
+    previous_hash, first_id, height = NO_PREVIOUS, 0, -1
+    for height, flights in enumerate(blocks):
+        now = str(time())
+        transactions = [
+            _transaction(flight, first_id + place, now) for place, flight in enumerate(flights)
+        ]
+        block = Block(height, previous_hash, now, transactions)
+        previous_hash = sha256(block.encoded().encode()).hexdigest()
+        text = json.dumps(vars(block) | {"hash": previous_hash}, default=vars, sort_keys=True)
+        block_path(folder, height).write_text(text, encoding="utf-8")
+        first_id += len(flights)
+    return height + 1
+
+
+def block_path(folder: Path, height: int) -> Path:
+    """The file of block `height` in the chain's `folder`."""
+    return folder / f"{height}.json"
+
+
+def chain_length(folder: Path) -> int:
+    """The number of block files in `folder`. Raises FileNotFoundError if there is no folder."""
+    return sum(path.suffix == ".json" for path in folder.iterdir())
+
+
+def _transaction(flight: Mapping[str, object], transaction_id: int, now: str) -> Transaction:
+    record = {name: _as_text(flight.get(name)) for name in FLIGHT_FIELDS}
+    record["TRANSACTION_ID"] = str(transaction_id)
+    record["timestamp"] = _as_text(flight.get("timestamp", now))
+    return Transaction(record)
+
+
+def _as_text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+class StudyLedger:
+    """A chain in `folder`, answered the study's way: every question about flights is a full scan.
+
+    Attributes: `costs` since construction, or since the caller last set it to `Costs()`;
+    `startup_costs` of construction. Construction and every question raise BlockMismatch if a block
+    is not the one on record, and FileNotFoundError if its file is gone.
+    """
+
+    def __init__(self, folder: Path, cached_blocks: int = CACHED_BLOCKS) -> None:
+        if cached_blocks < 1:
+            raise ValueError(f"cached_blocks is {cached_blocks}; each cache needs at least 1 block")
+        self._folder = folder
+        self._cached_blocks = cached_blocks
+        self._length = chain_length(folder)
+        self._hashes: list[str] = []
+        self._first_ids = [0]  # of each block, and at the end that of the next one
+        self._last: dict[int, Block] = {}
+        self._random: dict[int, Block] = {}
+        self.costs = Costs()
+        self._learn_chain()
+        self.startup_costs, self.costs = self.costs, Costs()
+
+    def __len__(self) -> int:
+        """The number of blocks."""
+        return self._length
+
+    @property
+    def disk_reads(self) -> int:
+        """Blocks read from disk, as in `costs`."""
+        return self.costs.disk_reads
+
+    @property
+    def cache_hits(self) -> int:
+        """Blocks found in a cache, as in `costs`."""
+        return self.costs.cache_hits
+
+    def flight_counter(
+        self, origin_city: str, dest_city: str, initial_date: str, final_date: str
+    ) -> int:
+        """How many flights went from city to city on ISO dates from initial to final, inclusive."""
+        return sum(
+            1
+            for block in self._scan()
+            for flight in block.transactions
+            if origin_city == flight.ORIGIN_CITY_NAME
+            and dest_city == flight.DEST_CITY_NAME
+            and initial_date <= flight.FL_DATE <= final_date
+        )
+
+    def average_delays(
+        self, carrier_id: int | str, initial_date: str, final_date: str
+    ) -> float | None:
+        """The mean ARR_DELAY in minutes of the carrier's flights that arrived, None without any.
+
+        Dates are ISO and inclusive.
+        """
+        carrier = str(carrier_id)
+        delays_min = [
+            float(flight.ARR_DELAY)
+            for block in self._scan()
+            for flight in block.transactions
+            if carrier == flight.OP_CARRIER_AIRLINE_ID
+            and initial_date <= flight.FL_DATE <= final_date
+            and flight.ARR_DELAY
+        ]
+        return sum(delays_min) / len(delays_min) if delays_min else None
+
+    def filter_transactions(self, fl_num: int | str, fl_date: str) -> list[dict[str, str]]:
+        """The transactions of flight number `fl_num` on the ISO date `fl_date`, oldest first."""
+        number = str(fl_num)
+        return [
+            dict(vars(flight))
+            for block in self._scan()
+            for flight in block.transactions
+            if number == flight.OP_CARRIER_FL_NUM and fl_date == flight.FL_DATE
+        ]
+
+    def block(self, height: int) -> Block:
+        """Block `height`; if it is in neither cache, its neighbourhood is read into `random`.
+
+        Raises IndexError if there is no such block.
+        """
+        if not 0 <= height < self._length:
+            raise IndexError(f"no block {height}: the chain has {self._length}")
+        return self._cached(height, height - self._cached_blocks // 2)
+
+    def transaction(self, transaction_id: int) -> dict[str, str]:
+        """The transaction of that id, its block found by binary search over the first ids.
+
+        Raises IndexError if there is no such transaction.
+        """
+        if not 0 <= transaction_id < self._first_ids[-1]:
+            raise IndexError(f"no transaction {transaction_id}: there are {self._first_ids[-1]}")
+        # The rightmost of equal first ids: a block without transactions shares that of the next.
+        height = bisect_right(self._first_ids, transaction_id) - 1
+        place = transaction_id - self._first_ids[height]
+        return dict(vars(self.block(height).transactions[place]))
+
+    def _scan(self) -> Iterator[Block]:
+        """Every block, oldest first; when the scan leaves the caches, `random` moves ahead."""
+        for height in range(self._length):
+            yield self._cached(height, height)
+
+    def _cached(self, height: int, refill_from: int) -> Block:
+        """Block `height` from a cache, after a refill of `random` from `refill_from` if need be."""
+        found = self._last.get(height) or self._random.get(height)
+        if found is not None:
+            self.costs.cache_hits += 1
+            return found
+        self._refill_random(refill_from)
+        return self._random[height]
+
+    def _refill_random(self, start: int) -> None:
+        """Let `random` hold the blocks from `start` on, shifted to end where `last` begins."""
+        first_in_last = max(0, self._length - self._cached_blocks)
+        start = max(0, min(start, first_in_last - self._cached_blocks))
+        stop = min(start + self._cached_blocks, first_in_last)
+        self._random = {
+            height: self._random.get(height) or self._read_recorded(height)
+            for height in range(start, stop)
+        }
+
+    def _learn_chain(self) -> None:
+        """Read every block once: its hash, its first id, its link; keep the newest in `last`."""
+        previous_hash = NO_PREVIOUS
+        for height in range(self._length):
+            block, block_hash = self._read(height)
+            if block.previous_hash != previous_hash:
+                raise BlockMismatch(height, "its previous_hash is not the hash of the block below")
+            self._hashes.append(block_hash)
+            self._first_ids.append(self._first_ids[-1] + len(block.transactions))
+            self._last[height] = block
+            self._last.pop(height - self._cached_blocks, None)
+            previous_hash = block_hash
+
+    def _read_recorded(self, height: int) -> Block:
+        """Block `height` from disk, also compared with the hash that it had at construction."""
+        block, block_hash = self._read(height)
+        if block_hash != self._hashes[height]:
+            raise BlockMismatch(height, "it was replaced since the ledger was opened")
+        return block
+
+    def _read(self, height: int) -> tuple[Block, str]:
+        """Block `height` from disk and its hash, which is the one that its file names."""
+        block, recorded_hash = self._load(height)
+        start_s = perf_counter()
+        encoded = block.encoded()
+        start_s = self.costs.spend("reencode", start_s)
+        block_hash = sha256(encoded.encode()).hexdigest()
+        self.costs.spend("hash", start_s)
+        self.costs.disk_reads += 1
+        if block_hash != recorded_hash:
+            raise BlockMismatch(height, f"its content hashes to {block_hash}, not {recorded_hash}")
+        if block.height != height:
+            raise BlockMismatch(height, f"its file holds block {block.height}")
+        return block, block_hash
+
+    def _load(self, height: int) -> tuple[Block, str]:
+        """What the file of block `height` says, unchecked: the block and its hash."""
+        start_s = perf_counter()
+        try:
+            text = block_path(self._folder, height).read_text(encoding="utf-8")
+            start_s = self.costs.spend("file_read", start_s)
+            content: dict[str, Any] = json.loads(text)
+            start_s = self.costs.spend("decode", start_s)
+            block, recorded_hash = _built(content)
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise BlockMismatch(height, f"its file is not a block ({problem!r})") from problem
+        self.costs.spend("build_objects", start_s)
+        return block, recorded_hash
+
+
+def _built(content: dict[str, Any]) -> tuple[Block, str]:
+    """The block of a decoded file, with objects for transactions, and the hash that it names."""
+    recorded_hash: str = content.pop("hash")
+    content["transactions"] = [Transaction(record) for record in content["transactions"]]
+    return Block(**content), recorded_hash

@@ -1,0 +1,137 @@
+"""The chains that are measured: imported when first needed, and reused between runs if kept.
+
+Each has a folder of its own below the bench's: `chain` in it is the chain, `imported.json`, written
+last, says that it is whole and what its import took. An import that was interrupted is continued.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from loadtests.processes import ProgramFailed, backend
+
+FREE_DISK_FACTOR = 1.2
+KNOWN_FACTOR = 4  # the chain by which longer ones are judged
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A chain on disk, and what its import took."""
+
+    label: str
+    folder: Path
+    flights: int
+    import_wall_s: float
+    import_cpu_s: float
+
+    @property
+    def block_bytes(self) -> int:
+        """What the blocks take, with their table of heights."""
+        return size_bytes(self.folder / "blocks")
+
+    @property
+    def index_bytes(self) -> int:
+        """What the index takes."""
+        return size_bytes(self.folder / "index")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where flights come from. arguments: of `python -m backend import`."""
+
+    label: str
+    arguments: tuple[str, ...]
+    is_known_month: bool = False
+
+
+def generated(flights: int) -> Source:
+    """Made-up flights; fewer are the beginning of more."""
+    return Source(f"{flights:,} generated flights", ("--generate", str(flights)))
+
+
+def size_bytes(folder: Path) -> int:
+    """The files in `folder` together, by their lengths."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def imported(source: Source, home: Path, log: Path | None) -> Chain:
+    """The chain of `source` below `home`, imported now unless it is there already.
+
+    log: takes the import's progress; None shows it. Raises ProgramFailed.
+    """
+    folder, record = home / "chain", home / "imported.json"
+    if record.exists():
+        found = json.loads(record.read_text(encoding="utf-8"))
+        return Chain(folder=folder, **found)
+    folder.mkdir(parents=True, exist_ok=True)
+    _, spent = backend(folder, "import", *source.arguments, log=log)
+    tip, _ = backend(folder, "tip", log=log)
+    chain = Chain(source.label, folder, json.loads(tip)["transactions"], spent.wall_s, spent.cpu_s)
+    facts = {name: value for name, value in asdict(chain).items() if name != "folder"}
+    record.write_text(json.dumps(facts), encoding="utf-8")
+    return chain
+
+
+class Chains:
+    """The chains of one run, below `folder`.
+
+    month: where the month comes from. flights: of the shortest generated chain.
+    """
+
+    def __init__(
+        self, folder: Path, log: Path | None, month: Source, flights: int, say: Say
+    ) -> None:
+        self._folder, self._log, self._flights, self._say = folder, log, flights, say
+        self._month = month
+
+    @property
+    def month_source(self) -> Source:
+        """Where the month comes from."""
+        return self._month
+
+    def month(self) -> Chain:
+        """The month of all flights."""
+        return self._chain(self._month)
+
+    def generated(self, factor: int) -> Chain:
+        """A generated chain `factor` times as long as the shortest."""
+        return self._chain(generated(factor * self._flights))
+
+    def has_generated(self, factor: int) -> bool:
+        """Whether that chain was kept by an earlier run."""
+        source = generated(factor * self._flights)
+        return (self._home(source) / "imported.json").exists()
+
+    def require_room(self, factor: int) -> None:
+        """Say what the chain `factor` times as long will take, judging by the one `KNOWN_FACTOR`.
+
+        Nothing is said of a chain that is short or there. Raises ProgramFailed if the disk has not
+        that much free.
+        """
+        if factor <= KNOWN_FACTOR or self.has_generated(factor):
+            return
+        known = self.generated(KNOWN_FACTOR)
+        scale = factor / KNOWN_FACTOR
+        need_bytes = scale * (known.block_bytes + known.index_bytes)
+        free_bytes = shutil.disk_usage(self._folder).free
+        self._say(
+            f"{factor * self._flights:,} generated flights will take about "
+            f"{scale * known.import_wall_s / 60:.0f} minutes and {need_bytes / 1e9:.1f} GB of the "
+            f"{free_bytes / 1e9:.0f} GB free in {self._folder}"
+        )
+        if free_bytes < FREE_DISK_FACTOR * need_bytes:
+            raise ProgramFailed(
+                f"{self._folder} has too little room for that; choose another folder with --keep"
+            )
+
+    def _chain(self, source: Source) -> Chain:
+        if not (self._home(source) / "imported.json").exists():
+            self._say(f"importing {source.label}")
+        return imported(source, self._home(source), self._log)
+
+    def _home(self, source: Source) -> Path:
+        return self._folder / source.label.replace(" ", "-").replace(",", "").replace("/", "-")

@@ -1,0 +1,117 @@
+"""Figures: what was measured, against what it should be, as a table for people and as JSON.
+
+Ratios are taken pair by pair, of measurements made one right after the other, because a machine
+that others use is now faster and now slower; the median over the pairs is the figure, and a wide
+spread is called noisy.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+NOISY_SHARE = 0.2  # of the median; a spread from lowest to highest above it is called noisy
+
+_HEADINGS = ("row", "what", "measured", "target", "reached")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The lowest, median and highest of some measurements of the same thing."""
+
+    lowest: float
+    median: float
+    highest: float
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the measurements lie so wide apart that the median says little."""
+        return self.highest - self.lowest > NOISY_SHARE * self.median
+
+    def __str__(self) -> str:
+        return f"{short(self.median)} ({short(self.lowest)} to {short(self.highest)})"
+
+
+def spread_of(values: Iterable[float]) -> Spread:
+    """The spread of `values`. Raises ValueError if there are none."""
+    found = sorted(values)
+    if not found:
+        raise ValueError("a spread needs at least one value")
+    return Spread(found[0], median(found), found[-1])
+
+
+def pairwise(above: Sequence[float], below: Sequence[float]) -> list[float]:
+    """The ratios of values measured in pairs. Raises ValueError for lists of unequal length."""
+    return [a / b for a, b in zip(above, below, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A line of the table.
+
+    row: of the list of targets. is_reached: None for what is said without a target. raw: what the
+    figure was made of, by names that carry their units.
+    """
+
+    row: int
+    what: str
+    measured: str
+    target: str = ""
+    is_reached: bool | None = None
+    is_noisy: bool = False
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for a file."""
+        return {
+            "row": self.row,
+            "what": self.what,
+            "measured": self.measured,
+            "target": self.target,
+            "reached": self.is_reached,
+            "noisy": self.is_noisy,
+            "raw": dict(self.raw),
+        }
+
+
+def short(value: float) -> str:
+    """A number for people: three significant digits, thousands separated."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def table(figures: Sequence[Figure], *, is_meaningless: bool = False) -> str:
+    """The figures in columns. is_meaningless: of a run that is too small to tell anything."""
+    rows = [_HEADINGS, *(_cells(figure, is_meaningless) for figure in figures)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def _cells(figure: Figure, is_meaningless: bool) -> tuple[str, ...]:
+    reached = {True: "yes", False: "no", None: "-"}[figure.is_reached]
+    if is_meaningless and figure.is_reached is not None:
+        reached = "(too small to tell)"
+    measured = f"{figure.measured}, noisy" if figure.is_noisy else figure.measured
+    return (str(figure.row), figure.what, measured, figure.target or "-", reached)
+
+
+def details(figures: Iterable[Figure]) -> str:
+    """The raw numbers, below the name of the figure that was made of them."""
+    lines: list[str] = []
+    for figure in figures:
+        lines.append(f"row {figure.row}: {figure.what}")
+        lines += [f"    {name}: {_shown(value)}" for name, value in figure.raw.items()]
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, list | tuple):
+        return " ".join(_shown(one) for one in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,258 @@
+"""Starting the project's own programs, and looking at what they use. Linux only.
+
+What is started here is ended here: a service runs inside a `with` block, in a session of its own,
+so that Ctrl-C reaches this process alone and the service is then stopped in order; and it gets
+SIGTERM if this process is killed. It runs with the settings given and the defaults for the rest:
+FLIGHTCHAIN_ variables of the caller do not reach it.
+"""
+
+import ctypes
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from time import monotonic, perf_counter, sleep
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parent.parent
+HOST = "127.0.0.1"
+READY_WITHIN_S = 120
+STOP_WITHIN_S = 45
+ANSWER_WITHIN_S = 900  # a scan of a long chain on a small machine
+LOOK_EVERY_S = 0.005
+
+_PREFIX = "FLIGHTCHAIN_"
+_PR_SET_PDEATHSIG = 1
+_PSS = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
+_READ = re.compile(r"^rchar: (\d+)$", re.MULTILINE)
+
+
+class ProgramFailed(Exception):
+    """A program of ours ended with an error, or the service answered something unexpected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a finished program took. cpu_s: of it and of every process that it waited for."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str, Spent]:
+    """Run `python -m backend` on the chain in `folder`; its standard output, and what it took.
+
+    log: takes its standard error; None leaves it where ours goes. Raises ProgramFailed.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start_s = perf_counter()
+    with (log or Path(os.devnull)).open("ab") as stream:
+        process = subprocess.Popen(  # noqa: S603  our own command
+            _command(arguments),
+            cwd=PROJECT,
+            env=environment(folder, {}),
+            stdout=subprocess.PIPE,
+            stderr=None if log is None else stream,
+            text=True,
+        )
+    try:
+        output, _ = process.communicate()
+    finally:
+        if process.poll() is None:
+            _stop(process, signal.SIGINT)  # so that it ends its own processes, too
+    wall_s = perf_counter() - start_s
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode != 0:
+        raise ProgramFailed(_failure(arguments, process.returncode, log))
+    cpu_s = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+    return output, Spent(wall_s, cpu_s)
+
+
+def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
+    """That of this process, but with these settings of the service and defaults for the rest."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(_PREFIX)}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # a start would otherwise compile everything again
+    given = {"dir": folder.resolve(), **settings}
+    return kept | {_PREFIX + name.upper(): str(value) for name, value in given.items()}
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "backend", *arguments]
+
+
+def _failure(arguments: Sequence[str], status: int | None, log: Path | None) -> str:
+    said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:] if log else ""
+    return f"`python -m backend {' '.join(arguments)}` ended with status {status}: {said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The proportional set size of one process of a service. role: what it does there."""
+
+    role: str
+    pid: int
+    pss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service. first_answer_s: from its start to its first answer with status 200."""
+
+    pid: int
+    port: int
+    first_answer_s: float = 0.0
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://{HOST}:{self.port}"
+
+    def get(self, path: str) -> Any:
+        """The JSON answer. Raises ProgramFailed for a status other than 200."""
+        with self.connection() as connection:
+            return answer(connection, path)
+
+    @contextmanager
+    def connection(self) -> Iterator[HTTPConnection]:
+        """A connection that is kept alive between questions."""
+        connection = HTTPConnection(HOST, self.port, timeout=ANSWER_WITHIN_S)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def memory(self) -> list[Memory]:
+        """What each of its processes takes now. Raises ProgramFailed if the kernel hides it."""
+        found = []
+        for pid in family(self.pid):
+            pss = _PSS.search(_proc(pid, "smaps_rollup"))
+            if pss is None:
+                raise ProgramFailed(f"/proc/{pid}/smaps_rollup names no Pss; this kernel lacks it")
+            found.append(Memory(self._role(pid), pid, int(pss[1]) * 1024))
+        return found
+
+    def bytes_read(self) -> int:
+        """What its processes have read from files and sockets so far."""
+        reads = (_READ.search(_proc(pid, "io")) for pid in family(self.pid))
+        return sum(int(read[1]) for read in reads if read)
+
+    def _role(self, pid: int) -> str:
+        arguments = _proc(pid, "cmdline").split("\0")
+        if pid == self.pid:
+            return "supervisor"
+        if "mine" in arguments:
+            return "miner"
+        return "web server" if parent_of(pid) == self.pid else "worker"
+
+
+@contextmanager
+def running(
+    folder: Path,
+    log: Path,
+    arguments: Sequence[str] = ("serve",),
+    asking: str = "/tip",
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[Service]:
+    """A service on the chain in `folder`, on a free port, that has answered `asking`.
+
+    Raises ProgramFailed if it does not come up.
+    """
+    port = free_port()
+    with log.open("ab") as stream:
+        start_s = perf_counter()
+        process = subprocess.Popen(  # noqa: S603  our own command
+            _command(arguments),
+            cwd=PROJECT,
+            env=environment(folder, {"port": port, **(settings or {})}),
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509  started from the main thread
+        )
+    try:
+        _wait_for_answer(process, port, asking, arguments, log)
+        yield Service(process.pid, port, perf_counter() - start_s)
+    finally:
+        _stop(process)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _wait_for_answer(
+    process: "subprocess.Popen[bytes]", port: int, asking: str, arguments: Sequence[str], log: Path
+) -> None:
+    deadline_s = monotonic() + READY_WITHIN_S
+    while monotonic() < deadline_s:
+        if process.poll() is not None:
+            raise ProgramFailed(_failure(arguments, process.returncode, log))
+        try:
+            with Service(process.pid, port).connection() as connection:
+                answer(connection, asking)
+        except (OSError, HTTPException, ProgramFailed):
+            sleep(LOOK_EVERY_S)
+        else:
+            return
+    raise ProgramFailed(f"the service did not answer {asking} within {READY_WITHIN_S} s; see {log}")
+
+
+def _stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:
+    process.send_signal(number)
+    try:
+        process.wait(STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def answer(connection: HTTPConnection, path: str) -> Any:
+    """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != 200:
+        raise ProgramFailed(f"GET {path} was answered {response.status}: {body[:300]!r}")
+    return json.loads(body)
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def family(pid: int) -> list[int]:
+    """`pid` and everything that descends from it, parents first."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (parent := parent_of(int(entry.name))) is not None:
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [pid]
+    for member in found:  # grows while it is walked
+        found += sorted(children.get(member, []))
+    return found
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent's id; None if the process has ended."""
+    try:
+        # the name in parentheses may hold anything, so count from its end
+        return int(_proc(pid, "stat").rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
+def _proc(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,171 @@
+"""Questions to ask a service, drawn from the flights that it holds; and some known answers.
+
+Blocks at even distances along the chain are read through the service, flights are drawn from them
+with a seed, and each flight becomes one question of each kind: its number and day; its carrier, and
+its two cities, over a random interval of days that holds its own day and lies within its month. So
+every question has an answer, busy carriers and routes are asked for more often, and questions to a
+short and to a long chain are alike.
+"""
+
+from calendar import monthrange
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from random import Random
+from typing import Any
+from urllib.parse import urlencode
+
+from loadtests.processes import ProgramFailed, Service, answer
+
+KINDS = ("filter_transactions", "average_delays", "flight_counter")
+SAMPLED_BLOCKS = 100
+BLOCK_PAGE = 1000
+
+Flight = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question. parameters: in the order in which the study's ledger takes them, too."""
+
+    kind: str
+    parameters: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """What to GET."""
+        return f"/{self.kind}?{urlencode(self.parameters)}"
+
+    @property
+    def scan_path(self) -> str:
+        """What to GET to have it answered by a scan."""
+        return f"{self.path}&engine=scan"
+
+
+Questions = dict[str, list[Question]]  # kind -> questions
+
+
+def flights_of_block(service: Service, height: int) -> list[Flight]:
+    """All flights of a block, oldest first."""
+    flights: list[Flight] = service.get(f"/blocks/{height}")["block"]["transactions"]
+    return flights
+
+
+def sample(service: Service, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
+    """The flights of up to `blocks` blocks, the first and the last among them."""
+    height: int = service.get("/tip")["height"]
+    if height < 1:
+        raise ProgramFailed("the chain holds no flights to ask about")
+    steps = min(blocks, height) - 1
+    heights = (
+        {1 + round(step * (height - 1) / steps) for step in range(steps + 1)} if steps else {1}
+    )
+    return [flight for at in sorted(heights) for flight in flights_of_block(service, at)]
+
+
+def drawn(flights: Sequence[Flight], count: int, seed: int) -> Questions:
+    """`count` questions of each kind about `flights`; the same seed draws the same ones."""
+    days = [str(flight["FL_DATE"]) for flight in flights]
+    first, last = date.fromisoformat(min(days)), date.fromisoformat(max(days))
+    random = Random(seed)  # noqa: S311 - a load, no secrets
+    chosen = random.choices(flights, k=count)
+    return {
+        kind: [_ASKED[kind](flight, first, last, random) for flight in chosen] for kind in KINDS
+    }
+
+
+def _about_number(flight: Flight, _first: date, _last: date, _random: Random) -> Question:
+    number = str(flight["OP_CARRIER_FL_NUM"])
+    parameters = {"OP_CARRIER_FL_NUM": number, "FL_DATE": flight["FL_DATE"]}
+    return Question("filter_transactions", parameters)
+
+
+def _about_carrier(flight: Flight, first: date, last: date, random: Random) -> Question:
+    carrier = str(flight["OP_CARRIER_AIRLINE_ID"])
+    interval = _interval(flight["FL_DATE"], first, last, random)
+    return Question("average_delays", {"OP_CARRIER_AIRLINE_ID": carrier, **interval})
+
+
+def _about_cities(flight: Flight, first: date, last: date, random: Random) -> Question:
+    cities = {name: flight[name] for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
+    interval = _interval(flight["FL_DATE"], first, last, random)
+    return Question("flight_counter", {**cities, **interval})
+
+
+_ASKED: Mapping[str, Callable[[Flight, date, date, Random], Question]] = {
+    "filter_transactions": _about_number,
+    "average_delays": _about_carrier,
+    "flight_counter": _about_cities,
+}
+
+
+def _interval(day_text: str, first: date, last: date, random: Random) -> dict[str, str]:
+    """Days of the month of `day_text` around it, within `first` to `last`."""
+    day = date.fromisoformat(day_text)
+    lowest = max(first, day.replace(day=1))
+    highest = min(last, day.replace(day=monthrange(day.year, day.month)[1]))
+    initial = date.fromordinal(random.randint(lowest.toordinal(), day.toordinal()))
+    final = date.fromordinal(random.randint(day.toordinal(), highest.toordinal()))
+    return {"INITIAL_DATE": initial.isoformat(), "FINAL_DATE": final.isoformat()}
+
+
+def require_answers(service: Service, questions: Questions) -> None:
+    """Ask every question once. Raises ProgramFailed for a failure, or an answer without flights."""
+    with service.connection() as connection:
+        for question in (question for asked in questions.values() for question in asked):
+            found = answer(connection, question.path)
+            if not found.get("count", found.get("flights")):
+                raise ProgramFailed(f"GET {question.path} found no flights: {str(found)[:300]}")
+
+
+# --- known answers ---------------------------------------------------------------------------
+
+KNOWN_MONTH = "ontime-2008-01.csv.xz"
+_CHICAGO = {
+    "ORIGIN_CITY_NAME": "Chicago, IL",
+    "DEST_CITY_NAME": "New York, NY",
+    "INITIAL_DATE": "2008-01-05",
+    "FINAL_DATE": "2008-01-20",
+}
+_HONOLULU = {
+    "ORIGIN_CITY_NAME": "Honolulu, HI",
+    "DEST_CITY_NAME": "Kahului, HI",
+    "INITIAL_DATE": "2008-01-01",
+    "FINAL_DATE": "2008-01-31",
+}
+_SOUTHWEST = {
+    "OP_CARRIER_AIRLINE_ID": "19393",
+    "INITIAL_DATE": "2008-01-05",
+    "FINAL_DATE": "2008-01-20",
+}
+_SOUTHWEST_DELAYS = {
+    "average_delay": 2.1094082505222467,
+    "flights": 51801,
+    "arrived": 51221,
+    "cancelled": 521,
+}
+KNOWN_ANSWERS: tuple[tuple[Question, Mapping[str, float]], ...] = (
+    (Question("flight_counter", _CHICAGO), {"count": 633}),
+    (Question("flight_counter", _HONOLULU), {"count": 1304}),
+    (Question("average_delays", _SOUTHWEST), _SOUTHWEST_DELAYS),
+    (
+        Question("filter_transactions", {"OP_CARRIER_FL_NUM": "335", "FL_DATE": "2008-01-03"}),
+        {"count": 13},
+    ),
+    (
+        Question("filter_transactions", {"OP_CARRIER_FL_NUM": "511", "FL_DATE": "2008-01-04"}),
+        {"count": 18},
+    ),
+)
+
+
+def disagreements(service: Service) -> list[str]:
+    """Where the service on the known month answers otherwise than known, with either engine."""
+    found = []
+    for question, expected in KNOWN_ANSWERS:
+        for path in (question.path, question.scan_path):
+            given = service.get(path)
+            answered = {name: given.get(name) for name in expected}
+            if answered != expected:
+                found.append(f"GET {path}: {answered}, not {dict(expected)}")
+    return found

@@ -1,0 +1,117 @@
+"""The scan against the study's way of scanning the same flights on the same machine (row 3).
+
+Ours reads and checks every block for every question: its caches have no bytes, and the bytes that
+the service reads are counted. The study's is `baseline.StudyLedger`, in this process. Both find
+their files in the page cache. Both must give the same answers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+from time import perf_counter
+from typing import Any
+
+from loadtests.baseline import StudyLedger, write_chain
+from loadtests.figures import Figure, pairwise, spread_of
+from loadtests.processes import ProgramFailed, Service
+from loadtests.questions import KINDS, Flight, Question, flights_of_block
+from loadtests.session import Bench, load_now
+
+LEAST_TIMES_FASTER = 15.0
+
+
+@dataclass
+class _Scans:
+    """Seconds of one kind of question, the study's way, without caches, and with them."""
+
+    study_s: list[float] = field(default_factory=list)
+    cold_s: list[float] = field(default_factory=list)
+    warm_s: list[float] = field(default_factory=list)
+
+
+def scan_against_study(bench: Bench) -> Iterator[Figure]:
+    """Our scan, reading and checking every block, against the study's scan of the same flights.
+
+    Services of one worker, so that every question meets the same caches.
+    """
+    chain = bench.chains.month()
+    only_http = ("serve", "--only-http")
+    with (
+        bench.service(chain, only_http, workers=1, cache_bytes=0) as cold,
+        bench.service(chain, only_http, workers=1) as warm,
+    ):
+        questions = bench.questions(chain, cold)
+        bench.say("writing the same blocks the study's way, and opening them")
+        start_s = perf_counter()
+        ledger = _study_ledger(bench, cold)
+        opened_s = perf_counter() - start_s
+        warm.get(questions[KINDS[0]][0].scan_path)
+        question = questions[KINDS[0]][0]
+        facts = {
+            "bytes_read_per_scan": _bytes_of_a_scan(cold, question),
+            "bytes_read_per_cached_scan": _bytes_of_a_scan(warm, question),
+            "block_bytes": chain.block_bytes,
+            "writing_and_opening_the_study_chain_s": opened_s,
+        }
+        for kind in KINDS:
+            scans = _scanned(bench, ledger, cold, warm, questions[kind])
+            yield from _scan_figures(kind, scans, facts)
+
+
+def _study_ledger(bench: Bench, service: Service) -> StudyLedger:
+    folder = Path(mkdtemp(prefix="study-", dir=bench.scratch))
+    height: int = service.get("/tip")["height"]
+    blocks: Iterator[list[Flight]] = (flights_of_block(service, at) for at in range(1, height + 1))
+    write_chain(folder, blocks)
+    return StudyLedger(folder)
+
+
+def _bytes_of_a_scan(service: Service, question: Question) -> int:
+    before = service.bytes_read()
+    service.get(question.scan_path)
+    return service.bytes_read() - before
+
+
+def _scanned(
+    bench: Bench, ledger: StudyLedger, cold: Service, warm: Service, questions: Sequence[Question]
+) -> _Scans:
+    """Each of some questions in turns. Raises ProgramFailed if the answers differ."""
+    scans = _Scans()
+    for number, question in enumerate(questions[: bench.plan.scan_rounds], start=1):
+        bench.say(f"scans: {question.kind}, round {number} of {bench.plan.scan_rounds}")
+        start_s = perf_counter()
+        studys = getattr(ledger, question.kind)(*question.parameters.values())
+        scans.study_s.append(perf_counter() - start_s)
+        for service, times_s in ((cold, scans.cold_s), (warm, scans.warm_s)):
+            start_s = perf_counter()
+            ours = service.get(question.scan_path)
+            times_s.append(perf_counter() - start_s)
+            _require_same(question, ours, studys)
+    return scans
+
+
+def _require_same(question: Question, ours: dict[str, Any], studys: Any) -> None:
+    expected = len(studys) if isinstance(studys, list) else studys
+    found = ours["average_delay"] if question.kind == "average_delays" else ours["count"]
+    if found != expected:
+        raise ProgramFailed(f"{question.scan_path}: our scan says {found}, the study's {expected}")
+
+
+def _scan_figures(kind: str, scans: _Scans, facts: dict[str, Any]) -> Iterator[Figure]:
+    ratios = pairwise(scans.study_s, scans.cold_s)
+    spread = spread_of(ratios)
+    read_all = facts["bytes_read_per_scan"] >= 0.9 * facts["block_bytes"]
+    yield Figure(
+        3,
+        f"{kind} by scan, times faster than the study's way",
+        str(spread) if read_all else f"{spread}, but NOT every block was read",
+        f"at least {LEAST_TIMES_FASTER:g}",
+        spread.median >= LEAST_TIMES_FASTER and read_all,
+        spread.is_noisy,
+        {"ratios": ratios, "study_s": scans.study_s, "ours_s": scans.cold_s, **facts, **load_now()},
+    )
+    warm = spread_of(scans.warm_s)
+    yield Figure(
+        3, f"{kind} by scan, caches warm", f"{warm} s", raw={"ours_cached_s": scans.warm_s}
+    )

@@ -1,0 +1,88 @@
+"""What the measurements of a benchmark run share: how much is measured, and the services.
+
+What is compared is measured in turns, and nothing else is measured meanwhile. Files are warm in the
+page cache unless they do not fit into it.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadtests import wrk
+from loadtests.chains import Chain, Chains
+from loadtests.processes import Service, running
+from loadtests.questions import Questions, drawn, require_answers, sample
+
+SEED = 2008
+LONGEST_FACTOR = 100
+FLIGHTS = 606_000  # as many blocks as a month of all US flights
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured. factors: how many times longer the long chains are."""
+
+    rows: frozenset[int]
+    flights: int = FLIGHTS
+    factors: tuple[int, ...] = (4,)
+    rounds: int = 5
+    round_s: int = 3
+    scan_rounds: int = 3
+    repeats: int = 3
+    questions_per_kind: int = 2000
+
+
+@dataclass
+class Bench:
+    """What the measurements of a run share. scratch: for files that are not kept."""
+
+    plan: Plan
+    chains: Chains
+    scratch: Path
+    log: Path
+    say: Callable[[str], None]
+    _drawn: dict[Path, Questions] = field(default_factory=dict)
+    _month: Service | None = None
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def service(
+        self, chain: Chain, arguments: Sequence[str] = ("serve",), **settings: object
+    ) -> AbstractContextManager[Service]:
+        """A service on `chain` with default settings but these."""
+        return running(chain.folder, self.log, arguments, settings=settings)
+
+    def month_service(self) -> Service:
+        """The service on the month, with default settings, until `close`."""
+        if self._month is None:
+            self._month = self._open.enter_context(self.service(self.chains.month()))
+        return self._month
+
+    def close(self) -> None:
+        """Stop the service on the month."""
+        self._month = None
+        self._open.close()
+
+    def questions(self, chain: Chain, service: Service) -> Questions:
+        """Questions about `chain`, which `service` holds; drawn and tried out once a run."""
+        if chain.folder not in self._drawn:
+            self.say(f"drawing questions about {chain.label}, and asking each once")
+            found = drawn(sample(service), self.plan.questions_per_kind, SEED)
+            require_answers(service, found)
+            self._drawn[chain.folder] = found
+        return self._drawn[chain.folder]
+
+    def script(self, name: str, paths: Sequence[str]) -> Path:
+        """A script for wrk that asks for `paths`."""
+        return wrk.write_script(self.scratch / f"{name}.lua", paths)
+
+    def load(self, service: Service, script: Path, duration_s: int | None = None) -> wrk.Load:
+        """One round of load."""
+        return wrk.load(service.url, script, duration_s or self.plan.round_s)
+
+
+def load_now() -> dict[str, Any]:
+    """What else may have run: our own load is in it."""
+    return {"load_average_1min": os.getloadavg()[0]}

@@ -1,0 +1,364 @@
+import json
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadtests.baseline import (
+    FLIGHT_FIELDS,
+    STAGES,
+    BlockMismatch,
+    Costs,
+    StudyLedger,
+    block_path,
+    write_chain,
+)
+
+Flight = dict[str, object]
+Folders = Callable[[], Path]
+
+CITIES = ("Chicago, IL", "Springfield, IL", "San José, CA")
+DAYS = tuple((date(2008, 1, 1) + timedelta(days=day)).isoformat() for day in range(4))
+CARRIERS = (19393, 19790)
+NUMBERS = (1, 335)
+CACHED = 19
+BOTH_ENDS = (DAYS[0], DAYS[-1])
+
+flights = st.fixed_dictionaries(
+    {
+        "FL_DATE": st.sampled_from(DAYS),
+        "OP_CARRIER_AIRLINE_ID": st.sampled_from(CARRIERS),
+        "OP_CARRIER_FL_NUM": st.sampled_from(NUMBERS),
+        "ORIGIN_CITY_NAME": st.sampled_from(CITIES),
+        "DEST_CITY_NAME": st.sampled_from(CITIES),
+        "ARR_DELAY": st.none() | st.integers(-60, 600),
+    }
+)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[list[Flight]]:
+    """Flights cut into blocks of a freely chosen size, the last one possibly short."""
+    everything: list[Flight] = draw(st.lists(flights, max_size=60))
+    per_block = draw(st.integers(1, 8))
+    return [everything[start : start + per_block] for start in range(0, len(everything), per_block)]
+
+
+def a_flight(number: int, **changes: object) -> Flight:
+    usual: Flight = {
+        "FL_DATE": DAYS[0],
+        "OP_CARRIER_AIRLINE_ID": CARRIERS[0],
+        "OP_CARRIER_FL_NUM": number,
+        "ORIGIN_CITY_NAME": CITIES[0],
+        "DEST_CITY_NAME": CITIES[1],
+        "ARR_DELAY": number,
+    }
+    return usual | changes
+
+
+def ledger_of_blocks(folder: Path, block_count: int, cached_blocks: int = CACHED) -> StudyLedger:
+    """One flight per block; flight number, delay, id and height are the same number."""
+    write_chain(folder, [[a_flight(height)] for height in range(block_count)])
+    return StudyLedger(folder, cached_blocks)
+
+
+def scan(ledger: StudyLedger) -> int:
+    """Blocks read from disk by one full scan, whose answer is checked."""
+    before = ledger.disk_reads
+    assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == len(ledger)
+    return ledger.disk_reads - before
+
+
+def change(path: Path, edit: Callable[[dict[str, Any]], object], rehash: bool = False) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edit(content)
+    if rehash:
+        del content["hash"]
+        content["hash"] = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(content, sort_keys=True), encoding="utf-8")
+
+
+def delay_becomes_zero(content: dict[str, Any]) -> None:
+    content["transactions"][0]["ARR_DELAY"] = "0"
+
+
+@pytest.fixture(scope="session")
+def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """A fresh folder per call, for tests that hypothesis runs many times."""
+    return lambda: tmp_path_factory.mktemp("chain")
+
+
+class TestAnswers:
+    @given(
+        blocks=chains(),
+        cached_blocks=st.integers(1, 4),
+        origin=st.sampled_from(CITIES),
+        dest=st.sampled_from(CITIES),
+        initial=st.sampled_from(DAYS),
+        final=st.sampled_from(DAYS),
+        carrier=st.sampled_from(CARRIERS),
+        number=st.sampled_from(NUMBERS),
+    )
+    @settings(deadline=None)
+    def test_equal_a_plain_loop(
+        self,
+        new_folder: Folders,
+        blocks: list[list[Flight]],
+        cached_blocks: int,
+        origin: str,
+        dest: str,
+        initial: str,
+        final: str,
+        carrier: int,
+        number: int,
+    ) -> None:
+        folder = new_folder()
+        assert write_chain(folder, blocks) == len(blocks)
+        ledger = StudyLedger(folder, cached_blocks)
+        everything = [flight for block in blocks for flight in block]
+
+        counted, delays, found = 0, [], []
+        for transaction_id, flight in enumerate(everything):
+            day = str(flight["FL_DATE"])
+            in_interval = initial <= day <= final
+            if in_interval and (origin, dest) == (
+                flight["ORIGIN_CITY_NAME"],
+                flight["DEST_CITY_NAME"],
+            ):
+                counted += 1
+            if in_interval and flight["OP_CARRIER_AIRLINE_ID"] == carrier:
+                delays.append(flight["ARR_DELAY"])
+            if day == initial and flight["OP_CARRIER_FL_NUM"] == number:
+                found.append(transaction_id)
+        arrived = [delay for delay in delays if isinstance(delay, int)]
+        average = sum(arrived) / len(arrived) if arrived else None
+
+        assert ledger.flight_counter(origin, dest, initial, final) == counted
+        assert ledger.average_delays(carrier, initial, final) == average
+        answers = ledger.filter_transactions(number, initial)
+        assert [int(answer["TRANSACTION_ID"]) for answer in answers] == found
+
+    @given(blocks=chains(), cached_blocks=st.integers(1, 4), data=st.data())
+    @settings(deadline=None)
+    def test_every_block_and_transaction_is_found_in_any_order(
+        self,
+        new_folder: Folders,
+        blocks: list[list[Flight]],
+        cached_blocks: int,
+        data: st.DataObject,
+    ) -> None:
+        folder = new_folder()
+        write_chain(folder, blocks)
+        ledger = StudyLedger(folder, cached_blocks)
+        everything = [flight for block in blocks for flight in block]
+        for transaction_id in data.draw(st.permutations(range(len(everything)))):
+            found = ledger.transaction(transaction_id)
+            assert found["TRANSACTION_ID"] == str(transaction_id)
+            wanted = everything[transaction_id]["ARR_DELAY"]
+            assert found["ARR_DELAY"] == ("" if wanted is None else str(wanted))
+        for height in data.draw(st.permutations(range(len(blocks)))):
+            assert ledger.block(height).height == height
+            assert len(ledger.block(height).transactions) == len(blocks[height])
+
+    @pytest.mark.parametrize("block_count", [0, 1, 2, *range(18, 41)])
+    def test_are_right_for_short_chains(self, tmp_path: Path, block_count: int) -> None:
+        ledger = ledger_of_blocks(tmp_path, block_count)
+        mean = (block_count - 1) / 2 if block_count else None
+        for _ in range(2):
+            assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == block_count
+            assert ledger.average_delays(CARRIERS[0], *BOTH_ENDS) == mean
+        for number in range(block_count):
+            assert [
+                found["TRANSACTION_ID"] for found in ledger.filter_transactions(number, DAYS[0])
+            ] == [str(number)]
+            assert ledger.block(number).height == number
+
+    def test_blocks_without_transactions_are_passed_over(self, tmp_path: Path) -> None:
+        blocks: list[list[Flight]] = [[], [a_flight(0)], [], [], [a_flight(1)], []]
+        write_chain(tmp_path, blocks)
+        ledger = StudyLedger(tmp_path, 1)
+        assert [ledger.transaction(n)["OP_CARRIER_FL_NUM"] for n in (0, 1)] == ["0", "1"]
+        assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == 2
+
+    def test_changing_an_answer_does_not_change_the_ledger(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, 1)
+        ledger.transaction(0)["ARR_DELAY"] = "999"
+        ledger.filter_transactions(0, DAYS[0])[0]["ARR_DELAY"] = "999"
+        assert ledger.average_delays(CARRIERS[0], *BOTH_ENDS) == 0
+
+    @pytest.mark.parametrize("beyond", [-1, 3])
+    def test_what_does_not_exist_is_an_index_error(self, tmp_path: Path, beyond: int) -> None:
+        ledger = ledger_of_blocks(tmp_path, 3)
+        with pytest.raises(IndexError, match=f"no block {beyond}"):
+            ledger.block(beyond)
+        with pytest.raises(IndexError, match=f"no transaction {beyond}"):
+            ledger.transaction(beyond)
+
+
+class TestCaches:
+    @pytest.mark.parametrize("block_count", [0, 1, 18, 19, 20, 37, 38, 39, 40, 56, 57, 80])
+    def test_first_scan_reads_all_but_the_newest(self, tmp_path: Path, block_count: int) -> None:
+        ledger = ledger_of_blocks(tmp_path, block_count)
+        assert scan(ledger) == max(0, block_count - CACHED)
+
+    @pytest.mark.parametrize("block_count", [57, 58, 80])
+    def test_later_scans_of_a_long_chain_read_as_much(
+        self, tmp_path: Path, block_count: int
+    ) -> None:
+        ledger = ledger_of_blocks(tmp_path, block_count)
+        assert [scan(ledger) for _ in range(3)] == [block_count - CACHED] * 3
+
+    @pytest.mark.parametrize("block_count", [19, 38])
+    def test_a_chain_that_fits_both_caches_is_read_once(
+        self, tmp_path: Path, block_count: int
+    ) -> None:
+        ledger = ledger_of_blocks(tmp_path, block_count)
+        scan(ledger)
+        assert scan(ledger) == 0
+
+    def test_a_scan_misses_once_per_refill(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, 80)
+        scan(ledger)
+        refills = 4  # 61 blocks outside `last`, 19 at a time
+        assert ledger.cache_hits == 80 - refills
+
+    @pytest.mark.parametrize("block_count", [0, 5, 50])
+    def test_startup_reads_every_block_once_and_is_counted_apart(
+        self, tmp_path: Path, block_count: int
+    ) -> None:
+        ledger = ledger_of_blocks(tmp_path, block_count)
+        assert ledger.startup_costs.disk_reads == block_count
+        assert (ledger.disk_reads, ledger.cache_hits) == (0, 0)
+
+    def test_the_newest_blocks_are_never_read_again(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, 40)
+        for height in range(40 - CACHED, 40):
+            ledger.block(height)
+        assert (ledger.disk_reads, ledger.cache_hits) == (0, CACHED)
+
+    @pytest.mark.parametrize(
+        ("asked", "neighbours"),
+        [(50, range(41, 60)), (3, range(19)), (78, range(62, 81)), (80, range(62, 81))],
+    )
+    def test_asking_for_a_block_reads_its_neighbourhood(
+        self, tmp_path: Path, asked: int, neighbours: Iterable[int]
+    ) -> None:
+        ledger = ledger_of_blocks(tmp_path, 100)
+        ledger.block(asked)
+        assert (ledger.disk_reads, ledger.cache_hits) == (CACHED, 0)
+        for height in neighbours:
+            ledger.block(height)
+        assert (ledger.disk_reads, ledger.cache_hits) == (CACHED, CACHED)
+
+    def test_a_refill_keeps_what_it_has(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, 100)
+        ledger.block(50)  # reads 41 to 59
+        ledger.block(60)  # holds 51 to 69 and has 51 to 59
+        assert ledger.disk_reads == CACHED + 10
+
+    def test_a_cache_needs_a_block(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="cached_blocks is 0"):
+            StudyLedger(tmp_path, 0)
+
+
+class TestCosts:
+    def test_time_of_every_stage_is_counted(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, 30)
+        assert tuple(ledger.costs.stage_s.values()) == (0,) * len(STAGES)
+        scan(ledger)
+        assert tuple(ledger.costs.stage_s) == STAGES
+        assert all(seconds > 0 for seconds in ledger.costs.stage_s.values())
+
+    def test_a_cached_block_costs_nothing(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, CACHED)
+        scan(ledger)
+        assert ledger.costs == Costs(cache_hits=CACHED)
+
+
+class TestFiles:
+    def test_hold_strings_only_and_empty_for_null(self, tmp_path: Path) -> None:
+        write_chain(tmp_path, [[a_flight(7, ARR_DELAY=None, timestamp=1200000000000)]])
+        content = json.loads((tmp_path / "0.json").read_text(encoding="utf-8"))
+        assert set(content) == {"height", "previous_hash", "timestamp", "hash", "transactions"}
+        (transaction,) = content["transactions"]
+        assert set(transaction) == {*FLIGHT_FIELDS, "TRANSACTION_ID", "timestamp"}
+        assert transaction["OP_CARRIER_FL_NUM"] == "7"
+        assert transaction["timestamp"] == "1200000000000"
+        assert transaction["ARR_DELAY"] == transaction["AIR_TIME"] == ""
+        assert all(isinstance(value, str) for value in transaction.values())
+
+    def test_are_linked_by_the_hash_of_their_content(self, tmp_path: Path) -> None:
+        ledger_of_blocks(tmp_path, 3)
+        previous_hash = "0"
+        for height in range(3):
+            content = json.loads(block_path(tmp_path, height).read_text(encoding="utf-8"))
+            recorded = content.pop("hash")
+            assert content["previous_hash"] == previous_hash
+            previous_hash = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+            assert recorded == previous_hash
+
+    def test_a_second_chain_does_not_mix_with_the_first(self, tmp_path: Path) -> None:
+        ledger_of_blocks(tmp_path, 2)
+        with pytest.raises(FileExistsError, match="already holds a chain"):
+            write_chain(tmp_path, [])
+
+    def test_a_missing_folder_is_not_an_empty_chain(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            StudyLedger(tmp_path / "nowhere")
+
+
+class TestTampering:
+    def test_before_the_start_stops_the_start(self, tmp_path: Path) -> None:
+        ledger_of_blocks(tmp_path, 5)
+        change(block_path(tmp_path, 3), delay_becomes_zero)
+        with pytest.raises(BlockMismatch, match="block 3: its content hashes to") as raised:
+            StudyLedger(tmp_path)
+        assert raised.value.height == 3
+
+    @pytest.mark.parametrize("rehash", [False, True])
+    def test_while_running_stops_the_scan(self, tmp_path: Path, rehash: bool) -> None:
+        ledger = ledger_of_blocks(tmp_path, 30)
+        change(block_path(tmp_path, 9), delay_becomes_zero, rehash)
+        with pytest.raises(BlockMismatch, match="block 9: ") as raised:
+            scan(ledger)
+        assert raised.value.height == 9
+
+    def test_with_a_new_hash_breaks_the_link_to_the_next_block(self, tmp_path: Path) -> None:
+        ledger_of_blocks(tmp_path, 5)
+        change(block_path(tmp_path, 2), delay_becomes_zero, rehash=True)
+        with pytest.raises(BlockMismatch, match="block 3: its previous_hash"):
+            StudyLedger(tmp_path)
+
+    def test_is_noticed_again_after_it_was_noticed_once(self, tmp_path: Path) -> None:
+        ledger = ledger_of_blocks(tmp_path, 30)
+        change(block_path(tmp_path, 9), delay_becomes_zero)
+        for _ in range(2):
+            with pytest.raises(BlockMismatch):
+                scan(ledger)
+
+    def test_a_file_in_the_place_of_another_is_noticed(self, tmp_path: Path) -> None:
+        ledger_of_blocks(tmp_path, 2)
+        block_path(tmp_path, 0).write_bytes(block_path(tmp_path, 1).read_bytes())
+        with pytest.raises(BlockMismatch, match="block 0: its file holds block 1"):
+            StudyLedger(tmp_path)
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"{", b"\xff", b"[]", b'"text"', b"{}", b'{"hash": "0", "transactions": 1}'],
+    )
+    def test_a_file_that_is_no_block_is_named(self, tmp_path: Path, content: bytes) -> None:
+        ledger_of_blocks(tmp_path, 3)
+        block_path(tmp_path, 1).write_bytes(content)
+        with pytest.raises(BlockMismatch, match="block 1: its file is not a block"):
+            StudyLedger(tmp_path)
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        ledger_of_blocks(tmp_path, 3)
+        block_path(tmp_path, 1).unlink()
+        with pytest.raises(FileNotFoundError, match=r"1\.json"):
+            StudyLedger(tmp_path)

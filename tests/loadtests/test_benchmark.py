@@ -1,0 +1,347 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadtests import benchmark
+from loadtests.benchmark import ROWS, Report, options_from, plan_from
+from loadtests.figures import Figure, Spread, details, pairwise, short, spread_of, table
+from loadtests.machine import at_most_cores, file_system
+from loadtests.processes import PROJECT, environment, family, free_port
+from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
+from loadtests.wrk import Load, WrkFailed, parsed, write_script
+
+needs_wrk = pytest.mark.skipif(
+    shutil.which("wrk") is None, reason="needs the load generator wrk; on Debian: apt install wrk"
+)
+AT_MOST_S = 150  # half a minute on a small PC; only there so that nothing hangs
+
+# --- wrk -------------------------------------------------------------------------------------
+
+QUIET = """\
+Running 3s test @ http://127.0.0.1:41234
+  1 threads and 8 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     3.06ms    1.25ms  13.58ms   78.03%
+    Req/Sec     2.58k   150.00     2.79k    70.00%
+  Latency Distribution
+     50%    {p50}
+     75%    3.60ms
+     90%    4.55ms
+     99%    {p99}
+  7767 requests in 3.01s, 3.15MB read
+{errors}Requests/sec:   2580.40
+Transfer/sec:      1.05MB
+"""
+
+
+def printed(p50: str = "2.88ms", p99: str = "7.47ms", errors: str = "") -> str:
+    return QUIET.format(p50=p50, p99=p99, errors=errors)
+
+
+def test_what_wrk_prints_is_understood() -> None:
+    assert parsed(printed()) == Load(7767, 2580.40, 2.88, 7.47, failed=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [("812.00us", 0.812), ("2.88ms", 2.88), ("1.50s", 1500.0), ("2.00m", 120_000.0)],
+)
+def test_every_unit_of_latency_becomes_milliseconds(text: str, milliseconds: float) -> None:
+    assert parsed(printed(p50=text)).p50_ms == pytest.approx(milliseconds)
+    assert parsed(printed(p99=text)).p99_ms == pytest.approx(milliseconds)
+
+
+def test_refused_requests_and_socket_errors_are_failures() -> None:
+    refused = "  Non-2xx or 3xx responses: 5\n"
+    sockets = "  Socket errors: connect 1, read 20, write 300, timeout 4000\n"
+    assert parsed(printed(errors=refused)).failed == 5
+    assert parsed(printed(errors=sockets)).failed == 4321
+    assert parsed(printed(errors=sockets + refused)).failed == 4326
+
+
+@pytest.mark.parametrize("missing", ["Requests/sec", " requests in ", "     99%"])
+def test_output_of_another_shape_is_refused(missing: str) -> None:
+    with pytest.raises(WrkFailed):
+        parsed("\n".join(line for line in printed().splitlines() if missing not in line))
+
+
+def test_the_script_holds_every_path(tmp_path: Path) -> None:
+    paths = ["/flight_counter?ORIGIN_CITY_NAME=Chicago%2C+IL", "/health/live"]
+    text = write_script(tmp_path / "load.lua", paths).read_text()
+    assert all(f'"{path}"' in text for path in paths)
+    assert "at % #requests" in text
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def test_ratios_are_taken_pair_by_pair() -> None:
+    assert pairwise([9.0, 10.0], [10.0, 5.0]) == [0.9, 2.0]
+    with pytest.raises(ValueError, match="longer"):
+        pairwise([1.0], [1.0, 2.0])
+
+
+def test_a_spread_is_lowest_median_and_highest() -> None:
+    assert spread_of([3.0, 1.0, 2.0]) == Spread(1.0, 2.0, 3.0)
+    assert spread_of([1.0, 2.0]).median == 1.5
+    with pytest.raises(ValueError, match="at least one"):
+        spread_of([])
+
+
+@pytest.mark.parametrize(
+    ("values", "is_noisy"),
+    [([1.0], False), ([0.91, 1.0, 1.09], False), ([0.8, 1.0, 1.05], True), ([10, 10, 13], True)],
+)
+def test_a_wide_spread_is_noisy(values: list[float], is_noisy: bool) -> None:
+    assert spread_of(values).is_noisy is is_noisy
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.91234, "0.912"), (15.04, "15"), (123.4, "123"), (104_512.7, "104,513"), (0.0, "0")],
+)
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert short(value) == text
+
+
+FIGURES = [
+    Figure(1, "questions", "0.95", "at least 0.9", is_reached=True, raw={"ratios": [0.9, 1.0]}),
+    Figure(6, "start", "1.2 s", "under 1 s", is_reached=False, is_noisy=True),
+    Figure(5, "index", "36", raw={"index_bytes": 21_000_000}),
+]
+
+
+def test_the_table_has_a_line_for_each_figure() -> None:
+    heading, rule, *lines = table(FIGURES).splitlines()
+    assert heading.split() == ["row", "what", "measured", "target", "reached"]
+    assert set(rule) == {"-", " "}
+    assert [line.split() for line in lines] == [
+        ["1", "questions", "0.95", "at", "least", "0.9", "yes"],
+        ["6", "start", "1.2", "s,", "noisy", "under", "1", "s", "no"],
+        ["5", "index", "36", "-", "-"],
+    ]
+    assert {line.index(figure.what) for line, figure in zip(lines, FIGURES, strict=True)} == {5}
+
+
+def test_a_run_too_small_to_tell_reaches_nothing() -> None:
+    text = table(FIGURES, is_meaningless=True)
+    assert "yes" not in text
+    assert text.count("(too small to tell)") == 2
+
+
+def test_the_details_name_every_raw_number() -> None:
+    assert details(FIGURES).splitlines() == [
+        "row 1: questions",
+        "    ratios: 0.9 1",
+        "row 6: start",
+        "row 5: index",
+        "    index_bytes: 21,000,000",
+    ]
+
+
+def test_a_report_says_what_became_of_the_known_answers() -> None:
+    header = {"quick": False}
+    assert "not asked" in Report(header, FIGURES, None).text()
+    assert "from both engines" in Report(header, FIGURES, []).text()
+    assert (
+        "WRONG ANSWERS:\nGET /x: 1, not 2" in Report(header, FIGURES, ["GET /x: 1, not 2"]).text()
+    )
+
+
+# --- options, questions, machine -------------------------------------------------------------
+
+
+def test_options_choose_how_much_is_measured() -> None:
+    whole = plan_from(options_from([]))
+    assert whole.rows == set(range(1, 8)) == set(ROWS)
+    assert (whole.flights, whole.factors) == (606_000, (4,))
+    assert plan_from(options_from(["--full"])).factors == (4, 100)
+    assert plan_from(options_from(["--only", "1", "3"])).rows == {1, 3}
+    assert plan_from(options_from(["--quick"])).flights < 10_000
+
+
+@pytest.mark.parametrize("wrong", [["--only", "8"], ["--month", "/no/such/file"], ["--fast"]])
+def test_wrong_options_are_refused(wrong: list[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        options_from(wrong)
+    assert refused.value.code == 2
+
+
+def test_without_a_file_generated_flights_take_the_months_place_and_this_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(benchmark, "DEFAULT_MONTH", tmp_path / KNOWN_MONTH)
+    source = benchmark.month_from(options_from([]), said.append)
+    assert source.arguments == ("--generate", "605765")
+    assert not source.is_known_month
+    assert len(said) == 1
+    assert "605,765 generated flights take its place" in said[0]
+
+
+def test_answers_are_known_for_the_file_of_that_name_alone(tmp_path: Path) -> None:
+    for name, is_known in ((KNOWN_MONTH, True), ("other.csv", False)):
+        (tmp_path / name).touch()
+        options = options_from(["--month", str(tmp_path / name)])
+        assert benchmark.month_from(options, pytest.fail).is_known_month is is_known
+
+
+def a_flight(day: str, number: int) -> Flight:
+    return {
+        "FL_DATE": day,
+        "OP_CARRIER_FL_NUM": number,
+        "OP_CARRIER_AIRLINE_ID": 19000 + number,
+        "ORIGIN_CITY_NAME": f"San José {number}, CA",
+        "DEST_CITY_NAME": "Chicago, IL",
+    }
+
+
+ASKED_ABOUT = [
+    a_flight(day, number)
+    for number, day in enumerate(["2015-01-03", "2015-01-31", "2015-02-01", "2015-03-09"])
+]
+
+
+def test_the_same_seed_draws_the_same_questions() -> None:
+    assert drawn(ASKED_ABOUT, 50, seed=1) == drawn(ASKED_ABOUT, 50, seed=1)
+    assert drawn(ASKED_ABOUT, 50, seed=1) != drawn(ASKED_ABOUT, 50, seed=2)
+
+
+def test_every_interval_holds_its_flight_and_lies_within_the_month_and_the_flights() -> None:
+    questions = drawn(ASKED_ABOUT, 200, seed=1)
+    assert {kind: len(asked) for kind, asked in questions.items()} == dict.fromkeys(KINDS, 200)
+    day_of = {str(flight["OP_CARRIER_AIRLINE_ID"]): flight["FL_DATE"] for flight in ASKED_ABOUT}
+    intervals = set()
+    for question in questions["average_delays"]:
+        day = date.fromisoformat(day_of[question.parameters["OP_CARRIER_AIRLINE_ID"]])
+        initial = date.fromisoformat(question.parameters["INITIAL_DATE"])
+        final = date.fromisoformat(question.parameters["FINAL_DATE"])
+        assert date(2015, 1, 3) <= initial <= day <= final <= date(2015, 3, 9)
+        assert (initial.year, initial.month) == (final.year, final.month)
+        intervals.add((initial, final))
+    assert len(intervals) > 50
+
+
+def test_a_question_is_a_path_in_ascii() -> None:
+    question = Question("flight_counter", {"ORIGIN_CITY_NAME": "San José, CA"})
+    assert question.path == "/flight_counter?ORIGIN_CITY_NAME=San+Jos%C3%A9%2C+CA"
+    assert question.scan_path == question.path + "&engine=scan"
+
+
+def test_the_deepest_mount_is_the_file_system(tmp_path: Path) -> None:
+    inner = tmp_path / "disk"
+    inner.mkdir()
+    mounts = f"/dev/a / ext4 rw 0 0\n/dev/b {inner} xfs rw 0 0\nnone {inner}-else tmpfs rw 0 0\n"
+    assert file_system(inner / "chain", mounts) == "xfs on /dev/b"
+    assert file_system(tmp_path, mounts) == "ext4 on /dev/a"
+
+
+def test_cores_are_given_back() -> None:
+    before = os.sched_getaffinity(0)
+    with at_most_cores(1):
+        assert len(os.sched_getaffinity(0)) == 1
+    assert os.sched_getaffinity(0) == before
+
+
+def test_settings_of_the_caller_do_not_reach_the_service(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FLIGHTCHAIN_WORKERS", "7")
+    monkeypatch.setenv("HOME", "/somewhere")
+    given = environment(tmp_path, {"cache_bytes": 0})
+    ours = {name: text for name, text in given.items() if name.startswith("FLIGHTCHAIN_")}
+    assert ours == {"FLIGHTCHAIN_DIR": str(tmp_path), "FLIGHTCHAIN_CACHE_BYTES": "0"}
+    assert given["HOME"] == "/somewhere"
+
+
+def test_a_family_is_a_process_and_its_descendants() -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 60 & wait"]) as shell:
+        try:
+            deadline = time.monotonic() + 10
+            while len(family(shell.pid)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            members = family(shell.pid)
+            assert members[0] == shell.pid
+            assert len(members) == 2
+            assert set(members) < set(family(os.getpid()))
+        finally:
+            for pid in reversed(family(shell.pid)):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_free_port_is_one() -> None:
+    assert 1024 <= free_port() <= 65535
+
+
+# --- whole runs ------------------------------------------------------------------------------
+
+
+@contextmanager
+def a_quick_run(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    """`--quick` with its temporary files below `folder`."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadtests.benchmark", "--quick", *options],
+        cwd=PROJECT,
+        env=os.environ | {"TMPDIR": str(folder), "FLIGHTCHAIN_PORT": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        try:
+            yield run
+        finally:
+            run.terminate()
+
+
+@needs_wrk
+def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    temporary, report = tmp_path / "temporary", tmp_path / "report.json"
+    temporary.mkdir()
+    with a_quick_run(temporary, "--json", str(report)) as run:
+        output, progress = run.communicate(timeout=AT_MOST_S)
+    assert run.returncode == 0, progress
+    assert "THE NUMBERS MEAN NOTHING" in output
+    assert list(temporary.iterdir()) == []
+    found: dict[str, Any] = json.loads(report.read_text())
+    assert {figure["row"] for figure in found["figures"]} == set(range(1, 8))
+    assert all(figure["raw"] for figure in found["figures"])
+    assert not [figure for figure in found["figures"] if "FAILED" in figure["measured"]]
+    assert not [figure for figure in found["figures"] if "NOT" in figure["measured"]]
+    assert {"date", "cpu", "cores", "ram_mb", "kernel", "python", "file_system"} <= found.keys()
+    assert found["quick"] is True
+
+
+@needs_wrk
+def test_an_interrupted_run_ends_its_services_and_removes_its_files(tmp_path: Path) -> None:
+    with a_quick_run(tmp_path, "--only", "1") as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            if "in turns with" in line:
+                break
+        started = family(run.pid)[1:]
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=AT_MOST_S)
+    assert len(started) >= 5  # who watches, the miner, the web server and its workers
+    assert run.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+
+
+@needs_wrk
+def test_chains_that_are_kept_are_used_again(tmp_path: Path) -> None:
+    for is_first in (True, False):
+        with a_quick_run(tmp_path, "--only", "5", "--keep", str(tmp_path / "kept")) as run:
+            _, progress = run.communicate(timeout=AT_MOST_S)
+        assert run.returncode == 0, progress
+        assert ("importing" in progress) is is_first
