@@ -23,7 +23,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from itertools import accumulate
 
 import msgspec
@@ -31,12 +31,15 @@ import msgspec
 from backend.chain.canonical import literal
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
+from backend.chain.memo import Memo
 
 COLUMN_NAMES: tuple[str, ...] = (*FIELD_NAMES, "timestamp")
 COLUMN_INDEX: dict[str, int] = {name: i for i, name in enumerate(COLUMN_NAMES)}
 TRANSACTION_NAMES: tuple[str, ...] = tuple(sorted((*COLUMN_NAMES, "TRANSACTION_ID")))
 
 _BYTE_CODES = 256
+_ALL_CODES = bytes(range(_BYTE_CODES))
+_WRITTEN_ENTRIES = 8192  # a column; the same cities, times and delays come again in every block
 
 _decode_values = msgspec.json.Decoder(list[int | str | None]).decode
 _decode_directory = msgspec.json.Decoder(list[tuple[int, int]]).decode
@@ -147,10 +150,16 @@ def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
         codes_at = offsets[index] + sizes[index][0]
         values = _decode_values(body[offsets[index] : codes_at])
         codes = _unpack(body[codes_at : offsets[index + 1]], count, len(values))
-        if count and max(codes) >= len(values):
+        if _has_code_beyond(codes, len(values)):
             raise BodyError(f"column {name} has a code beyond its {len(values)} values")
         found[name] = Column(values, codes)
     return Columns(count, found)
+
+
+def _has_code_beyond(codes: Sequence[int], distinct: int) -> bool:
+    if isinstance(codes, bytes):  # what is left without the good ones; ten times faster than max
+        return len(codes.translate(None, _ALL_CODES[:distinct])) > 0
+    return max(codes, default=-1) >= distinct
 
 
 def _pack(column: Column) -> bytes:
@@ -179,6 +188,21 @@ def _swapped_if_big_endian(numbers: "array[int]") -> "array[int]":
     return numbers
 
 
+def _written(start: bytes, value: Value) -> bytes:
+    return start + literal(value)
+
+
+def _starts() -> dict[str, bytes]:
+    """What stands before a field's value in canonical bytes."""
+    return {
+        name: (b"," if i else b"{") + literal(name) + b":"
+        for i, name in enumerate(TRANSACTION_NAMES)
+    }
+
+
+_pieces = {n: Memo(partial(_written, start), _WRITTEN_ENTRIES) for n, start in _starts().items()}
+
+
 def transaction_bytes(columns: Columns, first_transaction: int) -> list[bytes]:
     """The canonical bytes of every transaction, in order.
 
@@ -186,28 +210,21 @@ def transaction_bytes(columns: Columns, first_transaction: int) -> list[bytes]:
     `canonical.canonical` of each transaction, many times faster. Neighbours that vary together
     (code, number, city and state of an airport) or not at all are one piece.
     """
+    ids = range(first_transaction, first_transaction + columns.count)
     every_row = range(columns.count)
     pieces: list[tuple[list[bytes], Sequence[int]]] = []
-    for name in TRANSACTION_NAMES:
-        start = (b"," if pieces else b"{") + literal(name) + b":"
+    for name, written in _pieces.items():
         if name == "TRANSACTION_ID":
-            ids = range(first_transaction, first_transaction + columns.count)
-            piece: tuple[list[bytes], Sequence[int]] = ([start + b"%d" % i for i in ids], every_row)
+            _put(pieces, [b',"TRANSACTION_ID":%d' % i for i in ids], every_row)
         else:
             column = columns[name]
-            piece = ([_written(start, value) for value in column.values], column.codes)
-        _put(pieces, *piece)
+            _put(pieces, list(map(written.__getitem__, column.values)), column.codes)
     _put(pieces, [b"}"], [])
     rows = (
         written if codes is every_row else map(written.__getitem__, codes)
         for written, codes in pieces
     )
     return list(map(b"".join, zip(*rows, strict=True)))
-
-
-@lru_cache(maxsize=32768)  # the same cities, times and delays come again in every block
-def _written(start: bytes, value: Value) -> bytes:
-    return start + literal(value)
 
 
 def _put(

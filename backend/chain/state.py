@@ -5,8 +5,8 @@
 clock, so the local miner, an import and any other engine use the same three.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from backend.chain import merkle
 from backend.chain.block import (
@@ -54,8 +54,8 @@ class ChainState:
         most = MAX_TRANSACTIONS if self.height >= 0 else 0
         if columns.count > most:
             raise ValueError(f"{columns.count} transactions; this block may hold {most}")
-        accepted = [0, *(int(t or 0) for t in columns["timestamp"].expanded())]
-        if any(later < earlier for earlier, later in pairwise(accepted)):
+        accepted = [0, *(int(t or 0) for t in columns["timestamp"].values)]
+        if accepted != sorted(accepted) or not _ascend(columns["timestamp"].codes):
             raise ValueError("the acceptance times go back, or are before 1970")
         header = Header(
             version=FORMAT_VERSION,
@@ -83,6 +83,10 @@ class ChainState:
             transactions=self.transactions + block.header.transaction_count,
             history=self.history.extended(bytes.fromhex(block.hash)),
         )
+
+
+def _ascend(codes: Sequence[int]) -> bool:
+    return list(codes) == sorted(codes)
 
 
 def empty_state(difficulty_bits: int) -> ChainState:

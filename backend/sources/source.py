@@ -11,18 +11,15 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import compress
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, FIRST_YEAR, POSITION, Value
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, flight_of
+from backend.chain.memo import Memo
 from backend.errors import BadRow, InvalidFlight
 
 BATCH_ROWS = 1000
-MEMO_ENTRIES = 20_000
-MEMO_KEY_CHARACTERS = 400
-
-Key = TypeVar("Key")
-Made = TypeVar("Made")
+AGREED_DAYS = 20_000  # remembered
 
 FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and in agreement."""
@@ -91,26 +88,6 @@ class Unusable:
         return repr(self._value)
 
 
-class Memo(dict[Key, Made]):
-    """What `make` makes of a key, kept for the next time; bounded in entries and key length.
-
-    `map(memo.__getitem__, column)` is the quickest way to treat a column of few distinct values.
-    """
-
-    def __init__(self, make: Callable[[Key], Made]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, key: Key) -> Made:
-        made = self._make(key)
-        if isinstance(key, str) and len(key) > MEMO_KEY_CHARACTERS:
-            return made
-        if len(self) >= MEMO_ENTRIES:
-            self.clear()
-        self[key] = made
-        return made
-
-
 def year_and_weekday(day: object) -> tuple[int, int]:
     """YEAR and DAY_OF_WEEK of an FL_DATE as given, for sources that state the date alone."""
     try:
@@ -143,7 +120,7 @@ class _Validator:
         for day in days - self._agreed:
             if problem := calendar_disagreement(*day):
                 raise problem
-        if len(self._agreed) >= MEMO_ENTRIES:
+        if len(self._agreed) >= AGREED_DAYS:
             self._agreed.clear()
         self._agreed |= days
 

@@ -10,10 +10,7 @@ from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Value
 from backend.chain.flight import flight_of
 from backend.errors import BadRow, InvalidFlight
 from backend.sources.source import (
-    MEMO_ENTRIES,
-    MEMO_KEY_CHARACTERS,
     Fault,
-    Memo,
     RawRows,
     Unusable,
     validated,
@@ -144,29 +141,6 @@ def test_accepts_and_rejects_exactly_what_flight_of_does(
     assert got == good
     assert [list(map(type, row)) for row in got] == [list(map(type, row)) for row in good]
     assert [(problem.field, problem.reason) for problem in bad] == reasons
-
-
-def test_memo_asks_once_and_stays_bounded() -> None:
-    asked: list[int] = []
-
-    def negative(key: int) -> int:
-        asked.append(key)
-        return -key
-
-    memo = Memo(negative)
-    assert [memo[3], memo[3], memo[4]] == [-3, -3, -4]
-    assert asked == [3, 4]
-    for key in range(3 * MEMO_ENTRIES):
-        assert memo[key] == -key
-        assert len(memo) <= MEMO_ENTRIES
-
-
-def test_memo_does_not_keep_long_texts_or_failures() -> None:
-    memo = Memo[str, int](int)
-    assert memo["1".rjust(MEMO_KEY_CHARACTERS + 1)] == 1
-    with pytest.raises(ValueError, match="x"):
-        memo["x"]
-    assert not memo
 
 
 def test_year_and_weekday_follow_from_the_date() -> None:
