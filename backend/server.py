@@ -182,7 +182,7 @@ def _gunicorn_options(settings: Settings) -> dict[str, Any]:
         if ":" in settings.host
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
-        "worker_class": "gthread",
+        "worker_class": "backend.worker.LoopWorker",
         "threads": settings.threads,
         "keepalive": 30,
         "timeout": 120,

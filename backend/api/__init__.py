@@ -8,10 +8,12 @@ from collections.abc import Callable
 from flask import Flask
 
 from backend.api import blocks, health, problems, questions, transactions
+from backend.api.quick import is_quick
 from backend.ledger import Ledger
 from backend.settings import Settings
 
 LEDGER = "flightchain.ledger"
+QUICK = "flightchain.quick"
 MAX_BODY_BYTES = 64 * 1024
 
 
@@ -27,4 +29,5 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     for part in (questions, blocks, transactions, health):
         app.register_blueprint(part.blueprint(ledger))
     problems.install(app, restart)
+    app.extensions[QUICK] = is_quick
     return app

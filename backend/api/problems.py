@@ -48,16 +48,16 @@ class InvalidFlights(InvalidFlight):
         self.problems = problems
 
 
+def problem_body(status: int, detail: str, **more: object) -> bytes:
+    """A problem in JSON. more: further members, such as field and value."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    return msgspec.json.encode(body)
+
+
 def problem(status: int, detail: str, **more: object) -> Response:
-    """A problem response. more: further members, such as field and value."""
-    body = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        **more,
-    }
-    return Response(msgspec.json.encode(body), status, mimetype=MIMETYPE)
+    """A problem response."""
+    return Response(problem_body(status, detail, **more), status, mimetype=MIMETYPE)
 
 
 def install(app: Flask, restart: Callable[[], None]) -> None:
