@@ -19,7 +19,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
 from backend.errors import Damage, NotFound, TryLater
-from backend.index.queries import AsOf, IndexReader
+from backend.index.queries import RECENT_S, AsOf, IndexReader
 from backend.mempool import Mempool
 from backend.miner import next_block_at
 from backend.questions import (
@@ -98,6 +98,13 @@ class Ledger:
         else:
             count, as_of = self._indexed(self._index.route_count, question, options)
         return {"count": count, **_context(question, options, as_of)}
+
+    def recent_tip_hash(self) -> str:
+        """The hash of the block that answers stand for, a moment old. Raises TryLater.
+
+        A moment is short enough that whoever was told of a block sees it: see `add`.
+        """
+        return self._index.recent_tip_hash()
 
     def _indexed(
         self,
@@ -230,6 +237,7 @@ class Ledger:
         deadline = time.monotonic() + wait_s
         while time.monotonic() < deadline:
             if self._indexed_transactions() > transaction_id:
+                time.sleep(RECENT_S)  # until every process answers with it
                 return True
             if self._stopping.wait(COMMIT_POLL_S):
                 break

@@ -176,17 +176,19 @@ def run_http(settings: Settings) -> None:
 
 
 def _gunicorn_options(settings: Settings) -> dict[str, Any]:
-    """Threads with keep-alive: see the comparison in README.md."""
+    from backend.worker import LoopWorker
+
     return {
         "bind": f"[{settings.host}]:{settings.port}"
         if ":" in settings.host
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
-        "worker_class": "backend.worker.LoopWorker",
+        "worker_class": LoopWorker,
         "threads": settings.threads,
         "keepalive": 30,
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,
+        "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
         "post_worker_init": _let_waiters_go_at_the_end,
         "preload_app": True,  # workers share the memory of the code
         "control_socket_disable": True,

@@ -48,6 +48,9 @@ class Settings:
     cache_bytes: int = _number(
         20_000_000, 0, 2**40, "bytes", "both block caches together, as in the study; per worker"
     )
+    answer_cache_bytes: int = _number(
+        12_000_000, 0, 2**40, "bytes", "answers at the newest tip that are kept; per worker"
+    )
     read_run_blocks: int = _number(
         19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
     )

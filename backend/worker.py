@@ -8,6 +8,8 @@ Here the loop (the main thread) owns all connections:
   thread, so neither silent nor dribbling clients keep anybody from asking.
 - A quick one (`is_quick` of the application decides, by its first line) is answered in the loop:
   no other thread is awake then, and head and body of the answer leave in one packet.
+- Workers take turns with new connections: one that has more than another leaves them to it for a
+  moment. Otherwise few clients can all end up with the same worker, while the others idle.
 - Everything else, whatever might wait for a disk, a block or a scan, goes to the threads.
 
 What HTTP itself refuses is answered with a problem, too, like every other error.
@@ -22,11 +24,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
+from multiprocessing.sharedctypes import RawArray
 from socket import SHUT_WR, socket
 from typing import Any
 
-from gunicorn import http
 from gunicorn.http import errors
+from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from backend.api import QUICK
@@ -39,6 +42,8 @@ HEAD_WITHIN_S = 10.0
 BODY_BYTES_PER_S = 8 * 1024  # slower clients are given up
 LINGER_S = 2.0
 SEND_WITHIN_S = 30.0
+LEAVE_TO_OTHERS_S = 0.002
+MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
 
 _HEAD_END = b"\r\n\r\n"
@@ -80,7 +85,7 @@ class _Outgoing:
         return data
 
 
-class _Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
+class _Connection(TConn):
     """A client's connection.
 
     received: bytes that no request has taken yet. wanted: length of the next request, 0 while its
@@ -91,8 +96,9 @@ class _Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
     def __init__(self, cfg: Any, raw: socket, client: Any, server: Any) -> None:
         super().__init__(cfg, raw, client, server)
         self.raw = raw
+        self.sock: Any = raw  # where the answer goes: `raw`, or `outgoing`
         self.outgoing = _Outgoing()
-        self.parser = http.get_parser(cfg, (), client)  # is given whole requests, never reads
+        self.parser: Any = RequestParser(cfg, (), client)  # is given whole requests, never reads
         self.initialized = True
         self.received = bytearray()
         self.wanted = 0
@@ -133,38 +139,71 @@ class _Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
         return request
 
 
-class LoopWorker(ThreadWorker):  # type: ignore[misc]
+class LoopWorker(ThreadWorker):
     """See the module."""
+
+    _open_connections: Any  # of each worker, by `_place`; -1 where there is none
+
+    @classmethod
+    def setup(cls) -> None:
+        """Run by gunicorn before it starts workers: make what they share."""
+        cls._open_connections = RawArray("i", [-1] * MOST_WORKERS)
+
+    @classmethod
+    def forget(cls, worker: Any) -> None:
+        """Run by gunicorn when a worker has died."""
+        cls._open_connections[worker.age % MOST_WORKERS] = -1
 
     def init_process(self) -> None:
         """Run in the new process, until it ends."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.connections: set[_Connection] = set()
+        self._place = self.age % MOST_WORKERS
+        self._leaves_since = 0.0
         self._look_at = 0.0
+        self._count()
         super().init_process()
+
+    def _count(self) -> None:
+        self.nr_conns = self._open_connections[self._place] = len(self.connections)
 
     def load_wsgi(self) -> None:
         """Load the application, and learn which requests are quick."""
         super().load_wsgi()
-        self._is_quick: Callable[[bytes], bool] = self.wsgi.extensions[QUICK]
-        self._max_body_bytes: int = self.wsgi.config["MAX_CONTENT_LENGTH"]
+        application: Any = self.wsgi
+        self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
+        self._max_body_bytes: int = application.config["MAX_CONTENT_LENGTH"]
 
     # --- receiving ---------------------------------------------------------------------------
 
     def accept(self, listener: socket) -> None:
         """Take a new connection, and its request if that has come along."""
+        if self._leaves_to_others():
+            return
         try:
             raw, client = listener.accept()
         except OSError as error:
             if error.errno not in {errno.EAGAIN, errno.ECONNABORTED}:
                 raise
             return
-        self.nr_conns += 1
         connection = _Connection(self.cfg, raw, client, listener.getsockname())
         connection.deadline = time.monotonic() + HEAD_WITHIN_S
         self.connections.add(connection)
+        self._count()
         self._listen_to(connection)
         self._readable(connection, raw)
+
+    def _leaves_to_others(self) -> bool:
+        """Whether a worker with fewer connections should take the next; not if it lets us wait."""
+        least = min(count for count in self._open_connections if count >= 0)
+        now = time.monotonic()
+        if self.nr_conns <= least:
+            self._leaves_since = 0.0
+        elif not self._leaves_since:
+            self._leaves_since = now
+        elif now - self._leaves_since > LEAVE_TO_OTHERS_S:
+            self._leaves_since = 0.0
+        return self._leaves_since > 0
 
     def _listen_to(self, connection: _Connection) -> None:
         readable = partial(self._readable, connection)
@@ -222,11 +261,14 @@ class LoopWorker(ThreadWorker):  # type: ignore[misc]
         keeps: bool = super().handle(connection)
         return keeps and not connection.parser.unreader.buf.getvalue()
 
-    def handle(self, conn: _Connection) -> bool:
-        """Answer a request. Runs in a thread of the pool."""
-        return self._answered(conn)
+    def enqueue_req(self, conn: Any) -> None:
+        """Hand a request to the threads."""
+        answering = self.tpool.submit(self._answered, conn)
+        answering.add_done_callback(
+            lambda future: self.method_queue.defer(self.finish_request, conn, future)
+        )
 
-    def finish_request(self, conn: _Connection, fs: "Future[bool]") -> None:
+    def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
         conn.keeps = not fs.cancelled() and fs.exception() is None and fs.result()
         conn.raw.setblocking(False)
@@ -284,7 +326,7 @@ class LoopWorker(ThreadWorker):  # type: ignore[misc]
         connection.outgoing.sendall(_problem(refused.status, str(refused)))
         self._send(connection)
 
-    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
         """Answer what the parser or the application raised."""
         status = next((status for kind, status in _STATUS if isinstance(exc, kind)), 500)
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -307,7 +349,7 @@ class LoopWorker(ThreadWorker):  # type: ignore[misc]
     def _drop(self, connection: _Connection) -> None:
         if connection in self.connections:
             self.connections.remove(connection)
-            self.nr_conns -= 1
+            self._count()
             self.poller.unregister(connection.raw)
             connection.raw.close()
 

@@ -18,34 +18,48 @@ MOST_TIMES_SLOWER = 1.2
 
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
-    """Throughput of each question relative to the empty endpoint of the same service."""
-    service = bench.month_service()
-    questions = bench.questions(bench.chains.month(), service)
-    nothing = bench.script("nothing", [EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
+    """Throughput of each question relative to the empty endpoint of the same service.
+
+    As the service is, and, to be told apart, when it keeps no answers and computes each anew.
+    """
+    month = bench.chains.month()
+    questions = bench.questions(month, bench.month_service())
     for kind in KINDS:
-        bench.say(f"{kind} in turns with {EMPTY_ENDPOINT}")
-        script = bench.script(kind, [question.path for question in questions[kind]])
-        rounds = [
-            (bench.load(service, nothing), bench.load(service, script))
-            for _ in range(bench.plan.rounds)
-        ]
-        empty, asked = map(list, zip(*rounds, strict=True))
-        ratios = pairwise([load.requests_per_s for load in asked], _rates(empty))
-        spread, failed = spread_of(ratios), sum(load.failed for load in empty + asked)
-        yield Figure(
-            1,
-            f"{kind} / empty endpoint, requests per second",
-            _with_failures(str(spread), failed),
-            f"at least {LEAST_OF_EMPTY}",
-            spread.median >= LEAST_OF_EMPTY and not failed,
-            spread.is_noisy,
-            {
-                "ratios": ratios,
-                **_summary("empty", empty),
-                **_summary("question", asked),
-                **load_now(),
-            },
-        )
+        yield _against_nothing(bench, bench.month_service(), questions, kind)
+    with bench.service(month, answer_cache_bytes=0) as forgetful:
+        for kind in KINDS:
+            yield _against_nothing(bench, forgetful, questions, kind, anew=True)
+
+
+def _against_nothing(
+    bench: Bench, service: Service, questions: Questions, kind: str, *, anew: bool = False
+) -> Figure:
+    what = f"{kind}, each computed anew" if anew else kind
+    bench.say(f"{what}, in turns with {EMPTY_ENDPOINT}")
+    nothing = bench.script("nothing", [EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
+    script = bench.script(kind, [question.path for question in questions[kind]])
+    bench.load(service, script)  # every worker has been asked
+    rounds = [
+        (bench.load(service, nothing), bench.load(service, script))
+        for _ in range(bench.plan.rounds)
+    ]
+    empty, asked = map(list, zip(*rounds, strict=True))
+    ratios = pairwise([load.requests_per_s for load in asked], _rates(empty))
+    spread, failed = spread_of(ratios), sum(load.failed for load in empty + asked)
+    return Figure(
+        1,
+        f"{what} / empty endpoint, requests per second",
+        _with_failures(str(spread), failed),
+        "" if anew else f"at least {LEAST_OF_EMPTY}",
+        None if anew else spread.median >= LEAST_OF_EMPTY and not failed,
+        spread.is_noisy,
+        {
+            "ratios": ratios,
+            **_summary("empty", empty),
+            **_summary("question", asked),
+            **load_now(),
+        },
+    )
 
 
 def _rates(loads: Sequence[wrk.Load]) -> list[float]:
@@ -68,13 +82,17 @@ def _with_failures(text: str, failed: int) -> str:
 
 
 def short_against_long(bench: Bench) -> Iterator[Figure]:
-    """Throughput on a generated chain relative to that on longer ones, both services running."""
+    """Throughput on a generated chain relative to that on longer ones, both services running.
+
+    Neither keeps answers, which would cost the same on any chain.
+    """
     plan = bench.plan
     chain = bench.chains.generated(1)
     for factor in plan.factors:
         bench.chains.require_room(factor)
         longer = bench.chains.generated(factor)
-        with bench.service(chain) as few, bench.service(longer) as many:
+        services = [bench.service(each, answer_cache_bytes=0) for each in (chain, longer)]
+        with services[0] as few, services[1] as many:
             asked_few, asked_many = bench.questions(chain, few), bench.questions(longer, many)
             for kind in KINDS:
                 bench.say(f"{kind} in turns on {chain.flights:,} and {longer.flights:,} flights")

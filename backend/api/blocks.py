@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, request
 
 from backend.api.answers import answer
-from backend.api.reading import only, parameters, whole_number
+from backend.api.reading import only, parameters, query_string, whole_number
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger import Ledger
 
@@ -19,7 +19,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @routes.get("/tip")
     def tip() -> Response:
         """Where the ledger stands."""
-        only(parameters(request))
+        only(parameters(query_string(request)))
         response = answer(ledger.tip())
         response.headers["Cache-Control"] = "no-cache"
         return response
@@ -27,7 +27,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @routes.get("/blocks/<height>")
     def block(height: str) -> Response:
         """One block; `offset` and `limit` choose some of its transactions."""
-        given = parameters(request)
+        given = parameters(query_string(request))
         only(given, "offset", "limit")
         offset = whole_number("offset", given.get("offset", "0"), most=MAX_TRANSACTIONS)
         limit = whole_number("limit", given.get("limit", WHOLE_BLOCK), most=MAX_TRANSACTIONS)
@@ -36,7 +36,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @routes.get("/blocks")
     def blocks() -> Response:
         """Headers, newest first, `limit` below height `before`; `next` is the following page."""
-        given = parameters(request)
+        given = parameters(query_string(request))
         only(given, "before", "limit")
         before = whole_number("before", given["before"]) if "before" in given else None
         limit = whole_number("limit", given.get("limit", DEFAULT_HEADERS), 1, MAX_HEADERS)

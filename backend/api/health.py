@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 
 from backend.api.answers import answer
 from backend.api.problems import problem
-from backend.api.reading import only, parameters
+from backend.api.reading import only, parameters, query_string
 from backend.ledger import Ledger
 
 RETRY_AFTER_S = 1
@@ -19,13 +19,13 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @routes.get("/health/live")
     def live() -> Response:
         """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
-        only(parameters(request))
+        only(parameters(query_string(request)))
         return Response(_ALIVE, mimetype="application/json")
 
     @routes.get("/health/ready")
     def ready() -> Response:
         """Whether everything works: chain, index at the tip, miner. 503 says what does not."""
-        only(parameters(request))
+        only(parameters(query_string(request)))
         reasons = ledger.not_ready()
         if not reasons:
             return answer({"status": "ready"})

@@ -24,10 +24,15 @@ class BadBody(InvalidInput):
         self.status = status
 
 
-def parameters(request: Request) -> dict[str, str]:
+def query_string(request: Request) -> str:
+    """What stands behind the question mark."""
+    query: str = request.environ.get("QUERY_STRING", "")
+    return query
+
+
+def parameters(query: str) -> dict[str, str]:
     """Parameter name -> text. Raises InvalidQuery for one given twice or not in UTF-8."""
     found: dict[str, str] = {}
-    query: str = request.environ.get("QUERY_STRING", "")
     if not query:
         return found
     if not query.isascii():  # WSGI hands bytes over as Latin-1 (PEP 3333)

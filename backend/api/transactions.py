@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 
 from backend.api.answers import answer
 from backend.api.problems import InvalidFlights
-from backend.api.reading import json_object, only, parameters, whole_number
+from backend.api.reading import json_object, only, parameters, query_string, whole_number
 from backend.api.waiting import CommitWaiters
 from backend.chain.flight import examine
 from backend.errors import InvalidQuery
@@ -21,7 +21,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @routes.post("/transactions")
     def add() -> Response:
         """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined."""
-        given = parameters(request)
+        given = parameters(query_string(request))
         only(given, "mode")
         mode = given.get("mode", "sync")
         if mode not in MODES:
@@ -38,7 +38,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @routes.get("/transactions/<transaction_id>")
     def transaction(transaction_id: str) -> Response:
         """A transaction, pending or mined, with its block."""
-        only(parameters(request))
+        only(parameters(query_string(request)))
         return answer(ledger.transaction(whole_number("TRANSACTION_ID", transaction_id)))
 
     return routes
