@@ -35,7 +35,8 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from backend.api import QUICK
 from backend.api.problems import MIMETYPE, problem_body
 
-RECEIVE_BYTES = 64 * 1024
+RECEIVE_BYTES = 16 * 1024  # at least; of a body as much as is missing, up to
+RECEIVE_BODY_BYTES = 2**20
 MAX_HEAD_BYTES = 32 * 1024
 MAX_BUFFERED_BYTES = 64 * 2**20  # of requests that are not whole, in one worker
 HEAD_WITHIN_S = 10.0
@@ -63,9 +64,10 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 class _RefusedError(Exception):
     """A request that gets no further than the loop."""
 
-    def __init__(self, status: int, detail: str) -> None:
+    def __init__(self, status: int, detail: str, **more: object) -> None:
         super().__init__(detail)
         self.status = status
+        self.more = more
 
 
 class _Outgoing:
@@ -121,15 +123,22 @@ class _Connection(TConn):
             return
         head = self.received[: end + len(_HEAD_END)]
         if _CHUNKED.search(head):
-            raise _RefusedError(411, "body: must be sent with a Content-Length, not in chunks")
+            reason = "body: must be sent with a Content-Length, not in chunks"
+            raise _RefusedError(411, reason, field="body")
         found = _LENGTH.search(head)
         length = int(found[1]) if found else 0
         if length > max_body_bytes:
-            raise _RefusedError(413, f"body: {length} bytes; at most {max_body_bytes} are accepted")
+            reason = f"body: has {length} bytes; at most {max_body_bytes} are accepted"
+            raise _RefusedError(413, reason, field="body")
         self.wanted = len(head) + length
         self.deadline = time.monotonic() + HEAD_WITHIN_S + length / BODY_BYTES_PER_S
         if self.wanted > len(self.received) and _EXPECTS.search(head):
             self.raw.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def expects_bytes(self) -> int:
+        """How much to receive at once."""
+        missing = self.wanted - len(self.received)
+        return min(max(RECEIVE_BYTES, missing), RECEIVE_BODY_BYTES)
 
     def take(self) -> bytes:
         """The next request, which is whole."""
@@ -211,7 +220,7 @@ class LoopWorker(ThreadWorker):
 
     def _readable(self, connection: _Connection, raw: socket) -> None:
         try:
-            data = raw.recv(RECEIVE_BYTES)
+            data = raw.recv(connection.expects_bytes())
         except BlockingIOError:
             return
         except OSError:
@@ -225,28 +234,33 @@ class LoopWorker(ThreadWorker):
             self._serve(connection)
 
     def _serve(self, connection: _Connection) -> None:
-        """Serve the next request if it is whole."""
+        """Serve the requests that are whole, until one goes to the threads or ends it."""
+        while connection.received and self._serve_next(connection):
+            pass
+
+    def _serve_next(self, connection: _Connection) -> bool:
+        """Whether the loop can go on with the request after this one."""
         if connection.received.startswith((b"\r", b"\n")):  # RFC 9112 section 2.2
             connection.received = connection.received.lstrip(b"\r\n")
         try:
             if not connection.is_whole(self._max_body_bytes):
                 self._require_room()
-                return
+                return False
         except _RefusedError as refused:
             self._refuse(connection, refused)
-            return
+            return False
         request = connection.take()
         connection.parser.unreader.unread(request)
-        if self._is_quick(request):
-            connection.sock = connection.outgoing
-            connection.keeps = self._answered(connection)
-            self._send(connection)
-        else:
+        if not self._is_quick(request):
             self.poller.unregister(connection.raw)
             connection.raw.settimeout(SEND_WITHIN_S)
             connection.sock = connection.raw
             connection.deadline = float("inf")
             self.enqueue_req(connection)
+            return False
+        connection.sock = connection.outgoing
+        connection.keeps = self._answered(connection)
+        return self._send(connection)
 
     def _require_room(self) -> None:
         """Give up the connection that has most in the buffers, if these hold too much."""
@@ -273,9 +287,11 @@ class LoopWorker(ThreadWorker):
         conn.keeps = not fs.cancelled() and fs.exception() is None and fs.result()
         conn.raw.setblocking(False)
         self._listen_to(conn)
-        self._go_on(conn)
+        if self._goes_on(conn):
+            self._serve(conn)
 
-    def _send(self, connection: _Connection) -> None:
+    def _send(self, connection: _Connection) -> bool:
+        """Send what is outgoing; whether the connection can go on at once."""
         data = connection.outgoing.taken()
         try:
             sent = connection.raw.send(data)
@@ -283,14 +299,14 @@ class LoopWorker(ThreadWorker):
             sent = 0
         except OSError:
             self._drop(connection)
-            return
-        if sent < len(data):
-            connection.unsent = data[sent:]
-            connection.deadline = time.monotonic() + SEND_WITHIN_S
-            writable = partial(self._writable, connection)
-            self.poller.modify(connection.raw, selectors.EVENT_WRITE, writable)
-        else:
-            self._go_on(connection)
+            return False
+        if sent == len(data):
+            return self._goes_on(connection)
+        connection.unsent = data[sent:]
+        connection.deadline = time.monotonic() + SEND_WITHIN_S
+        writable = partial(self._writable, connection)
+        self.poller.modify(connection.raw, selectors.EVENT_WRITE, writable)
+        return False
 
     def _writable(self, connection: _Connection, raw: socket) -> None:
         try:
@@ -304,26 +320,21 @@ class LoopWorker(ThreadWorker):
         if not connection.unsent:
             readable = partial(self._readable, connection)
             self.poller.modify(raw, selectors.EVENT_READ, readable)
-            self._go_on(connection)
+            if self._goes_on(connection):
+                self._serve(connection)
 
-    def _go_on(self, connection: _Connection) -> None:
-        """After an answer: wait for the next request, or end."""
+    def _goes_on(self, connection: _Connection) -> bool:
+        """After an answer: whether another request may follow; if not, the connection ends."""
         if not connection.keeps:
             self._end(connection)
-            return
+            return False
         connection.deadline = time.monotonic() + self.cfg.keepalive
-        if connection.received:
-            connection.deadline = time.monotonic() + HEAD_WITHIN_S
-            self.method_queue.defer(self._serve_if_open, connection)  # others first
-
-    def _serve_if_open(self, connection: _Connection) -> None:
-        if connection in self.connections:
-            self._serve(connection)
+        return True
 
     def _refuse(self, connection: _Connection, refused: _RefusedError) -> None:
         connection.received.clear()
         connection.keeps = False
-        connection.outgoing.sendall(_problem(refused.status, str(refused)))
+        connection.outgoing.sendall(_problem(refused.status, str(refused), **refused.more))
         self._send(connection)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
@@ -378,9 +389,9 @@ class LoopWorker(ThreadWorker):
                 connection.deadline = min(connection.deadline, deadline)
 
 
-def _problem(status: int, detail: str) -> bytes:
+def _problem(status: int, detail: str, **more: object) -> bytes:
     """A whole answer, after which the connection ends."""
-    body = problem_body(status, detail)
+    body = problem_body(status, detail, **more)
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -36,9 +36,10 @@ LAYERS: dict[str, set[str] | None] = {
     "api": {"chain", "ledger"} | ASKED | COMMON,
     "cli": None,
     "server": None,
+    "worker": None,
     "__main__": None,
 }
-SPEAK_HTTP = {"api", "cli", "server", "__main__"}
+SPEAK_HTTP = {"api", "cli", "server", "worker", "__main__"}
 HTTP_PACKAGES = {"flask", "werkzeug", "gunicorn", "jinja2", "requests"}
 
 PURE_IMPORTS = {

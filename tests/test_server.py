@@ -257,16 +257,15 @@ def test_requests_sent_at_once_are_answered_in_order(service: Service) -> None:
     assert statuses == [b"200", b"200", b"404", b"200"]
 
 
-def test_a_body_in_chunks_is_refused_and_the_connection_goes_on(service: Service) -> None:
+def test_a_body_in_chunks_is_refused_and_the_connection_ends(service: Service) -> None:
     chunked = CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n"
-    last = b"GET /health/live HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-    received = exchanged(service, chunked + last)
+    received = exchanged(service, chunked + b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n")
     assert received.startswith(b"HTTP/1.1 411 ")
+    assert b"Connection: close" in received
     assert b'"field":"body"' in received
-    assert received.endswith(b'{"status":"ok"}')
+    assert received.count(b"HTTP/1.1") == 1  # where the next request starts is unknown
 
 
-@pytest.mark.xfail(strict=True, reason="gunicorn writes these answers itself, in HTML")
 @pytest.mark.parametrize(
     "name",
     ["HTTP/0.9", "a huge request line", "a huge header", "many headers", "a length that is none"],
@@ -287,7 +286,6 @@ def test_a_body_that_is_too_large_is_answered_and_not_cut_off(service: Service, 
     assert response.headers["Content-Type"] == "application/problem+json"
 
 
-@pytest.mark.xfail(strict=True, reason="said to be kept, but closed: the body was not read")
 def test_a_connection_is_kept_after_a_body_that_was_too_large_or_said_to_be_closed(
     service: Service,
 ) -> None:
@@ -299,7 +297,6 @@ def test_a_connection_is_kept_after_a_body_that_was_too_large_or_said_to_be_clos
     assert b"connection: close" in first or received.endswith(b'{"status":"ok"}')
 
 
-@pytest.mark.xfail(strict=True, reason="a request that never ends keeps its thread for ever")
 def test_requests_that_never_end_do_not_shut_out_the_others(folder: Path) -> None:
     with serving(folder, FLIGHTCHAIN_THREADS=2) as service, ExitStack() as held:
         for _ in range(12):
@@ -311,9 +308,6 @@ def test_requests_that_never_end_do_not_shut_out_the_others(folder: Path) -> Non
             service.process.kill()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a new connection keeps a thread for 5 s, or until it speaks"
-)
 def test_connections_that_say_nothing_do_not_shut_out_the_others(folder: Path) -> None:
     with serving(folder, FLIGHTCHAIN_THREADS=2) as service, ExitStack() as held:
         for _ in range(12):

@@ -17,6 +17,7 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "threads": ("1", "256", "16"),
     "mine_interval_s": ("0.1", "86400", "2.5"),
     "mine_empty": ("0", "1", "1"),
+    "answer_cache_bytes": ("0", str(2**40), "1000000"),
     "cache_bytes": ("0", str(2**40), "10000000"),
     "read_run_blocks": ("1", "10000", "1"),
     "difficulty_bits": ("0", "64", "16"),
