@@ -24,7 +24,6 @@ from backend.chain.summary import Cell
 from backend.clock import now_ms
 from backend.errors import BadRow, FlightchainError
 from backend.index.queries import IndexReader
-from backend.questions import FilterTransactions
 from backend.sources.source import FlightColumns, Source, validated
 from backend.storage.codec import compress
 
@@ -125,6 +124,5 @@ class _Newcomers:
     def _in_ledger(self, number: Value, day: Value) -> Counter[Flight]:
         if day not in self._days:
             return Counter()
-        question = FilterTransactions(int(number or 0), str(day))
-        legs, _ = self._reader.legs(question, self._below)
-        return Counter(tuple(leg[name] for name in FIELD_NAMES) for leg in legs)
+        found = self._reader.flights_of(int(number or 0), str(day), self._below)
+        return Counter({flight: len(ids) for flight, ids in found.items()})

@@ -214,8 +214,9 @@ def _source(specification: str) -> Any:
 @click.pass_obj
 def serve(settings: Settings, only_http: bool) -> None:
     """Answer over HTTP and mine, until SIGTERM or Ctrl-C."""
-    from backend import server
+    from backend import server, tokens
 
+    tokens.require_some(settings)
     if only_http:
         server.run_http(settings)
         return
@@ -239,6 +240,44 @@ def mine(settings: Settings, once: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: miner.stop())
     miner.run()
+
+
+@main.group()
+def token() -> None:
+    """Tokens for writing, which the service asks for when others can reach it."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.pass_obj
+def add_token(settings: Settings, name: str) -> None:
+    """Make a token for NAME and print it, this once."""
+    from backend.tokens import Tokens
+
+    secret = Tokens(settings.folder).add(name)
+    say(f"the token of {name}; only its hash is kept, so keep it now:")
+    click.echo(secret)
+
+
+@token.command("list")
+@click.pass_obj
+def list_tokens(settings: Settings) -> None:
+    """Print the names that have a token."""
+    from backend.tokens import Tokens
+
+    for one in Tokens(settings.folder).all():
+        click.echo(one.name)
+
+
+@token.command("remove")
+@click.argument("name")
+@click.pass_obj
+def remove_token(settings: Settings, name: str) -> None:
+    """Let the token of NAME be one no more, at once."""
+    from backend.tokens import Tokens
+
+    Tokens(settings.folder).remove(name)
+    say(f"the token of {name} is no more")
 
 
 # --- looking ---------------------------------------------------------------------------------

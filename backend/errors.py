@@ -4,8 +4,10 @@
     ├── InvalidInput            a value from outside is not acceptable: field, value, reason
     │   ├── InvalidFlight       … in a flight record (HTTP 422)
     │   ├── InvalidQuery        … in a parameter of a question (HTTP 400)
+    │   ├── KeyReused           … as an idempotency key: it came with something else (HTTP 422)
     │   ├── InvalidSetting      … in an environment variable or option
     │   └── BadRow              … in a file to import: names the file and the line
+    ├── NotAllowed              no token, or one that is not known (HTTP 401)
     ├── NotFound                nothing by that height, id or name (HTTP 404)
     ├── TryLater                push-back: full, starting, rebuilding (HTTP 503 with Retry-After)
     ├── WriterBusy              another process holds the writer lock
@@ -72,17 +74,33 @@ class InvalidQuery(InvalidInput):
     """A parameter of a question."""
 
 
+class KeyReused(InvalidInput):
+    """An idempotency key that was used for something else in the last day."""
+
+    def __init__(self, key: str, first_transaction: int) -> None:
+        reason = f"was used for transaction {first_transaction}, which said something else"
+        super().__init__("Idempotency-Key", key, reason)
+
+
 class InvalidSetting(InvalidInput):
     """An environment variable or a command line option."""
 
 
 class BadRow(InvalidInput):
-    """A row of a file to import. Attributes as `InvalidInput`, and `place` ("FILE, line N")."""
+    """A row of a file to import.
 
-    def __init__(self, place: str, field: str, value: object, reason: str) -> None:
+    Attributes as `InvalidInput`, `place` ("FILE, line N") and `row`, its number.
+    """
+
+    def __init__(self, place: str, field: str, value: object, reason: str, row: int = 0) -> None:
         super().__init__(field, value, reason)
         self.args = (f"{place}: {self}",)
         self.place = place
+        self.row = row
+
+
+class NotAllowed(FlightchainError):
+    """A write without a token that is known here."""
 
 
 class NotFound(FlightchainError):

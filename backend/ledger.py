@@ -6,7 +6,7 @@ into the mempool; it never writes a block. Safe for threads.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -14,13 +14,14 @@ from backend import scan
 from backend.chain.block import Block
 from backend.chain.canonical import canonical
 from backend.chain.columns import decode_body
-from backend.chain.fields import Value
+from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
 from backend.errors import Damage, NotFound, TryLater
 from backend.index.queries import RECENT_S, AsOf, IndexReader
-from backend.mempool import Mempool
+from backend.keys import IdempotencyKey
+from backend.mempool import Accepted, Mempool
 from backend.miner import next_block_at
 from backend.questions import (
     AverageDelays,
@@ -32,6 +33,7 @@ from backend.questions import (
     understood,
 )
 from backend.settings import Settings
+from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, CacheStatistics
 
@@ -41,6 +43,8 @@ Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
 Found = TypeVar("Found")
 
 COMMIT_POLL_S = 0.02
+MOST_DUPLICATES_SHOWN = 100
+_NUMBER, _DATE = POSITION["OP_CARRIER_FL_NUM"], POSITION["FL_DATE"]
 NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
 
 
@@ -172,6 +176,19 @@ class Ledger:
         where = {"height": header.height, "hash": block.hash}
         return {"state": "mined", "transaction": transaction, "block": where}
 
+    def transactions(self, first: int, count: int) -> list[Json]:
+        """Up to `count` mined transactions from id `first` on."""
+        found: list[Json] = []
+        after = min(first + count, self._mined())
+        while first + len(found) < after:
+            block = self._blocks.block(self._store.height_of_transaction(first + len(found)))
+            header = block.header
+            columns = decode_body(block.body, header.transaction_count)
+            row = first + len(found) - header.first_transaction
+            rest = after - first - len(found)
+            found += columns.transactions(header.first_transaction, row, row + rest)
+        return found
+
     def tip(self) -> Json:
         """Where the ledger stands now."""
         height = self._store.height()
@@ -216,32 +233,101 @@ class Ledger:
 
     # --- accepting ---------------------------------------------------------------------------
 
-    def add(self, flight: Flight, *, wait_s: float) -> Json:
-        """Accept a flight; it is durable when this returns.
+    @staticmethod
+    def batch_of(body: bytes, kind: str) -> Batch:
+        """The flights in a body of NDJSON or CSV: see `sources.sent`."""
+        return batch_of(body, kind)
 
-        wait_s: how long to wait until it is mined and in the index. Raises TryLater when full,
-        WriteFailed, DamagedMempool.
+    def add(
+        self,
+        flight: Flight,
+        *,
+        wait_s: float = 0,
+        durable: bool = True,
+        key: IdempotencyKey | None = None,
+    ) -> Json:
+        """Accept a flight; it is durable when this returns, unless `durable` is false.
+
+        wait_s: how long to wait until it is mined and in the index. key: see `Mempool.accept`.
+        Raises TryLater when full, KeyReused, WriteFailed, DamagedMempool.
         """
-        accepted = self._mempool.accept([flight], now_ms())
+        (copy,) = self._copies_of([flight], key)
+        accepted = self._mempool.accept([flight], now_ms(), durable=durable, key=key)
         transaction_id = accepted.first_transaction
-        is_mined = self._wait_until_mined(transaction_id, wait_s)
         transaction = _transaction(flight, transaction_id, accepted.timestamp)
         return {
             "TRANSACTION_ID": transaction_id,
+            **self._receipt(accepted, transaction_id, wait_s, durable),
+            "content_hash": leaf_hash(canonical(transaction)).hex(),
+            "duplicate_of": copy,
+        }
+
+    def add_batch(
+        self,
+        flights: Sequence[Flight],
+        *,
+        wait_s: float = 0,
+        durable: bool = True,
+        key: IdempotencyKey | None = None,
+    ) -> Json:
+        """Accept flights (at least one), all or none, with ids one after the other; as `add`."""
+        copies = self._copies_of(flights, key)
+        accepted = self._mempool.accept(flights, now_ms(), durable=durable, key=key)
+        first = accepted.first_transaction
+        last = first + len(flights) - 1
+        duplicates = [
+            {"TRANSACTION_ID": first + i, "duplicate_of": copy}
+            for i, copy in enumerate(copies)
+            if copy is not None
+        ]
+        return {
+            "accepted": len(flights),
+            "first_transaction": first,
+            "last_transaction": last,
+            **self._receipt(accepted, last, wait_s, durable),
+            "duplicates": len(duplicates),
+            "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
+        }
+
+    def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
+        may_be_mined = wait_s > 0 or accepted.is_repeat
+        is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
+        return {
             "state": "mined" if is_mined else "pending",
             "timestamp": accepted.timestamp,
-            "content_hash": leaf_hash(canonical(transaction)).hex(),
+            "durable": durable or is_mined,
         }
+
+    def _copies_of(self, flights: Sequence[Flight], key: IdempotencyKey | None) -> list[int | None]:
+        """For each flight the first id of an equal one in the ledger.
+
+        Not for what comes with a key: whoever sends one knows what is sent twice.
+        """
+        if key is not None:
+            return [None] * len(flights)
+        pending = self._mempool.copies_of(flights)
+        by_day: dict[tuple[Value, Value], dict[Flight, list[int]]] = {}
+        found: list[int | None] = []
+        for flight, copy in zip(flights, pending, strict=True):
+            day = (flight[_NUMBER], flight[_DATE])
+            if day not in by_day:
+                by_day[day] = self._mined_on(*day)
+            found.append(next(iter(by_day[day].get(flight, ())), copy))
+        return found
+
+    def _mined_on(self, number: Value, day: Value) -> dict[Flight, list[int]]:
+        try:
+            return self._index.flights_of(int(number or 0), str(day), None)
+        except TryLater:  # accepting does not need the index
+            return {}
 
     def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
-        while time.monotonic() < deadline:
-            if self._indexed_transactions() > transaction_id:
-                time.sleep(RECENT_S)  # until every process answers with it
-                return True
-            if self._stopping.wait(COMMIT_POLL_S):
-                break
-        return False
+        while self._indexed_transactions() <= transaction_id:
+            if time.monotonic() >= deadline or self._stopping.wait(COMMIT_POLL_S):
+                return False
+        time.sleep(RECENT_S)  # until every process answers with it
+        return True
 
     def _indexed_transactions(self) -> int:
         try:

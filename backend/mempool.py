@@ -6,16 +6,23 @@ mempool is a log in segments, `mempool/pending-FIRST.log`, named after the first
 
     4  magic "FCM1"          4  bytes of the payload       4  CRC-32 of what follows
     8  first id              4  number of flights          8  acceptance, UTC milliseconds
-    …  payload: JSON, a list of flights, each a list of its 19 values
+    …  payload: JSON, a list of flights, each a list of its 19 values; or, if they came with an
+       idempotency key, {"key": …, "body": its SHA-256, "flights": such a list}
 
 An id is a position in the ledger, so whatever has an id below the chain's transaction count is
 mined and everything else is pending: nothing is marked, and dying anywhere loses nothing and mines
 nothing twice. Segments are removed only when the block *after* theirs is sealed.
 
 Any number of processes accept and read. Ids are given under a lock between processes; the sync
-comes after it, and one sync serves every thread that wrote before it began (group commit).
+comes after it, and one sync serves every thread that wrote before it began (group commit). Who asks
+for it is answered before the sync, which then follows within `ASYNC_SYNC_S`.
+
+A key is used once a day: whoever comes with it again, in whatever process, gets what the first got.
+It is as durable as the flights, being in the same record; before a segment is removed, its keys go
+to `keys` (see there).
 """
 
+import logging
 import os
 import struct
 import threading
@@ -30,32 +37,47 @@ import msgspec
 
 from backend.chain.flight import Flight
 from backend.errors import DamagedMempool, TryLater, WriteFailed
+from backend.keys import IdempotencyKey, Keys, KeyUse
 from backend.settings import Settings
 from backend.storage import files
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
 SEGMENT_BYTES = 4 * 2**20
+ASYNC_SYNC_S = 0.5
 
 _MAGIC = b"FCM1"
 _PREFIX = struct.Struct("<4sII")
 _CONTENT = struct.Struct("<QIQ")
 _HEAD_BYTES = _PREFIX.size + _CONTENT.size
 
+_log = logging.getLogger(__name__)
+
+_Flights = list[tuple[int | str | None, ...]]
+
+
+class _Keyed(msgspec.Struct):
+    key: str
+    body: str
+    flights: _Flights
+
+
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(list[tuple[int | str | None, ...]]).decode
+_decode = msgspec.json.Decoder(_Flights | _Keyed).decode
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """Flights that were accepted together, or a part of them.
 
-    first_transaction: id of the first. timestamp: acceptance, UTC milliseconds.
+    first_transaction: id of the first. timestamp: acceptance, UTC milliseconds. is_repeat: they
+    were accepted before, under the same idempotency key.
     """
 
     first_transaction: int
     timestamp: int
     flights: list[Flight]
+    is_repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +130,15 @@ class Mempool:
         self._descriptors: dict[int, int] = {}
         self._syncing = threading.Lock()
         self._synced = (-1, 0)  # segment and offset up to which all is on the disk
+        self._sync_soon = _SyncSoon(self._sync)
+        self._keys = Keys(self._folder)
+        self._pending_copies = _Copies()
+        self._decoded: tuple[_Record, list[Flight]] | None = None  # the record read last
         self._failed = False
 
     def close(self) -> None:
-        """Close every descriptor."""
+        """Sync what was accepted without it, and close every descriptor."""
+        self._sync_soon.close()
         with self._lock:
             for descriptor in self._descriptors.values():
                 os.close(descriptor)
@@ -119,20 +146,37 @@ class Mempool:
 
     # --- accepting ---------------------------------------------------------------------------
 
-    def accept(self, flights: Sequence[Flight], now_ms: int) -> Accepted:
+    def accept(
+        self,
+        flights: Sequence[Flight],
+        now_ms: int,
+        *,
+        durable: bool = True,
+        key: IdempotencyKey | None = None,
+    ) -> Accepted:
         """Give ids to valid flights; they are on the disk when this returns.
 
-        now_ms: UTC milliseconds; an acceptance time never goes back. Raises TryLater when the
-        mempool or the disk is full, WriteFailed, or DamagedMempool.
+        now_ms: UTC milliseconds; an acceptance time never goes back. durable: if false, they are
+        only written when this returns (a power cut may take them), and synced soon. key: if it was
+        used in the last day, nothing is accepted and the earlier ids are returned. Raises TryLater
+        when the mempool or the disk is full, KeyReused, WriteFailed, or DamagedMempool.
         """
         self._require_sound()
         try:
             with self.exclusive():
-                accepted, written = self._write(flights, now_ms)
+                use = self._keys.find(key, now_ms) if key else None
+                if use is not None:
+                    accepted = Accepted(use.first, use.timestamp, list(flights), is_repeat=True)
+                    written = (-1, 0) if self._segment is None else (self._segment, self._offset)
+                else:
+                    accepted, written = self._write(flights, now_ms, key)
         except WriteFailed:
             self._failed = True
             raise
-        self._sync(written)
+        if durable:
+            self._sync(written)
+        else:
+            self._sync_soon.add(written)
         return accepted
 
     def _require_sound(self) -> None:
@@ -148,14 +192,16 @@ class Mempool:
                 self._read_on(repair=True)
             yield
 
-    def _write(self, flights: Sequence[Flight], now_ms: int) -> tuple[Accepted, tuple[int, int]]:
+    def _write(
+        self, flights: Sequence[Flight], now_ms: int, key: IdempotencyKey | None
+    ) -> tuple[Accepted, tuple[int, int]]:
         mined = self._chain_transactions()
         with self._lock:
             self._forget(mined)
             first = max(self._next, mined)
             self._require_room(first - mined + len(flights))
             timestamp = max(now_ms, self._last_timestamp)
-            data = _packed(first, timestamp, flights)
+            data = _packed(first, timestamp, flights, key)
             files.require_free(self._folder, self._settings.min_free_bytes + len(data))
             segment = self._segment_for(first, mined)
             path = self._folder / segment_name(segment)
@@ -214,6 +260,27 @@ class Mempool:
                 os.close(descriptor)
             self._synced = reached
 
+    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
+        """For each flight the id of a pending transaction that equals it in all fields, or None."""
+        with self._lock:
+            self._read_on(repair=False)
+            mined = self._chain_transactions()
+            self._forget(mined)
+            for record in self._records:
+                if record.next > self._pending_copies.next:
+                    start = max(record.first, self._pending_copies.next)
+                    part = self._part(record, start, record.count)
+                    self._pending_copies.add(start, part.flights)
+            self._pending_copies.forget(mined)
+            return [self._copy_of(flight) for flight in flights]
+
+    def _copy_of(self, flight: Flight) -> int | None:
+        candidate = self._pending_copies.candidate(flight)
+        if candidate is None:
+            return None
+        found = self._flight_at(candidate)
+        return candidate if found is not None and found[0] == flight else None
+
     # --- reading -----------------------------------------------------------------------------
 
     def pending_count(self) -> int:
@@ -242,12 +309,15 @@ class Mempool:
         """A pending transaction: its flight and acceptance time; None if it is not in the log."""
         with self._lock:
             self._read_on(repair=False)
-            after = bisect_right(self._records, transaction_id, key=lambda record: record.first)
-            record = self._records[after - 1] if after else None
-            if record is None or transaction_id >= record.next:
-                return None
-            part = self._part(record, transaction_id, 1)
-            return part.flights[0], part.timestamp
+            return self._flight_at(transaction_id)
+
+    def _flight_at(self, transaction_id: int) -> tuple[Flight, int] | None:
+        after = bisect_right(self._records, transaction_id, key=lambda record: record.first)
+        record = self._records[after - 1] if after else None
+        if record is None or transaction_id >= record.next:
+            return None
+        part = self._part(record, transaction_id, 1)
+        return part.flights[0], part.timestamp
 
     def _pending_range(self) -> tuple[int, int]:
         """First pending id and number of pending transactions."""
@@ -273,13 +343,19 @@ class Mempool:
 
     def _part(self, record: _Record, start: int, limit: int) -> Accepted:
         """Up to `limit` flights of a record from id `start` on."""
+        if self._decoded is None or self._decoded[0] != record:
+            self._decoded = (record, self._flights_in(record))
+        flights = self._decoded[1]
+        skip = max(0, start - record.first)
+        return Accepted(record.first + skip, record.timestamp, flights[skip : skip + limit])
+
+    def _flights_in(self, record: _Record) -> list[Flight]:
         data = os.pread(self._descriptor(record.segment), record.length, record.offset)
         if _record_at(data, 0, record.segment, record.offset) != record:
             path = self._folder / segment_name(record.segment)
             raise DamagedMempool(f"{path}, byte {record.offset}: the record has changed")
-        flights: list[Flight] = list(_decode(data[_HEAD_BYTES:]))
-        skip = max(0, start - record.first)
-        return Accepted(record.first + skip, record.timestamp, flights[skip : skip + limit])
+        payload = _decode(data[_HEAD_BYTES:])
+        return list(payload.flights if isinstance(payload, _Keyed) else payload)
 
     def _read_on(self, *, repair: bool) -> None:
         """Take in what other processes have written.
@@ -324,10 +400,18 @@ class Mempool:
             if record.first != self._next:
                 raise DamagedMempool(f"{self._here()}: id {record.first} instead of {self._next}")
             self._records.append(record)
+            self._take_key(record, data[at + _HEAD_BYTES : at + record.length])
             self._next, self._last_timestamp = record.next, record.timestamp
             self._offset += record.length
             at += record.length
         return bytes(data[at:])
+
+    def _take_key(self, record: _Record, payload: memoryview) -> None:
+        if payload[0] == ord("{"):
+            keyed = _decode(payload)
+            assert isinstance(keyed, _Keyed)
+            use = KeyUse(keyed.body, record.first, record.count, record.timestamp)
+            self._keys.add(keyed.key, use)
 
     def _cut_off(self, segment: int, rest: bytes) -> None:
         at = rest.find(_MAGIC, 1)
@@ -354,15 +438,91 @@ class Mempool:
     # --- trimming ----------------------------------------------------------------------------
 
     def trim(self, below: int) -> None:
-        """Remove the segments of which every id is below `below`; the newest always stays."""
+        """Remove the segments of which every id is below `below`; the newest always stays.
+
+        Raises WriteFailed.
+        """
         with self.exclusive():
             for first, following in pairwise(self._segments()):
                 if following <= below:
+                    self._keys.keep(first, following)
                     files.remove(self._folder / segment_name(first))
 
 
-def _packed(first: int, timestamp: int, flights: Sequence[Flight]) -> bytes:
-    payload = _encode(flights)
+class _SyncSoon:
+    """A thread that syncs for those who do not wait; it runs only while there is something."""
+
+    def __init__(self, sync: Callable[[tuple[int, int]], None]) -> None:
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._written: tuple[int, int] | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    def add(self, written: tuple[int, int]) -> None:
+        """Have everything up to `written` (segment and offset) synced within `ASYNC_SYNC_S`."""
+        with self._lock:
+            self._written = max(written, self._written or written)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="sync soon", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            self._closing.wait(ASYNC_SYNC_S)
+            with self._lock:
+                written, self._written = self._written, None
+                if written is None:
+                    self._thread = None
+                    return
+            try:
+                self._sync(written)
+            except WriteFailed as error:  # the mempool remembers, and refuses from now on
+                _log.error("flights that were accepted before they were durable: %s", error)
+
+    def close(self) -> None:
+        """Sync what is left, and end the thread."""
+        self._closing.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+
+class _Copies:
+    """Where pending flights stand, by their hash, to recognise one that comes again.
+
+    Hashes and not flights: a hundred thousand may be pending. next: the id up to which they have
+    been taken in.
+    """
+
+    def __init__(self) -> None:
+        self.next = 0
+        self._first_with: dict[int, int] = {}  # in the order of ids
+
+    def add(self, first: int, flights: Sequence[Flight]) -> None:
+        """Take in pending flights; their ids start at `first`."""
+        for transaction_id, flight in enumerate(flights, first):
+            self._first_with.setdefault(hash(flight), transaction_id)
+        self.next = first + len(flights)
+
+    def forget(self, mined: int) -> None:
+        """Drop ids below `mined`."""
+        if next(iter(self._first_with.values()), mined) < mined:
+            self._first_with = {h: i for h, i in self._first_with.items() if i >= mined}
+
+    def candidate(self, flight: Flight) -> int | None:
+        """The id of the flight that, to all appearances, equals `flight`."""
+        return self._first_with.get(hash(flight))
+
+
+def _packed(
+    first: int, timestamp: int, flights: Sequence[Flight], key: IdempotencyKey | None = None
+) -> bytes:
+    if key is None:
+        payload = _encode(flights)
+    else:
+        payload = _encode(_Keyed(key.text, key.body_hash, list(flights)))
     content = _CONTENT.pack(first, len(flights), timestamp) + payload
     return _PREFIX.pack(_MAGIC, len(payload), zlib.crc32(content)) + content
 

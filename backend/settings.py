@@ -66,6 +66,12 @@ class Settings:
     min_free_bytes: int = _number(
         64 * 2**20, 0, 2**50, "bytes", "free disk below which nothing is accepted or sealed"
     )
+    max_body_bytes: int = _number(
+        16 * 2**20, 2**16, 2**30, "bytes", "largest batch that may be posted"
+    )
+    require_token: int = _number(
+        0, 0, 1, "0 or 1", "1 asks every write for a token even on loopback: behind a proxy"
+    )
     commit_wait_s: float = _number(
         70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
     )

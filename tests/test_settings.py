@@ -18,6 +18,8 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "mine_interval_s": ("0.1", "86400", "2.5"),
     "mine_empty": ("0", "1", "1"),
     "answer_cache_bytes": ("0", str(2**40), "1000000"),
+    "max_body_bytes": ("65536", str(2**30), "1000000"),
+    "require_token": ("0", "1", "1"),
     "cache_bytes": ("0", str(2**40), "10000000"),
     "read_run_blocks": ("1", "10000", "1"),
     "difficulty_bits": ("0", "64", "16"),

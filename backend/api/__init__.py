@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from flask import Flask
 
-from backend.api import blocks, health, problems, questions, transactions
+from backend.api import batch, blocks, health, problems, questions, study, transactions
 from backend.api.quick import is_quick
+from backend.api.writing import Writing
 from backend.ledger import Ledger
 from backend.settings import Settings
 
 LEDGER = "flightchain.ledger"
 QUICK = "flightchain.quick"
-MAX_BODY_BYTES = 64 * 1024
 
 
 def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -> Flask:
@@ -23,11 +23,14 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     restart: has this process replaced by a new one; called after a write has failed.
     """
     app = Flask(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
     ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
-    for part in (questions, blocks, transactions, health):
-        app.register_blueprint(part.blueprint(ledger))
+    for readable in (questions, blocks, health):
+        app.register_blueprint(readable.blueprint(ledger))
+    writing = Writing(ledger)
+    for writable in (transactions, batch, study):
+        app.register_blueprint(writable.blueprint(ledger, writing))
     problems.install(app, restart)
     app.extensions[QUICK] = is_quick
     return app

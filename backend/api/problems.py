@@ -1,7 +1,7 @@
 """Errors as `application/problem+json`, for every route and every status."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -11,11 +11,14 @@ from werkzeug.exceptions import HTTPException
 
 from backend.api.reading import BadBody
 from backend.errors import (
+    BadRow,
     Damage,
     FlightchainError,
     InvalidFlight,
     InvalidInput,
     InvalidQuery,
+    KeyReused,
+    NotAllowed,
     NotFound,
     TryLater,
     WriteFailed,
@@ -24,6 +27,7 @@ from backend.errors import (
 
 MIMETYPE = "application/problem+json"
 MAX_VALUE_CHARACTERS = 200
+MOST_ERRORS_SHOWN = 100
 RETRY_AFTER_FAILED_WRITE_S = 5
 
 _log = logging.getLogger(__name__)
@@ -31,6 +35,9 @@ _log = logging.getLogger(__name__)
 STATUS: tuple[tuple[type[FlightchainError], int], ...] = (
     (InvalidQuery, 400),
     (InvalidFlight, 422),
+    (BadRow, 422),
+    (KeyReused, 422),
+    (NotAllowed, 401),
     (NotFound, 404),
     (TryLater, 503),
     (WriteFailed, 503),
@@ -40,9 +47,9 @@ STATUS: tuple[tuple[type[FlightchainError], int], ...] = (
 
 
 class InvalidFlights(InvalidFlight):
-    """A flight with more than one thing wrong. `problems` has them all, this is the first."""
+    """A flight or a batch with things wrong. `problems` has them all, this is the first."""
 
-    def __init__(self, problems: list[InvalidFlight]) -> None:
+    def __init__(self, problems: Sequence[InvalidInput]) -> None:
         first = problems[0]
         super().__init__(first.field, first.value, first.reason)
         self.problems = problems
@@ -85,6 +92,8 @@ def _ours(error: FlightchainError) -> Response:
         response.headers["Retry-After"] = str(error.retry_after_s)
     elif isinstance(error, WriteFailed):
         response.headers["Retry-After"] = str(RETRY_AFTER_FAILED_WRITE_S)
+    elif isinstance(error, NotAllowed):
+        response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
@@ -93,11 +102,17 @@ def _members(error: FlightchainError) -> dict[str, Any]:
         return {}
     members: dict[str, Any] = {"field": _shown(error.field), "value": _shown(error.value)}
     if isinstance(error, InvalidFlights):
-        members["errors"] = [
-            {"field": _shown(one.field), "value": _shown(one.value), "detail": one.reason}
-            for one in error.problems
-        ]
+        members |= {"errors": shown_errors(error.problems)}
     return members
+
+
+def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
+    """The first `MOST_ERRORS_SHOWN` of `problems`, with their rows if they have any."""
+    return [
+        ({"row": one.row} if isinstance(one, BadRow) else {})
+        | {"field": _shown(one.field), "value": _shown(one.value), "detail": one.reason}
+        for one in problems[:MOST_ERRORS_SHOWN]
+    ]
 
 
 def _shown(value: object) -> object:

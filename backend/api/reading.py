@@ -4,6 +4,7 @@ The query string is read here and not by Werkzeug because the three questions sp
 time budget on it otherwise; and because a parameter given twice must not be half ignored.
 """
 
+import hashlib
 import json
 from functools import lru_cache
 from urllib.parse import unquote_plus
@@ -12,8 +13,11 @@ import msgspec
 from flask import Request
 
 from backend.errors import InvalidFlight, InvalidInput, InvalidQuery
+from backend.keys import IdempotencyKey
 
 MAX_DIGITS = 15
+MAX_JSON_BYTES = 64 * 1024
+MAX_KEY_CHARACTERS = 255
 
 
 class BadBody(InvalidInput):
@@ -87,17 +91,45 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def json_object(request: Request) -> dict[str, object]:
-    """The JSON object in the body.
+def body(request: Request, most_bytes: int) -> bytes:
+    """The bytes of the body. Raises BadBody: 411 without a length, 413 if it is too long."""
+    length = request.content_length
+    if length is None:
+        raise BadBody(411, None, "must be sent with a Content-Length")
+    if length > most_bytes:
+        raise BadBody(413, f"{length} bytes", f"is too long; at most {most_bytes} are accepted")
+    return request.get_data(cache=False)
 
-    Raises BadBody: 411 without a length, 415 for another content type, 400 for no JSON; and
-    InvalidFlight for JSON that is no object.
+
+def one_of(name: str, given: dict[str, str], *allowed: str) -> str:
+    """The value of a parameter; the first of `allowed` if it is not given. Raises InvalidQuery."""
+    text = given.get(name, allowed[0])
+    if text not in allowed:
+        raise InvalidQuery(name, text, f"must be one of {', '.join(allowed)}")
+    return text
+
+
+def idempotency_key(request: Request, data: bytes) -> IdempotencyKey | None:
+    """The key that came with a body. Raises InvalidQuery for one that is no key."""
+    text = request.headers.get("Idempotency-Key")
+    if text is None:
+        return None
+    if not (0 < len(text) <= MAX_KEY_CHARACTERS and text.isascii() and text.isprintable()):
+        reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
+        raise InvalidQuery("Idempotency-Key", text, reason)
+    asked = f"{request.path}?{query_string(request)}\n".encode()
+    return IdempotencyKey(text, hashlib.sha256(asked + data).hexdigest())
+
+
+def json_object(request: Request) -> tuple[dict[str, object], bytes]:
+    """The JSON object in the body, and the body.
+
+    Raises BadBody: as `body`, 415 for another content type, 400 for no JSON; and InvalidFlight for
+    JSON that is no object.
     """
     if request.mimetype != "application/json":
         raise BadBody(415, request.mimetype, "must be sent as Content-Type: application/json")
-    if request.content_length is None:
-        raise BadBody(411, None, "must be sent with a Content-Length")
-    data = request.get_data(cache=False)
+    data = body(request, MAX_JSON_BYTES)
     try:
         found = msgspec.json.decode(data)
         json.loads(data, object_pairs_hook=_each_once)  # msgspec would keep the last of two
@@ -106,4 +138,4 @@ def json_object(request: Request) -> dict[str, object]:
         raise BadBody(400, shown, f"is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise InvalidFlight("body", found, "must be a JSON object with the fields of a flight")
-    return found
+    return found, data

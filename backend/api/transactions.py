@@ -1,39 +1,40 @@
-"""`POST /transactions` and `GET /transactions/ID`."""
+"""`POST /transactions` and `GET /transactions/ID`. What the modes promise: see `writing`."""
+
+from functools import partial
 
 from flask import Blueprint, Response, request
 
 from backend.api.answers import answer
 from backend.api.problems import InvalidFlights
-from backend.api.reading import json_object, only, parameters, query_string, whole_number
-from backend.api.waiting import CommitWaiters
+from backend.api.reading import (
+    idempotency_key,
+    json_object,
+    only,
+    parameters,
+    query_string,
+    whole_number,
+)
+from backend.api.writing import Writing, mode_of
 from backend.chain.flight import examine
-from backend.errors import InvalidQuery
 from backend.ledger import Ledger
 
-MODES = ("sync", "commit")
 
-
-def blueprint(ledger: Ledger) -> Blueprint:
+def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     """The transactions of `ledger`."""
     routes = Blueprint("transactions", __name__)
-    waiters = CommitWaiters(ledger.settings)
 
     @routes.post("/transactions")
     def add() -> Response:
-        """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined."""
+        """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined; async: 202."""
+        writing.require_token()
         given = parameters(query_string(request))
         only(given, "mode")
-        mode = given.get("mode", "sync")
-        if mode not in MODES:
-            raise InvalidQuery("mode", mode, f"must be one of {', '.join(MODES)}")
-        flight, problems = examine(json_object(request))
+        mode = mode_of(given)
+        record, data = json_object(request)
+        flight, problems = examine(record)
         if problems:
             raise InvalidFlights(problems)
-        with waiters.wait_s(mode == "commit") as wait_s:
-            receipt = ledger.add(flight, wait_s=wait_s)
-        response = answer(receipt, 201 if receipt["state"] == "mined" else 202)
-        response.headers["Location"] = f"/transactions/{receipt['TRANSACTION_ID']}"
-        return response
+        return writing.accept(mode, partial(ledger.add, flight, key=idempotency_key(request, data)))
 
     @routes.get("/transactions/<transaction_id>")
     def transaction(transaction_id: str) -> Response:

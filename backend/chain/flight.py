@@ -65,7 +65,7 @@ def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
     each field alone is valid.
     """
     problems = [
-        InvalidFlight(str(name), value, _unknown_reason(name))
+        InvalidFlight(str(name), value, unknown_reason(name))
         for name, value in record.items()
         if name not in FIELD
     ]
@@ -81,7 +81,8 @@ def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
     return flight, problems
 
 
-def _unknown_reason(name: str) -> str:
+def unknown_reason(name: str) -> str:
+    """What is wrong with a field that a flight does not have."""
     if name in {"TRANSACTION_ID", "timestamp"}:
         return "is given by the ledger and must not be sent"
     return "is not a field of a flight"

@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from backend.chain.fields import Value
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.flight import Flight
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.errors import TryLater
 from backend.index.database import Position, index_path, open_to_read, position_in
@@ -160,6 +161,15 @@ class IndexReader:
             return [_leg(opened, row, number, day) for row in wanted], as_of
 
         return self._ask(ask)
+
+    def flights_of(self, number: int, day: str, below: int | None) -> dict[Flight, list[int]]:
+        """The flights with this number on this ISO date, and the ids of each, oldest first."""
+        legs, _ = self.legs(FilterTransactions(number, day), below)
+        found: dict[Flight, list[int]] = {}
+        for leg in legs:
+            flight = tuple(leg[name] for name in FIELD_NAMES)
+            found.setdefault(flight, []).append(int(leg["TRANSACTION_ID"] or 0))
+        return found
 
     def delay_totals(
         self, question: AverageDelays, below: int | None = None

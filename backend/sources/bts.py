@@ -13,7 +13,7 @@ from pathlib import Path
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.memo import Memo
 from backend.errors import shown
-from backend.sources.packed import PackedFile
+from backend.sources.packed import PackedFile, SentFile
 from backend.sources.route_lines import RouteLines
 from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import TableRows, opened_table
@@ -47,12 +47,12 @@ Columns = dict[str, Sequence[object]]
 
 
 class BtsFile:
-    """The BTS file at `path`, plain or packed (see `packed`)."""
+    """The BTS file at a path, plain or packed (see `packed`), or one that was sent."""
 
     unit = "line"
 
-    def __init__(self, path: Path) -> None:
-        self._file = PackedFile(path)
+    def __init__(self, place: Path | SentFile) -> None:
+        self._file = place if isinstance(place, SentFile) else PackedFile(place)
         self.label = self._file.label
 
     def progress(self) -> float:

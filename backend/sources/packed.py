@@ -11,10 +11,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from backend.errors import InvalidInput, shown
+from backend.errors import InvalidFlight, InvalidInput, shown
 
 Read = Callable[[int], bytes]
 """read(n): the next bytes, at most n; none at the end."""
@@ -22,6 +23,27 @@ Read = Callable[[int], bytes]
 _Unpacked = IO[bytes] | gzip.GzipFile
 _UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 _UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile: a password, a method
+
+
+class SentFile:
+    """Bytes that came in a request, as a file that is not packed."""
+
+    def __init__(self, content: bytes) -> None:
+        self.label = "body"
+        self._content = content
+
+    def problem(self, reason: str) -> InvalidInput:
+        """The error to raise when the body as a whole is not acceptable."""
+        return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
+
+    def progress(self) -> float:
+        """All of it is there."""
+        return 1.0
+
+    @contextmanager
+    def opened(self) -> Iterator[Read]:
+        """Yields a function that reads the bytes, from the beginning."""
+        yield BytesIO(self._content).read
 
 
 class PackedFile:

@@ -24,6 +24,7 @@ AGREED_DAYS = 20_000  # remembered
 FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and in agreement."""
 
+_TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
 _YEAR, _WEEKDAY, _DATE = (POSITION[name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
 _EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
@@ -86,6 +87,11 @@ class Unusable:
 
     def __repr__(self) -> str:
         return repr(self._value)
+
+
+def raw_value(value: object) -> object:
+    """A value of JSON as a row of `RawRows` may hold it."""
+    return value if type(value) in _TAKEN_AS_THEY_ARE else Unusable(value)
 
 
 def year_and_weekday(day: object) -> tuple[int, int]:
@@ -182,4 +188,4 @@ def _bad_rows(source: Source, raw: RawRows, bad: list[Fault]) -> Iterator[BadRow
     where = f"{source.label}/{raw.part}" if raw.part else source.label
     for fault in sorted([*raw.faults, *bad], key=lambda fault: fault.line):
         place = f"{where}, {source.unit} {fault.line}"
-        yield BadRow(place, fault.field, fault.value, fault.reason)
+        yield BadRow(place, fault.field, fault.value, fault.reason, fault.line)

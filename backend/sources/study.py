@@ -13,11 +13,10 @@ from pathlib import Path
 from backend.chain.fields import FIELD_NAMES
 from backend.errors import InvalidInput
 from backend.sources.packed import PackedFile
-from backend.sources.source import BATCH_ROWS, Fault, RawRows, Unusable
+from backend.sources.source import BATCH_ROWS, Fault, RawRows, raw_value
 
 MAX_FILE_BYTES = 64 << 20
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
-_TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
 
 
 class StudyBlocks:
@@ -84,13 +83,9 @@ def raw_rows(transactions: list[object], first: int, part: str) -> RawRows:
     rows, lines, faults = [], [], []
     for number, transaction in enumerate(transactions, first):
         if isinstance(transaction, dict):
-            rows.append([_raw(transaction.get(name)) for name in FIELD_NAMES])
+            rows.append([raw_value(transaction.get(name)) for name in FIELD_NAMES])
             lines.append(number)
         else:
             faults.append(Fault(number, "transaction", transaction, "must be an object"))
     columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
     return RawRows(columns, lines, faults, part)
-
-
-def _raw(value: object) -> object:
-    return value if type(value) in _TAKEN_AS_THEY_ARE else Unusable(value)

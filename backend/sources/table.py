@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from backend.errors import BadRow
-from backend.sources.packed import PackedFile, Read
+from backend.sources.packed import PackedFile, Read, SentFile
 from backend.sources.source import BATCH_ROWS, Fault
 
 BLOCK_BYTES = 1 << 18
+File = PackedFile | SentFile
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -78,7 +79,7 @@ def _reason(error: csv.Error) -> str:
 
 
 @contextmanager
-def opened_table(file: PackedFile) -> Iterator[Table]:
+def opened_table(file: File) -> Iterator[Table]:
     """The CSV table in `file`.
 
     Raises InvalidInput if the file cannot be read, is empty or has no header; BadRow where it is
@@ -96,7 +97,7 @@ def opened_table(file: PackedFile) -> Iterator[Table]:
         yield Table(header, _batches(lines))
 
 
-def _line_blocks(file: PackedFile, read: Read) -> Iterator[list[str]]:
+def _line_blocks(file: File, read: Read) -> Iterator[list[str]]:
     """All lines, without their ends, in lists of a few hundred."""
     number, rest = 1, b""
     block = read(BLOCK_BYTES)
@@ -115,7 +116,7 @@ def _line_blocks(file: PackedFile, read: Read) -> Iterator[list[str]]:
         yield [_decoded(file, number, rest)]
 
 
-def _decoded(file: PackedFile, number: int, block: bytes) -> str:
+def _decoded(file: File, number: int, block: bytes) -> str:
     try:
         return block.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -124,7 +125,7 @@ def _decoded(file: PackedFile, number: int, block: bytes) -> str:
         raise _bad_line(file, line, excerpt, "is not UTF-8; save the file as UTF-8") from error
 
 
-def _bad_line(file: PackedFile, line: int, excerpt: bytes, reason: str) -> BadRow:
+def _bad_line(file: File, line: int, excerpt: bytes, reason: str) -> BadRow:
     return BadRow(f"{file.label}, line {line}", "line", excerpt, reason)
 
 

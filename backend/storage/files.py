@@ -87,11 +87,11 @@ def cut(descriptor: int, size: int, path: Path) -> None:
     sync(descriptor, path)
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file that is there whole or not at all: temporary file, sync, rename, sync."""
     temporary = path.with_name(path.name + ".tmp")
     with refusals("write", temporary):
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         write_at(descriptor, data, 0, temporary)
         sync(descriptor, temporary)

@@ -79,7 +79,9 @@ def test_a_flight_is_accepted_and_pending_until_it_is_mined(
         "TRANSACTION_ID": 0,
         "state": "pending",
         "timestamp": receipt["timestamp"],
+        "durable": True,
         "content_hash": content_hash(transaction),
+        "duplicate_of": None,
     }
     assert response.headers["Location"] == "/transactions/0"
     shown = {"state": "pending", "transaction": transaction, "block": None}

@@ -1,0 +1,107 @@
+"""Idempotency keys: what a client sends with a request that it may have to send again.
+
+A key stands in the record of the mempool that it came with, and in memory while that record does.
+Before the record is removed its key is kept in `mempool/keys.sqlite`, which is synced first; after
+a day it is forgotten. So a key is durable exactly as its flights are.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.errors import DamagedMempool, KeyReused, WriteFailed
+
+KEPT_MS = 24 * 60 * 60 * 1000
+FILE_NAME = "keys.sqlite"
+
+_SCHEMA = """
+    CREATE TABLE IF NOT EXISTS key_use (
+        key        TEXT PRIMARY KEY,
+        body_hash  TEXT NOT NULL,
+        first      INTEGER NOT NULL,
+        count      INTEGER NOT NULL,
+        timestamp  INTEGER NOT NULL
+    ) WITHOUT ROWID"""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """text: as the client chose it. body_hash: SHA-256 of what was sent with it, in hexadecimal."""
+
+    text: str
+    body_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """What a key was used for. first, count: the ids. timestamp: acceptance, UTC milliseconds."""
+
+    body_hash: str
+    first: int
+    count: int
+    timestamp: int
+
+
+class Keys:
+    """The keys of the mempool in `folder`. Used under the lock between processes only."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._in_log: dict[str, KeyUse] = {}
+
+    def add(self, text: str, use: KeyUse) -> None:
+        """Remember a key that stands in the log."""
+        self._in_log[text] = use
+
+    def find(self, key: IdempotencyKey, now_ms: int) -> KeyUse | None:
+        """What `key` was used for in the last day.
+
+        Raises KeyReused if it came with something else, DamagedMempool if the file is unreadable.
+        """
+        use = self._in_log.get(key.text) or self._kept(key.text)
+        if use is None or now_ms - use.timestamp > KEPT_MS:
+            return None
+        if use.body_hash != key.body_hash:
+            raise KeyReused(key.text, use.first)
+        return use
+
+    def _kept(self, text: str) -> KeyUse | None:
+        if not self._path.exists():
+            return None
+        try:
+            with closing(sqlite3.connect(self._path)) as connection:
+                sql = "SELECT body_hash, first, count, timestamp FROM key_use WHERE key = ?"
+                row = connection.execute(sql, (text,)).fetchone()
+        except sqlite3.Error as error:
+            raise DamagedMempool(
+                f"{self._path}: {error}; if it is removed, keys of the last day may be used twice"
+            ) from error
+        return None if row is None else KeyUse(*row)
+
+    def keep(self, first: int, following: int) -> None:
+        """Keep the keys of ids from `first` to `following` (exclusive): their records will go.
+
+        Raises WriteFailed.
+        """
+        going = {t: use for t, use in self._in_log.items() if first <= use.first < following}
+        if not going:
+            return
+        rows = [(t, use.body_hash, use.first, use.count, use.timestamp) for t, use in going.items()]
+        newest = max(use.timestamp for use in going.values())
+        with self._writing() as connection:
+            connection.execute("DELETE FROM key_use WHERE timestamp < ?", (newest - KEPT_MS,))
+            connection.executemany("INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?)", rows)
+        for text in going:
+            del self._in_log[text]
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._path)) as connection, connection:
+                connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
+                connection.execute(_SCHEMA)
+                yield connection
+        except sqlite3.Error as error:
+            raise WriteFailed(f"{self._path}: {error}") from error

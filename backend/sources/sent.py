@@ -1,0 +1,104 @@
+"""Flights that are sent to the service, many at a time: as NDJSON or as CSV.
+
+NDJSON is one JSON object a line, each as strict as a single flight is. CSV is a table as BTS
+publishes them (see `bts`): other columns are ignored. Blank lines are skipped; rows are numbered by
+their lines.
+"""
+
+import json
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from backend.chain.fields import FIELD, FIELD_NAMES
+from backend.chain.flight import Flight, unknown_reason
+from backend.errors import BadRow
+from backend.sources.bts import BtsFile
+from backend.sources.packed import SentFile
+from backend.sources.source import BATCH_ROWS, Fault, RawRows, Source, raw_value, validated
+
+CSV, NDJSON = "csv", "ndjson"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Flights that came together, in their order, and the rows that are no flights."""
+
+    flights: list[Flight] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
+
+
+def batch_of(body: bytes, kind: str) -> Batch:
+    """The flights in `body`, which is CSV or NDJSON as `kind` says.
+
+    Raises InvalidFlight or BadRow if it cannot be read at all: no table of flights, not UTF-8.
+    """
+    source: Source = BtsFile(SentFile(body)) if kind == CSV else NdjsonLines(body)
+    batch = Batch()
+    for columns in validated(source, batch.bad.append):
+        batch.flights.extend(zip(*columns, strict=True))
+    return batch
+
+
+class NdjsonLines:
+    """One flight a line, as JSON."""
+
+    label = "body"
+    unit = "line"
+
+    def __init__(self, body: bytes) -> None:
+        self._lines = body.split(b"\n")
+        self._read = 0
+
+    def progress(self) -> float:
+        """The share of the lines read, 0 to 1."""
+        return self._read / len(self._lines)
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """All lines that are not blank."""
+        for start in range(0, len(self._lines), BATCH_ROWS):
+            lines = self._lines[start : start + BATCH_ROWS]
+            numbered = [(n, line) for n, line in enumerate(lines, start + 1) if line.strip()]
+            self._read = start + len(lines)
+            yield _raw_rows(numbered)
+
+
+def _raw_rows(numbered: list[tuple[int, bytes]]) -> RawRows:
+    rows, numbers, faults = [], [], []
+    for number, line in numbered:
+        record = _object(number, line)
+        if isinstance(record, Fault):
+            faults.append(record)
+        else:
+            rows.append([raw_value(record.get(name)) for name in FIELD_NAMES])
+            numbers.append(number)
+    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
+    return RawRows(columns, numbers, faults)
+
+
+def _object(number: int, line: bytes) -> dict[str, object] | Fault:
+    """The object in a line, or what is wrong with it."""
+    try:
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        return Fault(number, "line", line.decode(errors="replace"), f"is not JSON: {error}")
+    if not isinstance(record, dict):
+        return Fault(number, "line", record, "must be a JSON object with the fields of a flight")
+    if line.count(b'":') != len(record) and (twice := _given_twice(line)) is not None:
+        return Fault(number, twice, record[twice], "is given twice")
+    for name in record.keys() - FIELD.keys():
+        return Fault(number, name, record[name], unknown_reason(name))
+    return record
+
+
+def _given_twice(line: bytes) -> str | None:
+    """A name that the object in `line` has more than once: msgspec keeps the last silently."""
+    pairs: list[tuple[str, object]] = []
+
+    def keep(of_object: list[tuple[str, object]]) -> None:
+        pairs[:] = of_object  # the outermost object comes last
+
+    json.loads(line, object_pairs_hook=keep)
+    names = [name for name, _ in pairs]
+    return next((name for name in names if names.count(name) > 1), None)

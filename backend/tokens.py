@@ -1,0 +1,124 @@
+"""Tokens for writing: who may post when the service can be reached from elsewhere.
+
+Reading is open. Writing needs `Authorization: Bearer TOKEN` as soon as the service listens beyond
+loopback, or when FLIGHTCHAIN_REQUIRE_TOKEN says so (behind a proxy it listens on loopback and is
+public all the same). A token is 256 random bits, shown once when it is made; `tokens.json` in the
+chain's folder keeps its SHA-256, which needs no salt for so much randomness.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import FlightchainError, InvalidInput, NotAllowed
+from backend.settings import Settings
+from backend.storage import files
+
+FILE_NAME = "tokens.json"
+MAX_NAME_CHARACTERS = 60
+MAKE_ONE = "make one: python -m backend token add NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """name: whose it is. sha256: of the token, in hexadecimal."""
+
+    name: str
+    sha256: str
+
+
+_decode = msgspec.json.Decoder(list[Token]).decode
+
+
+def are_needed(settings: Settings) -> bool:
+    """Whether writing needs a token."""
+    return bool(settings.require_token) or not _is_loopback(settings.host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Tokens:
+    """The tokens of the chain in `folder`. Safe for threads; sees changes by other processes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._read: tuple[int, list[Token]] = (-1, [])
+
+    def all(self) -> list[Token]:
+        """Every token there is. Raises FlightchainError if the file is not a list of tokens."""
+        try:
+            changed = self._path.stat().st_mtime_ns
+            if changed != self._read[0]:
+                self._read = (changed, _decode(self._path.read_bytes()))
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.MsgspecError) as error:
+            raise FlightchainError(f"{self._path} cannot be read: {error}") from None
+        return self._read[1]
+
+    def add(self, name: str) -> str:
+        """A new token. Raises InvalidInput for a name that is empty, too long or taken."""
+        if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+            reason = f"must have 1 to {MAX_NAME_CHARACTERS} printable characters"
+            raise InvalidInput("name", name, reason)
+        secret = secrets.token_urlsafe(32)
+        with self._changing():
+            tokens = self.all()
+            if any(token.name == name for token in tokens):
+                raise InvalidInput("name", name, "has a token; remove it first to make a new one")
+            self._write([*tokens, Token(name, _hash(secret))])
+        return secret
+
+    def remove(self, name: str) -> None:
+        """Let a token be one no more. Raises InvalidInput if there is none of that name."""
+        with self._changing():
+            tokens = self.all()
+            kept = [token for token in tokens if token.name != name]
+            if len(kept) == len(tokens):
+                raise InvalidInput("name", name, "has no token; `token list` says who has")
+            self._write(kept)
+
+    def _changing(self) -> files.FileLock:
+        files.make_folder(self._path.parent)
+        return files.FileLock(self._path.with_suffix(".lock"))
+
+    def _write(self, tokens: list[Token]) -> None:
+        text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
+        files.write_new(self._path, text.encode(), mode=0o600)
+
+    def owner_of(self, authorization: str | None) -> str:
+        """The name behind the value of an Authorization header. Raises NotAllowed."""
+        scheme, _, secret = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise NotAllowed(f"writing needs a token, sent as Authorization: Bearer; {MAKE_ONE}")
+        hashed = _hash(secret.strip())
+        owners = [t.name for t in self.all() if hmac.compare_digest(t.sha256, hashed)]
+        if not owners:
+            raise NotAllowed("this token is not known here, or not any more")
+        return owners[0]
+
+
+def require_some(settings: Settings) -> None:
+    """Raise FlightchainError if writing needs a token and there is none."""
+    if are_needed(settings) and not Tokens(settings.folder).all():
+        reason = (
+            "FLIGHTCHAIN_REQUIRE_TOKEN asks for tokens"
+            if settings.require_token
+            else f"FLIGHTCHAIN_HOST {settings.host} can be reached from elsewhere"
+        )
+        raise FlightchainError(f"{reason}, and there is no token yet; {MAKE_ONE}")
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

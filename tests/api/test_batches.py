@@ -1,0 +1,255 @@
+"""Posting many flights at once: NDJSON and CSV, all or nothing, skipping, trying, repeating."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from werkzeug.test import TestResponse
+
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight, as_mapping, examine
+from backend.settings import Settings
+from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
+from tests.chain.strategies import flights as valid_flights
+
+FLIGHTS = generated(250)
+NDJSON = "application/x-ndjson"
+
+
+def as_ndjson(flights: Sequence[Flight]) -> bytes:
+    return b"".join(json.dumps(as_mapping(flight)).encode() + b"\n" for flight in flights)
+
+
+def as_csv(flights: Sequence[Flight]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerows([FIELD_NAMES, *flights])
+    return text.getvalue().encode()
+
+
+def post(
+    client: FlaskClient, body: bytes, query: str = "", kind: str = NDJSON, **headers: str
+) -> TestResponse:
+    return client.post(f"/transactions/batch{query}", data=body, content_type=kind, headers=headers)
+
+
+def pending(client: FlaskClient) -> int:
+    count: int = good(client.get("/tip"))["pending"]
+    return count
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    made = settings_for(tmp_path)
+    seal(made, [])
+    return made
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[FlaskClient]:
+    with client_of(settings) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("kind", "written"), [(NDJSON, as_ndjson), ("text/csv", as_csv)])
+def test_all_flights_are_accepted_in_order(
+    client: FlaskClient, settings: Settings, kind: str, written: object
+) -> None:
+    body = as_ndjson(FLIGHTS) if kind == NDJSON else as_csv(FLIGHTS)
+    response = post(client, body, kind=kind)
+    receipt = good(response, 202)
+    assert receipt == {
+        "accepted": 250,
+        "first_transaction": 0,
+        "last_transaction": 249,
+        "state": "pending",
+        "durable": True,
+        "timestamp": receipt["timestamp"],
+        "duplicates": 0,
+        "duplicate_of": [],
+        "rejected": 0,
+        "errors": [],
+    }
+    assert response.headers["Location"] == "/transactions/0"
+    seal(settings, [[]])
+    stored = good(client.get("/blocks/1"))["block"]["transactions"]
+    assert [tuple(each[name] for name in FIELD_NAMES) for each in stored] == FLIGHTS
+
+
+def test_one_bad_row_keeps_all_out_and_is_named(client: FlaskClient) -> None:
+    lines = as_ndjson(FLIGHTS[:3]).splitlines()
+    bad = json.dumps({**as_mapping(FLIGHTS[3]), "ARR_DELAY": "late"}).encode()
+    found = problem(post(client, b"\n".join([*lines, b"", bad, b"{"])), 422, field="ARR_DELAY")
+    assert [(each["row"], each["field"]) for each in found["errors"]] == [
+        (5, "ARR_DELAY"),
+        (6, "line"),
+    ]
+    assert pending(client) == 0
+
+
+def test_skipping_takes_the_good_rows_and_reports_the_bad_ones(client: FlaskClient) -> None:
+    lines = as_csv(FLIGHTS[:5]).splitlines()
+    lines[2] = lines[2].replace(str(FLIGHTS[1][4]).encode(), b"x", 1)
+    receipt = good(post(client, b"\n".join(lines), "?on_error=skip", "text/csv"), 202)
+    assert (receipt["accepted"], receipt["rejected"]) == (4, 1)
+    assert [each["row"] for each in receipt["errors"]] == [3]
+    assert pending(client) == 4
+
+
+@pytest.mark.parametrize(("query", "accepted"), [("", 0), ("&on_error=skip", 2)])
+def test_a_dry_run_says_what_would_happen_and_does_nothing(
+    client: FlaskClient, query: str, accepted: int
+) -> None:
+    body = as_ndjson(FLIGHTS[:2]) + b"[]\n"
+    found = good(post(client, body, f"?dry_run=true{query}"))
+    assert (found["dry_run"], found["accepted"], found["rejected"]) == (True, accepted, 1)
+    assert found["errors"][0]["row"] == 3
+    assert pending(client) == 0
+
+
+def test_nothing_is_accepted_from_nothing(client: FlaskClient) -> None:
+    assert good(post(client, b"\n\n"))["accepted"] == 0
+    assert good(post(client, as_csv([]), kind="text/csv"))["accepted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"{}", "application/json", 415),
+        (b"", "text/csv", 411),
+        (b"\n", "text/csv", 422),
+        (b"a,b\n1,2\n", "text/csv", 422),
+        (b"\xff\xfe", "text/csv", 422),
+        (as_csv(FLIGHTS[:1]) + b"\xff", "text/csv", 422),
+    ],
+)
+def test_what_is_no_batch_is_refused(
+    client: FlaskClient, body: bytes, kind: str, status: int
+) -> None:
+    problem(post(client, body, kind=kind), status)
+    assert pending(client) == 0
+
+
+@pytest.mark.parametrize(
+    "query", ["?mode=now", "?on_error=ignore", "?dry_run=1", "?x=1", "?mode=sync&mode=sync"]
+)
+def test_parameters_are_checked(client: FlaskClient, query: str) -> None:
+    problem(post(client, as_ndjson(FLIGHTS[:1]), query), 400)
+    assert pending(client) == 0
+
+
+def test_at_most_a_hundred_errors_are_shown(client: FlaskClient) -> None:
+    found = problem(post(client, b"[]\n" * 250), 422)
+    assert len(found["errors"]) == 100
+
+
+def test_more_than_may_be_pending_is_refused(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, mempool_transactions=100)
+    seal(settings, [])
+    with client_of(settings) as client:
+        problem(post(client, as_ndjson(FLIGHTS[:101])), 413)
+        good(post(client, as_ndjson(FLIGHTS[:60])), 202)
+        full = post(client, as_ndjson(FLIGHTS[:60]))
+        problem(full, 503)
+        assert int(full.headers["Retry-After"]) > 0
+        assert pending(client) == 60
+
+
+def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, max_body_bytes=2**16)
+    seal(settings, [])
+    with client_of(settings) as client:
+        problem(post(client, b" " * (2**16 + 1)), 413)
+        problem(
+            client.post("/transactions", data=b" " * 70_000, content_type="application/json"), 413
+        )
+
+
+# --- again ---------------------------------------------------------------------------------------
+
+
+def test_an_equal_flight_is_accepted_and_named(client: FlaskClient, settings: Settings) -> None:
+    good(post(client, as_ndjson(FLIGHTS[:3])), 202)
+    again = good(post(client, as_ndjson([FLIGHTS[2], FLIGHTS[5], FLIGHTS[0]])), 202)
+    assert again["duplicates"] == 2
+    assert again["duplicate_of"] == [
+        {"TRANSACTION_ID": 3, "duplicate_of": 2},
+        {"TRANSACTION_ID": 5, "duplicate_of": 0},
+    ]
+    seal(settings, [[]])
+    single = client.post("/transactions", json=as_mapping(FLIGHTS[1]))
+    assert good(single, 202)["duplicate_of"] == 1
+    single = client.post("/transactions", json=as_mapping(FLIGHTS[1]))
+    assert good(single, 202)["duplicate_of"] == 1  # the oldest
+    assert good(client.post("/transactions", json=GOOD), 202)["duplicate_of"] is None
+
+
+def test_a_key_gets_the_same_ids_again(client: FlaskClient, settings: Settings) -> None:
+    key = {"Idempotency-Key": "first of May"}
+    body = as_ndjson(FLIGHTS[:3])
+    first = good(post(client, body, **key), 202)
+    assert good(post(client, body, **key), 202) == first
+    assert pending(client) == 3
+    for _ in range(3):  # the segment of the mempool goes
+        seal(settings, [[], [FLIGHTS[9]]])
+    again = good(post(client, body, **key), 201)
+    assert again == {**first, "state": "mined"}
+    with client_of(settings) as another:
+        assert good(post(another, body, **key), 201) == again
+    problem(post(client, as_ndjson(FLIGHTS[:2]), **key), 422, field="Idempotency-Key")
+    problem(post(client, body, "?on_error=skip", **key), 422, field="Idempotency-Key")
+    other = good(post(client, body, **{"Idempotency-Key": "another"}), 202)
+    assert other["first_transaction"] == 6
+
+
+def test_a_single_flight_takes_a_key_too(client: FlaskClient) -> None:
+    def send(**headers: str) -> Json:
+        return good(client.post("/transactions", json=GOOD, headers=headers), 202)
+
+    first = send(**{"Idempotency-Key": "k"})
+    assert send(**{"Idempotency-Key": "k"}) == first
+    assert send()["TRANSACTION_ID"] == 1
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9", "a\tb"])
+def test_a_key_that_is_none_is_refused(client: FlaskClient, key: str) -> None:
+    response = client.post("/transactions", json=GOOD, headers={"Idempotency-Key": key})
+    problem(response, 400, field="Idempotency-Key")
+    assert pending(client) == 0
+
+
+# --- each row as strict as a single flight -------------------------------------------------------
+
+spoilt = st.dictionaries(
+    st.sampled_from([*FIELD_NAMES, "TRANSACTION_ID", "x"]),
+    st.none() | st.integers(-3, 3000) | st.text(max_size=4) | st.just([1]) | st.just(True),
+    max_size=2,
+)
+records = st.tuples(valid_flights(), spoilt).map(lambda two: {**as_mapping(two[0]), **two[1]})
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(records, max_size=6))
+def test_a_row_is_good_exactly_if_it_is_a_good_flight(
+    client: FlaskClient, rows: list[Json]
+) -> None:
+    body = b"\n".join([b"", *(json.dumps(row).encode() for row in rows), b""])
+    found = good(post(client, body, "?dry_run=true&on_error=skip"))
+    bad = [number for number, row in enumerate(rows, 2) if examine(row)[1]]
+    assert [each["row"] for each in found["errors"]] == bad
+    assert found["accepted"] == len(rows) - len(bad)
+
+
+def test_a_field_given_twice_is_an_error(client: FlaskClient) -> None:
+    twice = json.dumps(GOOD).encode()[:-1] + b', "YEAR": 2008}'
+    found = problem(post(client, twice), 422)
+    assert found["errors"] == [
+        {"row": 1, "field": "YEAR", "value": 2008, "detail": "is given twice"}
+    ]

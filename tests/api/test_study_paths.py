@@ -1,0 +1,62 @@
+"""The paths of the study's service, as its load scripts use them."""
+
+from pathlib import Path
+
+from flask.testing import FlaskClient
+
+from tests.api.worlds import (
+    GOOD,
+    World,
+    client_of,
+    good,
+    problem,
+    seal,
+    settings_for,
+    transaction_of,
+    with_status,
+)
+
+
+def test_transactions_are_asked_by_number_and_date(client: FlaskClient, world: World) -> None:
+    leg = world.transactions[0]
+    asked = {name: leg[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    same = [each for each in world.transactions if asked.items() <= each.items()]
+    found = good(client.get("/transactions", query_string=asked))
+    assert found["flights"] == [with_status(each) for each in same]
+    assert found == good(client.get("/filter_transactions", query_string=asked))
+
+
+def test_pages_hold_every_mined_transaction_once(client: FlaskClient, world: World) -> None:
+    everything = [transaction_of(each) for each in world.transactions]
+    for per_page in (7, 60, 1000):
+        collected = []
+        for page in range(-(-len(everything) // per_page)):
+            asked = f"/transactions_pages?page={page}&per_page={per_page}"
+            collected += good(client.get(asked))["transactions"]
+        assert collected == everything
+        problem(client.get(f"/transactions_pages?page={page + 1}&per_page={per_page}"), 404)
+    assert len(good(client.get("/transactions_pages"))["transactions"]) == 100
+
+
+def test_pages_must_be_numbers(client: FlaskClient) -> None:
+    problem(client.get("/transactions_pages?page=-1"), 400, field="page")
+    problem(client.get("/transactions_pages?per_page=0"), 400, field="per_page")
+    problem(client.get("/transactions_pages?per_page=1001"), 400, field="per_page")
+    problem(client.get("/transactions_pages?pages=1"), 400, field="pages")
+
+
+def test_a_new_transaction_is_durable_and_answered_as_the_study_did(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    as_text = {name: str(value) for name, value in GOOD.items()}
+    with client_of(settings) as client:
+        receipt = good(client.post("/new_transaction", json=as_text), 201)
+        assert (receipt["TRANSACTION_ID"], receipt["state"]) == (0, "pending")
+        problem(client.post("/new_transaction", json={"YEAR": 2008}), 422)
+        assert good(client.get("/tip"))["pending"] == 1
+
+
+def test_mining_cannot_be_asked_for(client: FlaskClient) -> None:
+    response = client.get("/mine")
+    problem(response, 405)
+    assert response.headers["Allow"]

@@ -1,0 +1,122 @@
+"""Who may write: tokens, kept hashed, asked for when others can reach the service."""
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from backend.cli import main
+from backend.errors import FlightchainError, InvalidInput, NotAllowed
+from backend.settings import Settings
+from backend.tokens import Tokens, are_needed, require_some
+from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
+
+
+@pytest.mark.parametrize(
+    ("host", "needed"),
+    [
+        ("127.0.0.1", False),
+        ("127.0.0.2", False),
+        ("::1", False),
+        ("localhost", False),
+        ("0.0.0.0", True),
+        ("::", True),
+        ("192.168.1.4", True),
+        ("raspberrypi.local", True),
+    ],
+)
+def test_tokens_are_needed_beyond_loopback(host: str, needed: bool) -> None:
+    assert are_needed(Settings(host=host)) is needed
+    assert are_needed(Settings(host=host, require_token=1))
+
+
+def test_a_token_is_known_until_it_is_removed(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    secret, other = tokens.add("lab"), tokens.add("home")
+    assert secret != other
+    assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
+    assert tokens.owner_of(f"bearer  {other} ") == "home"
+    Tokens(tmp_path).remove("lab")
+    with pytest.raises(NotAllowed, match="not known"):
+        tokens.owner_of(f"Bearer {secret}")
+    assert tokens.owner_of(f"Bearer {other}") == "home"
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  ", "Basic abc", "abc"])
+def test_without_a_token_one_is_told_how_to_get_one(tmp_path: Path, header: str | None) -> None:
+    with pytest.raises(NotAllowed, match="token add NAME"):
+        Tokens(tmp_path).owner_of(header)
+
+
+def test_only_a_hash_is_kept_and_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    secret = Tokens(tmp_path).add("lab")
+    path = tmp_path / "tokens.json"
+    assert secret not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 61, "a\nb"])
+def test_a_name_must_be_one(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        Tokens(tmp_path).add(name)
+
+
+def test_a_name_has_one_token(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    tokens.add("lab")
+    with pytest.raises(InvalidInput, match="lab"):
+        tokens.add("lab")
+    with pytest.raises(InvalidInput, match="home"):
+        tokens.remove("home")
+
+
+def test_a_damaged_file_is_an_error_and_no_open_door(tmp_path: Path) -> None:
+    (tmp_path / "tokens.json").write_text("[{}]")
+    with pytest.raises(FlightchainError, match=r"tokens\.json"):
+        Tokens(tmp_path).owner_of("Bearer x")
+
+
+def test_a_public_service_without_a_token_does_not_start(tmp_path: Path) -> None:
+    settings = Settings(dir=str(tmp_path), host="0.0.0.0")
+    with pytest.raises(FlightchainError, match=r"0\.0\.0\.0.*token add NAME"):
+        require_some(settings)
+    Tokens(tmp_path).add("lab")
+    require_some(settings)
+    require_some(Settings(dir=str(tmp_path / "other")))
+
+
+def test_writing_needs_a_token_and_reading_does_not(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, require_token=1)
+    seal(settings, [])
+    secret = Tokens(tmp_path).add("lab")
+    with client_of(settings) as client:
+        for path in ("/transactions", "/transactions/batch", "/new_transaction"):
+            response = client.post(path, json=GOOD)
+            problem(response, 401)
+            assert response.headers["WWW-Authenticate"] == "Bearer"
+            wrong = {"Authorization": f"Bearer {secret}x"}
+            problem(client.post(path, json=GOOD, headers=wrong), 401)
+        right = {"Authorization": f"Bearer {secret}"}
+        good(client.post("/transactions", json=GOOD, headers=right), 202)
+        good(client.get("/tip"))
+    with client_of(replace(settings, require_token=0)) as client:
+        good(client.post("/transactions", json=GOOD), 202)
+
+
+def test_the_command_makes_lists_and_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLIGHTCHAIN_DIR", str(tmp_path))
+
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(main, ["token", *words])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    secret = run("add", "lab").strip()
+    assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
+    assert run("list") == "lab\n"
+    run("remove", "lab")
+    assert run("list") == ""
