@@ -24,6 +24,7 @@ to `keys` (see there).
 
 import logging
 import os
+import re
 import struct
 import threading
 import zlib
@@ -49,6 +50,7 @@ ASYNC_SYNC_S = 0.5
 _MAGIC = b"FCM1"
 _PREFIX = struct.Struct("<4sII")
 _CONTENT = struct.Struct("<QIQ")
+_SEGMENT = re.compile(r"pending-(\d{16})\.log", re.ASCII)
 _HEAD_BYTES = _PREFIX.size + _CONTENT.size
 
 _log = logging.getLogger(__name__)
@@ -381,8 +383,8 @@ class Mempool:
         """The first ids of all segments, in order."""
         if not self._folder.exists():
             return []
-        names = [n for n in os.listdir(self._folder) if n.startswith("pending-")]  # noqa: PTH208
-        return sorted(int(n.removeprefix("pending-").removesuffix(".log")) for n in names)
+        names = os.listdir(self._folder)  # noqa: PTH208  this is asked often
+        return sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))
 
     def _begin(self, segment: int) -> None:
         """Go on to the next segment. Only an import, which seals blocks itself, may leave a gap."""

@@ -71,7 +71,7 @@ class House:
 
     def segments(self) -> list[int]:
         """The first ids of the segments on disk."""
-        names = [path.name for path in (self.folder / FOLDER).iterdir()]
+        names = [path.name for path in (self.folder / FOLDER).glob("pending-*")]
         return sorted(int(name.removeprefix("pending-").removesuffix(".log")) for name in names)
 
     def links(self) -> list[Path]:

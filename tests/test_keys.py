@@ -1,0 +1,196 @@
+"""Accepting without waiting for the disk, idempotency keys, and finding equal pending flights."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend import mempool as module
+from backend.errors import DamagedMempool, KeyReused, WriteFailed
+from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey
+from backend.mempool import FOLDER
+from tests.flights import flight, flights
+from tests.test_mempool import House, everything, numbered
+
+T = 1_700_000_000_000
+KEY = IdempotencyKey("k", "00")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    opened = House(tmp_path)
+    yield opened
+    opened.close()
+    assert opened.descriptors() == []
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When data was synced, in this process."""
+    times: list[float] = []
+    fdatasync = os.fdatasync
+
+    def counted(descriptor: int) -> None:
+        fdatasync(descriptor)
+        times.append(time.monotonic())
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    return times
+
+
+# --- accepting without waiting -------------------------------------------------------------------
+
+
+def test_what_does_not_wait_is_synced_soon_by_one_sync(house: House, synced: list[float]) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    before = len(synced)
+    for number in range(1, 50):
+        assert mempool.accept([flight(number)], T, durable=False).first_transaction == number
+    assert len(synced) == before
+    deadline = time.monotonic() + 20
+    while len(synced) == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(2 * module.ASYNC_SYNC_S)
+    assert len(synced) == before + 1
+    assert not [t for t in threading.enumerate() if t.name == "sync soon"]
+    assert everything(house.mempool()) == numbered([flight(i) for i in range(50)])
+
+
+def test_closing_syncs_what_did_not_wait(house: House, synced: list[float]) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T, durable=False)
+    before = len(synced)
+    mempool.close()
+    assert len(synced) == before + 1
+
+
+def test_a_sync_that_fails_later_stops_accepting(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", refuse)
+    mempool.accept([flight(1)], T, durable=False)
+    mempool.close()
+    with pytest.raises(WriteFailed):
+        mempool.accept([flight(2)], T, durable=False)
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+def test_a_key_is_known_in_every_process_and_after_a_restart(house: House) -> None:
+    first = house.mempool().accept(flights(3), T, key=KEY)
+    again = house.mempool().accept(flights(3), T + 5, key=KEY)
+    assert (again.first_transaction, again.timestamp) == (first.first_transaction, first.timestamp)
+    assert (first.is_repeat, again.is_repeat) == (False, True)
+    assert len(everything(house.mempool())) == 3
+
+
+def test_a_key_outlives_its_record(house: House) -> None:
+    writer = house.mempool()
+    writer.accept(flights(3), T, key=KEY)
+    house.chain.transactions = 3
+    writer.accept([flight(9)], T)  # a new segment
+    house.mempool().trim(3)
+    assert house.segments() == [3]
+    for mempool in (writer, house.mempool()):
+        assert mempool.accept(flights(3), T, key=KEY).first_transaction == 0
+
+
+def test_a_key_is_forgotten_after_a_day(house: House) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T, key=KEY)
+    assert mempool.accept([flight(0)], T + KEPT_MS, key=KEY).is_repeat
+    assert not mempool.accept([flight(0)], T + KEPT_MS + 1, key=KEY).is_repeat
+
+
+def test_a_key_with_something_else_is_refused_and_nothing_is_accepted(house: House) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T, key=KEY)
+    with pytest.raises(KeyReused, match="transaction 0"):
+        mempool.accept([flight(1)], T, key=IdempotencyKey("k", "01"))
+    assert len(everything(mempool)) == 1
+
+
+def test_one_of_many_at_once_is_accepted(house: House) -> None:
+    mempools = [house.mempool() for _ in range(4)]
+    found: list[int] = []
+
+    def accept(which: int) -> None:
+        accepted = mempools[which % 4].accept(flights(2), T, key=KEY)
+        found.append(accepted.first_transaction)
+
+    threads = [threading.Thread(target=accept, args=(i,)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [0] * 16
+    assert len(everything(house.mempool())) == 2
+
+
+def test_a_record_torn_in_its_key_never_was(house: House) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    size = house.segment().stat().st_size
+    mempool.accept(flights(2), T, key=KEY)
+    mempool.close()
+    os.truncate(house.segment(), size + 40)
+    fresh = house.mempool()
+    assert not fresh.accept(flights(2), T, key=KEY).is_repeat
+    assert len(everything(fresh)) == 3
+
+
+def test_a_damaged_file_of_keys_is_named(house: House) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    (house.folder / FOLDER / FILE_NAME).write_bytes(b"no database" * 100)
+    with pytest.raises(DamagedMempool, match=FILE_NAME):
+        mempool.accept([flight(1)], T, key=KEY)
+    mempool.accept([flight(1)], T)
+
+
+def test_keys_are_on_the_disk_before_their_record_goes(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    mempool.accept(flights(3), T, key=KEY)
+    house.chain.transactions = 3
+    mempool.accept([flight(9)], T)
+
+    def refuse(*arguments: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", refuse)
+        with pytest.raises(WriteFailed):
+            mempool.trim(3)
+    assert house.segments() == [0, 3]
+    mempool.trim(3)
+    assert house.segments() == [3]
+
+
+# --- equal flights -------------------------------------------------------------------------------
+
+
+def test_equal_pending_flights_are_found_until_they_are_mined(house: House) -> None:
+    writer, reader = house.mempool(), house.mempool()
+    writer.accept([flight(0), flight(1), flight(1)], T)
+    asked = [flight(1), flight(7), flight(0)]
+    for mempool in (reader, writer):
+        assert mempool.copies_of(asked) == [1, None, 0]
+    writer.accept([flight(7)], T)
+    assert reader.copies_of(asked) == [1, 3, 0]
+    house.chain.transactions = 3
+    assert reader.copies_of(asked) == [None, 3, None]
