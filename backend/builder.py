@@ -28,6 +28,7 @@ from backend.sources.source import FlightColumns, Source, validated
 from backend.storage.codec import compress
 
 BATCHES_PER_SIGN = 20
+DAYS_REMEMBERED = 4  # 10 MB each for all US flights
 _PR_SET_PDEATHSIG = 1
 
 _DATE, _NUMBER = POSITION["FL_DATE"], POSITION["OP_CARRIER_FL_NUM"]
@@ -97,32 +98,42 @@ def _built(columns: FlightColumns, already_there: int, fraction: float) -> Built
 
 
 class _Newcomers:
-    """Leaves out flights that the ledger held when the import began."""
+    """Leaves out flights that the ledger held when the import began.
+
+    Of equal rows as many are left out as the ledger has. What it has is remembered for the days
+    that came last, so equal rows that lie more than `DAYS_REMEMBERED` other days apart in a source
+    are taken for one.
+    """
 
     def __init__(self, reader: IndexReader) -> None:
         self._reader = reader
         self._below = reader.position().transactions
         self._days = reader.days()
+        self._unclaimed: dict[Value, dict[Value, Counter[Flight]]] = {}  # by day and number
         self.already_there = 0
 
     def among(self, columns: FlightColumns) -> FlightColumns:
         """The flights of `columns` that are new. Costs nothing for days that the ledger lacks."""
         if self._days.isdisjoint(columns[_DATE]):
             return columns
-        known: dict[tuple[Value, Value], Counter[Flight]] = {}
-        is_new: list[bool] = []
-        for flight in zip(*columns, strict=True):
-            key = (flight[_NUMBER], flight[_DATE])
-            if key not in known:
-                known[key] = self._in_ledger(*key)
-            in_ledger = known[key]
-            is_new.append(in_ledger[flight] == 0)
-            in_ledger[flight] -= 1  # of two equal rows, one in the ledger accounts for one
+        is_new = [not self._claims(flight) for flight in zip(*columns, strict=True)]
         self.already_there += is_new.count(False)
         return [list(selected(column, is_new)) for column in columns]
 
-    def _in_ledger(self, number: Value, day: Value) -> Counter[Flight]:
+    def _claims(self, flight: Flight) -> bool:
+        """Whether one in the ledger accounts for `flight`, and for no other row so far."""
+        day, number = flight[_DATE], flight[_NUMBER]
         if day not in self._days:
-            return Counter()
-        found = self._reader.flights_of(int(number or 0), str(day), self._below)
-        return Counter({flight: len(ids) for flight, ids in found.items()})
+            return False
+        if day not in self._unclaimed:
+            self._unclaimed[day] = {}
+            if len(self._unclaimed) > DAYS_REMEMBERED:
+                del self._unclaimed[next(iter(self._unclaimed))]
+        of_day = self._unclaimed[day]
+        if number not in of_day:
+            found = self._reader.flights_of(int(number or 0), str(day), self._below)
+            of_day[number] = Counter({flight: len(ids) for flight, ids in found.items()})
+        if of_day[number][flight] == 0:
+            return False
+        of_day[number][flight] -= 1
+        return True

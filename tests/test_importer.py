@@ -18,7 +18,7 @@ import pytest
 
 from backend import importer
 from backend.audit import verify
-from backend.chain.fields import FIELD_NAMES
+from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import Flight
 from backend.errors import BadRow, FlightchainError, InvalidInput
 from backend.importer import Tally, import_flights
@@ -162,13 +162,22 @@ def test_rows_that_are_equal_within_a_file_are_all_kept(tmp_path: Path, chosen: 
     assert_holds(chosen, rows)
 
 
-@pytest.mark.xfail(strict=True, reason="one equal flight in the ledger stands for all in the file")
 @pytest.mark.usefixtures("one_block_at_once")
 def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> None:
     rows = [*flights(1000), *flights(500)]
     interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks=1)
     import_flights(chosen, Scripted(rows, lambda batch: None))
     assert_holds(chosen, rows)
+
+
+def test_equal_new_rows_of_a_day_that_is_there_are_all_imported(chosen: Settings) -> None:
+    there = flights(3)
+    new = list(there[0])
+    new[POSITION["OP_CARRIER_FL_NUM"]] = 99_999
+    import_flights(chosen, Scripted(there, lambda batch: None))
+    tally = import_flights(chosen, Scripted([*there, tuple(new), tuple(new)], lambda batch: None))
+    assert (tally.imported, tally.already_there) == (2, 3)
+    assert_holds(chosen, [*there, tuple(new), tuple(new)])
 
 
 @pytest.mark.usefixtures("one_block_at_once")
