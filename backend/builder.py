@@ -5,7 +5,6 @@ validates, leaves out what the ledger has already, encodes, sums up, compresses.
 way, through a pipe; when the pipe breaks, the builder ends.
 """
 
-import ctypes
 import gc
 import signal
 from collections import Counter
@@ -24,12 +23,12 @@ from backend.chain.summary import Cell
 from backend.clock import now_ms
 from backend.errors import BadRow, FlightchainError
 from backend.index.queries import IndexReader
+from backend.parent import die_with_parent
 from backend.sources.source import FlightColumns, Source, validated
 from backend.storage.codec import compress
 
 BATCHES_PER_SIGN = 20
 DAYS_REMEMBERED = 4  # 10 MB each for all US flights
-_PR_SET_PDEATHSIG = 1
 
 _DATE, _NUMBER = POSITION["FL_DATE"], POSITION["OP_CARRIER_FL_NUM"]
 
@@ -62,7 +61,7 @@ def build(job: Job, theirs: Connection, ours: Connection) -> None:
     """Run as the builder process: send `Built`s and bad rows, then None or what ended it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides; the pipe tells
     # A builder that outlives its importer would keep the writer lock that it inherited.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent(signal.SIGKILL)
     gc.disable()  # millions of tuples and no cycles: collecting costs a third of the time
     theirs.close()
     with suppress(BrokenPipeError):  # it went away: there is nobody to build for

@@ -5,7 +5,6 @@ again, a signal stops both in order. Under systemd or in containers the two role
 it (`serve --only-http`, `mine`).
 """
 
-import ctypes
 import json
 import os
 import signal
@@ -15,15 +14,16 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from backend.errors import FlightchainError
+from backend.parent import die_with_parent
 from backend.settings import PROJECT, Settings
 
 GRACE_S, WORKER_GRACE_S = 30, 5
 READY_WITHIN_S = 60
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-_PR_SET_PDEATHSIG = 1
 
 Report = Callable[[str], None]
 
@@ -46,7 +46,7 @@ class Child:
         self._process = subprocess.Popen(  # noqa: S603  our own command
             self._command,
             cwd=PROJECT,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509  this process has no threads
+            preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  this process has no threads
             start_new_session=True,
         )
         self._started = time.monotonic()
@@ -81,10 +81,6 @@ class Child:
             self._report(f"{self.name} did not stop within {GRACE_S} s and was killed")
             self._process.kill()
             self._process.wait()
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def supervise(settings: Settings, report: Report) -> None:
@@ -189,6 +185,7 @@ def _gunicorn_options(settings: Settings) -> dict[str, Any]:
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,
         "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
+        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGQUIT),
         "post_worker_init": _let_waiters_go_at_the_end,
         "preload_app": True,  # workers share the memory of the code
         "control_socket_disable": True,

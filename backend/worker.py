@@ -273,7 +273,13 @@ class LoopWorker(ThreadWorker):
     def _answered(self, connection: _Connection) -> bool:
         """Answer the request that the parser has; whether the connection can be kept."""
         keeps: bool = super().handle(connection)
-        return keeps and not connection.parser.unreader.buf.getvalue()
+        return keeps
+
+    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
+        """Let go what nobody read of the body: it is all here, and no other request is."""
+        conn.parser.unreader.take_buffered()
+        conn.parser.mesg = None
+        return keepalive
 
     def enqueue_req(self, conn: Any) -> None:
         """Hand a request to the threads."""

@@ -20,6 +20,7 @@ ASKED = {"clock", "questions"}
 LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
+    "parent": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
@@ -30,7 +31,7 @@ LAYERS: dict[str, set[str] | None] = {
     "scan": {"chain", "storage", "questions"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "clock"} | COMMON,
     "sources": {"chain", "errors"},
-    "builder": {"chain", "storage", "index", "sources", "clock"} | ASKED | COMMON,
+    "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE | {"keys", "sources", "importer", "audit", "scan"} | ASKED | COMMON,

@@ -1,0 +1,11 @@
+"""Dying with the parent: Linux sends a signal when it ends, however it ends."""
+
+import ctypes
+import signal
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(number: signal.Signals) -> None:
+    """Have this process get signal `number` when its parent has died (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
