@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from backend import scan
 from backend.chain.block import Block
 from backend.chain.canonical import canonical
-from backend.chain.columns import decode_body
+from backend.chain.columns import decode_rows
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
@@ -144,10 +144,7 @@ class Ledger:
     def block(self, height: int, offset: int, limit: int) -> Json:
         """One block with up to `limit` of its transactions from row `offset` on."""
         block = self._blocks.block(height)
-        header = block.header
-        columns = decode_body(block.body, header.transaction_count)
-        transactions = columns.transactions(header.first_transaction, offset, offset + limit)
-        return {**_header(block), "transactions": transactions}
+        return {**_header(block), "transactions": _rows(block, offset, limit)}
 
     def blocks(self, before: int | None, limit: int) -> list[Json]:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip)."""
@@ -171,8 +168,7 @@ class Ledger:
         block = self._blocks.block(self._store.height_of_transaction(transaction_id))
         header = block.header
         row = transaction_id - header.first_transaction
-        columns = decode_body(block.body, header.transaction_count)
-        (transaction,) = columns.transactions(header.first_transaction, row, row + 1)
+        (transaction,) = _rows(block, row, 1)
         where = {"height": header.height, "hash": block.hash}
         return {"state": "mined", "transaction": transaction, "block": where}
 
@@ -182,11 +178,8 @@ class Ledger:
         after = min(first + count, self._mined())
         while first + len(found) < after:
             block = self._blocks.block(self._store.height_of_transaction(first + len(found)))
-            header = block.header
-            columns = decode_body(block.body, header.transaction_count)
-            row = first + len(found) - header.first_transaction
-            rest = after - first - len(found)
-            found += columns.transactions(header.first_transaction, row, row + rest)
+            row = first + len(found) - block.header.first_transaction
+            found += _rows(block, row, after - first - len(found))
         return found
 
     def tip(self) -> Json:
@@ -362,6 +355,13 @@ def _averages(totals: DelayTotals) -> Json:
 
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+def _rows(block: Block, offset: int, limit: int) -> list[Json]:
+    """Up to `limit` transactions of a block from row `offset` on."""
+    header = block.header
+    columns = decode_rows(block.body, header.transaction_count, offset, offset + limit)
+    return columns.transactions(header.first_transaction + offset, 0, limit)
 
 
 def _header(block: Block) -> Json:

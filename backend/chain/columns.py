@@ -130,13 +130,26 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
     Raises BodyError if the bytes are not such a body. What the values mean is not looked at: that
     is the work of `rules`.
     """
+    return _decoded(body, count, names, 0, count)
+
+
+def decode_rows(body: bytes, count: int, start: int, stop: int) -> Columns:
+    """Rows `start` to `stop` (exclusive, clipped) of a body of `count` rows: quicker than all.
+
+    Raises BodyError as `decode_body`, but only for what stands in the way of these rows.
+    """
+    stop = min(stop, count)
+    return _decoded(body, count, COLUMN_NAMES, min(start, stop), stop)
+
+
+def _decoded(body: bytes, count: int, names: Sequence[str], start: int, stop: int) -> Columns:
     try:
-        return _decode(body, count, names)
+        return _decode(body, count, names, start, stop)
     except (msgspec.MsgspecError, UnicodeDecodeError, IndexError, ValueError) as error:
         raise BodyError(f"not a body of {count} transactions: {error}") from error
 
 
-def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
+def _decode(body: bytes, count: int, names: Sequence[str], start: int, stop: int) -> Columns:
     line_end = body.index(b"\n")
     sizes = _decode_directory(body[:line_end])
     if len(sizes) != len(COLUMN_NAMES):
@@ -147,13 +160,19 @@ def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
     found: dict[str, Column] = {}
     for name in names:
         index = COLUMN_INDEX[name]
-        codes_at = offsets[index] + sizes[index][0]
+        dictionary_bytes, code_bytes = sizes[index]
+        codes_at = offsets[index] + dictionary_bytes
         values = _decode_values(body[offsets[index] : codes_at])
-        codes = _unpack(body[codes_at : offsets[index + 1]], count, len(values))
+        width = 1 if len(values) <= _BYTE_CODES else 2
+        if code_bytes != width * count:
+            raise BodyError(f"{code_bytes} code bytes for {count} rows of {len(values)} values")
+        codes: Sequence[int] = body[codes_at + start : codes_at + stop]
+        if width == 2:
+            codes = _joined(codes, body[codes_at + count + start : codes_at + count + stop])
         if _has_code_beyond(codes, len(values)):
             raise BodyError(f"column {name} has a code beyond its {len(values)} values")
         found[name] = Column(values, codes)
-    return Columns(count, found)
+    return Columns(stop - start, found)
 
 
 def _has_code_beyond(codes: Sequence[int], distinct: int) -> bool:
@@ -169,15 +188,11 @@ def _pack(column: Column) -> bytes:
     return pairs[0::2] + pairs[1::2]
 
 
-def _unpack(packed: bytes, count: int, distinct: int) -> Sequence[int]:
-    width = 1 if distinct <= _BYTE_CODES else 2
-    if len(packed) != width * count:
-        raise BodyError(f"{len(packed)} code bytes for {count} rows of {distinct} values")
-    if width == 1:
-        return packed
-    interleaved = bytearray(2 * count)
-    interleaved[0::2] = packed[:count]
-    interleaved[1::2] = packed[count:]
+def _joined(low: Sequence[int], high: Sequence[int]) -> Sequence[int]:
+    """Codes of two bytes, from all low and all high bytes."""
+    interleaved = bytearray(2 * len(low))
+    interleaved[0::2] = low
+    interleaved[1::2] = high
     return _swapped_if_big_endian(array("H", bytes(interleaved)))
 
 
