@@ -298,21 +298,20 @@ class Ledger:
         """
         if key is not None:
             return [None] * len(flights)
-        pending = self._mempool.copies_of(flights)
-        by_day: dict[tuple[Value, Value], dict[Flight, list[int]]] = {}
-        found: list[int | None] = []
-        for flight, copy in zip(flights, pending, strict=True):
-            day = (flight[_NUMBER], flight[_DATE])
-            if day not in by_day:
-                by_day[day] = self._mined_on(*day)
-            found.append(next(iter(by_day[day].get(flight, ())), copy))
-        return found
-
-    def _mined_on(self, number: Value, day: Value) -> dict[Flight, list[int]]:
+        copies = self._mempool.copies_of(flights)
         try:
-            return self._index.flights_of(int(number or 0), str(day), None)
+            days = {f[_DATE] for f in flights}
+            known = {day for day in days if self._index.has_day(str(day))}
+            mined: dict[tuple[Value, Value], dict[Flight, list[int]]] = {}
+            for i, flight in enumerate(flights):
+                number, day = flight[_NUMBER], flight[_DATE]
+                if day in known and (number, day) not in mined:
+                    of_number = self._index.flights_of(int(number or 0), str(day), None)
+                    mined[number, day] = of_number
+                copies[i] = next(iter(mined.get((number, day), {}).get(flight, ())), copies[i])
         except TryLater:  # accepting does not need the index
-            return {}
+            pass
+        return copies
 
     def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s

@@ -162,6 +162,12 @@ class IndexReader:
 
         return self._ask(ask)
 
+    def has_day(self, day: str) -> bool:
+        """Whether any flight is known of this ISO date."""
+        return bool(
+            self._rows("SELECT 1 FROM flight WHERE day = ? LIMIT 1", [_date(day).toordinal()])
+        )
+
     def flights_of(self, number: int, day: str, below: int | None) -> dict[Flight, list[int]]:
         """The flights with this number on this ISO date, and the ids of each, oldest first."""
         legs, _ = self.legs(FilterTransactions(number, day), below)

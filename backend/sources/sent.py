@@ -16,9 +16,12 @@ from backend.chain.flight import Flight, unknown_reason
 from backend.errors import BadRow
 from backend.sources.bts import BtsFile
 from backend.sources.packed import SentFile
-from backend.sources.source import BATCH_ROWS, Fault, RawRows, Source, raw_value, validated
+from backend.sources.source import BATCH_ROWS, Fault, RawRows, Source, Validator, raw_row, validated
 
 CSV, NDJSON = "csv", "ndjson"
+REMEMBERED_VALUES = 2000  # of each field, by every worker
+
+_validator = Validator(REMEMBERED_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def batch_of(body: bytes, kind: str) -> Batch:
     """
     source: Source = BtsFile(SentFile(body)) if kind == CSV else NdjsonLines(body)
     batch = Batch()
-    for columns in validated(source, batch.bad.append):
+    for columns in validated(source, batch.bad.append, _validator):
         batch.flights.extend(zip(*columns, strict=True))
     return batch
 
@@ -71,7 +74,7 @@ def _raw_rows(numbered: list[tuple[int, bytes]]) -> RawRows:
         if isinstance(record, Fault):
             faults.append(record)
         else:
-            rows.append([raw_value(record.get(name)) for name in FIELD_NAMES])
+            rows.append(raw_row(record))
             numbers.append(number)
     columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
     return RawRows(columns, numbers, faults)

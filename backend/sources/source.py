@@ -7,15 +7,16 @@ hundred million cells but few distinct values a field, so each is parsed once an
 that. Only a batch in which something is wrong is gone through row by row.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import compress
+from operator import itemgetter
 from typing import Protocol
 
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, FIRST_YEAR, POSITION, Value
 from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, flight_of
-from backend.chain.memo import Memo
+from backend.chain.memo import MEMO_ENTRIES, Memo
 from backend.errors import BadRow, InvalidFlight
 
 BATCH_ROWS = 1000
@@ -24,6 +25,7 @@ AGREED_DAYS = 20_000  # remembered
 FlightColumns = list[list[Value]]
 """19 lists of one length in the order of `fields.FIELDS`; the values are valid and in agreement."""
 
+_all_fields = itemgetter(*FIELD_NAMES)
 _TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
 _YEAR, _WEEKDAY, _DATE = (POSITION[name] for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
 _CANCELLED = POSITION["CANCELLED"]
@@ -89,9 +91,16 @@ class Unusable:
         return repr(self._value)
 
 
-def raw_value(value: object) -> object:
-    """A value of JSON as a row of `RawRows` may hold it."""
-    return value if type(value) in _TAKEN_AS_THEY_ARE else Unusable(value)
+def raw_row(record: Mapping[str, object]) -> Sequence[object]:
+    """The 19 values of a JSON object as a row of `RawRows` may hold them."""
+    values: tuple[object, ...]
+    try:
+        values = _all_fields(record)
+    except KeyError:
+        values = tuple(record.get(name) for name in FIELD_NAMES)
+    if _TAKEN_AS_THEY_ARE.issuperset(map(type, values)):
+        return values
+    return [v if type(v) in _TAKEN_AS_THEY_ARE else Unusable(v) for v in values]
 
 
 def year_and_weekday(day: object) -> tuple[int, int]:
@@ -104,11 +113,12 @@ def year_and_weekday(day: object) -> tuple[int, int]:
     return (parsed.year, parsed.isoweekday())
 
 
-class _Validator:
-    """The memos of one pass over one source, and the two ways through a batch."""
+class Validator:
+    """What was parsed so far, and the two ways through a batch. Safe for threads."""
 
-    def __init__(self) -> None:
-        self._memos = [Memo(field.parse) for field in FIELDS]
+    def __init__(self, memo_entries: int = MEMO_ENTRIES) -> None:
+        """memo_entries: values of a field that are remembered."""
+        self._memos = [Memo(field.parse, memo_entries) for field in FIELDS]
         self._agreed: set[tuple[Value, Value, Value]] = set()
 
     def whole(self, raw: RawRows) -> FlightColumns:
@@ -153,15 +163,18 @@ class _Validator:
 
 
 def validated(
-    source: Source, on_bad: Callable[[BadRow], None] | None = None
+    source: Source,
+    on_bad: Callable[[BadRow], None] | None = None,
+    validator: Validator | None = None,
 ) -> Iterator[FlightColumns]:
     """The flights of `source`, in its order and in batches of at most `BATCH_ROWS`.
 
     A bad row is handed to `on_bad`, before the batch it stood in, and left out; without `on_bad`
-    the first one raises BadRow (place: "FILE, line N") and its batch is not delivered. Raises
-    InvalidInput, in either case, if the source itself cannot be read.
+    the first one raises BadRow (place: "FILE, line N") and its batch is not delivered. validator:
+    one that has been used before knows many values already. Raises InvalidInput, in either case, if
+    the source itself cannot be read.
     """
-    validator = _Validator()
+    validator = validator or Validator()
     rows = source.rows()
     try:
         for raw in rows:
@@ -176,7 +189,7 @@ def validated(
         rows.close()
 
 
-def _judged(validator: _Validator, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
+def _judged(validator: Validator, raw: RawRows) -> tuple[FlightColumns, list[Fault]]:
     try:
         return validator.whole(raw), []
     except InvalidFlight:

@@ -13,7 +13,7 @@ from pathlib import Path
 from backend.chain.fields import FIELD_NAMES
 from backend.errors import InvalidInput
 from backend.sources.packed import PackedFile
-from backend.sources.source import BATCH_ROWS, Fault, RawRows, raw_value
+from backend.sources.source import BATCH_ROWS, Fault, RawRows, raw_row
 
 MAX_FILE_BYTES = 64 << 20
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
@@ -83,7 +83,7 @@ def raw_rows(transactions: list[object], first: int, part: str) -> RawRows:
     rows, lines, faults = [], [], []
     for number, transaction in enumerate(transactions, first):
         if isinstance(transaction, dict):
-            rows.append([raw_value(transaction.get(name)) for name in FIELD_NAMES])
+            rows.append(raw_row(transaction))
             lines.append(number)
         else:
             faults.append(Fault(number, "transaction", transaction, "must be an object"))
