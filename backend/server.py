@@ -179,7 +179,7 @@ def _gunicorn_options(settings: Settings) -> dict[str, Any]:
         if ":" in settings.host
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
-        "worker_class": LoopWorker,
+        "worker_class": LoopWorker if settings.worker_type == "loop" else settings.worker_type,
         "threads": settings.threads,
         "keepalive": 30,
         "timeout": 120,

@@ -26,6 +26,11 @@ def _text(default: str, reason: str) -> str:
     return field(default=default, metadata={"unit": "", "reason": reason})
 
 
+def _choice(choices: tuple[str, ...], reason: str) -> str:
+    metadata = {"unit": "", "reason": f"{reason}: {', '.join(choices)}", "choices": choices}
+    return field(default=choices[0], metadata=metadata)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One attribute a setting; its variable is FLIGHTCHAIN_ and the name in capitals."""
@@ -42,7 +47,12 @@ class Settings:
     workers: int = _number(
         2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
     )
-    threads: int = _number(8, 1, 256, "threads", "requests one worker has in hand at once")
+    threads: int = _number(
+        8, 1, 256, "threads", "requests one worker has in hand besides the quick ones"
+    )
+    worker_type: str = _choice(
+        ("loop", "gthread", "sync"), "how workers serve; the others are gunicorn's, to compare with"
+    )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
     mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
     cache_bytes: int = _number(
@@ -106,6 +116,9 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
     if "minimum" not in setting.metadata:
         if not text:
             raise InvalidSetting(name, text, "must not be empty")
+        choices = setting.metadata.get("choices", (text,))
+        if text not in choices:
+            raise InvalidSetting(name, text, f"must be one of {', '.join(choices)}")
         return text
     kind = float if setting.type is float else int
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]

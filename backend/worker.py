@@ -160,8 +160,9 @@ class LoopWorker(ThreadWorker):
 
     @classmethod
     def forget(cls, worker: Any) -> None:
-        """Run by gunicorn when a worker has died."""
-        cls._open_connections[worker.age % MOST_WORKERS] = -1
+        """Run by gunicorn when a worker of any kind has died."""
+        if isinstance(worker, cls):
+            cls._open_connections[worker.age % MOST_WORKERS] = -1
 
     def init_process(self) -> None:
         """Run in the new process, until it ends."""

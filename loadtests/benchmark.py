@@ -26,7 +26,7 @@ from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
-from loadtests import footprint, scanning, throughput
+from loadtests import footprint, posting, scanning, throughput
 from loadtests.chains import Chains, Source, generated
 from loadtests.figures import Figure, details, table
 from loadtests.machine import description
@@ -68,8 +68,14 @@ def _turns_s(plan: Plan) -> float:
 ROWS: Mapping[int, Row] = {
     4: Row(footprint.imports, lambda plan: plan.repeats * _import_s(plan.flights)),
     5: Row(footprint.bytes_on_disk, lambda plan: _import_s(plan.flights)),
-    1: Row(throughput.questions_against_nothing, _turns_s, asks_month=True),
+    1: Row(throughput.questions_against_nothing, lambda plan: 2 * _turns_s(plan), asks_month=True),
     7: Row(footprint.memory, lambda plan: 2 * GUESSED_SETUP_S, asks_month=True),
+    8: Row(throughput.other_answers, lambda plan: 2 * _turns_s(plan), asks_month=True),
+    9: Row(posting.posts, lambda plan: 2 * plan.rounds * plan.round_s + GUESSED_SETUP_S),
+    10: Row(
+        throughput.worker_types,
+        lambda plan: 3 * (1 + len(KINDS)) * (1 + plan.repeats) * plan.round_s,
+    ),
     3: Row(
         scanning.scan_against_study,
         lambda plan: (
@@ -158,7 +164,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         "if it is there, else as many generated flights",
     )
     parser.add_argument(
-        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-7"
+        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-10"
     )
     parser.add_argument("--quick", action="store_true", help="tiny data: tries the code alone")
     parser.add_argument(
@@ -267,7 +273,7 @@ def _measured(options: argparse.Namespace, plan: Plan, folder: Path, scratch: Pa
             if ROWS[row].asks_month and source.is_known_month and wrong_answers is None:
                 progress.say("asking the known answers of both engines")
                 wrong_answers = disagreements(bench.month_service())
-            if row not in {1, 7}:
+            if row not in {1, 7, 8, 9}:
                 bench.close()  # the service on the month: not while others are measured
             figures += ROWS[row].measure(bench)
     figures.sort(key=lambda figure: figure.row)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from loadtests import wrk
@@ -74,13 +75,17 @@ class Bench:
             self._drawn[chain.folder] = found
         return self._drawn[chain.folder]
 
-    def script(self, name: str, paths: Sequence[str]) -> Path:
-        """A script for wrk that asks for `paths`."""
-        return wrk.write_script(self.scratch / f"{name}.lua", paths)
+    def script(self, name: str, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
+        """A script for wrk that asks for `paths`, of which the client has `etags`."""
+        return wrk.write_script(self.scratch / f"{name}.lua", paths, etags)
 
-    def load(self, service: Service, script: Path, duration_s: int | None = None) -> wrk.Load:
+    def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
         """One round of load."""
-        return wrk.load(service.url, script, duration_s or self.plan.round_s)
+        return wrk.load(service.url, script, self.plan.round_s, connections)
+
+    def empty_folder(self) -> Path:
+        """A folder for a chain that begins now, on the disk of the others."""
+        return Path(mkdtemp(dir=self.scratch))
 
 
 def load_now() -> dict[str, Any]:

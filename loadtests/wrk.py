@@ -20,18 +20,35 @@ _SCRIPT = """\
 local paths = {
 %s
 }
+local etags = {
+%s
+}
 local requests = {}
 local at = 0
 
 init = function(args)
   for i, path in ipairs(paths) do
-    requests[i] = wrk.format("GET", path)
+    local headers = {}
+    if etags[i] then headers["If-None-Match"] = etags[i] end
+    requests[i] = wrk.format("GET", path, headers)
   end
 end
 
 request = function()
   at = at %% #requests + 1
   return requests[at]
+end
+"""
+_POSTING_SCRIPT = """\
+local bodies = {
+%s
+}
+local headers = { ["Content-Type"] = "application/json" }
+local at = 0
+
+request = function()
+  at = at %% #bodies + 1
+  return wrk.format("POST", "%s", headers, bodies[at])
 end
 """
 _UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
@@ -59,14 +76,25 @@ class Load:
     failed: int
 
 
-def write_script(path: Path, request_paths: Sequence[str]) -> Path:
-    """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn."""
+def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
+    """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn.
+
+    etags: what the client has of each path already, to be sent as If-None-Match.
+    """
     lines = ",\n".join(f'"{request_path}"' for request_path in request_paths)
-    path.write_text(_SCRIPT % lines, encoding="ascii")
+    known = ",\n".join(f"'{etag}'" for etag in etags)
+    path.write_text(_SCRIPT % (lines, known), encoding="ascii")
     return path
 
 
-def load(base_url: str, script: Path, duration_s: int) -> Load:
+def write_posting_script(path: Path, request_path: str, bodies: Sequence[bytes]) -> Path:
+    """The Lua script at `path` that posts `bodies` (JSON in ASCII) to `request_path` in turn."""
+    lines = ",\n".join(f"[==[{body.decode('ascii')}]==]" for body in bodies)
+    path.write_text(_POSTING_SCRIPT % (lines, request_path), encoding="ascii")
+    return path
+
+
+def load(base_url: str, script: Path, duration_s: int, connections: int = CONNECTIONS) -> Load:
     """Ask the service at `base_url` for `duration_s` seconds. Raises WrkFailed."""
     wrk = shutil.which("wrk")
     if wrk is None:
@@ -75,7 +103,7 @@ def load(base_url: str, script: Path, duration_s: int) -> Load:
         [
             wrk,
             f"--threads={THREADS}",
-            f"--connections={CONNECTIONS}",
+            f"--connections={connections}",
             f"--duration={duration_s}s",
             f"--timeout={TIMEOUT_S}s",
             "--latency",

@@ -9,6 +9,7 @@ from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
 TEXTS = {"dir", "data", "host"}
+CHOICES = {"worker_type": ("loop", "gthread", "sync")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
     "port": ("1", "65535", "8001"),
@@ -39,7 +40,7 @@ def refused(name: str, text: str) -> InvalidSetting:
 
 
 def test_every_setting_is_tried_here() -> None:
-    assert {field.name for field in fields(Settings)} == TEXTS | NUMBERS.keys()
+    assert {field.name for field in fields(Settings)} == TEXTS | CHOICES.keys() | NUMBERS.keys()
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -49,6 +50,14 @@ def test_an_empty_environment_gives_the_defaults() -> None:
     assert (settings.mine_interval_s, settings.cache_bytes) == (60, 20_000_000)
     assert (settings.data, settings.difficulty_bits) == ("nycflights", 8)
     assert settings.folder == Path(__file__).parent.parent / "chain_data"
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_is_one_of_its_values(name: str) -> None:
+    for text in CHOICES[name]:
+        assert getattr(from_environment({variable(name): text}), name) == text
+    for text in ("", "LOOP", "loop ", "tornado"):
+        assert refused(variable(name), text).field == variable(name)
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -1,0 +1,105 @@
+"""How fast flights are taken in over HTTP (row 9), each answered when it is on the disk.
+
+Real flights are read from the month's service and posted to new chains: in batches by one client,
+then one by one by one client and by eight, whose posts share the syncs of the disk.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from http.client import HTTPConnection
+from time import perf_counter
+
+from loadtests import wrk
+from loadtests.figures import Figure, pairwise, spread_of
+from loadtests.processes import ProgramFailed, Service, running
+from loadtests.questions import flights_of_block
+from loadtests.session import Bench, load_now
+
+BATCH_PATH = "/transactions/batch"
+BATCH_BLOCKS = 5
+BATCHES = 12
+LEAST_BATCHED_PER_S = 20_000
+LEAST_TIMES_ONE_CLIENT = 3.0
+CLIENTS = 8
+GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
+
+
+def posts(bench: Bench) -> Iterator[Figure]:
+    """Batches, then single flights by one and by eight clients."""
+    service = bench.month_service()
+    height: int = service.get("/tip")["height"]
+    blocks = [_bodies(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
+    bench.close()
+    yield _batches(bench, blocks)
+    yield _one_by_one(bench, blocks[0])
+
+
+def _bodies(service: Service, height: int) -> list[bytes]:
+    """The flights of a block, each as JSON in ASCII."""
+    return [
+        json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER}).encode()
+        for flight in flights_of_block(service, height)
+    ]
+
+
+def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:
+    rates: list[float] = []
+    for _ in range(bench.plan.repeats):
+        bench.say("posting batches to a new chain")
+        with running(bench.empty_folder(), bench.log) as service:
+            rates.append(_batch_rate(service, blocks))
+    spread = spread_of(rates)
+    return Figure(
+        9,
+        f"flights per second, in batches of {BATCH_BLOCKS * len(blocks[0]):,}, one client",
+        f"{spread.median:,.0f}, best {spread.highest:,.0f}",
+        f"at least {LEAST_BATCHED_PER_S:,}",
+        spread.median >= LEAST_BATCHED_PER_S,
+        spread.is_noisy,
+        {"flights_per_s": rates, **load_now()},
+    )
+
+
+def _batch_rate(service: Service, blocks: Sequence[Sequence[bytes]]) -> float:
+    batches = [
+        b"\n".join(flight for block in blocks[at : at + BATCH_BLOCKS] for flight in block)
+        for at in range(0, len(blocks), BATCH_BLOCKS)
+    ]
+    flights = sum(map(len, blocks))
+    with service.connection() as connection:
+        start_s = perf_counter()
+        for batch in batches:
+            _post(connection, batch)
+        return flights / (perf_counter() - start_s)
+
+
+def _post(connection: HTTPConnection, batch: bytes) -> None:
+    connection.request("POST", BATCH_PATH, batch, {"Content-Type": "application/x-ndjson"})
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != 202:
+        raise ProgramFailed(f"POST {BATCH_PATH} was answered {response.status}: {body[:300]!r}")
+
+
+def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Figure:
+    script = wrk.write_posting_script(bench.scratch / "post.lua", "/transactions", flights)
+    alone: list[wrk.Load] = []
+    together: list[wrk.Load] = []
+    with running(bench.empty_folder(), bench.log) as service:
+        bench.load(service, script)
+        for _ in range(bench.plan.rounds):
+            bench.say(f"posting one by one, 1 client and {CLIENTS} in turns")
+            alone.append(bench.load(service, script, 1))
+            together.append(bench.load(service, script, CLIENTS))
+    rates = [[load.requests_per_s for load in loads] for loads in (alone, together)]
+    ratios = pairwise(rates[1], rates[0])
+    spread, failed = spread_of(ratios), sum(load.failed for load in alone + together)
+    return Figure(
+        9,
+        f"posts per second of {CLIENTS} clients / of one",
+        f"{spread}" + (f", {failed} FAILED" if failed else ""),
+        f"at least {LEAST_TIMES_ONE_CLIENT:g}",
+        spread.median >= LEAST_TIMES_ONE_CLIENT and not failed,
+        spread.is_noisy,
+        {"ratios": ratios, "one_per_s": rates[0], "eight_per_s": rates[1], **load_now()},
+    )
