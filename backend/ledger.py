@@ -19,7 +19,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
 from backend.errors import Damage, NotFound, TryLater
-from backend.index.queries import RECENT_S, AsOf, IndexReader
+from backend.index.queries import RECENT_S, AsOf, IndexReader, State
 from backend.keys import IdempotencyKey
 from backend.mempool import Accepted, Mempool
 from backend.miner import next_block_at
@@ -103,12 +103,12 @@ class Ledger:
             count, as_of = self._indexed(self._index.route_count, question, options)
         return {"count": count, **_context(question, options, as_of)}
 
-    def recent_tip_hash(self) -> str:
-        """The hash of the block that answers stand for, a moment old. Raises TryLater.
+    def recent_state(self) -> State:
+        """What answers of the index come from, a moment old. Raises TryLater.
 
-        A moment is short enough that whoever was told of a block sees it: see `add`.
+        Whoever was told by `add` that a flight is mined has waited that moment, and sees it.
         """
-        return self._index.recent_tip_hash()
+        return self._index.recent_state()
 
     def _indexed(
         self,

@@ -7,21 +7,24 @@ Here the loop (the main thread) owns all connections:
 - A request goes on only when its head and body are there. Until then it costs a buffer and no
   thread, so neither silent nor dribbling clients keep anybody from asking.
 - A quick one (`is_quick` of the application decides, by its first line) is answered in the loop:
-  no other thread is awake then, and head and body of the answer leave in one packet.
+  no other thread is awake then.
 - Workers take turns with new connections: one that has more than another leaves them to it for a
   moment. Otherwise few clients can all end up with the same worker, while the others idle.
 - Everything else, whatever might wait for a disk, a block or a scan, goes to the threads.
+- All answers are sent by the loop, head and body in one packet. A client that does not read its
+  answer costs a buffer, too, and no thread.
 
 What HTTP itself refuses is answered with a problem, too, like every other error.
 """
 
-import errno
 import re
+import resource
 import selectors
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from multiprocessing.sharedctypes import RawArray
@@ -35,22 +38,30 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from backend.api import QUICK
 from backend.api.problems import MIMETYPE, problem_body
 
-RECEIVE_BYTES = 16 * 1024  # at least; of a body as much as is missing, up to
-RECEIVE_BODY_BYTES = 2**20
+RECEIVE_BYTES = 4 * 1024  # few, so that one client's requests keep the others waiting only briefly
+RECEIVE_BODY_BYTES = 2**20  # of a body as much as is missing, up to this
 MAX_HEAD_BYTES = 32 * 1024
-MAX_BUFFERED_BYTES = 64 * 2**20  # of requests that are not whole, in one worker
+MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
+MAX_UNSENT_BYTES = 32 * 2**20  # of answers that nobody reads, in one worker
 HEAD_WITHIN_S = 10.0
-BODY_BYTES_PER_S = 8 * 1024  # slower clients are given up
-LINGER_S = 2.0
 SEND_WITHIN_S = 30.0
+BYTES_PER_S = 8 * 1024  # on top of both; slower clients are given up
+LINGER_S = 2.0
 LEAVE_TO_OTHERS_S = 0.002
+NOT_ACCEPTING_S = 0.5  # after the system has refused a connection
+OTHER_DESCRIPTORS = 100  # that a worker keeps free for files, and some for each thread
+DESCRIPTORS_A_THREAD = 4
 MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
 
 _HEAD_END = b"\r\n\r\n"
-_LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([0-9]{1,15})[ \t]*\r\n", re.IGNORECASE)
+_LENGTHS = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE)
+_NUMBER = re.compile(rb"([0-9]{1,15})[ \t]*")
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
-_EXPECTS = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
+_EXPECTS = re.compile(
+    rb"[^\r]* HTTP/1\.1(?=\r).*\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n",
+    re.IGNORECASE | re.DOTALL,
+)
 
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.LimitRequestLine, 414),
@@ -71,7 +82,7 @@ class _RefusedError(Exception):
 
 
 class _Outgoing:
-    """Takes an answer as a socket would, to be sent by the loop in one piece."""
+    """Takes an answer as a socket would, to be sent by the loop."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -91,20 +102,22 @@ class _Connection(TConn):
     """A client's connection.
 
     received: bytes that no request has taken yet. wanted: length of the next request, 0 while its
-    head is incomplete. unsent: of the last answer. deadline: when the loop gives up, monotonic
-    seconds. is_ending: only waits until the client has closed.
+    head is incomplete. unsent: an answer of which only `sent` bytes are sent. deadline: when the
+    loop gives up, monotonic seconds, infinite while a thread has the request. is_ending: only waits
+    for the client to close.
     """
 
     def __init__(self, cfg: Any, raw: socket, client: Any, server: Any) -> None:
         super().__init__(cfg, raw, client, server)
         self.raw = raw
-        self.sock: Any = raw  # where the answer goes: `raw`, or `outgoing`
-        self.outgoing = _Outgoing()
+        self.sock: Any = _Outgoing()  # where gunicorn writes the answer
+        self.outgoing: _Outgoing = self.sock
         self.parser: Any = RequestParser(cfg, (), client)  # is given whole requests, never reads
         self.initialized = True
         self.received = bytearray()
         self.wanted = 0
         self.unsent = b""
+        self.sent = 0
         self.deadline = 0.0
         self.keeps = True
         self.is_ending = False
@@ -125,15 +138,15 @@ class _Connection(TConn):
         if _CHUNKED.search(head):
             reason = "body: must be sent with a Content-Length, not in chunks"
             raise _RefusedError(411, reason, field="body")
-        found = _LENGTH.search(head)
-        length = int(found[1]) if found else 0
+        length = _length(head)
         if length > max_body_bytes:
             reason = f"body: has {length} bytes; at most {max_body_bytes} are accepted"
             raise _RefusedError(413, reason, field="body")
         self.wanted = len(head) + length
-        self.deadline = time.monotonic() + HEAD_WITHIN_S + length / BODY_BYTES_PER_S
-        if self.wanted > len(self.received) and _EXPECTS.search(head):
-            self.raw.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.deadline = time.monotonic() + HEAD_WITHIN_S + length / BYTES_PER_S
+        if self.wanted > len(self.received) and _EXPECTS.match(head):
+            with suppress(OSError):  # whoever does not hear it sends the body all the same, or goes
+                self.raw.send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def expects_bytes(self) -> int:
         """How much to receive at once."""
@@ -146,6 +159,22 @@ class _Connection(TConn):
         del self.received[: self.wanted]
         self.wanted = 0
         return request
+
+
+def _length(head: bytes | bytearray) -> int:
+    """Of the body, in bytes. Raises _RefusedError unless it can be understood in one way only.
+
+    Where a body ends must be clear: what is taken for a body here and for a request elsewhere would
+    carry requests past a proxy.
+    """
+    given = _LENGTHS.findall(head)
+    if not given:
+        return 0
+    found = _NUMBER.fullmatch(given[0])
+    if found is None or len(given) > 1:
+        reason = "Content-Length: must be given once, as a number of at most 15 digits"
+        raise _RefusedError(400, reason, field="Content-Length")
+    return int(found[1])
 
 
 class LoopWorker(ThreadWorker):
@@ -171,8 +200,16 @@ class LoopWorker(ThreadWorker):
         self._place = self.age % MOST_WORKERS
         self._leaves_since = 0.0
         self._look_at = 0.0
+        self._accept_from = 0.0
         self._count()
+        self._keep_descriptors_free()
         super().init_process()
+
+    def _keep_descriptors_free(self) -> None:
+        """Accept no connections that would leave the ledger without descriptors for its files."""
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * self.cfg.threads
+        self.worker_connections = min(self.worker_connections, max(1, most - others))
 
     def _count(self) -> None:
         self.nr_conns = self._open_connections[self._place] = len(self.connections)
@@ -192,9 +229,12 @@ class LoopWorker(ThreadWorker):
             return
         try:
             raw, client = listener.accept()
-        except OSError as error:
-            if error.errno not in {errno.EAGAIN, errno.ECONNABORTED}:
-                raise
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError as error:  # no descriptor is left, or no memory
+            self.log.warning("cannot accept connections for a moment: %s", error)
+            self._accept_from = time.monotonic() + NOT_ACCEPTING_S
+            self.set_accept_enabled(False)
             return
         connection = _Connection(self.cfg, raw, client, listener.getsockname())
         connection.deadline = time.monotonic() + HEAD_WITHIN_S
@@ -203,9 +243,13 @@ class LoopWorker(ThreadWorker):
         self._listen_to(connection)
         self._readable(connection, raw)
 
+    def set_accept_enabled(self, enabled: bool | None) -> None:
+        """Whether to accept connections; not at once after that has failed."""
+        super().set_accept_enabled(bool(enabled) and time.monotonic() >= self._accept_from)
+
     def _leaves_to_others(self) -> bool:
         """Whether a worker with fewer connections should take the next; not if it lets us wait."""
-        least = min(count for count in self._open_connections if count >= 0)
+        least = min((count for count in self._open_connections if count >= 0), default=0)
         now = time.monotonic()
         if self.nr_conns <= least:
             self._leaves_since = 0.0
@@ -245,7 +289,7 @@ class LoopWorker(ThreadWorker):
             connection.received = connection.received.lstrip(b"\r\n")
         try:
             if not connection.is_whole(self._max_body_bytes):
-                self._require_room()
+                self._require_room(connection)
                 return False
         except _RefusedError as refused:
             self._refuse(connection, refused)
@@ -254,20 +298,22 @@ class LoopWorker(ThreadWorker):
         connection.parser.unreader.unread(request)
         if not self._is_quick(request):
             self.poller.unregister(connection.raw)
-            connection.raw.settimeout(SEND_WITHIN_S)
-            connection.sock = connection.raw
             connection.deadline = float("inf")
             self.enqueue_req(connection)
             return False
-        connection.sock = connection.outgoing
         connection.keeps = self._answered(connection)
         return self._send(connection)
 
-    def _require_room(self) -> None:
-        """Give up the connection that has most in the buffers, if these hold too much."""
-        if sum(len(one.received) for one in self.connections) > MAX_BUFFERED_BYTES:
-            largest = max(self.connections, key=lambda one: len(one.received))
-            self._refuse(largest, _RefusedError(503, "too much is being sent at once; try later"))
+    def _require_room(self, connection: _Connection) -> None:
+        """Refuse a client that fills its buffer further while all of them together hold too much.
+
+        Small requests are always received: those below an equal share of the room.
+        """
+        share = MAX_RECEIVED_BYTES // self.worker_connections
+        if len(connection.received) > share:
+            total = sum(len(one.received) for one in self.connections)
+            if total > MAX_RECEIVED_BYTES:
+                raise _RefusedError(503, "too much is being sent at once; try later")
 
     # --- answering ---------------------------------------------------------------------------
 
@@ -282,6 +328,11 @@ class LoopWorker(ThreadWorker):
         conn.parser.mesg = None
         return keepalive
 
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Answer a request; nobody waits for 100 Continue any more, as all of it is here."""
+        req._expected_100_continue = False
+        return super().handle_request(req, conn)
+
     def enqueue_req(self, conn: Any) -> None:
         """Hand a request to the threads."""
         answering = self.tpool.submit(self._answered, conn)
@@ -291,10 +342,9 @@ class LoopWorker(ThreadWorker):
 
     def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
-        conn.keeps = not fs.cancelled() and fs.exception() is None and fs.result()
-        conn.raw.setblocking(False)
+        conn.keeps = fs.result()
         self._listen_to(conn)
-        if self._goes_on(conn):
+        if self._send(conn):
             self._serve(conn)
 
     def _send(self, connection: _Connection) -> bool:
@@ -309,22 +359,33 @@ class LoopWorker(ThreadWorker):
             return False
         if sent == len(data):
             return self._goes_on(connection)
-        connection.unsent = data[sent:]
-        connection.deadline = time.monotonic() + SEND_WITHIN_S
+        connection.unsent, connection.sent = data, sent
+        connection.deadline = time.monotonic() + SEND_WITHIN_S + len(data) / BYTES_PER_S
         writable = partial(self._writable, connection)
         self.poller.modify(connection.raw, selectors.EVENT_WRITE, writable)
+        self._limit_unsent()
         return False
+
+    def _limit_unsent(self) -> None:
+        """Give up the clients whose time to read ends first, while too much waits for clients."""
+        waiting = sorted((one for one in self.connections if one.unsent), key=_deadline)
+        total = sum(len(one.unsent) for one in waiting)
+        for one in waiting[:-1]:
+            if total <= MAX_UNSENT_BYTES:
+                break
+            total -= len(one.unsent)
+            self._drop(one)
 
     def _writable(self, connection: _Connection, raw: socket) -> None:
         try:
-            sent = raw.send(connection.unsent)
+            connection.sent += raw.send(memoryview(connection.unsent)[connection.sent :])
         except BlockingIOError:
             return
         except OSError:
             self._drop(connection)
             return
-        connection.unsent = connection.unsent[sent:]
-        if not connection.unsent:
+        if connection.sent == len(connection.unsent):
+            connection.unsent = b""
             readable = partial(self._readable, connection)
             self.poller.modify(raw, selectors.EVENT_READ, readable)
             if self._goes_on(connection):
@@ -335,7 +396,8 @@ class LoopWorker(ThreadWorker):
         if not connection.keeps:
             self._end(connection)
             return False
-        connection.deadline = time.monotonic() + self.cfg.keepalive
+        within_s = HEAD_WITHIN_S if connection.received else self.cfg.keepalive
+        connection.deadline = time.monotonic() + within_s
         return True
 
     def _refuse(self, connection: _Connection, refused: _RefusedError) -> None:
@@ -384,23 +446,28 @@ class LoopWorker(ThreadWorker):
                 self._give_up(connection)
 
     def _give_up(self, connection: _Connection) -> None:
-        if connection.received and not connection.is_ending:
+        if connection.received and not connection.unsent and not connection.is_ending:
             self._refuse(connection, _RefusedError(408, "the request did not arrive in time"))
         else:
             self._drop(connection)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """The worker stops: idle connections are kept until `deadline` at most."""
+        """The worker stops: who has nothing to read is kept until `deadline` at most."""
         for connection in self.connections:
-            if connection.deadline < float("inf"):
+            if connection.deadline < float("inf") and not connection.unsent:
                 connection.deadline = min(connection.deadline, deadline)
+
+
+def _deadline(connection: _Connection) -> float:
+    return connection.deadline
 
 
 def _problem(status: int, detail: str, **more: object) -> bytes:
     """A whole answer, after which the connection ends."""
     body = problem_body(status, detail, **more)
+    later = "Retry-After: 1\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
     head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n"
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n{later}"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode("ascii") + body

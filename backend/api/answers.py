@@ -10,7 +10,9 @@ from flask import Response
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"
-ENTRY_BYTES = 300  # what an entry takes besides its answer, about
+ENTRY_BYTES = 300  # what an entry takes besides the texts of question and answer, about
+
+Question = tuple[type[object], str]  # what is asked for, and the query string
 
 
 def answer(body: Any, status: int = 200) -> Response:
@@ -19,42 +21,43 @@ def answer(body: Any, status: int = 200) -> Response:
 
 
 class AnswerCache:
-    """Encoded answers that stand for one tip, the newest that was seen; bounded in bytes.
+    """Encoded answers of one state of the index, the one asked for last; bounded in bytes.
 
     An answer at a tip never changes, and people and load tests ask the same again and again. What
-    is kept is forgotten as soon as another tip is asked for. When there is too much of it, answers
-    chosen at random make room: whoever goes round a few more questions than fit still finds most.
+    is kept is forgotten as soon as there are answers of another state. When there is too much of
+    it, answers chosen at random make room: whoever goes round a few more questions than fit still
+    finds most.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
-        self._kept = _OfTip("")  # exchanged in one step, so that no answer gets a wrong tip
+        self._kept = _OfState(None)  # exchanged in one step, so that no answer gets a wrong state
 
-    def find(self, tip_hash: str, question: Hashable) -> bytes | None:
-        """The answer to `question` at the tip with this hash, if it is kept."""
+    def find(self, state: Hashable, question: Question) -> bytes | None:
+        """The answer to `question` in this state, if it is kept."""
         kept = self._kept
-        return kept.answers.get(question) if tip_hash == kept.tip_hash else None
+        return kept.answers.get(question) if state == kept.state else None
 
-    def keep(self, tip_hash: str, question: Hashable, answer: bytes) -> None:
+    def keep(self, state: Hashable, question: Question, answer: bytes) -> None:
         """Keep an answer."""
         kept = self._kept
-        if tip_hash != kept.tip_hash:
-            kept = self._kept = _OfTip(tip_hash)
+        if state != kept.state:
+            kept = self._kept = _OfState(state)
         kept.add(question, answer, self._most_bytes)
 
 
-class _OfTip:
-    """The answers at one tip."""
+class _OfState:
+    """The answers in one state."""
 
-    def __init__(self, tip_hash: str) -> None:
-        self.tip_hash = tip_hash
-        self.answers: dict[Hashable, bytes] = {}
-        self._questions: list[Hashable] = []
+    def __init__(self, state: Hashable) -> None:
+        self.state = state
+        self.answers: dict[Question, bytes] = {}
+        self._questions: list[Question] = []
         self._bytes = 0
         self._changing = Lock()
 
-    def add(self, question: Hashable, answer: bytes, most_bytes: int) -> None:
-        size = len(answer) + ENTRY_BYTES
+    def add(self, question: Question, answer: bytes, most_bytes: int) -> None:
+        size = _kept_bytes(question, answer)
         with self._changing:
             if question in self.answers or size > most_bytes:
                 return
@@ -68,4 +71,9 @@ class _OfTip:
         at = randrange(len(self._questions))  # noqa: S311  no secret
         question, self._questions[at] = self._questions[at], self._questions[-1]
         self._questions.pop()
-        self._bytes -= len(self.answers.pop(question)) + ENTRY_BYTES
+        self._bytes -= _kept_bytes(question, self.answers.pop(question))
+
+
+def _kept_bytes(question: Question, answer: bytes) -> int:
+    """What keeping an answer takes in memory."""
+    return len(question[1]) + len(answer) + ENTRY_BYTES

@@ -28,12 +28,14 @@ def blueprint(ledger: Ledger) -> Blueprint:
         query = query_string(request)
         if any(name in query for name in OPTION_NAMES):
             return Response(encode(ask(*asked(kind, parameters(query)))), mimetype=MIMETYPE)
-        tip_hash = ledger.recent_tip_hash()
-        body = kept.find(tip_hash, (kind, query))
+        state = ledger.recent_state()
+        body = kept.find(state, (kind, query))
         if body is None:
-            found = ask(*asked(kind, parameters(query)))
+            question, options = asked(kind, parameters(query))  # an option's name may be encoded
+            found = ask(question, options)
             body = encode(found)
-            kept.keep(found["as_of"]["tip_hash"], (kind, query), body)
+            if options == Options() and found["as_of"]["tip_hash"] == state.tip_hash:
+                kept.keep(state, (kind, query), body)
         return Response(body, mimetype=MIMETYPE)
 
     @routes.get("/filter_transactions")

@@ -1,0 +1,211 @@
+"""Answers that are kept: bounded, of one state, never of options or an index that has gone."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.api.answers import ENTRY_BYTES, AnswerCache
+from backend.chain.fields import FIELD_NAMES
+from backend.index.database import index_path
+from backend.index.queries import RECENT_S, IndexReader
+from backend.ledger import Ledger
+from backend.miner import Sealer
+from tests.api.worlds import GOOD, World, client_of, generated, good, seal, settings_for, world_in
+
+MOST_BYTES = 5 * ENTRY_BYTES
+
+queries = st.text(max_size=3).map(lambda text: text * 100)
+bodies = st.binary(max_size=ENTRY_BYTES)
+
+
+def kept_in(cache: AnswerCache) -> int:
+    """Bytes of what is kept, counted anew."""
+    found = cache._kept.answers
+    return sum(len(query) + len(body) + ENTRY_BYTES for (_, query), body in found.items())
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), queries, bodies), max_size=60))
+def test_the_bound_is_never_exceeded_and_nothing_is_mixed_up(
+    steps: list[tuple[int, str, bytes]],
+) -> None:
+    cache = AnswerCache(MOST_BYTES)
+    newest: dict[str, bytes] = {}
+    state = None
+    for number, query, body in steps:
+        if number != state:
+            newest, state = {}, number
+        cache.keep(number, (str, query), body)
+        newest.setdefault(query, body)
+        assert kept_in(cache) <= MOST_BYTES
+        assert kept_in(cache) == cache._kept._bytes
+        assert len(cache._kept._questions) == len(cache._kept.answers)
+        for other in range(3):
+            for asked in {query for _, query, _ in steps}:
+                found = cache.find(other, (str, asked))
+                assert found is None or other == state
+                assert cache.find(other, (int, asked)) is None
+        if len(query) + len(body) + ENTRY_BYTES > MOST_BYTES:
+            assert cache.find(number, (str, query)) is None
+
+
+def test_an_answer_that_fits_is_found() -> None:
+    cache = AnswerCache(MOST_BYTES)
+    cache.keep(1, (str, "query"), b"answer")
+    assert cache.find(1, (str, "query")) == b"answer"
+    assert cache.find(2, (str, "query")) is None
+
+
+def test_nothing_is_kept_without_room() -> None:
+    cache = AnswerCache(0)
+    cache.keep(1, (str, ""), b"")
+    assert cache.find(1, (str, "")) is None
+
+
+def test_threads_do_not_mix_up_states_or_lose_count() -> None:
+    cache = AnswerCache(20 * ENTRY_BYTES)
+    start = threading.Barrier(4)
+
+    def use(seed: int) -> None:
+        start.wait()
+        for n in range(3000):
+            state, query = (n + seed) // 50 % 3, str(n % 40)
+            found = cache.find(state, (str, query))
+            assert found in {None, f"{state} {query}".encode()}
+            cache.keep(state, (str, query), f"{state} {query}".encode())
+
+    with ThreadPoolExecutor(4) as pool:
+        for one in [pool.submit(use, seed) for seed in range(4)]:
+            one.result()
+    assert kept_in(cache) == cache._kept._bytes <= 20 * ENTRY_BYTES
+
+
+# --- in the service ------------------------------------------------------------------------------
+
+AT_CARRIER = FIELD_NAMES.index("OP_CARRIER_AIRLINE_ID")
+DAYS = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return world_in(tmp_path / "chain")
+
+
+@pytest.fixture
+def client(world: World) -> Iterator[FlaskClient]:
+    with client_of(world.settings) as found:
+        yield found
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows by the options of each question that was really asked."""
+    found: list[str] = []
+    really = Ledger.average_delays
+
+    def average_delays(self: Ledger, question: object, options: object) -> object:
+        found.append(str(options))
+        return really(self, question, options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Ledger, "average_delays", average_delays)
+    return found
+
+
+def question_of(world: World) -> str:
+    carrier = world.transactions[0]["OP_CARRIER_AIRLINE_ID"]
+    return "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": carrier, **DAYS})
+
+
+def test_a_question_is_asked_once(world: World, client: FlaskClient, asked: list[str]) -> None:
+    question = question_of(world)
+    first = good(client.get(question))
+    assert [good(client.get(question)) for _ in range(3)] == [first] * 3
+    assert len(asked) == 1
+    assert first["flights"] > 0
+
+
+@pytest.mark.parametrize("option", ["engine=scan", "%65ngine=scan", "as_of=3", "%61s_of=3"])
+def test_options_are_asked_every_time_and_leave_what_is_kept(
+    world: World, client: FlaskClient, asked: list[str], option: str
+) -> None:
+    question = question_of(world)
+    plain = good(client.get(question))
+    for _ in range(3):
+        other = good(client.get(f"{question}&{option}"))
+        assert other["as_of"] == world.as_of(3 if "of" in option else None)
+        assert good(client.get(question)) == plain
+    assert len(asked) == 4
+
+
+def test_after_a_block_the_answer_is_new(world: World, client: FlaskClient) -> None:
+    question = question_of(world)
+    carrier = world.transactions[0]["OP_CARRIER_AIRLINE_ID"]
+    for _ in range(3):
+        before = good(client.get(question))
+        more = generated(30)
+        seal(world.settings, [more])
+        time.sleep(RECENT_S)  # as `add` does
+        after = good(client.get(question))
+        added = sum(flight[AT_CARRIER] == carrier for flight in more)
+        assert after["as_of"]["height"] == before["as_of"]["height"] + 1
+        assert after["flights"] == before["flights"] + added
+
+
+def test_whoever_was_told_of_a_block_sees_it_in_every_process(tmp_path: Path) -> None:
+    """Two readers, as two processes have them; what one committed the other shows at once."""
+    settings = settings_for(tmp_path / "chain", commit_wait_s=10)
+    seal(settings, [])
+    flight = tuple(GOOD.values())
+    with closing(Ledger(settings, print)) as ours, closing(IndexReader(settings.folder)) as other:
+        has_ended = threading.Event()
+
+        def keep_asking() -> None:
+            while not has_ended.is_set():
+                other.recent_state()
+
+        def keep_sealing() -> None:
+            with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+                while not has_ended.is_set():
+                    sealer.seal_pending(empty=False)
+                    has_ended.wait(0.003)
+
+        with ThreadPoolExecutor(2) as pool:
+            running = [pool.submit(keep_asking), pool.submit(keep_sealing)]
+            try:
+                for _ in range(15):
+                    receipt = ours.add(flight, wait_s=10)
+                    seen = other.recent_state().tip_hash
+                    assert receipt["state"] == "mined"
+                    assert seen == ours.recent_state().tip_hash
+            finally:
+                has_ended.set()
+            for one in running:
+                one.result()
+
+
+def test_an_index_made_anew_for_the_same_tip_answers_anew(
+    world: World, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = question_of(world)
+    right = good(client.get(question))
+    path = index_path(world.settings.folder)
+    with closing(sqlite3.connect(path)) as spoiling:
+        spoiling.execute("UPDATE carrier_total SET flights = flights + 1000")
+        spoiling.commit()
+    with client_of(world.settings) as fresh:
+        wrong = good(fresh.get(question))
+        assert wrong["flights"] > right["flights"]
+        with closing(Sealer(world.settings, print)) as sealer, sealer.writing(wait=False):
+            sealer.reindex(lambda *_: None)
+        monkeypatch.setattr("backend.index.queries._LOOK_AGAIN_S", 0.0)
+        time.sleep(RECENT_S)
+        assert good(fresh.get(question)) == right

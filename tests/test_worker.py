@@ -1,0 +1,689 @@
+"""The worker: its loop step by step, with a clock of its own; and services under rude clients."""
+
+import os
+import re
+import resource
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from backend import worker as worker_module
+from backend.worker import (
+    BYTES_PER_S,
+    HEAD_WITHIN_S,
+    LINGER_S,
+    MAX_HEAD_BYTES,
+    RECEIVE_BYTES,
+    SEND_WITHIN_S,
+    LoopWorker,
+)
+from tests.api.processes import Service, serving, until
+from tests.api.worlds import world_in
+from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping
+
+HOST = b"Host: localhost\r\n"
+CLOSE = b"Connection: close\r\n"
+EXPECTS = b"Expect: 100-continue\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def request(target: str, *headers: bytes, body: bytes = b"", version: str = "1.1") -> bytes:
+    """The bytes of a request."""
+    line, _, path = target.partition(" ")
+    length = b"Content-Length: %d\r\n" % len(body) if body else b""
+    head = f"{line} {path} HTTP/{version}\r\n".encode() + HOST + b"".join(headers) + length
+    return head + b"\r\n" + body
+
+
+QUICK, SLOW = request("GET /quick"), request("GET /slow")
+LANES = pytest.mark.parametrize("path", ["/quick", "/slow"])
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    with looping() as found:
+        yield found
+
+
+# --- receiving -----------------------------------------------------------------------------------
+
+
+@LANES
+def test_a_request_is_answered_when_its_last_byte_has_come(loop: Loop, path: str) -> None:
+    data = request(f"POST {path}", body=b"given")
+    client = loop.client()
+    for at in range(len(data)):
+        assert client.read() == b""
+        client.say(data[at : at + 1])
+        loop.step()
+    loop.until(lambda: bool(answers(client.read())))
+    assert answers(client.got) == [(200, f"{path}  given".encode())]
+
+
+def test_requests_sent_at_once_are_answered_in_order_whoever_answers_them(loop: Loop) -> None:
+    paths = [f"/{'quick' if n % 3 else 'slow'}?{n}" for n in range(40)]
+    data = b"".join(request(f"POST {path}", body=b"b" * n) for n, path in enumerate(paths))
+    found = answers(loop.answered(data, len(paths)).got)
+    assert found == [
+        (200, path.replace("?", " ").encode() + b" " + b"b" * n) for n, path in enumerate(paths)
+    ]
+
+
+def test_empty_lines_before_a_request_are_skipped(loop: Loop) -> None:
+    assert len(answers(loop.answered(b"\r\n\r\n" + QUICK + b"\r\n" + SLOW, 2).got)) == 2
+
+
+def test_a_client_with_many_requests_gets_a_few_answers_at_a_time(loop: Loop) -> None:
+    client = loop.client(QUICK * 1000)
+    other = loop.client(QUICK)
+    most = 0
+    while not other.read():
+        before = len(answers(client.read()))
+        loop.step()
+        most = max(most, len(answers(client.read())) - before)
+    assert 0 < most <= 200
+    loop.until(lambda: len(answers(client.read())) == 1000)
+
+
+@LANES
+def test_a_body_that_nobody_reads_is_not_the_next_request(loop: Loop, path: str) -> None:
+    body = request("GET /quick?smuggled")
+    client = loop.answered(request("POST /ignored", body=body) + request(f"GET {path}"), 2)
+    assert answers(client.got) == [(200, b"/ignored  "), (200, f"{path}  ".encode())]
+
+
+SMUGGLED = request("GET /quick?smuggled")
+LENGTH = b"%d" % len(SMUGGLED)
+UNCLEAR = {
+    "16 digits": b"Content-Length: " + LENGTH.rjust(16, b"0"),
+    "two": b"Content-Length: 0\r\nContent-Length: " + LENGTH,
+    "the same twice": b"Content-Length: " + LENGTH + b"\r\nContent-Length: " + LENGTH,
+    "a list": b"Content-Length: " + LENGTH + b", " + LENGTH,
+    "a sign": b"Content-Length: +" + LENGTH,
+    "underscores": b"Content-Length: 4_2",
+    "a digit that is not ASCII": b"Content-Length: 4\xb2",
+    "nothing": b"Content-Length:",
+    "a space before the colon": b"Content-Length : " + LENGTH,
+    "a folded line": b"Content-Length:\r\n " + LENGTH,
+    "a vertical tab": b"Content-Length:\x0b" + LENGTH,
+    "a bare line end": b"X: a\nContent-Length: " + LENGTH,
+    "a return": b"Content-Length: " + LENGTH + b"\r",
+    "chunks": b"Transfer-Encoding: chunked",
+    "chunks in disguise": b"Transfer-Encoding : xchunked",
+    "chunks and a length": b"Transfer-Encoding: chunked\r\nContent-Length: 5",
+}
+
+
+@LANES
+@pytest.mark.parametrize("header", UNCLEAR.values(), ids=UNCLEAR)
+def test_where_a_body_ends_must_be_clear(loop: Loop, header: bytes, path: str) -> None:
+    client = loop.answered(request(f"POST {path}", header + b"\r\n") + SMUGGLED + QUICK, 2)
+    loop.until(client.ended)
+    ((status, body),) = answers(client.got)
+    assert status in {400, 411, 501}
+    assert b"smuggled" not in body
+
+
+def test_what_is_too_large_is_refused_before_it_has_come(loop: Loop) -> None:
+    body = b"Content-Length: %d\r\n" % (MAX_BODY_BYTES + 1)
+    found = loop.answered(request("POST /slow", body, EXPECTS))
+    assert answers(found.got)[0][0] == 413
+    assert CONTINUE not in found.got
+    found = loop.answered(b"GET /quick HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD_BYTES + RECEIVE_BYTES))
+    assert answers(found.got)[0][0] == 431
+
+
+# --- 100 Continue --------------------------------------------------------------------------------
+
+
+@LANES
+def test_whoever_waits_for_100_continue_hears_it_once(loop: Loop, path: str) -> None:
+    data = request(f"POST {path}", EXPECTS, body=b"given")
+    client = loop.client(data[:-5])
+    loop.until(lambda: bool(client.read()))
+    assert client.got == CONTINUE
+    client.say(data[-5:])
+    loop.until(lambda: len(answers(client.read())) == 2)
+    assert client.got.count(b"100 Continue") == 1
+    assert answers(client.got)[1] == (200, f"{path}  given".encode())
+
+
+@LANES
+@pytest.mark.parametrize("body", [b"", b"given"])
+def test_whoever_does_not_wait_for_100_continue_does_not_hear_it(
+    loop: Loop, path: str, body: bytes
+) -> None:
+    found = loop.answered(request(f"POST {path}", EXPECTS, body=body))
+    assert answers(found.got) == [(200, f"{path}  ".encode() + body)]
+
+
+def test_http_1_0_does_not_know_100_continue(loop: Loop) -> None:
+    client = loop.client(request("POST /slow", EXPECTS, body=b"given", version="1.0")[:-1])
+    loop.settle()
+    assert client.read() == b""
+
+
+def test_a_client_may_vanish_where_it_should_hear_100_continue(loop: Loop) -> None:
+    for _ in range(3):
+        client = loop.client(request("POST /slow", EXPECTS, body=b"given")[:-1])
+        client.reset()
+        loop.settle()
+    assert answers(loop.answered(QUICK).got)[0][0] == 200
+
+
+# --- versions, methods, ends ---------------------------------------------------------------------
+
+
+@LANES
+@pytest.mark.parametrize(
+    ("version", "header", "is_kept"),
+    [
+        ("1.1", b"", True),
+        ("1.1", CLOSE, False),
+        ("1.0", b"", False),
+        ("1.0", b"Connection: keep-alive\r\n", True),
+    ],
+)
+def test_a_connection_is_kept_as_its_version_says(
+    loop: Loop, path: str, version: str, header: bytes, is_kept: bool
+) -> None:
+    data = request(f"GET {path}", header, version=version)
+    client = loop.answered(data + data, 2)
+    loop.settle()
+    client.read()
+    assert len(answers(client.got)) == (2 if is_kept else 1)
+    assert client.has_ended != is_kept
+    assert client.got.startswith(f"HTTP/{version} 200".encode())
+
+
+@LANES
+def test_head_gets_the_head_only(loop: Loop, path: str) -> None:
+    client = loop.client(request(f"HEAD {path}") + request(f"GET {path}", CLOSE))
+    loop.until(client.ended)
+    first, _, rest = client.got.partition(b"\r\n\r\n")
+    assert b"Content-Length:" in first
+    assert rest.startswith(b"HTTP/1.1 200")
+
+
+@LANES
+def test_whoever_has_said_all_may_close_its_half(loop: Loop, path: str) -> None:
+    client = loop.client(request(f"GET {path}") + request(f"GET {path}?2"))
+    client.socket.shutdown(socket.SHUT_WR)
+    loop.until(client.ended)
+    assert [status for status, _ in answers(client.got)] == [200, 200]
+
+
+@LANES
+def test_whoever_has_closed_its_half_gets_a_big_answer_whole(loop: Loop, path: str) -> None:
+    client = loop.client(request(f"GET {path}/big"))
+    client.socket.shutdown(socket.SHUT_WR)
+    loop.until(client.ended)
+    assert [(status, len(body)) for status, body in answers(client.got)] == [(200, BIG)]
+
+
+@LANES
+def test_an_error_of_the_application_is_a_problem_and_ends_the_connection(
+    loop: Loop, path: str
+) -> None:
+    client = loop.answered(request(f"GET {path}/error") + QUICK, 2)
+    loop.until(client.ended)
+    ((status, body),) = answers(client.got)
+    assert (status, b"application/problem+json" in client.got) == (500, True)
+    assert b"ValueError" not in body
+
+
+@LANES
+def test_a_client_may_vanish_at_any_time(loop: Loop, path: str) -> None:
+    data = request(f"POST {path}/big", body=b"given")
+    for at in (0, 5, len(data) - 1, len(data)):
+        for rounds in range(3):
+            client = loop.client(data[:at])
+            for _ in range(rounds):
+                loop.step()
+            client.reset()
+    loop.until(lambda: not loop.worker.connections)
+
+
+def test_a_client_may_vanish_while_a_thread_answers_it(loop: Loop) -> None:
+    going_on = threading.Event()
+    loop.application.before = lambda: going_on.wait(10)
+    client = loop.client(SLOW + SLOW)
+    loop.until(lambda: len(loop.worker.connections) == 1)
+    client.reset()
+    loop.settle()
+    assert loop.worker.nr_conns == 1  # noticed when the answer is to be sent
+    going_on.set()
+    loop.until(lambda: not loop.worker.connections)
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+def ends_after(loop: Loop, client: Client, seconds: float) -> list[int]:
+    """Check that the loop ends with `client` after this time, not earlier; what it has said."""
+    loop.wait(seconds - 1.5)
+    assert not client.ended()
+    loop.wait(3)
+    loop.until(client.ended)
+    return [status for status, _ in answers(client.got)]
+
+
+def test_silence_ends_without_a_word(loop: Loop) -> None:
+    client = loop.client()
+    loop.settle()
+    assert ends_after(loop, client, HEAD_WITHIN_S) == []
+
+
+@pytest.mark.parametrize("before", [b"", QUICK, SLOW], ids=["first", "after quick", "after slow"])
+def test_a_head_that_does_not_end_is_told(loop: Loop, before: bytes) -> None:
+    client = loop.answered(before + b"GET /quick", 1 if before else 0)
+    loop.settle()
+    assert ends_after(loop, client, HEAD_WITHIN_S)[-1] == 408
+
+
+def test_dribbling_gains_no_time(loop: Loop) -> None:
+    client = loop.client(b"GET /quick HTTP/1.1\r\nX: ")
+    loop.settle()
+    for _ in range(int(HEAD_WITHIN_S) - 1):
+        client.say(b"x")
+        loop.wait(1)
+        assert client.read() == b""
+    client.say(b"x")
+    loop.wait(2)
+    assert answers(client.read())[0][0] == 408
+
+
+def test_a_body_may_take_as_long_as_it_is_large(loop: Loop) -> None:
+    client = loop.client(request("POST /slow", body=b"x" * MAX_BODY_BYTES)[:-1])
+    loop.settle()
+    assert ends_after(loop, client, HEAD_WITHIN_S + MAX_BODY_BYTES / BYTES_PER_S) == [408]
+
+
+@LANES
+def test_an_idle_connection_is_kept_for_a_while(loop: Loop, path: str) -> None:
+    client = loop.answered(request(f"GET {path}"))
+    assert ends_after(loop, client, KEEPALIVE_S) == [200]
+
+
+def test_whoever_does_not_close_is_closed(loop: Loop) -> None:
+    client = loop.answered(request("GET /quick", CLOSE))
+    loop.settle()
+    assert loop.worker.nr_conns == 1
+    client.say(b"more and more" * 1000)
+    loop.wait(LINGER_S + 1)
+    assert loop.worker.nr_conns == 0
+    assert len(answers(client.got)) == 1
+
+
+@LANES
+def test_an_answer_that_is_not_read_is_given_up_and_never_spoiled(loop: Loop, path: str) -> None:
+    client = loop.client(request(f"GET {path}/big") + QUICK + b"GET /in part")
+    loop.until(lambda: any(one.unsent for one in loop.worker.connections))
+    loop.wait(SEND_WITHIN_S + BIG / BYTES_PER_S + 2)
+    loop.until(client.ended)
+    assert client.got.count(b"HTTP/1.1") == 1
+    assert len(client.got) < BIG
+
+
+def test_a_thread_waits_for_its_work_without_limit(loop: Loop) -> None:
+    going_on = threading.Event()
+    loop.application.before = lambda: going_on.wait(10)
+    client = loop.client(SLOW)
+    loop.settle()
+    loop.wait(1000)
+    going_on.set()
+    loop.until(lambda: bool(answers(client.read())))
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def test_answers_that_nobody_reads_hold_no_thread(loop: Loop) -> None:
+    for _ in range(6):  # with two threads
+        loop.client(request("GET /slow/big"), SO_RCVBUF=4096)
+    assert answers(loop.answered(SLOW).got)[0][0] == 200
+
+
+def test_of_too_many_unread_answers_the_oldest_is_given_up(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "MAX_UNSENT_BYTES", int(BIG * 2.5))
+    clients = []
+    for _ in range(4):
+        clients.append(loop.client(request("GET /quick/big")))
+        loop.settle()
+    assert loop.worker.nr_conns == 2
+    for client in clients[2:]:
+        loop.until(lambda one=client: bool(answers(one.read())))  # type: ignore[misc]
+    for client in clients[:2]:
+        assert not answers(client.read())
+        assert client.has_ended
+
+
+def test_one_answer_may_be_as_large_as_it_is(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "MAX_UNSENT_BYTES", 1000)
+    assert len(answers(loop.answered(request("GET /slow/big")).got)[0][1]) == BIG
+
+
+def test_too_much_at_once_is_refused_but_small_requests_are_not(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "MAX_RECEIVED_BYTES", 100_000)
+    large = request("POST /slow", body=b"x" * MAX_BODY_BYTES)
+    first = loop.client(large[:-1])
+    second = loop.client(large[:-1])
+    loop.until(lambda: bool(answers(first.read() + second.read())))
+    assert len(first.got + second.got) == len(first.got or second.got)  # one of them is enough
+    refused, other = (first, second) if first.got else (second, first)
+    assert answers(refused.got)[0][0] == 503
+    assert b"Retry-After: " in refused.got
+    assert answers(loop.answered(request("POST /slow", body=b"small")).got)[0][0] == 200
+    other.say(large[-1:])
+    loop.until(lambda: bool(answers(other.read())))
+    assert answers(other.got)[0][0] == 200
+
+
+def test_beyond_its_connections_a_worker_leaves_clients_waiting() -> None:
+    with looping(worker_connections=3) as loop:
+        clients = [loop.answered(QUICK) for _ in range(3)]
+        waiting = loop.client(QUICK)
+        loop.settle()
+        assert (waiting.read(), loop.worker.nr_conns) == (b"", 3)
+        clients[0].socket.close()
+        loop.until(lambda: bool(answers(waiting.read())))
+
+
+def test_connections_leave_descriptors_for_the_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
+    try:
+        with looping(worker_connections=5000) as loop:
+            assert 0 < loop.worker.worker_connections < min(soft, 1024) - 100
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# --- taking turns --------------------------------------------------------------------------------
+
+
+def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(loop: Loop) -> None:
+    loop.answered(QUICK)
+    LoopWorker._open_connections[7] = 0
+    client = loop.client(QUICK)
+    loop.step(0.0)
+    assert (client.read(), loop.worker.nr_conns) == (b"", 1)
+    loop.later_s += worker_module.LEAVE_TO_OTHERS_S
+    loop.until(lambda: bool(answers(client.read())))
+    LoopWorker._open_connections[7] = -1
+
+
+def test_a_worker_alone_accepts_at_once(loop: Loop) -> None:
+    loop.answered(QUICK)
+    client = loop.client(QUICK)
+    loop.step(0.0)
+    assert answers(client.read())
+
+
+def test_a_worker_that_was_forgotten_by_mistake_goes_on(loop: Loop) -> None:
+    LoopWorker.forget(loop.worker)  # one with the same place has died
+    assert answers(loop.answered(QUICK).got)[0][0] == 200
+
+
+# --- other sockets -------------------------------------------------------------------------------
+
+
+@LANES
+def test_it_listens_at_ipv6(path: str) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+            address = probe.getsockname()[:2]
+    except OSError:
+        pytest.skip("there is no IPv6 here")
+    with looping(address, socket.AF_INET6) as loop:
+        assert answers(loop.answered(request(f"GET {path}")).got)[0][0] == 200
+
+
+@LANES
+def test_it_listens_at_a_unix_socket(tmp_path: Path, path: str) -> None:
+    with looping(str(tmp_path / "socket"), socket.AF_UNIX) as loop:
+        assert answers(loop.answered(request(f"GET {path}")).got)[0][0] == 200
+        assert answers(loop.answered(b"nonsense\r\n\r\n").got)[0][0] == 400
+
+
+# --- whole services ------------------------------------------------------------------------------
+
+DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
+QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
+ASK = request(f"GET {QUESTION}")
+STOPS_WITHIN_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for the tests that leave it as they found it."""
+    folder = tmp_path_factory.mktemp("worker") / "chain"
+    world_in(folder)
+    with serving(folder) as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "chain"
+
+
+def connected(service: Service, data: bytes = b"") -> socket.socket:
+    found = socket.create_connection(("127.0.0.1", service.port), 10)
+    found.sendall(data)
+    return found
+
+
+def answer_on(connection: socket.socket) -> int:
+    """The status of the next answer."""
+    received = b""
+    while not answers(received):
+        part = connection.recv(65536)
+        assert part, received
+        received += part
+    return answers(received)[0][0]
+
+
+def connections_of(pid: int, port: int) -> int:
+    """How many connections at `port` a process has accepted."""
+    inodes = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[1].partition(":")[2], 16) == port and fields[3] == "01":  # established
+            inodes.add(f"socket:[{fields[9]}]")
+    return sum(target in inodes for target in descriptors_of(pid))
+
+
+def descriptors_of(pid: int) -> list[str]:
+    found = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # closed meanwhile
+            found.append(str(descriptor.readlink()))
+    return found
+
+
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def quickest_and_slowest(service: Service, count: int = 20) -> tuple[float, float]:
+    """Seconds that a question took over new connections."""
+    took = []
+    for _ in range(count):
+        started = time.monotonic()
+        assert service.json(QUESTION)["flights"] > 0
+        took.append(time.monotonic() - started)
+    return min(took), max(took)
+
+
+def test_hundreds_of_silent_and_dribbling_clients_keep_nobody_from_asking(
+    service: Service,
+) -> None:
+    workers = service.booted()
+    with ExitStack() as held:
+        for _ in range(300):
+            held.enter_context(connected(service))
+        dribbling = [held.enter_context(connected(service, ASK[:10])) for _ in range(300)]
+        has_ended = threading.Event()
+
+        def dribble() -> None:
+            for at in range(10, len(ASK) - 4):
+                for one in dribbling:
+                    with suppress(OSError):
+                        one.send(ASK[at : at + 1])
+                if has_ended.wait(0.1):
+                    return
+
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(dribble)
+            try:
+                _, slowest = quickest_and_slowest(service)
+                assert service.post().status_code == 202
+            finally:
+                has_ended.set()
+            running.result()
+        assert slowest < 3
+    assert service.booted() == workers
+
+
+def test_scans_keep_nobody_from_asking(service: Service) -> None:
+    has_ended = threading.Event()
+
+    def scan() -> int:
+        count = 0
+        while not has_ended.is_set():
+            assert service.json(QUESTION + "&engine=scan")["flights"] > 0
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(6) as pool:
+        scans = [pool.submit(scan) for _ in range(6)]
+        try:
+            time.sleep(0.2)
+            _, slowest = quickest_and_slowest(service, 30)
+        finally:
+            has_ended.set()
+        assert sum(one.result() for one in scans) > 6
+    assert slowest < 3
+
+
+def spread(service: Service, count: int) -> list[int]:
+    """How `count` connections at once are spread over the workers."""
+    until(lambda: not any(connections_of(pid, service.port) for pid in service.booted()))
+    with ExitStack() as held:
+        connections = [held.enter_context(connected(service, ASK)) for _ in range(count)]
+        assert {answer_on(one) for one in connections} == {200}
+        found = [connections_of(pid, service.port) for pid in service.booted()]
+    assert sum(found) == count
+    return found
+
+
+def test_connections_are_spread_evenly_also_after_a_worker_was_killed(service: Service) -> None:
+    assert min(spread(service, 40)) >= 10
+    killed = service.booted()[0]
+    held = [connected(service, ASK) for _ in range(10)]
+    assert {answer_on(one) for one in held} == {200}
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: killed not in service.booted() and len(service.booted()) == 2)
+    for one in held:
+        one.close()
+    assert min(spread(service, 40)) >= 10
+
+
+def test_clients_that_vanish_where_they_should_hear_100_continue_kill_no_worker(
+    service: Service,
+) -> None:
+    workers = service.booted()
+    head = request("POST /transactions", EXPECTS, b"Content-Length: 50\r\n")
+    for _ in range(40):
+        client = Client(("127.0.0.1", service.port), socket.AF_INET)
+        client.say(head)
+        client.reset()
+    assert service.get("/health/live").status_code == 200
+    assert service.booted() == workers
+
+
+def test_connections_cost_nothing_once_they_have_ended(service: Service) -> None:
+    def trouble() -> None:
+        half = request("POST /transactions", body=b"x" * 1000)[:-500]
+        for n in range(100):
+            client = Client(("127.0.0.1", service.port), socket.AF_INET)
+            client.say([ASK, half, b"\xff" * 100 + b"\r\n\r\n", ASK * 5, ASK[:20], b""][n % 6])
+            if n % 2:
+                client.reset()
+            else:
+                client.socket.close()
+            service.get("/blocks/1" if n % 10 == 0 else QUESTION)
+
+    def all_ended() -> bool:
+        return not any(connections_of(pid, service.port) for pid in service.booted())
+
+    trouble()
+    until(all_ended)
+    before = {pid: len(descriptors_of(pid)) for pid in service.booted()}
+    for _ in range(3):
+        trouble()
+    until(all_ended)
+    assert set(before) == set(service.booted())
+    for pid, count in before.items():
+        assert len(descriptors_of(pid)) <= count + 30  # files that threads open when first used
+        assert threads_of(pid) <= 8 + 4
+    assert "Traceback" not in service.said()
+
+
+def test_a_worker_without_descriptors_waits_until_it_has_some(folder: Path) -> None:
+    world_in(folder)
+    with serving(folder) as service:
+        workers = service.booted()
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for pid in workers:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(descriptors_of(pid)) + 10, hard))
+        held = [connected(service) for _ in range(60)]
+        until(lambda: "cannot accept connections" in service.said())
+        busy = {pid: cpu_s(pid) for pid in workers}
+        time.sleep(1)
+        assert all(cpu_s(pid) - busy[pid] < 0.8 for pid in workers)  # it does not try all the time
+        for one in held:
+            one.close()
+        until(lambda: service.answers(QUESTION))
+        assert service.booted() == workers
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_stop_answers_who_waits_and_waits_for_nobody_who_does_not(folder: Path) -> None:
+    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 60}
+    with serving(folder, **slow) as service, ExitStack() as held, ThreadPoolExecutor(2) as pool:
+        for data in (b"", ASK[:20], ASK, request("GET /blocks"), ASK * 300):
+            held.enter_context(connected(service, data))
+        waiting = [pool.submit(service.post, mode="commit") for _ in range(2)]
+        until(lambda: service.json("/tip")["pending"] == 2)
+        assert service.stop(within_s=STOPS_WITHIN_S) == 0
+        assert [one.result().status_code for one in waiting] == [202, 202]
+        assert "Traceback" not in service.said()
+
+
+def test_a_worker_told_to_quit_ends_at_once_and_is_replaced(service: Service) -> None:
+    told = service.booted()[0]
+    with connected(service), connected(service, ASK[:20]):
+        os.kill(told, signal.SIGQUIT)
+        until(lambda: told not in service.workers(), within_s=STOPS_WITHIN_S)
+    until(lambda: len(service.booted()) == 2)
+    assert service.answers(QUESTION)
+    assert not re.search("Traceback", service.said())
