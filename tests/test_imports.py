@@ -20,6 +20,7 @@ ASKED = {"clock", "questions"}
 LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
+    "notify": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
@@ -27,7 +28,7 @@ LAYERS: dict[str, set[str] | None] = {
     "mempool": {"chain", "storage", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "scan": {"chain", "storage", "questions"} | COMMON,
-    "miner": {"chain", "storage", "index", "mempool", "clock"} | COMMON,
+    "miner": {"chain", "storage", "index", "mempool", "clock", "notify"} | COMMON,
     "sources": {"chain", "errors"},
     "builder": {"chain", "storage", "index", "sources", "clock"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
