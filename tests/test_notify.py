@@ -64,13 +64,13 @@ def test_it_pings_twice_in_the_time_of_the_watchdog_however_often_it_is_called(
 ) -> None:
     name, listener = named
     pid = str(os.getpid())
-    watched = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "600000", "WATCHDOG_PID": pid}
+    watched = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "400000", "WATCHDOG_PID": pid}
     notifier = Notifier(watched, reports.append)
     pings, until = 0, time.monotonic() + 1.05
     while time.monotonic() < until:
         notifier.alive()
         pings += listener.heard(0.01) == "WATCHDOG=1"
-    assert pings in {3, 4}  # at 0, 0.3, 0.6 and 0.9 s
+    assert pings in {4, 5, 6}  # every 0.2 s; a busy machine may miss one
     assert reports == []
 
 
