@@ -230,13 +230,14 @@ def serve(settings: Settings, only_http: bool) -> None:
 def mine(settings: Settings, once: bool) -> None:
     """Seal pending flights into blocks, until SIGTERM or Ctrl-C finishes the block in hand."""
     from backend.miner import Miner, Sealer
+    from backend.notify import Notifier
 
     if once:
         with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
             sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
         say(f"sealed {len(sealed)} blocks")
         return
-    miner = Miner(settings, say)
+    miner = Miner(settings, say, Notifier(os.environ, say))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: miner.stop())
     miner.run()

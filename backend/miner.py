@@ -28,6 +28,7 @@ from backend.errors import DamagedMempool, TryLater, WriterBusy
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool
+from backend.notify import Notifier
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
@@ -148,9 +149,13 @@ class Sealer:
 class Miner:
     """The one miner of a chain: rounds until it is told to stop."""
 
-    def __init__(self, settings: Settings, report: Report) -> None:
+    def __init__(
+        self, settings: Settings, report: Report, notifier: Notifier | None = None
+    ) -> None:
+        """notifier: is told when the rounds begin, after each, and when they end."""
         self._settings = settings
         self._report = report
+        self._notifier = notifier or Notifier({}, report)
         self._lock = files.FileLock(settings.folder / LOCK_NAME)
         self._status = settings.folder / STATUS_NAME
         self._sealer = Sealer(settings, report)
@@ -166,8 +171,10 @@ class Miner:
         self._lock.acquire(wait=False)
         try:
             self._recover()
+            self._notifier.ready()
             self._rounds()
         finally:
+            self._notifier.stopping()
             self._status.unlink(missing_ok=True)
             self._sealer.close()
             self._lock.release()
@@ -193,11 +200,12 @@ class Miner:
                     missed = math.floor((time.monotonic() - due) / interval_s)
                     due += interval_s * (missed + 1)
                 self._announce(due - time.monotonic())
+            self._notifier.alive()
             self._stop.wait(max(0.0, min(POLL_S, due - time.monotonic())))
 
     def _round(self, *, only_full: bool) -> None:
         try:
-            with self._sealer.writing(wait=False):
+            with self._sealer.writing(wait=False, progress=self._indexing):
                 empty = bool(self._settings.mine_empty) and not only_full
                 for block in self._sealer.seal_pending(empty=empty, only_full=only_full):
                     count = block.header.transaction_count
@@ -208,6 +216,10 @@ class Miner:
         except TryLater as error:
             self._report(f"cannot seal now: {error}")
             self._stop.wait(error.retry_after_s)
+
+    def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
+        """An index that is made anew may take long; the miner is alive while it grows."""
+        self._notifier.alive()
 
     def _announce(self, wait_s: float) -> None:
         """Write down when the next round is due; a plain file, lost with no harm."""

@@ -21,6 +21,7 @@ LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
     "parent": set(),
+    "notify": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
@@ -29,7 +30,7 @@ LAYERS: dict[str, set[str] | None] = {
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "scan": {"chain", "storage", "questions"} | COMMON,
-    "miner": {"chain", "storage", "index", "mempool", "clock"} | COMMON,
+    "miner": {"chain", "storage", "index", "mempool", "clock", "notify"} | COMMON,
     "sources": {"chain", "errors"},
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,

@@ -1,0 +1,278 @@
+"""What is shipped for installing: names exist, limits fit, the installer lays out what it says.
+
+What needs systemd, nginx or a container engine was tried by hand: see scripts/deploy/README.md.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from backend.api import MAX_BODY_BYTES
+from backend.cli import main
+from backend.server import _gunicorn_options
+from backend.settings import Settings, table
+from tests import test_scripts
+from tests.api.processes import ROOT, environment, free_port, serving
+
+DEPLOY = ROOT / "scripts" / "deploy"
+SHIPPED = [ROOT / "Dockerfile", *(path for path in sorted(DEPLOY.rglob("*")) if path.is_file())]
+TO_COME = {"FLIGHTCHAIN_REQUIRE_TOKEN"}  # named in comments only
+
+
+def text_of(name: str) -> str:
+    return (DEPLOY / name).read_text(encoding="utf-8")
+
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+COMPOSE = text_of("compose.yaml")
+NGINX = text_of("nginx.conf")
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_every_setting_that_is_named_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    known = {row[0] for row in table()}
+    assert set(re.findall(r"FLIGHTCHAIN_[A-Z_]*[A-Z]", text)) <= known | TO_COME
+    set_here = re.findall(r"^(?:ENV|Environment=)?\s*(FLIGHTCHAIN_\w+)=", text, re.MULTILINE)
+    assert set(set_here) <= known
+
+
+# --- commands --------------------------------------------------------------------------------
+
+
+def commands_in(path: Path) -> list[list[str]]:
+    """Arguments of `backend` in the commands of a unit, the Dockerfile or the compose file."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := re.match(r'(?:\s+command: |CMD )\[(?:"?)backend"?, (.*)\]$', line):
+            found.append(re.findall(r"[\w-]+", match[1]))
+        elif match := re.match(r"ExecStart=/opt/flightchain/venv/bin/python -m backend (.*)", line):
+            found.append(match[1].split())
+    return found
+
+
+WITH_COMMANDS = {
+    "Dockerfile": 1,
+    "compose.yaml": 3,
+    "flightchain-backend.service": 1,
+    "flightchain-miner.service": 1,
+    "flightchain-verify.service": 1,
+}
+
+
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_every_command_exists_with_its_options(name: str) -> None:
+    (path,) = [path for path in SHIPPED if path.name == name]
+    found = commands_in(path)
+    assert len(found) == WITH_COMMANDS[name]
+    for command, *options in found:
+        known = {option for parameter in main.commands[command].params for option in parameter.opts}
+        assert set(options) <= known
+
+
+def health_checks() -> list[str]:
+    """The Python programs by which containers of the service and of the miner are looked at."""
+    unfolded = DOCKERFILE.replace("\\\n", "")
+    (of_image,) = re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", unfolded, re.MULTILINE)
+    (of_miner,) = re.findall(r"- -c\n +- \|\n((?: {10}.*\n)+)", COMPOSE)
+    return [json.loads(of_image)[2], textwrap.dedent(of_miner)]
+
+
+def is_healthy(check: str, folder: Path, port: int) -> bool:
+    proxy = {"http_proxy": "http://127.0.0.1:9"}  # is not asked
+    done = subprocess.run(
+        [sys.executable, "-c", check],
+        cwd=ROOT,
+        env=environment(folder, FLIGHTCHAIN_PORT=port, **proxy),
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def test_health_checks_tell_a_running_service_from_none(tmp_path: Path) -> None:
+    with serving(tmp_path / "chain") as service:
+        assert [is_healthy(check, service.folder, service.port) for check in health_checks()] == [
+            True,
+            True,
+        ]
+    assert not any(is_healthy(check, tmp_path / "chain", free_port()) for check in health_checks())
+
+
+def test_the_frontend_is_in_the_compose_file_when_there_is_one() -> None:
+    has_frontend = (ROOT / "frontend").is_dir()
+    reason = "take `profiles` from the frontend in compose.yaml, and publish its port"
+    assert ("profiles: [frontend]" not in COMPOSE) == has_frontend, reason
+
+
+# --- nginx -----------------------------------------------------------------------------------
+
+
+def in_nginx(directive: str) -> str:
+    (value,) = re.findall(rf"^\s*{directive} (\S+?)[; ]", NGINX, re.MULTILINE)
+    return str(value)
+
+
+def test_limits_of_nginx_fit_those_of_the_service() -> None:
+    defaults = Settings()
+    assert int(in_nginx("client_max_body_size").removesuffix("k")) * 1024 == MAX_BODY_BYTES
+    assert int(in_nginx("proxy_read_timeout").removesuffix("s")) > defaults.commit_wait_s
+    assert f"server 127.0.0.1:{defaults.port};" in NGINX
+    kept_s = re.findall(r"keepalive_timeout (\d+)s;", NGINX)
+    assert int(kept_s[0]) < _gunicorn_options(defaults)["keepalive"]
+
+
+# --- the installer ---------------------------------------------------------------------------
+
+INSTALL = DEPLOY / "install"
+stand_in = test_scripts.stand_in
+
+
+@pytest.mark.parametrize("name", ["install", "flightchain"])
+def test_the_shell_can_read_it(name: str) -> None:
+    shell = text_of(name).partition("\n")[0].rpartition("/")[2].split()[-1]
+    done = subprocess.run([shell, "-n", DEPLOY / name], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def run(
+    python: Path, *arguments: object, install: Path = INSTALL
+) -> "subprocess.CompletedProcess[str]":
+    """The installer with a stand-in for Python."""
+    return subprocess.run(
+        [install, *map(str, arguments)],
+        cwd="/",
+        env=environment(Path("unused"), PYTHON=python),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def laid_out(root: Path) -> dict[str, str]:
+    """Every text file below `root` but the code, by its path."""
+    return {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8")
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and "opt" not in path.relative_to(root).parts
+    }
+
+
+def test_it_lays_out_everything_and_the_second_time_nothing_changes(
+    stand_in: Path,
+) -> None:
+    root = stand_in.parent / "root"
+    done = run(stand_in, "--root", root, "/mnt/disk/chain")
+    assert done.returncode == 0, done.stderr
+    first = laid_out(root)
+    units = "etc/systemd/system"
+    assert set(first) >= {
+        "etc/flightchain.env",
+        f"{units}/flightchain-.service.d/hardening.conf",
+        f"{units}/flightchain-backend.service",
+        f"{units}/flightchain-miner.service",
+        f"{units}/flightchain-verify.service",
+        f"{units}/flightchain-verify.timer",
+        "usr/local/bin/flightchain",
+    }
+    assert "/var/lib/flightchain" not in "".join(first.values())
+    hardening = first[f"{units}/flightchain-.service.d/hardening.conf"]
+    assert "RequiresMountsFor=/mnt/disk/chain\n" in hardening
+    assert "ReadWritePaths=/mnt/disk/chain\n" in hardening
+    assert "\nFLIGHTCHAIN_DIR=/mnt/disk/chain\n" in first["etc/flightchain.env"]
+    assert (root / "mnt/disk/chain").is_dir()
+    assert (root / "opt/flightchain/backend/cli.py").is_file()
+    pips = (stand_in.parent / "calls").read_text().count(" install ")
+    assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
+    assert laid_out(root) == first
+    assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 1
+
+
+def test_settings_of_the_owner_are_kept(stand_in: Path) -> None:
+    root = stand_in.parent / "root"
+    assert run(stand_in, "--root", root).returncode == 0
+    settings = root / "etc/flightchain.env"
+    edited = settings.read_text().replace("PORT=8000", "PORT=8001") + "FLIGHTCHAIN_WORKERS=3\n"
+    settings.write_text(edited)
+    assert run(stand_in, "--root", root, "--data", "generate:5").returncode == 0
+    assert settings.read_text() == edited.replace("_DATA=none", "_DATA=generate:5")
+
+
+def test_default_data_is_installed_only_if_it_is_wanted(stand_in: Path) -> None:
+    root = stand_in.parent / "root"
+    run(stand_in, "--root", root, "--data", "nycflights")
+    assert "backend/sources/requirements.txt" in (stand_in.parent / "calls").read_text()
+
+
+def test_uninstalling_keeps_the_chain_and_the_settings(stand_in: Path) -> None:
+    root = stand_in.parent / "root"
+    run(stand_in, "--root", root, "/srv/chain")
+    (root / "srv/chain/blocks").mkdir()
+    done = run(stand_in, "--uninstall", "--root", root)
+    assert done.returncode == 0, done.stderr
+    assert "/srv/chain" in done.stderr
+    assert list(laid_out(root)) == ["etc/flightchain.env"]
+    assert not (root / "opt/flightchain").exists()
+    assert (root / "srv/chain/blocks").is_dir()
+
+
+@pytest.mark.parametrize("has_frontend", [False, True])
+def test_the_frontend_is_installed_when_there_is_one(
+    stand_in: Path,
+    has_frontend: bool,
+) -> None:
+    project, root = stand_in.parent / "project", stand_in.parent / "root"
+    shutil.copytree(ROOT / "scripts", project / "scripts")
+    shutil.copy(ROOT / "requirements.txt", project)
+    (project / "backend").mkdir()
+    if has_frontend:
+        (project / "frontend").mkdir()
+    done = run(stand_in, "--root", root, install=project / "scripts" / "deploy" / "install")
+    assert done.returncode == 0, done.stderr
+    unit = "etc/systemd/system/flightchain-frontend.service"
+    assert (unit in laid_out(root)) == has_frontend
+    assert (root / "opt/flightchain/frontend").is_dir() == has_frontend
+    assert ("no frontend yet" in done.stderr) != has_frontend
+
+
+REFUSED = [
+    (["chain"], "must begin with /"),
+    (["/home/pi/chain"], "kept out of there"),
+    (["/srv/../home/pi"], "kept out of there"),
+    (["/"], "kept out of there"),
+    (["/srv/my chain"], "letters, digits"),
+    (["--data", "$(reboot)"], "letters, digits"),
+    (["/srv/a", "/srv/b"], "one FOLDER"),
+    (["--data"], "needs a value"),
+    (["--fast"], "no option --fast"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "reason"), REFUSED, ids=str)
+def test_a_wrong_call_changes_nothing(
+    stand_in: Path,
+    arguments: list[str],
+    reason: str,
+) -> None:
+    root = stand_in.parent / "root"
+    done = run(stand_in, "--root", root, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert not root.exists()
+
+
+def test_a_system_of_32_bits_is_refused(tmp_path: Path) -> None:
+    narrow = tmp_path / "python"
+    narrow.write_text("#!/bin/bash\nexit 1\n")
+    narrow.chmod(0o755)
+    done = run(narrow, "--root", tmp_path / "root")
+    assert done.returncode == 1
+    assert "32 bits" in done.stderr
+    assert not (tmp_path / "root").exists()
