@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from backend.api import MAX_BODY_BYTES
 from backend.cli import main
 from backend.server import _gunicorn_options
 from backend.settings import Settings, table
@@ -22,7 +21,6 @@ from tests.api.processes import ROOT, environment, free_port, serving
 
 DEPLOY = ROOT / "scripts" / "deploy"
 SHIPPED = [ROOT / "Dockerfile", *(path for path in sorted(DEPLOY.rglob("*")) if path.is_file())]
-TO_COME = {"FLIGHTCHAIN_REQUIRE_TOKEN"}  # named in comments only
 
 
 def text_of(name: str) -> str:
@@ -38,7 +36,7 @@ NGINX = text_of("nginx.conf")
 def test_every_setting_that_is_named_exists(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     known = {row[0] for row in table()}
-    assert set(re.findall(r"FLIGHTCHAIN_[A-Z_]*[A-Z]", text)) <= known | TO_COME
+    assert set(re.findall(r"FLIGHTCHAIN_[A-Z_]*[A-Z]", text)) <= known
     set_here = re.findall(r"^(?:ENV|Environment=)?\s*(FLIGHTCHAIN_\w+)=", text, re.MULTILINE)
     assert set(set_here) <= known
 
@@ -121,7 +119,8 @@ def in_nginx(directive: str) -> str:
 
 def test_limits_of_nginx_fit_those_of_the_service() -> None:
     defaults = Settings()
-    assert int(in_nginx("client_max_body_size").removesuffix("k")) * 1024 == MAX_BODY_BYTES
+    most_mib = int(in_nginx("client_max_body_size").removesuffix("m"))
+    assert most_mib * 2**20 == defaults.max_body_bytes
     assert int(in_nginx("proxy_read_timeout").removesuffix("s")) > defaults.commit_wait_s
     assert f"server 127.0.0.1:{defaults.port};" in NGINX
     kept_s = re.findall(r"keepalive_timeout (\d+)s;", NGINX)
