@@ -103,8 +103,8 @@ class _Connection(TConn):
 
     received: bytes that no request has taken yet. wanted: length of the next request, 0 while its
     head is incomplete. unsent: an answer of which only `sent` bytes are sent. deadline: when the
-    loop gives up, monotonic seconds, infinite while a thread has the request. is_ending: only waits
-    for the client to close.
+    loop gives up, monotonic seconds; infinite while a thread has the request. is_ending: only waits
+    until the client has closed.
     """
 
     def __init__(self, cfg: Any, raw: socket, client: Any, server: Any) -> None:

@@ -160,8 +160,12 @@ def test_after_a_block_the_answer_is_new(world: World, client: FlaskClient) -> N
         assert after["flights"] == before["flights"] + added
 
 
-def test_whoever_was_told_of_a_block_sees_it_in_every_process(tmp_path: Path) -> None:
+def test_whoever_was_told_of_a_block_sees_it_in_every_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two readers, as two processes have them; what one committed the other shows at once."""
+    for module in ("backend.index.queries", "backend.ledger"):  # longer, so that it would matter
+        monkeypatch.setattr(f"{module}.RECENT_S", 0.1)
     settings = settings_for(tmp_path / "chain", commit_wait_s=10)
     seal(settings, [])
     flight = tuple(GOOD.values())
@@ -181,7 +185,7 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(tmp_path: Path) ->
         with ThreadPoolExecutor(2) as pool:
             running = [pool.submit(keep_asking), pool.submit(keep_sealing)]
             try:
-                for _ in range(15):
+                for _ in range(8):
                     receipt = ours.add(flight, wait_s=10)
                     seen = other.recent_state().tip_hash
                     assert receipt["state"] == "mined"
