@@ -137,6 +137,16 @@ class Ledger:
 
     # --- blocks and transactions -------------------------------------------------------------
 
+    def block_hash(self, height: int) -> str:
+        """The hash on record of a block, which is not read for it. Raises NotFound."""
+        return self._store.place(height).hash.hex()
+
+    def block_hash_of_transaction(self, transaction_id: int) -> str | None:
+        """The hash on record of the block that holds a transaction; None if it is not mined."""
+        if transaction_id >= self._mined():
+            return None
+        return self.block_hash(self._store.height_of_transaction(transaction_id))
+
     def block(self, height: int, offset: int, limit: int) -> Json:
         """One block with up to `limit` of its transactions from row `offset` on."""
         block = self._blocks.block(height)

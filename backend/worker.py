@@ -33,6 +33,8 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from backend.api import QUICK
+from backend.api.conditions import NO_STORE
+from backend.api.observing import ACCESS_LOG, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
 RECEIVE_BYTES = 16 * 1024  # at least; of a body as much as is missing, up to
@@ -181,6 +183,7 @@ class LoopWorker(ThreadWorker):
         super().load_wsgi()
         application: Any = self.wsgi
         self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
+        self._access_log: bool = application.extensions[ACCESS_LOG]
         self._max_body_bytes: int = application.config["MAX_CONTENT_LENGTH"]
 
     # --- receiving ---------------------------------------------------------------------------
@@ -284,6 +287,10 @@ class LoopWorker(ThreadWorker):
 
     def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
+        if conn.raw.fileno() < 0:  # gunicorn has closed it: the answer broke off
+            self.connections.discard(conn)
+            self._count()
+            return
         conn.keeps = not fs.cancelled() and fs.exception() is None and fs.result()
         conn.raw.setblocking(False)
         self._listen_to(conn)
@@ -334,17 +341,40 @@ class LoopWorker(ThreadWorker):
     def _refuse(self, connection: _Connection, refused: _RefusedError) -> None:
         connection.received.clear()
         connection.keeps = False
-        connection.outgoing.sendall(_problem(refused.status, str(refused), **refused.more))
+        problem = self._problem(connection.client, refused.status, str(refused), **refused.more)
+        connection.outgoing.sendall(problem)
         self._send(connection)
 
-    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer what the parser or the application raised."""
         status = next((status for kind, status in _STATUS if isinstance(exc, kind)), 500)
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("error handling %s", getattr(req, "uri", "a request"))
-            client.sendall(_problem(status, "something went wrong; the log says what"))
+            client.sendall(self._problem(addr, status, "something went wrong; the log says what"))
         else:
-            client.sendall(_problem(status, str(exc)))
+            client.sendall(self._problem(addr, status, str(exc)))
+
+    def _problem(self, client: Any, status: int, detail: str, **more: object) -> bytes:
+        """A whole answer, after which the connection ends; it is logged like any other."""
+        body, request_id = problem_body(status, detail, **more), new_request_id()
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n"
+            f"Content-Length: {len(body)}\r\nCache-Control: {NO_STORE}\r\n"
+            f"X-Request-ID: {request_id}\r\nConnection: close\r\n\r\n"
+        )
+        if self._access_log:
+            write_line(
+                request_id=request_id,
+                method=None,
+                route=None,
+                query=None,
+                status=status,
+                bytes=len(body),
+                duration_ms=None,
+                client=client[0] if isinstance(client, tuple) else None,
+                is_whole=True,
+            )
+        return head.encode("ascii") + body
 
     # --- ending ------------------------------------------------------------------------------
 
@@ -387,13 +417,3 @@ class LoopWorker(ThreadWorker):
         for connection in self.connections:
             if connection.deadline < float("inf"):
                 connection.deadline = min(connection.deadline, deadline)
-
-
-def _problem(status: int, detail: str, **more: object) -> bytes:
-    """A whole answer, after which the connection ends."""
-    body = problem_body(status, detail, **more)
-    head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode("ascii") + body

@@ -5,9 +5,10 @@ Every error on every route is `application/problem+json` (RFC 9457) and names th
 
 from collections.abc import Callable
 
-from flask import Flask
+from flask import Flask, Response
 
-from backend.api import blocks, health, problems, questions, transactions
+from backend.api import blocks, health, observing, problems, questions, transactions
+from backend.api.conditions import NO_STORE
 from backend.api.quick import is_quick
 from backend.ledger import Ledger
 from backend.settings import Settings
@@ -22,12 +23,22 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
 
     restart: has this process replaced by a new one; called after a write has failed.
     """
-    app = Flask(__name__, static_folder=None)
+    app = _Application(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
     ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
     for part in (questions, blocks, transactions, health):
         app.register_blueprint(part.blueprint(ledger))
     problems.install(app, restart)
+    observing.install(app, access_log=bool(settings.access_log))
     app.extensions[QUICK] = is_quick
     return app
+
+
+class _Application(Flask):
+    def make_default_options_response(self) -> Response:
+        """What OPTIONS says: the methods in `Allow`, and no body."""
+        response = super().make_default_options_response()
+        response.headers["Cache-Control"] = NO_STORE
+        del response.headers["Content-Type"]
+        return response

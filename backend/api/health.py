@@ -2,7 +2,8 @@
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import answer
+from backend.api.answers import MIMETYPE, Whole, answer
+from backend.api.conditions import NO_STORE
 from backend.api.problems import problem
 from backend.api.reading import only, parameters, query_string
 from backend.ledger import Ledger
@@ -20,7 +21,9 @@ def blueprint(ledger: Ledger) -> Blueprint:
     def live() -> Response:
         """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
         only(parameters(query_string(request)))
-        return Response(_ALIVE, mimetype="application/json")
+        response = Whole(_ALIVE, content_type=MIMETYPE)
+        response.headers["Cache-Control"] = NO_STORE
+        return response
 
     @routes.get("/health/ready")
     def ready() -> Response:
