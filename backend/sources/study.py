@@ -84,12 +84,17 @@ def raw_rows(transactions: list[object], first: int, part: str) -> RawRows:
     rows, lines, faults = [], [], []
     for number, transaction in enumerate(transactions, first):
         if isinstance(transaction, dict):
-            rows.append([_raw(transaction.get(name)) for name in FIELD_NAMES])
+            rows.append(raw_values(transaction))
             lines.append(number)
         else:
             faults.append(Fault(number, "transaction", transaction, "must be an object"))
     columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
     return RawRows(columns, lines, faults, part)
+
+
+def raw_values(transaction: dict[str, object]) -> list[object]:
+    """The 19 values of a flight as JSON has them."""
+    return [_raw(transaction.get(name)) for name in FIELD_NAMES]
 
 
 def _raw(value: object) -> object:
