@@ -6,14 +6,14 @@ into the mempool; it never writes a block. Safe for threads.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
 from backend import scan
-from backend.chain.block import Block
+from backend.chain.block import Block, Header
 from backend.chain.canonical import canonical
-from backend.chain.columns import decode_body
+from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
@@ -31,6 +31,7 @@ from backend.questions import (
     Question,
     understood,
 )
+from backend.selection import Selection
 from backend.settings import Settings
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, CacheStatistics
@@ -105,6 +106,21 @@ class Ledger:
         A moment is short enough that whoever was told of a block sees it: see `add`.
         """
         return self._index.recent_tip_hash()
+
+    # --- export ------------------------------------------------------------------------------
+
+    def as_of(self, height: int | None) -> Json:
+        """The block of that height, or the tip, as answers name it. Raises NotFound, TryLater."""
+        return asdict(self._scanned(Options(as_of=height)))
+
+    def flights(
+        self, selection: Selection, height: int
+    ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
+        """The blocks 0 to `height` with selected flights: header, all columns, and which rows.
+
+        Every block is verified on the way. Raises DamagedBlock, perhaps after the first ones.
+        """
+        return scan.flights(self._blocks, selection, height)
 
     def _indexed(
         self,

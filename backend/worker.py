@@ -18,6 +18,7 @@ What HTTP itself refuses is answered with a problem, too, like every other error
 import errno
 import re
 import selectors
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
 from multiprocessing.sharedctypes import RawArray
-from socket import SHUT_WR, socket
+from socket import SHUT_WR, SO_LINGER, SOL_SOCKET, socket
 from typing import Any
 
 from gunicorn.http import errors
@@ -34,6 +35,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from backend.api import QUICK
 from backend.api.conditions import NO_STORE
+from backend.api.exporting import CutAnswerError
 from backend.api.observing import ACCESS_LOG, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
@@ -53,6 +55,8 @@ _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([0-9]{1,15})[ \t]*\r\n", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _EXPECTS = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.LimitRequestLine, 414),
@@ -256,7 +260,6 @@ class LoopWorker(ThreadWorker):
         connection.parser.unreader.unread(request)
         if not self._is_quick(request):
             self.poller.unregister(connection.raw)
-            connection.raw.settimeout(SEND_WITHIN_S)
             connection.sock = connection.raw
             connection.deadline = float("inf")
             self.enqueue_req(connection)
@@ -278,6 +281,17 @@ class LoopWorker(ThreadWorker):
         keeps: bool = super().handle(connection)
         return keeps and not connection.parser.unreader.buf.getvalue()
 
+    def handle_request(self, req: Any, conn: Any) -> bool:
+        """Answer one request; an answer that breaks off must not look whole."""
+        if conn.sock is conn.raw:
+            conn.raw.settimeout(SEND_WITHIN_S)  # gunicorn has just made it wait for ever
+        try:
+            return bool(super().handle_request(req, conn))
+        except (CutAnswerError, TimeoutError) as error:
+            if isinstance(error, TimeoutError) or req.version < (1, 1):
+                _reset(conn.raw)
+            raise ConnectionResetError(errno.ECONNRESET, str(error)) from error
+
     def enqueue_req(self, conn: Any) -> None:
         """Hand a request to the threads."""
         answering = self.tpool.submit(self._answered, conn)
@@ -287,7 +301,7 @@ class LoopWorker(ThreadWorker):
 
     def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
-        if conn.raw.fileno() < 0:  # gunicorn has closed it: the answer broke off
+        if conn.raw.fileno() < 0:  # the answer broke off
             self.connections.discard(conn)
             self._count()
             return
@@ -417,3 +431,9 @@ class LoopWorker(ThreadWorker):
         for connection in self.connections:
             if connection.deadline < float("inf"):
                 connection.deadline = min(connection.deadline, deadline)
+
+
+def _reset(connection: socket) -> None:
+    """End a connection so that the client sees an error."""
+    connection.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+    connection.close()

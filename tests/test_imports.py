@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 COMMON = {"errors", "settings"}
 ENGINE = {"chain", "storage", "index", "mempool", "miner"}
-ASKED = {"clock", "questions"}
+ASKED = {"clock", "questions", "selection"}
 
 # Layer of `backend` -> the other layers it may import. None: all of them.
 LAYERS: dict[str, set[str] | None] = {
@@ -23,10 +23,11 @@ LAYERS: dict[str, set[str] | None] = {
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
+    "selection": {"chain", "errors", "questions"},
     "storage": {"chain"} | COMMON,
     "mempool": {"chain", "storage", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
-    "scan": {"chain", "storage", "questions"} | COMMON,
+    "scan": {"chain", "storage", "questions", "selection"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "clock"} | COMMON,
     "sources": {"chain", "errors"},
     "builder": {"chain", "storage", "index", "sources", "clock"} | ASKED | COMMON,

@@ -13,12 +13,16 @@ from flask import Response, request
 from backend.api.answers import AnswerCache, encode, versioned
 from backend.api.conditions import REVALIDATE, SETTLED, Environ, tag_of, unchanged
 from backend.api.encodings import compressed
+from backend.api.exporting import wanted_format
+from backend.api.lines import LineFormat, table
 from backend.api.observing import PARTS
 from backend.api.reading import parameters, query_string
 from backend.ledger import Ledger
-from backend.questions import OPTION_NAMES, Asked, Options, asked
+from backend.questions import OPTION_NAMES, Asked, FilterTransactions, Options, asked
 
 Json = dict[str, Any]
+_UNUSUAL = (*OPTION_NAMES, "format")  # parameters with which an answer is not kept
+
 Ask = Callable[[Asked, Options], Json]
 
 
@@ -32,7 +36,7 @@ class Answering:
     def answered(self, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """The answer to this request, a question of `kind` that `ask` answers."""
         environ, query = request.environ, query_string(request)
-        if any(name in query for name in OPTION_NAMES):
+        if any(name in query for name in _UNUSUAL):
             return self._answered_anew(kind, ask, query)
         route = kind.__name__
         tip_hash = self._ledger.recent_tip_hash()
@@ -57,7 +61,9 @@ class Answering:
     def _answered_anew(self, kind: type[Asked], ask: Ask[Asked], query: str) -> Response:
         """An answer that is not kept: it was asked for with options."""
         environ, route = request.environ, kind.__name__
-        question, options = asked(kind, parameters(query))
+        given = parameters(query)
+        form = _format_for(kind, given)
+        question, options = asked(kind, given)
         is_scan, height = options.engine == "scan", options.as_of
         cache_control = REVALIDATE if is_scan or height is None else SETTLED
         if not is_scan and "HTTP_IF_NONE_MATCH" in environ:
@@ -67,11 +73,21 @@ class Answering:
                 return known
         found = _timed(environ, ask, question, options)
         tag = tag_of(found["as_of"]["tip_hash"], route, query)
-        return versioned(environ, encode(found), tag, cache_control)
+        if form is None:
+            return versioned(environ, encode(found), tag, cache_control)
+        body = table(form, found["flights"], found["as_of"])
+        return versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
 
     def _hash_at(self, height: int | None) -> str:
         ledger = self._ledger
         return ledger.recent_tip_hash() if height is None else ledger.block_hash(height)
+
+
+def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
+    """The format that `given` names and the question can be answered in; taken out of it."""
+    if kind is not FilterTransactions or "format" not in given:
+        return None
+    return wanted_format(given.pop("format"), {})
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:

@@ -40,7 +40,7 @@ def encoding_for(environ: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=128)  # a client sends the same each time
 def _preferred(accepted: str) -> str:
-    ranks = _ranks(accepted)
+    ranks = weights(accepted)
     others = ranks.get("*", 0.0)
     best, highest = "identity", 0.0
     for encoding in _ENCODINGS:
@@ -50,14 +50,14 @@ def _preferred(accepted: str) -> str:
     return "" if best == "identity" else best
 
 
-def _ranks(header: str) -> dict[str, float]:
-    """What an Accept-Encoding or Accept header names, in small letters, with its q-value."""
+def weights(header: str) -> dict[str, float]:
+    """What an Accept or Accept-Encoding header names, in small letters, with its q-value."""
     found: dict[str, float] = {}
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
         weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
         try:
-            found[name.removeprefix("x-")] = min(1.0, max(0.0, float(weight)))
+            found[name] = min(1.0, max(0.0, float(weight)))
         except ValueError:
             found[name] = 0.0
     return found
