@@ -200,16 +200,26 @@ class Ledger:
 
     def tip(self) -> Json:
         """Where the ledger stands now."""
-        height = self._store.height()
-        if height < 0:
-            raise TryLater(NO_CHAIN)
-        block = self._blocks.block(height)
+        state = self.tip_state()
+        block = self._blocks.block(state["height"])
         header = block.header
         return {
-            "height": height,
+            "height": state["height"],
             "hash": block.hash,
             "timestamp": header.timestamp,
             "transactions": header.first_transaction + header.transaction_count,
+            "pending": state["pending"],
+            "next_block_at": state["next_block_at"],
+        }
+
+    def tip_state(self) -> Json:
+        """What of `tip` changes, without reading the block; the rest follows from the hash."""
+        tip = self._store.tip()
+        if tip is None:
+            raise TryLater(NO_CHAIN)
+        return {
+            "height": tip[0],
+            "hash": tip[1].hash.hex(),
             "pending": self._mempool.pending_count(),
             "next_block_at": next_block_at(self.settings.folder),
         }

@@ -1,13 +1,12 @@
 """Writing answers: JSON in UTF-8, and keeping those that will be asked for again."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from random import randrange
 from threading import Lock
 from typing import Any
 
 import msgspec
 from flask import Response
-from werkzeug.wsgi import ClosingIterator
 
 from backend.api.conditions import (
     NO_STORE,
@@ -18,26 +17,16 @@ from backend.api.conditions import (
     wants_any,
 )
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
+from backend.api.whole import Whole
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"
 ENTRY_BYTES = 300  # what an entry takes besides its answer, about
 
 
-class Whole(Response):
-    """A body in bytes whose headers are complete: Werkzeug need not look for what is missing."""
-
-    def get_wsgi_response(
-        self, environ: Environ
-    ) -> tuple[Iterable[bytes], str, list[tuple[str, str]]]:
-        """What goes out."""
-        body: Any = () if environ["REQUEST_METHOD"] == "HEAD" else self.response
-        return ClosingIterator(body, self.close), self.status, self.headers.to_wsgi_list()
-
-
 def answer(body: Any, status: int = 200) -> Response:
     """A JSON response that stands for this moment and may not be kept."""
-    response = Response(encode(body), status, content_type=MIMETYPE)
+    response = Whole(encode(body), status, content_type=MIMETYPE)
     response.headers["Cache-Control"] = NO_STORE
     return response
 

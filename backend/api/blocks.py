@@ -4,6 +4,9 @@ A whole block is compressed once and kept so, by its hash and the encoding: it g
 compressed size without being read, decoded or compressed again.
 """
 
+from functools import partial
+from typing import Any
+
 from flask import Blueprint, Response, request
 
 from backend.api.answers import KeptBodies, encode, encoded, versioned
@@ -27,8 +30,13 @@ def blueprint(ledger: Ledger) -> Blueprint:
     def tip() -> Response:
         """Where the ledger stands."""
         only(parameters(query_string(request)))
-        body = encode(ledger.tip())
-        return versioned(request.environ, body, tag_of_content(body), REVALIDATE)
+        environ = request.environ
+        if "HTTP_IF_NONE_MATCH" in environ and (
+            known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
+        ):
+            return known
+        found = ledger.tip()
+        return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
     @routes.get("/blocks/<height>")
     def block(height: str) -> Response:
@@ -53,15 +61,8 @@ def blueprint(ledger: Ledger) -> Blueprint:
             encode({"block": found}),
             tag_of(found["hash"], "block", query),
             SETTLED,
-            lambda encoding, body: compressed_block(name, encoding, body),
+            partial(_compressed_block, kept, name),
         )
-
-    def compressed_block(block_hash: str, encoding: str, body: bytes) -> bytes:
-        """A body in an encoding, kept if `block_hash` says that it is a whole block."""
-        data = compressed(encoding, body)
-        if block_hash:
-            kept.keep((block_hash, encoding), data)
-        return data
 
     @routes.get("/blocks")
     def blocks() -> Response:
@@ -82,3 +83,16 @@ def blueprint(ledger: Ledger) -> Blueprint:
         return response
 
     return routes
+
+
+def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: bytes) -> bytes:
+    """A body in an encoding, kept if `block_hash` says that it is a whole block."""
+    data = compressed(encoding, body)
+    if block_hash:
+        kept.keep((block_hash, encoding), data)
+    return data
+
+
+def _tag_of_tip(tip: dict[str, Any]) -> str:
+    """What is not fixed by the hash stands where other tags have the query string."""
+    return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}")

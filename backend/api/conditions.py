@@ -25,6 +25,7 @@ from typing import Any
 from flask import Response
 
 from backend.api.encodings import encoding_for
+from backend.api.whole import nothing
 
 Environ = dict[str, Any]
 
@@ -59,8 +60,10 @@ def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None
     given: str | None = environ.get("HTTP_IF_NONE_MATCH")
     if given is None:
         return None
-    known = set(_TAGS.findall(given))
-    for encoding in {"", encoding_for(environ)}:
+    if given == quoted(tag):
+        return not_modified(tag, "", cache_control)
+    known = _TAGS.findall(given)
+    for encoding in ("", encoding_for(environ)):
         if quoted(tag, encoding) in known:
             return not_modified(tag, encoding, cache_control)
     return None
@@ -73,9 +76,9 @@ def wants_any(environ: Environ) -> bool:
 
 def not_modified(tag: str, encoding: str, cache_control: str) -> Response:
     """304 with the headers that the answer would have."""
-    headers = {
-        "ETag": quoted(tag, encoding),
-        "Cache-Control": cache_control,
-        "Vary": "Accept-Encoding",
-    }
-    return Response(b"", 304, headers)
+    response = nothing(304)
+    headers = response.headers
+    headers["ETag"] = quoted(tag, encoding)
+    headers["Cache-Control"] = cache_control
+    headers["Vary"] = "Accept-Encoding"
+    return response

@@ -2,10 +2,11 @@
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import MIMETYPE, Whole, answer
+from backend.api.answers import MIMETYPE, answer
 from backend.api.conditions import NO_STORE
 from backend.api.problems import problem
 from backend.api.reading import only, parameters, query_string
+from backend.api.whole import Whole
 from backend.ledger import Ledger
 
 RETRY_AFTER_S = 1
