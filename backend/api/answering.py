@@ -52,8 +52,10 @@ class Answering:
 
         def compress(encoding: str, body: bytes) -> bytes:
             name = (kind, query, encoding)
-            data = self._kept.find(tip_hash, name) or compressed(encoding, body)
-            self._kept.keep(tip_hash, name, data)
+            data = self._kept.find(tip_hash, name)
+            if data is None:
+                data = compressed(encoding, body)
+                self._kept.keep(tip_hash, name, data)
             return data
 
         return versioned(environ, body, tag_of(tip_hash, route, query), REVALIDATE, compress)

@@ -12,6 +12,8 @@ A client sees whether it got everything:
   which knows no chunks, the connection is reset. A compressed answer lacks the end of its format.
 - NDJSON says so besides, in its last line.
 
+`X-Flightchain-As-Of: HEIGHT HASH` names the block an export stands for, in both formats.
+
 An export keeps a thread for as long as its client reads; at most a quarter of a worker's threads
 are lent, the next one is told to come later.
 """
@@ -40,7 +42,7 @@ from backend.api.encodings import compressed_pieces, encoding_for, weights
 from backend.api.lines import CSV, EXPORTED, FORMATS, NDJSON, BlockLines, LineFormat
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import parameters, query_string
-from backend.errors import InvalidQuery, TryLater
+from backend.errors import FlightchainError, InvalidQuery, TryLater
 from backend.ledger import Ledger
 from backend.selection import Selection, selected
 
@@ -172,7 +174,9 @@ def _cut_on_error(pieces: Iterator[bytes], environ: Environ) -> Iterator[bytes]:
     try:
         yield from pieces
     except Exception as error:
-        _log.exception("an export broke off (request %s)", environ.get(REQUEST_ID))
+        unexpected = None if isinstance(error, FlightchainError) else error
+        request_id = environ.get(REQUEST_ID)
+        _log.error("an export broke off (request %s): %s", request_id, error, exc_info=unexpected)
         raise CutAnswerError from error
 
 

@@ -97,7 +97,10 @@ def test_an_export_has_what_a_plain_loop_finds(
         "count": len(wanted),
         "as_of": world.as_of(selection.get("as_of")),
     }
-    names, rows = table_of(export(client, format="csv", **selection))
+    table = export(client, format="csv", **selection)
+    stands = end["as_of"]
+    assert table.headers["X-Flightchain-As-Of"] == f"{stands['height']} {stands['tip_hash']}"
+    names, rows = table_of(table)
     assert names == NAMES
     assert rows == list(map(as_text, wanted))
 
