@@ -9,7 +9,8 @@ from typing import Any
 
 from backend.chain.fields import FIELD, Field, Value
 from backend.errors import InvalidFlight, InvalidQuery
-from backend.questions import options_from
+
+MAX_HEIGHT_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,15 @@ def selected(parameters: Mapping[str, str]) -> tuple[Selection, int | None]:
     if selection.INITIAL_DATE > selection.FINAL_DATE:
         reason = f"is after FINAL_DATE {selection.FINAL_DATE}"
         raise InvalidQuery("INITIAL_DATE", selection.INITIAL_DATE, reason)
-    return selection, options_from(parameters).as_of
+    return selection, _height(parameters.get("as_of"))
+
+
+def _height(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_HEIGHT_DIGITS):
+        raise InvalidQuery("as_of", text, "must be a block height, a whole number from 0")
+    return int(text)
 
 
 def _value(name: str, field: Field, text: str | None) -> Value:

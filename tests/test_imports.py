@@ -23,7 +23,7 @@ LAYERS: dict[str, set[str] | None] = {
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
-    "selection": {"chain", "errors", "questions"},
+    "selection": {"chain", "errors"},
     "storage": {"chain"} | COMMON,
     "mempool": {"chain", "storage", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,

@@ -46,7 +46,10 @@ class Answering:
                 return known
         body = self._kept.find(tip_hash, (kind, query))
         if body is None:
-            found = _timed(environ, ask, *asked(kind, parameters(query)))
+            given = parameters(query)
+            if not given.keys().isdisjoint(_UNUSUAL):  # a name may be encoded
+                return self._answered_anew(kind, ask, query)
+            found = _timed(environ, ask, *asked(kind, given))
             body, tip_hash = encode(found), found["as_of"]["tip_hash"]
             self._kept.keep(tip_hash, (kind, query), body)
 
