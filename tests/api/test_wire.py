@@ -224,3 +224,22 @@ def test_everything_is_answered_while_exports_wait_for_their_clients(tmp_path: P
         answers = [connection.recv(12) for connection in held]
         assert sorted(set(answers)) == [b"HTTP/1.1 200", b"HTTP/1.1 503"]
         assert answers.count(b"HTTP/1.1 200") <= 2
+
+
+def test_memory_does_not_grow_with_an_export(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "chain")
+    seal(settings, [generated(1000)] * 60)
+
+    def most_bytes(pid: int) -> int:
+        status = Path(f"/proc/{pid}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        return int(line.split()[1]) * 1024
+
+    with serving(settings.folder, **NEVER) as service:
+        workers = service.workers()
+        for _ in range(6):
+            asked(service, "GET", f"/flights?{DAYS}&as_of=4")
+        before = {pid: most_bytes(pid) for pid in workers}
+        sizes = [len(asked(service, "GET", f"/flights?{DAYS}")[1]) for _ in range(3)]
+        assert min(sizes) > 25_000_000
+        assert all(most_bytes(pid) - before[pid] < 12_000_000 for pid in workers)
