@@ -102,7 +102,8 @@ def import_command(
     then_serve: bool,
     skip_bad: bool,
 ) -> None:
-    """Import flights from FILES (BTS on-time CSV, plain or .gz .xz .zip; block files of the study).
+    """Import flights from FILES: BTS on-time CSV, what `GET /flights` exports (CSV or NDJSON), both
+    plain or .gz .xz .zip; block files of the study.
 
     Run it again to continue after Ctrl-C or a crash: flights that are there already are left out.
     """

@@ -6,14 +6,14 @@ into the mempool; it never writes a block. Safe for threads.
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
 from backend import scan
-from backend.chain.block import Block
+from backend.chain.block import Block, Header
 from backend.chain.canonical import canonical
-from backend.chain.columns import decode_rows
+from backend.chain.columns import Columns, decode_rows
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
@@ -32,6 +32,7 @@ from backend.questions import (
     Question,
     understood,
 )
+from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
@@ -110,6 +111,21 @@ class Ledger:
         """
         return self._index.recent_state()
 
+    # --- export ------------------------------------------------------------------------------
+
+    def as_of(self, height: int | None) -> Json:
+        """The block of that height, or the tip, as answers name it. Raises NotFound, TryLater."""
+        return asdict(self._scanned(Options(as_of=height)))
+
+    def flights(
+        self, selection: Selection, height: int
+    ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
+        """The blocks 0 to `height` with selected flights: header, all columns, and which rows.
+
+        Every block is verified on the way. Raises DamagedBlock, perhaps after the first ones.
+        """
+        return scan.flights(self._blocks, selection, height)
+
     def _indexed(
         self,
         ask: Callable[[Asked, int | None], tuple[Found, AsOf]],
@@ -140,6 +156,16 @@ class Ledger:
         return AsOf(height, self._store.place(height).hash.hex())
 
     # --- blocks and transactions -------------------------------------------------------------
+
+    def block_hash(self, height: int) -> str:
+        """The hash on record of a block, which is not read for it. Raises NotFound."""
+        return self._store.place(height).hash.hex()
+
+    def block_hash_of_transaction(self, transaction_id: int) -> str | None:
+        """The hash on record of the block that holds a transaction; None if it is not mined."""
+        if transaction_id >= self._mined():
+            return None
+        return self.block_hash(self._store.height_of_transaction(transaction_id))
 
     def block(self, height: int, offset: int, limit: int) -> Json:
         """One block with up to `limit` of its transactions from row `offset` on."""
@@ -184,16 +210,26 @@ class Ledger:
 
     def tip(self) -> Json:
         """Where the ledger stands now."""
-        height = self._store.height()
-        if height < 0:
-            raise TryLater(NO_CHAIN)
-        block = self._blocks.block(height)
+        state = self.tip_state()
+        block = self._blocks.block(state["height"])
         header = block.header
         return {
-            "height": height,
+            "height": state["height"],
             "hash": block.hash,
             "timestamp": header.timestamp,
             "transactions": header.first_transaction + header.transaction_count,
+            "pending": state["pending"],
+            "next_block_at": state["next_block_at"],
+        }
+
+    def tip_state(self) -> Json:
+        """What of `tip` changes, without reading the block; the rest follows from the hash."""
+        tip = self._store.tip()
+        if tip is None:
+            raise TryLater(NO_CHAIN)
+        return {
+            "height": tip[0],
+            "hash": tip[1].hash.hex(),
             "pending": self._mempool.pending_count(),
             "next_block_at": next_block_at(self.settings.folder),
         }

@@ -4,11 +4,11 @@ Every block is checked on the way (frame, hash, proof of work, body) and must na
 Only the columns that a question needs are decoded. The answers equal those of the index.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import and_
 
-from backend.chain.block import NO_PREVIOUS, Block
+from backend.chain.block import NO_PREVIOUS, Block, Header
 from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.summary import add_flight
@@ -20,6 +20,7 @@ from backend.questions import (
     FlightCounter,
     status_of,
 )
+from backend.selection import EQUAL, Selection
 from backend.storage.caches import CachedBlocks
 
 Condition = Callable[[Value], bool]
@@ -79,7 +80,21 @@ def route_count(blocks: CachedBlocks, question: FlightCounter, height: int) -> i
     return sum(sum(_meets(columns, conditions)) for _, columns in walk)
 
 
-def _within(question: AverageDelays | FlightCounter) -> Condition:
+def flights(
+    blocks: CachedBlocks, selection: Selection, height: int
+) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
+    """The blocks 0 to `height` with selected flights: header, all columns, and which rows."""
+    conditions: dict[str, Condition] = {"FL_DATE": _within(selection)}
+    for name in EQUAL:
+        if (value := getattr(selection, name)) is not None:
+            conditions[name] = value.__eq__
+    for block, columns in _walk(blocks, height, tuple(conditions)):
+        rows = list(compress(range(columns.count), _meets(columns, conditions)))
+        if rows:
+            yield block.header, _decoded(block, COLUMN_NAMES), rows
+
+
+def _within(question: AverageDelays | FlightCounter | Selection) -> Condition:
     return lambda day: question.INITIAL_DATE <= str(day) <= question.FINAL_DATE
 
 

@@ -61,6 +61,9 @@ class Settings:
     answer_cache_bytes: int = _number(
         12_000_000, 0, 2**40, "bytes", "answers at the newest tip that are kept; per worker"
     )
+    block_bodies_bytes: int = _number(
+        4_000_000, 0, 2**40, "bytes", "whole blocks kept as compressed JSON; per worker"
+    )
     read_run_blocks: int = _number(
         19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
     )
@@ -84,6 +87,10 @@ class Settings:
     )
     commit_wait_s: float = _number(
         70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
+    )
+
+    access_log: int = _number(
+        0, 0, 1, "0 or 1", "1 writes a line of JSON on standard error for each request"
     )
 
     @property

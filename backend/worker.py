@@ -11,15 +11,17 @@ Here the loop (the main thread) owns all connections:
 - Workers take turns with new connections: one that has more than another leaves them to it for a
   moment. Otherwise few clients can all end up with the same worker, while the others idle.
 - Everything else, whatever might wait for a disk, a block or a scan, goes to the threads.
-- All answers are sent by the loop, head and body in one packet. A client that does not read its
-  answer costs a buffer, too, and no thread.
+- Answers are sent by the loop, head and body in one packet. A client that does not read its answer
+  costs a buffer, too, and no thread; but for exports, which are too long for a buffer.
 
 What HTTP itself refuses is answered with a problem, too, like every other error.
 """
 
+import errno
 import re
 import resource
 import selectors
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +30,7 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from multiprocessing.sharedctypes import RawArray
-from socket import SHUT_WR, socket
+from socket import SHUT_WR, SO_LINGER, SOL_SOCKET, socket
 from typing import Any
 
 from gunicorn.http import errors
@@ -36,6 +38,9 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from backend.api import QUICK
+from backend.api.conditions import NO_STORE
+from backend.api.exporting import CutAnswerError
+from backend.api.observing import ACCESS_LOG, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
 RECEIVE_BYTES = 4 * 1024  # few, so that one client's requests keep the others waiting only briefly
@@ -47,6 +52,7 @@ HEAD_WITHIN_S = 10.0
 SEND_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # on top of both; slower clients are given up
 LINGER_S = 2.0
+STREAM_BYTES = 256 * 1024
 LEAVE_TO_OTHERS_S = 0.002
 NOT_ACCEPTING_S = 0.5  # after the system has refused a connection
 OTHER_DESCRIPTORS = 100  # that a worker keeps free for files, and some for each thread
@@ -62,6 +68,8 @@ _EXPECTS = re.compile(
     rb"[^\r]* HTTP/1\.1(?=\r).*\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n",
     re.IGNORECASE | re.DOTALL,
 )
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.LimitRequestLine, 414),
@@ -82,19 +90,43 @@ class _RefusedError(Exception):
 
 
 class _Outgoing:
-    """Takes an answer as a socket would, to be sent by the loop."""
+    """Takes an answer as a socket would, to be sent by the loop.
 
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.sendall = self.pieces.append
+    An answer that comes in more pieces than `STREAM_BYTES` hold is too long to be collected: the
+    thread that makes it sends it, and waits for the client. Only exports are such.
+    """
+
+    def __init__(self, raw: socket) -> None:
+        self._raw = raw
+        self._pieces: list[bytes] = []
+        self._bytes = 0
+        self.is_broken = False
 
     def setblocking(self, flag: bool) -> None:
         """Never blocks."""
 
+    def sendall(self, data: bytes) -> None:
+        """Take a piece. Raises ConnectionResetError if the client does not read a long answer."""
+        if self._bytes >= STREAM_BYTES:
+            self._send_in_thread(self.taken())
+        self._pieces.append(data)
+        self._bytes += len(data)
+
+    def _send_in_thread(self, data: bytes) -> None:
+        self._raw.settimeout(SEND_WITHIN_S)
+        try:
+            self._raw.sendall(data)
+        except OSError as error:
+            self.is_broken = True
+            raise ConnectionResetError(errno.ECONNRESET, str(error)) from error
+        finally:
+            self._raw.setblocking(False)
+
     def taken(self) -> bytes:
         """Everything since the last time."""
-        data = b"".join(self.pieces)
-        self.pieces.clear()
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._bytes = 0
         return data
 
 
@@ -110,7 +142,7 @@ class _Connection(TConn):
     def __init__(self, cfg: Any, raw: socket, client: Any, server: Any) -> None:
         super().__init__(cfg, raw, client, server)
         self.raw = raw
-        self.sock: Any = _Outgoing()  # where gunicorn writes the answer
+        self.sock: Any = _Outgoing(raw)  # where gunicorn writes the answer
         self.outgoing: _Outgoing = self.sock
         self.parser: Any = RequestParser(cfg, (), client)  # is given whole requests, never reads
         self.initialized = True
@@ -219,6 +251,7 @@ class LoopWorker(ThreadWorker):
         super().load_wsgi()
         application: Any = self.wsgi
         self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
+        self._access_log: bool = application.extensions[ACCESS_LOG]
         self._max_body_bytes: int = application.config["MAX_CONTENT_LENGTH"]
 
     # --- receiving ---------------------------------------------------------------------------
@@ -329,9 +362,16 @@ class LoopWorker(ThreadWorker):
         return keepalive
 
     def handle_request(self, req: Any, conn: Any) -> Any:
-        """Answer a request; nobody waits for 100 Continue any more, as all of it is here."""
+        """Answer a request; nobody waits for 100 Continue any more, as all of it is here.
+
+        An answer that breaks off lacks its last chunk; HTTP/1.0 knows none, and is reset.
+        """
         req._expected_100_continue = False
-        return super().handle_request(req, conn)
+        try:
+            return super().handle_request(req, conn)
+        except CutAnswerError:
+            conn.outgoing.is_broken = req.version < (1, 1)
+            raise
 
     def enqueue_req(self, conn: Any) -> None:
         """Hand a request to the threads."""
@@ -343,8 +383,12 @@ class LoopWorker(ThreadWorker):
     def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
         conn.keeps = fs.result()
+        if conn.outgoing.is_broken:
+            conn.raw.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
         self._listen_to(conn)
-        if self._send(conn):
+        if conn.outgoing.is_broken:
+            self._drop(conn)
+        elif self._send(conn):
             self._serve(conn)
 
     def _send(self, connection: _Connection) -> bool:
@@ -403,17 +447,41 @@ class LoopWorker(ThreadWorker):
     def _refuse(self, connection: _Connection, refused: _RefusedError) -> None:
         connection.received.clear()
         connection.keeps = False
-        connection.outgoing.sendall(_problem(refused.status, str(refused), **refused.more))
+        problem = self._problem(connection.client, refused.status, str(refused), **refused.more)
+        connection.outgoing.sendall(problem)
         self._send(connection)
 
-    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer what the parser or the application raised."""
         status = next((status for kind, status in _STATUS if isinstance(exc, kind)), 500)
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("error handling %s", getattr(req, "uri", "a request"))
-            client.sendall(_problem(status, "something went wrong; the log says what"))
+            client.sendall(self._problem(addr, status, "something went wrong; the log says what"))
         else:
-            client.sendall(_problem(status, str(exc)))
+            client.sendall(self._problem(addr, status, str(exc)))
+
+    def _problem(self, client: Any, status: int, detail: str, **more: object) -> bytes:
+        """A whole answer, after which the connection ends; it is logged like any other."""
+        body, request_id = problem_body(status, detail, **more), new_request_id()
+        later = "Retry-After: 1\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n{later}"
+            f"Content-Length: {len(body)}\r\nCache-Control: {NO_STORE}\r\n"
+            f"X-Request-ID: {request_id}\r\nConnection: close\r\n\r\n"
+        )
+        if self._access_log:
+            write_line(
+                request_id=request_id,
+                method=None,
+                route=None,
+                query=None,
+                status=status,
+                bytes=len(body),
+                duration_ms=None,
+                client=client[0] if isinstance(client, tuple) else None,
+                is_whole=True,
+            )
+        return head.encode("ascii") + body
 
     # --- ending ------------------------------------------------------------------------------
 
@@ -460,14 +528,3 @@ class LoopWorker(ThreadWorker):
 
 def _deadline(connection: _Connection) -> float:
     return connection.deadline
-
-
-def _problem(status: int, detail: str, **more: object) -> bytes:
-    """A whole answer, after which the connection ends."""
-    body = problem_body(status, detail, **more)
-    later = "Retry-After: 1\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
-    head = (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n{later}"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode("ascii") + body

@@ -15,6 +15,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from backend.api import QUICK
+from backend.api.observing import ACCESS_LOG
 from backend.worker import LoopWorker
 from tests.api.processes import WITHIN_S, free_port
 
@@ -27,7 +28,10 @@ class Application:
     """Answers with what it was asked. What starts with /quick is quick; /big gives much."""
 
     def __init__(self) -> None:
-        self.extensions = {QUICK: lambda request: b" /quick" in request.partition(b"\r\n")[0]}
+        self.extensions: dict[str, object] = {
+            QUICK: lambda request: b" /quick" in request.partition(b"\r\n")[0],
+            ACCESS_LOG: False,
+        }
         self.config = {"MAX_CONTENT_LENGTH": MAX_BODY_BYTES}
         self.before: Callable[[], object] = lambda: None  # run by requests for /slow
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 COMMON = {"errors", "settings"}
 ENGINE = {"chain", "storage", "index", "mempool", "miner"}
-ASKED = {"clock", "questions"}
+ASKED = {"clock", "questions", "selection"}
 
 # Layer of `backend` -> the other layers it may import. None: all of them.
 LAYERS: dict[str, set[str] | None] = {
@@ -25,19 +25,23 @@ LAYERS: dict[str, set[str] | None] = {
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
+    "selection": {"chain", "errors"},
     "storage": {"chain"} | COMMON,
     "keys": COMMON,
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
-    "scan": {"chain", "storage", "questions"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "clock", "notify"} | COMMON,
+    "scan": {"chain", "storage", "questions", "selection"} | COMMON,
     "sources": {"chain", "errors"},
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
-    "ledger": ENGINE | {"keys", "sources", "importer", "audit", "scan"} | ASKED | COMMON,
+    "ledger": ENGINE
+    | {"keys", "sources", "importer", "audit", "scan", "selection"}
+    | ASKED
+    | COMMON,
     "tokens": {"storage"} | COMMON,
-    "api": {"chain", "ledger", "keys", "tokens"} | ASKED | COMMON,
+    "api": {"chain", "ledger", "keys", "tokens", "selection"} | ASKED | COMMON,
     "cli": None,
     "server": None,
     "worker": None,

@@ -21,12 +21,14 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "answer_cache_bytes": ("0", str(2**40), "1000000"),
     "max_body_bytes": ("65536", str(2**30), "1000000"),
     "require_token": ("0", "1", "1"),
+    "block_bodies_bytes": ("0", str(2**40), "1000000"),
     "cache_bytes": ("0", str(2**40), "10000000"),
     "read_run_blocks": ("1", "10000", "1"),
     "difficulty_bits": ("0", "64", "16"),
     "block_file_bytes": ("1", str(2**40), "1000000"),
     "mempool_transactions": ("1", "1000000000", "5000"),
     "min_free_bytes": ("0", str(2**50), "0"),
+    "access_log": ("0", "1", "1"),
     "commit_wait_s": ("0", "3600", "0.5"),
 }
 FLOATS = {"mine_interval_s", "commit_wait_s"}

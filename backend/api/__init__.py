@@ -5,9 +5,21 @@ Every error on every route is `application/problem+json` (RFC 9457) and names th
 
 from collections.abc import Callable
 
-from flask import Flask
+from flask import Flask, Response
 
-from backend.api import batch, blocks, health, problems, questions, study, transactions
+from backend.api import (
+    batch,
+    blocks,
+    exporting,
+    health,
+    observing,
+    problems,
+    questions,
+    study,
+    transactions,
+)
+from backend.api.answering import Answering
+from backend.api.conditions import NO_STORE
 from backend.api.quick import is_quick
 from backend.api.writing import Writing
 from backend.ledger import Ledger
@@ -22,15 +34,31 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
 
     restart: has this process replaced by a new one; called after a write has failed.
     """
-    app = Flask(__name__, static_folder=None)
+    app = _Application(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
     ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
-    for readable in (questions, blocks, health):
-        app.register_blueprint(readable.blueprint(ledger))
-    writing = Writing(ledger)
-    for writable in (transactions, batch, study):
-        app.register_blueprint(writable.blueprint(ledger, writing))
+    answering, writing = Answering(ledger), Writing(ledger)
+    for part in (
+        questions.blueprint(ledger, answering),
+        blocks.blueprint(ledger),
+        transactions.blueprint(ledger, writing),
+        batch.blueprint(ledger, writing),
+        exporting.blueprint(ledger),
+        study.blueprint(ledger, answering, writing),
+        health.blueprint(ledger),
+    ):
+        app.register_blueprint(part)
     problems.install(app, restart)
+    observing.install(app, access_log=bool(settings.access_log))
     app.extensions[QUICK] = is_quick
     return app
+
+
+class _Application(Flask):
+    def make_default_options_response(self) -> Response:
+        """What OPTIONS says: the methods in `Allow`, and no body."""
+        response = super().make_default_options_response()
+        response.headers["Cache-Control"] = NO_STORE
+        del response.headers["Content-Type"]
+        return response

@@ -1,8 +1,17 @@
-"""`GET /blocks`, `/blocks/HEIGHT` and `/tip`."""
+"""`GET /blocks`, `/blocks/HEIGHT` and `/tip`.
+
+A whole block is compressed once and kept so, by its hash and the encoding: it goes out in its
+compressed size without being read, decoded or compressed again.
+"""
+
+from functools import partial
+from typing import Any
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import answer
+from backend.api.answers import KeptBodies, encode, encoded, versioned
+from backend.api.conditions import REVALIDATE, SETTLED, tag_of, tag_of_content, unchanged
+from backend.api.encodings import compressed, encoding_for
 from backend.api.reading import only, parameters, query_string, whole_number
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger import Ledger
@@ -15,23 +24,45 @@ WHOLE_BLOCK = str(MAX_TRANSACTIONS)
 def blueprint(ledger: Ledger) -> Blueprint:
     """The blocks of `ledger`."""
     routes = Blueprint("blocks", __name__)
+    kept = KeptBodies(ledger.settings.block_bodies_bytes)
 
     @routes.get("/tip")
     def tip() -> Response:
         """Where the ledger stands."""
         only(parameters(query_string(request)))
-        response = answer(ledger.tip())
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+        environ = request.environ
+        if "HTTP_IF_NONE_MATCH" in environ and (
+            known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
+        ):
+            return known
+        found = ledger.tip()
+        return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
     @routes.get("/blocks/<height>")
     def block(height: str) -> Response:
         """One block; `offset` and `limit` choose some of its transactions."""
-        given = parameters(query_string(request))
+        environ, query = request.environ, query_string(request)
+        given = parameters(query)
         only(given, "offset", "limit")
         offset = whole_number("offset", given.get("offset", "0"), most=MAX_TRANSACTIONS)
         limit = whole_number("limit", given.get("limit", WHOLE_BLOCK), most=MAX_TRANSACTIONS)
-        return answer({"block": ledger.block(whole_number("HEIGHT", height), offset, limit)})
+        number = whole_number("HEIGHT", height)
+        block_hash = ledger.block_hash(number)
+        tag = tag_of(block_hash, "block", query)
+        if known := unchanged(environ, tag, SETTLED):
+            return known
+        encoding = encoding_for(environ)
+        if not query and encoding and (body := kept.find((block_hash, encoding))):
+            return encoded(body, encoding, tag, SETTLED)
+        found = ledger.block(number, offset, limit)
+        name = "" if query else found["hash"]
+        return versioned(
+            environ,
+            encode({"block": found}),
+            tag_of(found["hash"], "block", query),
+            SETTLED,
+            partial(_compressed_block, kept, name),
+        )
 
     @routes.get("/blocks")
     def blocks() -> Response:
@@ -43,6 +74,25 @@ def blueprint(ledger: Ledger) -> Blueprint:
         found = ledger.blocks(before, limit)
         lowest = found[-1]["height"] if found else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None
-        return answer({"blocks": found, "next": following})
+        body = encode({"blocks": found, "next": following})
+        is_settled = bool(found) and found[0]["height"] + 1 == before  # not cut off by the tip
+        cache_control = SETTLED if is_settled else REVALIDATE
+        response = versioned(request.environ, body, tag_of_content(body), cache_control)
+        if following:
+            response.headers["Link"] = f'<{following}>; rel="next"'
+        return response
 
     return routes
+
+
+def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: bytes) -> bytes:
+    """A body in an encoding, kept if `block_hash` says that it is a whole block."""
+    data = compressed(encoding, body)
+    if block_hash:
+        kept.keep((block_hash, encoding), data)
+    return data
+
+
+def _tag_of_tip(tip: dict[str, Any]) -> str:
+    """What is not fixed by the hash stands where other tags have the query string."""
+    return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}")

@@ -2,9 +2,11 @@
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import answer
+from backend.api.answers import MIMETYPE, answer
+from backend.api.conditions import NO_STORE
 from backend.api.problems import problem
 from backend.api.reading import only, parameters, query_string
+from backend.api.whole import Whole
 from backend.ledger import Ledger
 
 RETRY_AFTER_S = 1
@@ -20,7 +22,9 @@ def blueprint(ledger: Ledger) -> Blueprint:
     def live() -> Response:
         """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
         only(parameters(query_string(request)))
-        return Response(_ALIVE, mimetype="application/json")
+        response = Whole(_ALIVE, content_type=MIMETYPE)
+        response.headers["Cache-Control"] = NO_STORE
+        return response
 
     @routes.get("/health/ready")
     def ready() -> Response:

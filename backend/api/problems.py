@@ -6,9 +6,11 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
+from backend.api.conditions import NO_STORE
+from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
 from backend.errors import (
     BadRow,
@@ -64,7 +66,9 @@ def problem_body(status: int, detail: str, **more: object) -> bytes:
 
 def problem(status: int, detail: str, **more: object) -> Response:
     """A problem response."""
-    return Response(problem_body(status, detail, **more), status, mimetype=MIMETYPE)
+    response = Response(problem_body(status, detail, **more), status, content_type=MIMETYPE)
+    response.headers["Cache-Control"] = NO_STORE
+    return response
 
 
 def install(app: Flask, restart: Callable[[], None]) -> None:
@@ -86,7 +90,7 @@ def _ours(error: FlightchainError) -> Response:
     if isinstance(error, BadBody):
         status = error.status
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("%s", error)
+        _log.error("%s (request %s)", error, request.environ.get(REQUEST_ID))
     response = problem(status, str(error), **_members(error))
     if isinstance(error, TryLater):
         response.headers["Retry-After"] = str(error.retry_after_s)
@@ -137,5 +141,6 @@ def _of_http(error: HTTPException) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
-    _log.exception("unexpected error", exc_info=error)
+    request_id = request.environ.get(REQUEST_ID)
+    _log.exception("unexpected error (request %s)", request_id, exc_info=error)
     return problem(500, "something went wrong in the service; its log says what")

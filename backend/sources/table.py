@@ -86,7 +86,7 @@ def opened_table(file: File) -> Iterator[Table]:
     not UTF-8 or a line has no end. The iterator `batches` may raise the same.
     """
     with file.opened() as read:
-        lines = chain.from_iterable(_line_blocks(file, read))
+        lines = chain.from_iterable(line_blocks(file, read))
         first = next(lines, None)
         if first is None:
             raise file.problem("is empty")
@@ -97,8 +97,8 @@ def opened_table(file: File) -> Iterator[Table]:
         yield Table(header, _batches(lines))
 
 
-def _line_blocks(file: File, read: Read) -> Iterator[list[str]]:
-    """All lines, without their ends, in lists of a few hundred."""
+def line_blocks(file: File, read: Read) -> Iterator[list[str]]:
+    """All lines of a file, without their ends, in lists of a few hundred."""
     number, rest = 1, b""
     block = read(BLOCK_BYTES)
     block = block.removeprefix(_BYTE_ORDER_MARK)

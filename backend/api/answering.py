@@ -1,0 +1,106 @@
+"""Answering the three questions: kept answers, conditions, encodings.
+
+An answer's ETag is made from the hash of the block it stands for and the query string, so that a
+304 costs a comparison and nothing is asked. A scan is for reading the blocks, so it always does.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response, request
+
+from backend.api.answers import AnswerCache, encode, versioned
+from backend.api.conditions import REVALIDATE, SETTLED, Environ, tag_of, unchanged
+from backend.api.encodings import compressed
+from backend.api.exporting import wanted_format
+from backend.api.lines import LineFormat, table
+from backend.api.observing import PARTS
+from backend.api.reading import parameters, query_string
+from backend.ledger import Ledger
+from backend.questions import OPTION_NAMES, Asked, FilterTransactions, Options, asked
+
+Json = dict[str, Any]
+_UNUSUAL = (*OPTION_NAMES, "format")  # parameters with which an answer is not kept
+
+Ask = Callable[[Asked, Options], Json]
+
+
+class Answering:
+    """Answers to the questions that `ledger` is asked over HTTP."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._kept = AnswerCache(ledger.settings.answer_cache_bytes)
+
+    def answered(self, kind: type[Asked], ask: Ask[Asked]) -> Response:
+        """The answer to this request, a question of `kind` that `ask` answers."""
+        environ, query = request.environ, query_string(request)
+        if any(name in query for name in _UNUSUAL):
+            return self._answered_anew(kind, ask, query)
+        route = kind.__name__
+        state = self._ledger.recent_state()
+        if "HTTP_IF_NONE_MATCH" in environ:
+            known = unchanged(environ, tag_of(state.tip_hash, route, query), REVALIDATE)
+            if known is not None:
+                return known
+        tip_hash, body = state.tip_hash, self._kept.find(state, (kind, query))
+        if body is None:
+            given = parameters(query)
+            if not given.keys().isdisjoint(_UNUSUAL):  # a name may be encoded
+                return self._answered_anew(kind, ask, query)
+            found = _timed(environ, ask, *asked(kind, given))
+            body, tip_hash = encode(found), found["as_of"]["tip_hash"]
+            if tip_hash == state.tip_hash:
+                self._kept.keep(state, (kind, query), body)
+
+        def compress(encoding: str, body: bytes) -> bytes:
+            name = (kind, f"{encoding} {query}")
+            data = self._kept.find(state, name)
+            if data is None:
+                data = compressed(encoding, body)
+                if tip_hash == state.tip_hash:
+                    self._kept.keep(state, name, data)
+            return data
+
+        return versioned(environ, body, tag_of(tip_hash, route, query), REVALIDATE, compress)
+
+    def _answered_anew(self, kind: type[Asked], ask: Ask[Asked], query: str) -> Response:
+        """An answer that is not kept: it was asked for with options."""
+        environ, route = request.environ, kind.__name__
+        given = parameters(query)
+        form = _format_for(kind, given)
+        question, options = asked(kind, given)
+        is_scan, height = options.engine == "scan", options.as_of
+        cache_control = REVALIDATE if is_scan or height is None else SETTLED
+        if not is_scan and "HTTP_IF_NONE_MATCH" in environ:
+            tag = tag_of(self._hash_at(height), route, query)
+            known = unchanged(environ, tag, cache_control)
+            if known is not None:
+                return known
+        found = _timed(environ, ask, question, options)
+        tag = tag_of(found["as_of"]["tip_hash"], route, query)
+        if form is None:
+            return versioned(environ, encode(found), tag, cache_control)
+        body = table(form, found["flights"], found["as_of"])
+        return versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
+
+    def _hash_at(self, height: int | None) -> str:
+        ledger = self._ledger
+        return ledger.recent_state().tip_hash if height is None else ledger.block_hash(height)
+
+
+def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
+    """The format that `given` names and the question can be answered in; taken out of it."""
+    if kind is not FilterTransactions or "format" not in given:
+        return None
+    return wanted_format(given.pop("format"), {})
+
+
+def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:
+    """What `ask` says; how long it took is told in Server-Timing."""
+    started = time.perf_counter()
+    found = ask(question, options)
+    took_ms = 1000 * (time.perf_counter() - started)
+    environ[PARTS] = f", {options.engine};dur={took_ms:.3f}"
+    return found

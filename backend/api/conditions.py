@@ -1,0 +1,84 @@
+"""Conditional requests: strong ETags, 304, and how long an answer may be kept (RFC 9110, RFC 9111).
+
+A tag is made from what fixes an answer's bytes, a block's hash and the query string, so that it is
+known before anything is computed. Each encoding of a body has a tag of its own: `"TAG"`,
+`"TAG-gzip"`, `"TAG-zstd"`. A request is answered 304 if it names the tag of any form that the
+client accepts; whatever form it has then is still right. `If-None-Match: *` needs to know that
+there is an answer at all, so it is looked at only when there is one.
+
+Cache-Control is one of three:
+
+- NO_STORE: errors, pending transactions, answers to POST.
+- REVALIDATE: what stands for the tip. A cache asks each time, and a 304 costs less than an answer.
+- SETTLED: what a height or an id names: blocks, mined transactions, answers `as_of` a height. A
+  chain never changes these, but another chain may take its place behind the same address (a test,
+  a new start, another folder), and no such address names the chain. So nothing is `immutable` and
+  nothing lasts a year, or a browser would mix two chains for as long; ten minutes spare nearly all
+  requests of a visit, and after that an ETag saves the body.
+"""
+
+import re
+import zlib
+from hashlib import blake2b
+from typing import Any
+
+from flask import Response
+
+from backend.api.encodings import encoding_for
+from backend.api.whole import nothing
+
+Environ = dict[str, Any]
+
+NO_STORE = "no-store"
+REVALIDATE = "no-cache"
+SETTLED = "public, max-age=600"
+
+FORM = 1  # raised when the same question gets an answer that is written otherwise
+
+_HASH_DIGITS = 32  # of 64: 128 bits are more than enough to tell blocks apart
+_TAGS = re.compile(r'(?:W/)?("[^"]*")')
+
+
+def tag_of(block_hash: str, route: str, query: str) -> str:
+    """The tag of the answer of `route` to `query` (as in the URL) at the block with this hash."""
+    told = zlib.crc32(query.encode("latin-1", "replace"), zlib.crc32(route.encode()))
+    return f"{block_hash[:_HASH_DIGITS]}-{told:08x}{FORM}"
+
+
+def tag_of_content(body: bytes) -> str:
+    """The tag of an answer that nothing but its bytes tells apart."""
+    return blake2b(body, digest_size=16).hexdigest()
+
+
+def quoted(tag: str, encoding: str = "") -> str:
+    """The ETag of a body in an encoding ("" for none)."""
+    return f'"{tag}-{encoding}"' if encoding else f'"{tag}"'
+
+
+def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None:
+    """304 if the client has the answer with this tag, else None. Without looking at the answer."""
+    given: str | None = environ.get("HTTP_IF_NONE_MATCH")
+    if given is None:
+        return None
+    if given == quoted(tag):
+        return not_modified(tag, "", cache_control)
+    known = _TAGS.findall(given)
+    for encoding in ("", encoding_for(environ)):
+        if quoted(tag, encoding) in known:
+            return not_modified(tag, encoding, cache_control)
+    return None
+
+
+def wants_any(environ: Environ) -> bool:
+    """Whether the client has something, and wants no answer if there is one."""
+    return str(environ.get("HTTP_IF_NONE_MATCH", "")).strip() == "*"
+
+
+def not_modified(tag: str, encoding: str, cache_control: str) -> Response:
+    """304 with the headers that the answer would have."""
+    response = nothing(304)
+    headers = response.headers
+    headers["ETag"] = quoted(tag, encoding)
+    headers["Cache-Control"] = cache_control
+    headers["Vary"] = "Accept-Encoding"
+    return response

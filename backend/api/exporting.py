@@ -1,0 +1,195 @@
+"""`GET /flights`: flights as CSV or NDJSON, streamed.
+
+The blocks are walked through the ledger's caches, each verified and linked to the one below as in
+a scan; memory is that of a block or two, whatever is asked for. Ids ascend.
+
+A client sees whether it got everything:
+
+- Up to `LEAST_PIECE_BYTES` the answer is whole before it begins. It has a Content-Length, and what
+  goes wrong is a problem with its status.
+- Longer ones are sent in chunks (RFC 9112 7.1). If a block turns out to be damaged, the last chunk
+  is never sent and the connection ends, so that every HTTP client reports an error. To HTTP/1.0,
+  which knows no chunks, the connection is reset. A compressed answer lacks the end of its format.
+- NDJSON says so besides, in its last line.
+
+`X-Flightchain-As-Of: HEIGHT HASH` names the block an export stands for, in both formats.
+
+An export keeps a thread for as long as its client reads; at most a quarter of a worker's threads
+are lent, the next one is told to come later.
+"""
+
+import errno
+import logging
+import threading
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from flask import Blueprint, Response, request
+from werkzeug.exceptions import NotAcceptable
+
+from backend.api.conditions import (
+    REVALIDATE,
+    SETTLED,
+    Environ,
+    not_modified,
+    quoted,
+    tag_of,
+    unchanged,
+    wants_any,
+)
+from backend.api.encodings import compressed_pieces, encoding_for, weights
+from backend.api.lines import CSV, EXPORTED, FORMATS, NDJSON, BlockLines, LineFormat
+from backend.api.observing import REQUEST_ID
+from backend.api.reading import parameters, query_string
+from backend.errors import FlightchainError, InvalidQuery, TryLater
+from backend.ledger import Ledger
+from backend.selection import Selection, selected
+
+LEAST_PIECE_BYTES = 64 * 1024
+RETRY_AFTER_S = 10
+
+_RANGES = {  # of Accept, the most specific first
+    NDJSON.name: ("application/x-ndjson", "application/ndjson", "application/*", "*/*"),
+    CSV.name: ("text/csv", "text/*", "*/*"),
+}
+
+_log = logging.getLogger(__name__)
+
+
+class CutAnswerError(ConnectionResetError):
+    """An answer cannot be finished and must not look finished: the connection has to break."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ECONNRESET, "the answer broke off")
+
+
+def blueprint(ledger: Ledger) -> Blueprint:
+    """The export of flights from `ledger`."""
+    routes = Blueprint("flights", __name__)
+    places = threading.BoundedSemaphore(max(1, ledger.settings.threads // 4))
+
+    @routes.get("/flights")
+    def flights() -> Response:
+        """The flights of some days as CSV or NDJSON."""
+        environ, query = request.environ, query_string(request)
+        given = parameters(query)
+        form = wanted_format(given.pop("format", None), environ)
+        selection, height = selected(given)
+        as_of = ledger.as_of(height)
+        tag = tag_of(as_of["tip_hash"], f"flights {form.name}", query)
+        cache_control = REVALIDATE if height is None else SETTLED
+        response = unchanged(environ, tag, cache_control)
+        if response is None and wants_any(environ):
+            response = not_modified(tag, "", cache_control)
+        if response is None:
+            response = streamed(environ, form, selection, as_of)
+            response.headers["ETag"] = quoted(tag, response.headers.get("Content-Encoding", ""))
+            response.headers["Cache-Control"] = cache_control
+        response.headers["Vary"] = "Accept, Accept-Encoding"
+        return response
+
+    def streamed(
+        environ: Environ, form: LineFormat, selection: Selection, as_of: dict[str, Any]
+    ) -> Response:
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return _response(environ, form, as_of, iter(()))
+        if not places.acquire(blocking=False):
+            raise TryLater("other exports are running; try again", RETRY_AFTER_S)
+        try:
+            pieces = _pieces(_lines(ledger, form, selection, as_of))
+            body = _answer_body(environ, pieces)
+            response = _response(environ, form, as_of, body)
+        except BaseException:
+            places.release()
+            raise
+        if isinstance(body, bytes):
+            places.release()
+        else:
+            response.call_on_close(places.release)
+        return response
+
+    return routes
+
+
+def wanted_format(name: str | None, environ: Environ) -> LineFormat:
+    """The format that `format=` names, or else Accept; NDJSON if neither has a wish.
+
+    Raises InvalidQuery or NotAcceptable.
+    """
+    if name is not None:
+        if name not in FORMATS:
+            raise InvalidQuery("format", name, f"must be one of {', '.join(FORMATS)}")
+        return FORMATS[name]
+    accepted = weights(environ.get("HTTP_ACCEPT") or "*/*")
+    ranks = {
+        name: next((accepted[one] for one in ranges if one in accepted), 0.0)
+        for name, ranges in _RANGES.items()
+    }
+    best = max(ranks, key=ranks.__getitem__)
+    if not ranks[best]:
+        types = " and ".join(form.mimetype.partition(";")[0] for form in FORMATS.values())
+        raise NotAcceptable(f"there are {types}; `format=csv` or `format=ndjson` chooses one, too")
+    return FORMATS[best]
+
+
+def _lines(
+    ledger: Ledger, form: LineFormat, selection: Selection, as_of: dict[str, Any]
+) -> Iterator[bytes]:
+    """The whole file, a block at a time."""
+    count, writer = 0, BlockLines(form)
+    yield form.header(EXPORTED)
+    for header, columns, rows in ledger.flights(selection, as_of["height"]):
+        count += len(rows)
+        yield writer.lines(header, columns, rows)
+    yield form.footer(count, as_of)
+
+
+def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same in pieces of at least `LEAST_PIECE_BYTES`, but for the last."""
+    collected: list[bytes] = []
+    size = 0
+    for line in lines:
+        collected.append(line)
+        size += len(line)
+        if size >= LEAST_PIECE_BYTES:
+            yield b"".join(collected)
+            collected.clear()
+            size = 0
+    yield b"".join(collected)
+
+
+def _answer_body(environ: Environ, pieces: Iterator[bytes]) -> Iterator[bytes] | bytes:
+    """All of it if it is one piece; else an iterator, which breaks the answer if it cannot go on.
+
+    Raises what goes wrong in the first piece.
+    """
+    first = next(pieces)
+    if len(first) < LEAST_PIECE_BYTES:
+        return first
+    return _cut_on_error(chain([first], pieces), environ)
+
+
+def _cut_on_error(pieces: Iterator[bytes], environ: Environ) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    except Exception as error:
+        unexpected = None if isinstance(error, FlightchainError) else error
+        request_id = environ.get(REQUEST_ID)
+        _log.error("an export broke off (request %s): %s", request_id, error, exc_info=unexpected)
+        raise CutAnswerError from error
+
+
+def _response(
+    environ: Environ, form: LineFormat, as_of: dict[str, Any], body: Iterator[bytes] | bytes
+) -> Response:
+    encoding = encoding_for(environ)
+    if encoding:
+        body = compressed_pieces(encoding, iter((body,)) if isinstance(body, bytes) else body)
+    response = Response(body, content_type=form.mimetype)
+    if encoding:
+        response.headers["Content-Encoding"] = encoding
+    response.headers["Content-Disposition"] = f'attachment; filename="flights.{form.name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["X-Flightchain-As-Of"] = f"{as_of['height']} {as_of['tip_hash']}"
+    return response

@@ -1,0 +1,108 @@
+"""Flights as JSON lines (NDJSON), one object a line, as the service exports them.
+
+The members are named as the fields of a flight; others, such as TRANSACTION_ID and BLOCK_HEIGHT,
+are ignored: the ledger gives its own. Blank lines are skipped. The file may end with a line
+`{"complete":true,"count":N,…}`; then N must be right, and nothing may follow it.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+from backend.chain.fields import FIELD_NAMES
+from backend.sources.packed import PackedFile
+from backend.sources.source import BATCH_ROWS, Fault, RawRows, raw_row
+from backend.sources.table import line_blocks
+
+_MEMBERS = {"FL_DATE", "complete"}  # one of them tells such a line from a block of the study
+
+
+def is_json_lines(start: bytes) -> bool:
+    """Whether a file that starts with these bytes has objects on lines, not a block."""
+    line = start.partition(b"\n")[0]
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and not _MEMBERS.isdisjoint(found)
+
+
+class JsonLines:
+    """The NDJSON file at `path`, plain or packed (see `packed`)."""
+
+    unit = "line"
+
+    def __init__(self, path: Path) -> None:
+        self._file = PackedFile(path)
+        self.label = self._file.label
+
+    def progress(self) -> float:
+        """The share of the (packed) bytes read, 0 to 1."""
+        return self._file.progress()
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        """All rows. Raises InvalidInput if the file is unreadable or not what its end says."""
+        found, end = 0, _End(self._file)
+        with self._file.opened() as read:
+            lines = chain.from_iterable(line_blocks(self._file, read))
+            first = 1
+            while batch := list(islice(lines, BATCH_ROWS)):
+                raw = _raw_rows(batch, first, end)
+                found += len(raw.lines) + len(raw.faults)
+                first += len(batch)
+                yield raw
+        end.check(found)
+
+
+class _End:
+    """The last line of a file that knows whether it is complete."""
+
+    def __init__(self, file: PackedFile) -> None:
+        self._file = file
+        self._line = 0
+        self._count: object = None
+
+    def note(self, line: int, count: object) -> None:
+        """The file says on this line that it has `count` flights."""
+        self.require_none_before(line)
+        self._line, self._count = line, count
+
+    def require_none_before(self, line: int) -> None:
+        """Raises InvalidInput if the file has ended already."""
+        if self._line:
+            raise self._file.problem(f"goes on in line {line} after it said that it is complete")
+
+    def check(self, found: int) -> None:
+        """Raises InvalidInput if the file has not as many flights as it says."""
+        if self._line and self._count != found:
+            raise self._file.problem(f"has {found} flights and says {self._count}; get it again")
+
+
+def _raw_rows(lines: Sequence[str], first: int, end: _End) -> RawRows:
+    rows: list[Sequence[object]] = []
+    numbers: list[int] = []
+    faults: list[Fault] = []
+    for number, value in _values(lines, first):
+        end.require_none_before(number)
+        if isinstance(value, Fault):
+            faults.append(value)
+        elif not isinstance(value, dict):
+            faults.append(Fault(number, "line", value, "must be a JSON object"))
+        elif value.get("complete") is True and "FL_DATE" not in value:
+            end.note(number, value.get("count"))
+        else:
+            rows.append(raw_row(value))
+            numbers.append(number)
+    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
+    return RawRows(columns, numbers, faults)
+
+
+def _values(lines: Sequence[str], first: int) -> Iterator[tuple[int, object]]:
+    for number, line in enumerate(lines, first):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError):
+            yield number, Fault(number, "line", line, "is not JSON")

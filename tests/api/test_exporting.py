@@ -1,0 +1,340 @@
+"""Exports: every selected flight once, in order, and never half a file that looks whole."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from backend.api import exporting
+from backend.api.exporting import CutAnswerError
+from backend.importer import import_flights
+from backend.sources import open_source
+from tests.api.worlds import (
+    GOOD,
+    Json,
+    World,
+    client_of,
+    problem,
+    seal,
+    settings_for,
+    with_status,
+    world_in,
+)
+from tests.flights import on_disk
+
+ALL = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"}
+NAMES = ["TRANSACTION_ID", "timestamp", *GOOD, "BLOCK_HEIGHT"]
+
+
+def streamed(client: FlaskClient, headers: Json | None = None, **more: object) -> TestResponse:
+    """An export that goes on as it is read."""
+    return client.get(f"/flights?{urlencode({**ALL, **more})}", headers=headers)
+
+
+def export(client: FlaskClient, headers: Json | None = None, **more: object) -> TestResponse:
+    """An export that has been read to its end."""
+    return client.get(f"/flights?{urlencode({**ALL, **more})}", headers=headers, buffered=True)
+
+
+def lines_of(response: TestResponse) -> tuple[list[Json], Json]:
+    """The flights of an NDJSON export, and its last line."""
+    assert response.headers["Content-Type"] == "application/x-ndjson"
+    *flights, end = [json.loads(line) for line in response.get_data().splitlines()]
+    return flights, end
+
+
+def table_of(response: TestResponse) -> tuple[list[str], list[dict[str, str]]]:
+    assert response.headers["Content-Type"].startswith("text/csv")
+    reader = csv.DictReader(io.StringIO(response.get_data(as_text=True), newline=""), strict=True)
+    rows = list(reader)
+    return list(reader.fieldnames or []), rows
+
+
+def as_text(flight: Json) -> dict[str, str]:
+    return {name: "" if value is None else str(value) for name, value in flight.items()}
+
+
+SELECTIONS: list[Json] = [
+    {},
+    {"INITIAL_DATE": "2015-01-03", "FINAL_DATE": "2015-01-04"},
+    {"OP_CARRIER_AIRLINE_ID": 19393},
+    {"ORIGIN_CITY_NAME": "Chicago, IL"},
+    {"DEST_CITY_NAME": "Atlanta, GA", "FINAL_DATE": "2015-01-05"},
+    {"as_of": 4},
+    {"as_of": 0},
+    {"ORIGIN_CITY_NAME": "Nowhere"},
+]
+
+
+def expected(world: World, selection: Json) -> list[Json]:
+    asked = {**ALL, **selection}
+    equal = [name for name in asked if name in GOOD]
+    return [
+        flight
+        for flight in world.below(asked.get("as_of"))
+        if asked["INITIAL_DATE"] <= flight["FL_DATE"] <= asked["FINAL_DATE"]
+        and all(flight[name] == asked[name] for name in equal)
+    ]
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_an_export_has_what_a_plain_loop_finds(
+    client: FlaskClient, world: World, selection: Json
+) -> None:
+    wanted = expected(world, selection)
+    flights, end = lines_of(export(client, format="ndjson", **selection))
+    assert flights == wanted
+    assert end == {
+        "complete": True,
+        "count": len(wanted),
+        "as_of": world.as_of(selection.get("as_of")),
+    }
+    table = export(client, format="csv", **selection)
+    stands = end["as_of"]
+    assert table.headers["X-Flightchain-As-Of"] == f"{stands['height']} {stands['tip_hash']}"
+    names, rows = table_of(table)
+    assert names == NAMES
+    assert rows == list(map(as_text, wanted))
+
+
+def test_the_selections_select_something(world: World) -> None:
+    counts = [len(expected(world, selection)) for selection in SELECTIONS]
+    assert counts[0] == len(world.transactions) > 1000
+    assert all(0 < count < counts[0] for count in counts[1:6])
+    assert counts[6:] == [0, 0]
+
+
+ACCEPTED = [
+    (None, "ndjson"),
+    ("*/*", "ndjson"),
+    ("text/csv", "csv"),
+    ("TEXT/CSV", "csv"),
+    ("text/*", "csv"),
+    ("application/*", "ndjson"),
+    ("application/x-ndjson", "ndjson"),
+    ("application/ndjson", "ndjson"),
+    ("text/csv;q=0.5, application/x-ndjson", "ndjson"),
+    ("text/csv, application/x-ndjson;q=0.5", "csv"),
+    ("text/html,application/xml;q=0.9,*/*;q=0.8", "ndjson"),
+    ("*/*, application/x-ndjson;q=0", "csv"),
+]
+
+
+@pytest.mark.parametrize(("accepted", "form"), ACCEPTED)
+def test_the_format_is_what_the_client_accepts(
+    client: FlaskClient, accepted: str | None, form: str
+) -> None:
+    headers = {} if accepted is None else {"Accept": accepted}
+    response = export(client, headers, as_of=1)
+    assert response.headers["Content-Disposition"] == f'attachment; filename="flights.{form}"'
+    assert ("csv" in response.headers["Content-Type"]) == (form == "csv")
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
+    other = export(client, {"Accept": "image/png"}, as_of=1, format=form)
+    assert other.get_data() == response.get_data()
+
+
+@pytest.mark.parametrize("accepted", ["image/png", "application/json", "*/*;q=0", "text/csv;q=0"])
+def test_what_nobody_can_write_is_not_acceptable(client: FlaskClient, accepted: str) -> None:
+    found = problem(export(client, {"Accept": accepted}), 406)
+    assert "text/csv" in found["detail"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"format": "xml"}, "format"),
+        ({"format": ""}, "format"),
+        ({"engine": "scan"}, "engine"),
+        ({"INITIAL_DATE": "2015-02-30"}, "INITIAL_DATE"),
+        ({"FINAL_DATE": ""}, "FINAL_DATE"),
+        ({"INITIAL_DATE": "2016-01-01"}, "INITIAL_DATE"),
+        ({"OP_CARRIER_AIRLINE_ID": "x"}, "OP_CARRIER_AIRLINE_ID"),
+        ({"ORIGIN_CITY_NAME": " "}, "ORIGIN_CITY_NAME"),
+        ({"as_of": "-1"}, "as_of"),
+    ],
+)
+def test_a_wrong_parameter_is_named(client: FlaskClient, given: Json, field: str) -> None:
+    assert problem(export(client, **given), 400)["field"] == field
+    assert "INITIAL_DATE" in problem(client.get("/flights"), 400)["detail"]
+    problem(export(client, as_of=9999), 404)
+
+
+def test_a_large_export_is_sent_in_pieces_and_a_small_one_whole(client: FlaskClient) -> None:
+    assert "Content-Length" not in export(client).headers
+    small = export(client, as_of=1)
+    assert int(small.headers["Content-Length"]) == len(small.get_data()) > 0
+
+
+@pytest.mark.parametrize("more", [{}, {"as_of": 1}])
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_a_compressed_export_says_the_same(client: FlaskClient, form: str, more: Json) -> None:
+    plain = export(client, format=form, **more)
+    packed = export(client, {"Accept-Encoding": "gzip"}, format=form, **more)
+    assert gzip.decompress(packed.get_data()) == plain.get_data()
+    assert packed.headers["ETag"] != plain.headers["ETag"]
+
+
+def test_an_export_that_the_client_has_is_not_made_again(
+    client: FlaskClient,
+) -> None:
+    known: dict[tuple[str, int], str] = {}
+    heights: list[Json] = [{}, {"as_of": 3}]
+    for form in ("csv", "ndjson"):
+        for height in heights:
+            first = export(client, format=form, **height)
+            etag = first.headers["ETag"]
+            assert etag not in known.values()
+            known[form, len(height)] = etag
+            again = export(client, {"If-None-Match": etag}, format=form, **height)
+            assert (again.status_code, again.get_data()) == (304, b"")
+            assert export(client, {"If-None-Match": "*"}, format=form).status_code == 304
+
+
+def test_head_of_an_export_walks_nothing(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get = export(client, format="csv")
+    monkeypatch.setattr(exporting, "_lines", None)
+    head = client.head(f"/flights?{urlencode({**ALL, 'format': 'csv'})}")
+    assert (head.status_code, head.get_data()) == (200, b"")
+    assert head.headers["ETag"] == get.headers["ETag"]
+    assert head.headers["Content-Type"] == get.headers["Content-Type"]
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Iterator[tuple[FlaskClient, World, int]]:
+    """A client of a chain with a damaged block in its last quarter, and its height."""
+    world = world_in(tmp_path)
+    (file,) = (tmp_path / "blocks").glob("blocks-*.dat")
+    data = bytearray(file.read_bytes())
+    data[len(data) * 7 // 8] ^= 1
+    file.write_bytes(data)
+    with client_of(world.settings) as client:
+        statuses = [client.get(f"/blocks/{height}").status_code for height in range(world.tip + 1)]
+        yield client, world, statuses.index(500)
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_an_export_breaks_off_at_a_damaged_block(
+    damaged: tuple[FlaskClient, World, int], form: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, world, height = damaged
+    response = streamed(client, format=form)
+    received = b""
+    with pytest.raises(CutAnswerError), closing(response):
+        for piece in response.iter_encoded():
+            received += piece
+    assert len(received) >= 64 * 1024
+    assert b"complete" not in received
+    assert f"block {height} is damaged" in caplog.text
+    good = expected(world, {"as_of": height - 1})
+    assert received.count(b"\n") <= len(good) + 1
+    problem(export(client, format=form, ORIGIN_CITY_NAME="Nowhere"), 500)
+    assert export(client, format=form, as_of=height - 1).status_code == 200
+
+
+def test_a_compressed_export_that_breaks_off_cannot_be_unpacked(
+    damaged: tuple[FlaskClient, World, int],
+) -> None:
+    client, _, _ = damaged
+    response = streamed(client, {"Accept-Encoding": "gzip"})
+    received = b""
+    with pytest.raises(CutAnswerError), closing(response):
+        for piece in response.iter_encoded():
+            received += piece
+    with pytest.raises(EOFError):
+        gzip.decompress(received)
+
+
+def test_exports_leave_threads_for_the_others(world: World) -> None:
+    settings = settings_for(world.settings.folder, threads=8)
+    with client_of(settings) as client:
+        held = [streamed(client) for _ in range(2)]
+        refused = export(client)
+        assert problem(refused, 503)
+        assert int(refused.headers["Retry-After"]) > 0
+        assert export(client, as_of=999).status_code == 404
+        held.pop().close()
+        with closing(streamed(client)) as again:
+            assert again.status_code == 200
+        held.pop().close()
+
+
+# --- importing it again --------------------------------------------------------------------------
+
+STRANGE = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-Dash",
+    "@home",
+    "＝wide",
+    'Quo"ted, "XX"',
+    "'s-Hertogenbosch",
+    "São Paulo",
+    "a;b\\n",
+    ",",
+]
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_what_was_exported_can_be_imported(tmp_path: Path, world: World, form: str) -> None:
+    strange = [tuple({**GOOD, "ORIGIN_CITY_NAME": name}.values()) for name in STRANGE]
+    settings = settings_for(tmp_path / "strange")
+    seal(settings, [strange])
+    for source in (settings, world.settings):
+        with client_of(source) as client:
+            days: Json = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}
+            data = export(client, format=form, **days).get_data()
+        file = tmp_path / "exported"
+        file.write_bytes(data)
+        target = settings_for(tmp_path / f"target-{source.folder.name}")
+        tally = import_flights(target, open_source(file))
+        assert (tally.imported, tally.bad) == (len(on_disk(source.folder).flights), 0)
+        assert on_disk(target.folder).flights == on_disk(source.folder).flights
+
+
+def test_no_name_in_csv_looks_like_a_formula(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [[tuple({**GOOD, "DEST_CITY_NAME": name}.values()) for name in STRANGE]])
+    days: Json = {"INITIAL_DATE": "2000-01-01", "FINAL_DATE": "2030-01-01"}
+    with client_of(settings) as client:
+        _, rows = table_of(export(client, format="csv", **days))
+        flights, _ = lines_of(export(client, **days))
+    assert [row["DEST_CITY_NAME"].lstrip(" ") for row in rows] == STRANGE
+    assert not any(row["DEST_CITY_NAME"].startswith(tuple("=+-@＝")) for row in rows)
+    assert [flight["DEST_CITY_NAME"] for flight in flights] == STRANGE
+
+
+# --- one flight number ---------------------------------------------------------------------------
+
+
+def test_legs_as_lines(client: FlaskClient, world: World) -> None:
+    one = world.transactions[5]
+    asked = {name: one[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    legs = [
+        with_status(t) for t in world.transactions if all(t[name] == asked[name] for name in asked)
+    ]
+    path = f"/filter_transactions?{urlencode(asked)}"
+    for engine in ("index", "scan"):
+        flights, end = lines_of(client.get(f"{path}&format=ndjson&engine={engine}"))
+        assert flights == legs
+        assert end == {"complete": True, "count": len(legs), "as_of": world.as_of()}
+        names, rows = table_of(client.get(f"{path}&format=csv&engine={engine}"))
+        assert names == [*NAMES, "status"]
+        assert rows == list(map(as_text, legs))
+    csv_of = client.get(f"{path}&format=csv")
+    again = client.get(f"{path}&format=csv", headers={"If-None-Match": csv_of.headers["ETag"]})
+    assert again.status_code == 304
+    problem(client.get(f"{path}&format=xml"), 400, field="format", value="xml")
+    problem(client.get(f"/average_delays?{urlencode(asked)}&format=csv"), 400)

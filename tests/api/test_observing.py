@@ -1,0 +1,132 @@
+"""Request ids, Server-Timing and the access log."""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from backend.api import observing
+from tests.api.worlds import Json, client_of, seal, settings_for
+
+QUESTION = "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
+
+
+@pytest.mark.parametrize("given", ["a", "A-z_0.9", "x" * 64, "00-4bf9-01"])
+def test_the_client_may_name_its_request(client: FlaskClient, given: str) -> None:
+    for path in ("/tip", "/nothing", "/blocks/x"):
+        assert client.get(path, headers={"X-Request-ID": given}).headers["X-Request-ID"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", 'a"b', "ü", "a/b", "{}"])
+def test_a_name_that_is_none_is_replaced(client: FlaskClient, given: str) -> None:
+    found = client.get("/tip", headers={"X-Request-ID": given}).headers["X-Request-ID"]
+    assert re.fullmatch("[a-z0-9-]{8,64}", found)
+
+
+def test_every_request_has_an_id_of_its_own(client: FlaskClient) -> None:
+    ids = {client.get("/health/live").headers["X-Request-ID"] for _ in range(100)}
+    assert len(ids) == 100
+
+
+def test_ids_of_a_forked_process_are_its_own() -> None:
+    reads, writes = os.pipe()
+    if os.fork() == 0:
+        os.write(writes, observing.new_request_id().encode())
+        os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as pipe:
+        theirs = pipe.read()
+    os.wait()
+    ours = observing.new_request_id()
+    assert theirs.partition("-")[0] != ours.partition("-")[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/tip", ["total"]),
+        ("/nothing", ["total"]),
+        (f"{QUESTION}&engine=index", ["total", "index"]),
+        (f"{QUESTION}&engine=scan", ["total", "scan"]),
+    ],
+)
+def test_an_answer_says_how_long_it_took(client: FlaskClient, path: str, parts: list[str]) -> None:
+    said = client.get(path).headers["Server-Timing"]
+    found = re.findall(r"(\w+);dur=(\d+\.\d{3})", said)
+    assert [name for name, _ in found] == parts
+    assert said == ", ".join(f"{name};dur={duration}" for name, duration in found)
+    assert all(float(duration) < 10_000 for _, duration in found)
+    assert float(found[0][1]) >= float(found[-1][1])
+
+
+def test_an_error_in_the_log_names_the_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with client_of(settings_for(tmp_path)) as client, caplog.at_level(logging.ERROR):
+        assert client.get("/tip", headers={"X-Request-ID": "who-asked"}).status_code == 503
+    assert "request who-asked" in caplog.text
+
+
+def logged(text: str) -> list[Json]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_access_log_is_off_unless_it_is_turned_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seal(settings_for(tmp_path), [])
+    with client_of(settings_for(tmp_path)) as client:
+        client.get("/tip")
+    assert capfd.readouterr().err == ""
+
+
+def test_the_access_log_has_a_line_for_each_request(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seal(settings_for(tmp_path), [])
+    with client_of(settings_for(tmp_path, access_log=1)) as client:
+        answer = client.get("/blocks/0?limit=1", headers={"X-Request-ID": "mine"}).get_data()
+        client.get("/nothing?q=%22%0a").get_data()
+        client.head("/tip").get_data()
+    found = logged(capfd.readouterr().err)
+    first, second, third = found
+    assert first.keys() == second.keys() == third.keys()
+    assert first.pop("time").startswith("20")
+    assert 0 < first.pop("duration_ms") < 10_000
+    assert first == {
+        "request_id": "mine",
+        "method": "GET",
+        "route": "/blocks/<height>",
+        "query": "limit=1",
+        "status": 200,
+        "bytes": len(answer),
+        "client": "127.0.0.1",
+        "is_whole": True,
+    }
+    assert (second["route"], second["query"], second["status"]) == (None, "q=%22%0a", 404)
+    assert (third["method"], third["bytes"], third["status"]) == ("HEAD", 0, 200)
+
+
+def test_the_access_log_says_when_an_answer_broke_off(capfd: pytest.CaptureFixture[str]) -> None:
+    app = Flask("broken")
+
+    def broken(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        yield b"abc"
+        raise ConnectionResetError
+
+    app.wsgi_app = broken  # type: ignore[method-assign]
+    observing.install(app, access_log=True)
+    pieces = iter(app.wsgi_app({"REQUEST_METHOD": "GET"}, lambda *started: None))
+    assert next(iter(pieces)) == b"abc"
+    with pytest.raises(ConnectionResetError):
+        next(pieces)
+    (line,) = logged(capfd.readouterr().err)
+    assert (line["is_whole"], line["bytes"], line["status"]) == (False, 3, 200)

@@ -1,0 +1,245 @@
+"""What goes over the wire: real sockets, gunicorn, and bytes as a client sees them."""
+
+import gzip
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import requests
+
+from tests.api.processes import Service, backend, serving, until
+from tests.api.worlds import World, generated, seal, settings_for, world_in
+from tests.flights import on_disk
+
+DAYS = urlencode({"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-12-31"})
+QUESTION = f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{DAYS}"
+NAMES = ("wire", "scan")
+PATHS = ["/tip", "/blocks/1", "/blocks?limit=3", "/transactions/7", QUESTION, f"/flights?{DAYS}"]
+NEVER = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("wire") / "chain")
+
+
+@pytest.fixture(scope="module")
+def service(world: World) -> Iterator[Service]:
+    with serving(world.settings.folder, FLIGHTCHAIN_ACCESS_LOG=1, **NEVER) as found:
+        yield found
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Iterator[Service]:
+    """A service over a chain of which a block in the last quarter has just been damaged."""
+    folder = tmp_path / "chain"
+    world_in(folder)
+    with serving(folder, FLIGHTCHAIN_CACHE_BYTES=0, **NEVER) as found:
+        (file,) = (folder / "blocks").glob("blocks-*.dat")
+        data = bytearray(file.read_bytes())
+        data[len(data) * 7 // 8] ^= 1
+        file.write_bytes(data)
+        yield found
+
+
+def asked(
+    service: Service, method: str, path: str, **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        return response, response.read()
+
+
+def raw(service: Service, request: bytes) -> bytes:
+    """Everything that comes back for `request`, to the end of the connection."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
+        connection.sendall(request)
+        while part := connection.recv(65536):
+            received += part
+    return received
+
+
+# --- conditions, encodings, methods --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_304_has_no_body_and_the_connection_goes_on(service: Service, path: str) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
+        for accepted in ("identity", "gzip", "zstd"):
+            connection.request("GET", path, headers={"Accept-Encoding": accepted})
+            first = connection.getresponse()
+            first.read()
+            etag = first.headers["ETag"]
+            for _ in range(3):
+                condition = {"Accept-Encoding": accepted, "If-None-Match": etag}
+                connection.request("GET", path, headers=condition)
+                again = connection.getresponse()
+                assert (again.status, again.read()) == (304, b"")
+                assert again.headers["ETag"] == etag
+                assert again.headers["X-Request-ID"]
+
+
+def test_all_workers_give_the_same_tags(service: Service) -> None:
+    for path in PATHS:
+        found = {asked(service, "GET", path)[0].headers["ETag"] for _ in range(8)}
+        assert len(found) == 1, path
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_head_on_the_wire(service: Service, path: str) -> None:
+    get, body = asked(service, "GET", path)
+    head = raw(service, f"HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    top, _, rest = head.partition(b"\r\n\r\n")
+    assert rest == b""
+    assert top.startswith(b"HTTP/1.1 200 ")
+    fields = dict(line.split(b": ", 1) for line in top.split(b"\r\n")[1:])
+    assert fields[b"ETag"].decode() == get.headers["ETag"]
+    if "Content-Length" in get.headers:
+        assert int(fields[b"Content-Length"]) == len(body)
+
+
+def test_a_block_goes_out_in_its_compressed_size(service: Service) -> None:
+    plain, body = asked(service, "GET", "/blocks/1")
+    packed, data = asked(service, "GET", "/blocks/1", **{"Accept-Encoding": "gzip"})
+    assert gzip.decompress(data) == body
+    assert int(packed.headers["Content-Length"]) == len(data) < len(body) / 4
+    assert packed.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
+    assert requests.get(f"{service.url}/blocks/1", timeout=10).json() == json.loads(body)
+
+
+def test_options_on_the_wire(service: Service) -> None:
+    response, body = asked(service, "OPTIONS", "/flights")
+    assert (response.status, body) == (200, b"")
+    assert "GET" in response.headers["Allow"]
+
+
+def test_what_the_worker_refuses_has_an_id_too(service: Service) -> None:
+    received = raw(service, b"GET /tip HTTP/9.9\r\n\r\n")
+    assert b"\r\nX-Request-ID: " in received
+    assert b"\r\nCache-Control: no-store" in received
+
+
+# --- the access log ------------------------------------------------------------------------------
+
+
+def test_each_request_is_a_line_of_the_log(service: Service) -> None:
+    for number in range(20):
+        asked(service, "GET", "/tip", **{"X-Request-ID": f"wire-{number}"})
+        asked(service, "GET", f"{QUESTION}&engine=scan", **{"X-Request-ID": f"scan-{number}"})
+    until(lambda: all(f'"{name}-{n}"' in service.said() for n in range(20) for name in NAMES))
+    lines = [json.loads(line) for line in service.said().splitlines() if line.startswith("{")]
+    found = {line["request_id"]: line for line in lines}
+    for number in range(20):
+        quick, scan = found[f"wire-{number}"], found[f"scan-{number}"]
+        assert (quick["route"], quick["status"], quick["client"]) == ("/tip", 200, "127.0.0.1")
+        assert scan["query"].endswith("engine=scan")
+        assert scan["bytes"] > 0
+    received = raw(service, b"GET /tip HTTP/1.1\r\nX: \x00\r\n\r\n")
+    request_id = received.split(b"X-Request-ID: ")[1].split(b"\r\n")[0].decode()
+    until(lambda: request_id in service.said())
+
+
+# --- exports -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_an_export_is_imported_by_the_command_line(
+    service: Service, world: World, tmp_path: Path, form: str
+) -> None:
+    response, body = asked(service, "GET", f"/flights?{DAYS}&format={form}")
+    assert response.headers["Transfer-Encoding"] == "chunked"
+    file = tmp_path / f"flights.{form}"
+    file.write_bytes(body)
+    done = backend(tmp_path / "again", "import", str(file), FLIGHTCHAIN_DIFFICULTY_BITS=0)
+    assert done.returncode == 0, done.stderr
+    assert on_disk(tmp_path / "again").flights == on_disk(world.settings.folder).flights
+
+
+@pytest.mark.parametrize("accepted", ["identity", "gzip"])
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_a_client_sees_that_an_export_broke_off(damaged: Service, form: str, accepted: str) -> None:
+    path = f"/flights?{DAYS}&format={form}"
+    for _ in range(3):
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            asked(damaged, "GET", path, **{"Accept-Encoding": accepted})
+        assert b"complete" not in caught.value.partial
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        requests.get(damaged.url + path, timeout=10)
+    started = time.monotonic()
+    received = raw(damaged, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert time.monotonic() - started < 5
+    assert len(received) > 64 * 1024
+    assert not received.endswith(b"0\r\n\r\n")
+    assert "an export broke off (request " in damaged.said()
+    for _ in range(6):
+        assert damaged.get("/health/live").status_code == 200
+
+
+def test_http_1_0_is_reset_when_an_export_breaks_off(damaged: Service) -> None:
+    path = f"/flights?{DAYS}&format=csv"
+    for _ in range(4):
+        with pytest.raises(ConnectionResetError):
+            raw(damaged, f"GET {path} HTTP/1.0\r\n\r\n".encode())
+    for _ in range(6):
+        assert damaged.get("/health/live").status_code == 200
+    assert len(damaged.booted()) == 2
+    assert "Traceback" not in damaged.said()
+
+
+def test_http_1_0_gets_a_whole_export_to_the_end_of_the_connection(service: Service) -> None:
+    _, body = asked(service, "GET", f"/flights?{DAYS}")
+    received = raw(service, f"GET /flights?{DAYS} HTTP/1.0\r\n\r\n".encode())
+    assert received.partition(b"\r\n\r\n")[2] == body
+
+
+def test_clients_that_go_away_leave_their_places_to_others(service: Service) -> None:
+    for _ in range(12):
+        with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
+            connection.sendall(f"GET /flights?{DAYS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            connection.recv(100)
+    until(lambda: asked(service, "GET", f"/flights?{DAYS}")[0].status == 200)
+
+
+def test_everything_is_answered_while_exports_wait_for_their_clients(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "chain")
+    seal(settings, [generated(1000)] * 12)
+    export = f"GET /flights?{DAYS} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **NEVER) as service, ExitStack() as open_:
+        address = ("127.0.0.1", service.port)
+        held = [open_.enter_context(socket.create_connection(address, 10)) for _ in range(8)]
+        for connection in held:
+            connection.sendall(export)
+        with ThreadPoolExecutor(4) as pool:
+            statuses = list(pool.map(lambda _: service.get("/blocks/1").status_code, range(12)))
+        assert statuses == [200] * 12
+        answers = [connection.recv(12) for connection in held]
+        assert sorted(set(answers)) == [b"HTTP/1.1 200", b"HTTP/1.1 503"]
+        assert answers.count(b"HTTP/1.1 200") <= 2
+
+
+def test_memory_does_not_grow_with_an_export(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "chain")
+    seal(settings, [generated(1000)] * 60)
+
+    def most_bytes(pid: int) -> int:
+        status = Path(f"/proc/{pid}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        return int(line.split()[1]) * 1024
+
+    with serving(settings.folder, **NEVER) as service:
+        workers = service.workers()
+        for _ in range(6):
+            asked(service, "GET", f"/flights?{DAYS}&as_of=4")
+        before = {pid: most_bytes(pid) for pid in workers}
+        sizes = [len(asked(service, "GET", f"/flights?{DAYS}")[1]) for _ in range(3)]
+        assert min(sizes) > 25_000_000
+        assert all(most_bytes(pid) - before[pid] < 12_000_000 for pid in workers)
