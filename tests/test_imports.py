@@ -81,6 +81,7 @@ STRANGERS = {
     "backend": {"frontend", "loadtests", "scripts", "tests"},
     "frontend": {"backend", "loadtests", "scripts", "tests"},
     "loadtests": {"backend", "frontend", "tests"},
+    "scripts": {"backend", "frontend", "loadtests", "tests"},
 }
 
 

@@ -1,0 +1,826 @@
+"""A client of Flightchain in one file: copy it beside your own code. Needs Python 3.11, `requests`.
+
+    from datetime import date
+    from flightchain_client import Client, Problem
+
+    with Client("http://127.0.0.1:8000") as ledger:
+        july = ledger.average_delays(19393, date(2015, 7, 1), date(2015, 7, 31))
+        print(july.flights, july.average_delay, "as of block", july.as_of.height)
+
+        flight = {"YEAR": 2008, "DAY_OF_WEEK": 4, "FL_DATE": date(2008, 1, 3),
+                  "OP_CARRIER_AIRLINE_ID": 19393, "OP_CARRIER_FL_NUM": 335, "ORIGIN": "IAD",
+                  "ORIGIN_CITY_NAME": "Washington, DC", "ORIGIN_STATE_NM": "Virginia",
+                  "DEST": "TPA", "DEST_CITY_NAME": "Tampa, FL", "DEST_STATE_NM": "Florida",
+                  "DEP_TIME": "2003", "DEP_DELAY": 8, "ARR_TIME": "2211", "ARR_DELAY": -14,
+                  "CANCELLED": 0, "AIR_TIME": 116}
+        receipt = ledger.add(flight, key="my flight 335")     # sent again, it is not added again
+        print(ledger.wait(receipt.transaction_id).state)
+
+        added = ledger.add_batch([flight] * 2500, progress=lambda so_far: print(so_far.accepted))
+        print(added.accepted, "flights:", added.transactions)
+
+        try:
+            ledger.add({**flight, "ARR_DELAY": "late"})
+        except Problem as problem:
+            print(problem.status, problem.field, problem.value)
+
+`add_batch` also takes the path of a file: CSV as BTS publishes it, or NDJSON; plain, .gz or .zip.
+
+What is sent again: a GET, and a POST with a key, after a lost connection, a timeout, and answers
+that mean "later" (503 and its like, after the time in Retry-After); up to `attempts` times and for
+`give_up_after_s` in all. The key makes that safe: for a day the ledger answers it with the ids it
+gave first. `add_batch` makes a key for every batch itself. A POST without a key is sent once.
+
+Errors:
+
+    FlightchainError        base; of add_batch, `added` says what was accepted before it
+    ├── Problem             the service said no: status, title, detail, field, value, errors
+    ├── Unreachable         it did not answer: refused, lost or too slow; `may_have_arrived`
+    └── StillPending        `wait` has waited long enough
+
+One Client for each thread: a `requests.Session` is not made for several.
+"""
+
+import gzip
+import json
+import time
+import uuid
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import IO, Any, Literal, NoReturn, NotRequired, Self, TypedDict, TypeVar, cast
+
+import requests
+from urllib3.exceptions import NewConnectionError
+
+Mode = Literal["sync", "async", "commit"]
+Engine = Literal["index", "scan"]
+OnError = Literal["reject", "skip"]
+Day = date | str
+Flight = Mapping[str, object]
+Json = dict[str, Any]
+Made = TypeVar("Made")
+
+JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
+CONTENT_TYPES = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
+BATCH_SIZE = 1000  # flights; as many as a block holds
+MOST_ERRORS_KEPT = 1000
+HEADERS_PER_PAGE = 100  # the most that the service gives at once
+REPEATED = frozenset({408, 429, 502, 503, 504})
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # where no Retry-After says how long
+FIRST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
+
+HINTS = {
+    401: "make a token where the service runs (python -m backend token add NAME), give it as token",
+    404: "check the id or height; if no address is found, check the base_url",
+    413: "make the batches smaller (batch_size)",
+    503: "the service is full, starting or being repaired: try again later",
+}
+
+
+# --- what comes back ------------------------------------------------------------------------------
+
+
+class Transaction(TypedDict):
+    """A flight in the ledger. timestamp: acceptance, UTC milliseconds; times of day are hhmm."""
+
+    TRANSACTION_ID: int
+    timestamp: int
+    YEAR: int
+    DAY_OF_WEEK: int
+    FL_DATE: str
+    OP_CARRIER_AIRLINE_ID: int
+    OP_CARRIER_FL_NUM: int
+    ORIGIN_AIRPORT_ID: int | None
+    ORIGIN: str
+    ORIGIN_CITY_NAME: str
+    ORIGIN_STATE_NM: str
+    DEST_AIRPORT_ID: int | None
+    DEST: str
+    DEST_CITY_NAME: str
+    DEST_STATE_NM: str
+    DEP_TIME: str | None
+    DEP_DELAY: int | None
+    ARR_TIME: str | None
+    ARR_DELAY: int | None
+    CANCELLED: int
+    AIR_TIME: int | None
+
+
+class Leg(Transaction):
+    """A mined flight. status: on_time, late, cancelled or no_arrival."""
+
+    BLOCK_HEIGHT: int
+    status: str
+
+
+class Fault(TypedDict):
+    """What is wrong with a flight. row: its number from 1 on, or its line in the file."""
+
+    row: NotRequired[int]
+    field: str
+    value: object
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The block for which an answer stands."""
+
+    height: int
+    tip_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """What happened to a flight number on a day."""
+
+    count: int
+    flights: list[Leg]
+    as_of: AsOf
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """How late a carrier was; delays in minutes, None where there is nothing to average."""
+
+    average_delay: float | None
+    flights: int
+    arrived: int
+    cancelled: int
+    no_arrival: int
+    on_time_share_of_arrived: float | None
+    on_time_share_of_scheduled: float | None
+    average_departure_delay: float | None
+    as_of: AsOf
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many flights went from one city to another."""
+
+    count: int
+    as_of: AsOf
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """Where the ledger stands. Times are UTC milliseconds; next_block_at: None without a miner."""
+
+    height: int
+    hash: str
+    timestamp: int
+    transactions: int
+    pending: int
+    next_block_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A block's header and hash; hashes in hexadecimal, timestamp in UTC milliseconds."""
+
+    version: int
+    height: int
+    previous_hash: str
+    timestamp: int
+    first_transaction: int
+    transaction_count: int
+    transactions_root: str
+    body_hash: str
+    summary_root: str
+    history_root: str
+    difficulty_bits: int
+    nonce: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block with its transactions."""
+
+    header: Header
+    transactions: list[Transaction]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A transaction and where it is. state: pending or mined; height and hash: of its block."""
+
+    state: str
+    transaction: Transaction
+    height: int | None
+    hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A flight was accepted. state: pending or mined. duplicate_of: an equal one, if known."""
+
+    transaction_id: int
+    state: str
+    timestamp: int
+    durable: bool
+    content_hash: str
+    duplicate_of: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReceipt:
+    """A batch was accepted, or some of it. transactions: its ids. errors: the first hundred."""
+
+    accepted: int
+    rejected: int
+    transactions: range
+    state: str
+    durable: bool
+    errors: list[Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What `add_batch` has done: numbers of flights and batches.
+
+    transactions: the ids, in order; empty after a dry run. errors: the first thousand at most.
+    """
+
+    accepted: int = 0
+    rejected: int = 0
+    batches: int = 0
+    transactions: tuple[range, ...] = ()
+    errors: tuple[Fault, ...] = ()
+
+    def and_then(self, receipt: BatchReceipt) -> "Added":
+        """With one batch more."""
+        ids, more = self.transactions, receipt.transactions
+        if more and ids and ids[-1].stop == more.start:
+            ids, more = ids[:-1], range(ids[-1].start, more.stop)
+        return Added(
+            self.accepted + receipt.accepted,
+            self.rejected + receipt.rejected,
+            self.batches + 1,
+            (*ids, more) if more else ids,
+            (*self.errors, *receipt.errors)[:MOST_ERRORS_KEPT],
+        )
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+class FlightchainError(Exception):
+    """Base of the tree in the docstring of the module."""
+
+    added: Added | None = None
+
+
+class Problem(FlightchainError):
+    """The service refused: an `application/problem+json` (RFC 9457), or another bad answer."""
+
+    def __init__(
+        self, status: int, problem: Mapping[str, Any], retry_after_s: float | None = None
+    ) -> None:
+        self.status = status
+        self.title = str(problem.get("title", ""))
+        self.detail = str(problem.get("detail", ""))
+        self.field: str | None = problem.get("field")
+        self.value: object = problem.get("value")
+        self.errors: list[Fault] = problem.get("errors") or []
+        self.retry_after_s = retry_after_s
+        super().__init__(status, problem)
+
+    def __str__(self) -> str:
+        rows = [fault["row"] for fault in self.errors if "row" in fault]
+        where = f"row {rows[0]}: " if rows else ""
+        hint = f"; {HINTS[self.status]}" if self.status in HINTS else ""
+        return f"{self.status} {self.title}: {where}{self.detail}{hint}"
+
+
+class Unreachable(FlightchainError):
+    """No answer. may_have_arrived: whether the service may have acted on what was sent."""
+
+    def __init__(self, message: str, *, may_have_arrived: bool) -> None:
+        super().__init__(message)
+        self.may_have_arrived = may_have_arrived
+
+
+class StillPending(FlightchainError):
+    """A transaction that is in no block yet."""
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A body for POST /transactions/batch.
+
+    lines: how many lines of flights it has. offset: what is to be added to the number of a row in
+    the body to get its number in the whole.
+    """
+
+    body: bytes
+    content_type: str
+    lines: int
+    offset: int
+
+
+def batches(
+    flights: str | Path | Iterable[Flight], size: int = BATCH_SIZE
+) -> Generator[Batch, None, None]:
+    """Cut flights into batches of `size`: any iterable of them, or the file at a path.
+
+    Lines of files are sent as they are: what is a flight is up to the service. Raises ValueError
+    for a file that is neither CSV nor NDJSON by its name, or empty; OSError if it cannot be read.
+    """
+    if size < 1:
+        raise ValueError(f"a batch of {size} flights; give a size of 1 or more")
+    if isinstance(flights, Mapping):
+        raise TypeError("this is one flight; give a list of flights, or use add()")
+    if not isinstance(flights, str | Path):
+        yield from _cut(map(_line, flights), size, NDJSON)
+        return
+    with opened(Path(flights)) as (file, content_type):
+        first = file.readline()
+        if not first:
+            raise ValueError(f"{flights} is empty")
+        header = _ended(first) if content_type == CSV else b""
+        lines = map(_ended, file if header else chain([first], file))
+        is_cut = False
+        for batch in _cut(lines, size, content_type, header):
+            is_cut = True
+            yield batch
+        if not is_cut:  # the service looks at the header of a table without rows
+            yield Batch(header, CSV, 0, 0)
+
+
+def _cut(
+    lines: Iterator[bytes], size: int, content_type: str, header: bytes = b""
+) -> Iterator[Batch]:
+    offset = 0
+    while part := list(islice(lines, size)):
+        yield Batch(header + b"".join(part), content_type, len(part), offset)
+        offset += len(part)
+
+
+def _line(flight: Flight) -> bytes:
+    return json.dumps(flight, default=_date).encode() + b"\n"
+
+
+def _date(value: object) -> str:
+    if isinstance(value, date):
+        return _day(value)
+    raise TypeError(f"{value!r} is a {type(value).__name__}; a flight has int, str, date and None")
+
+
+def _day(value: Day) -> str:
+    return value if isinstance(value, str) else f"{value:%Y-%m-%d}"
+
+
+def _ended(line: bytes) -> bytes:
+    return line if line.endswith(b"\n") else line + b"\n"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """The (unpacked) file of flights at `path`, and its content type.
+
+    Raises ValueError for another kind of file or a damaged one, OSError if it cannot be read.
+    """
+    is_packed = path.suffix.lower() == ".gz"
+    content_type = _content_type(path.stem if is_packed else path.name)
+    try:
+        if path.suffix.lower() == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                name = _member(path, archive)
+                with archive.open(name) as file:
+                    yield file, _content_type(name)
+        elif content_type:
+            with gzip.open(path) if is_packed else path.open("rb") as plain:
+                yield cast("IO[bytes]", plain), content_type
+        else:
+            kinds = ", ".join(CONTENT_TYPES)
+            raise ValueError(f"{path}: the name must end in {kinds}; those with .gz; or in .zip")
+    except (EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged or cut short ({error})") from error
+
+
+def _member(path: Path, archive: zipfile.ZipFile) -> str:
+    """The one file of flights in an archive; macOS adds a shadow of each."""
+    names = [name for name in archive.namelist() if _content_type(name)]
+    names = [name for name in names if not name.startswith("__MACOSX/")]
+    if len(names) != 1:
+        raise ValueError(f"{path} holds {len(names)} files of flights; one is needed")
+    return names[0]
+
+
+def _content_type(name: str) -> str:
+    return CONTENT_TYPES.get(Path(name).suffix.lower(), "")
+
+
+# --- the client -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something is about to be sent again. attempt: those made. wait_s: how long from now."""
+
+    error: Problem | Unreachable
+    attempt: int
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    parameters: Mapping[str, object]
+    timeout_s: float
+    body: bytes | None = None
+    content_type: str = JSON
+    key: str | None = None
+
+    def may_repeat(self) -> bool:
+        return self.method == "GET" or self.key is not None
+
+
+class _Bearer(requests.auth.AuthBase):
+    """As `auth` and not as a header: requests prefers the passwords in ~/.netrc to a header."""
+
+    def __init__(self, token: str) -> None:
+        self._value = f"Bearer {token.strip()}"
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = self._value
+        return request
+
+
+class Client:
+    """A connection to the service at `base_url`; closed by `with` or `close`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        timeout_s: float = 30,
+        *,
+        commit_timeout_s: float = 120,
+        attempts: int = 10,
+        give_up_after_s: float = 300,
+        on_wait: Callable[[Wait], None] | None = None,
+    ) -> None:
+        """token: for writing, where the service asks for one.
+
+        timeout_s: how long to wait for an answer; commit_timeout_s: likewise with mode="commit",
+        above the service's FLIGHTCHAIN_COMMIT_WAIT_S. attempts, give_up_after_s: see the module.
+        on_wait: is told of every wait before something is sent again.
+        """
+        self.base_url = base_url.rstrip("/")
+        self.timeout_s = timeout_s
+        self.commit_timeout_s = commit_timeout_s
+        self.attempts = attempts
+        self.give_up_after_s = give_up_after_s
+        self._on_wait = on_wait or (lambda wait: None)
+        self._session = requests.Session()
+        self._session.headers["Accept"] = JSON
+        if token is not None:
+            self._session.auth = _Bearer(token)
+        self._has_answered = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    # --- the three questions; both dates are inclusive
+
+    def filter_transactions(
+        self,
+        flight_number: int,
+        day: Day,
+        carrier: int | None = None,
+        *,
+        engine: Engine = "index",
+        as_of: int | None = None,
+    ) -> Legs:
+        """What happened to flight `flight_number` on `day`? carrier: only this DOT number.
+
+        All three take engine="scan" to have every block read and verified, and as_of, a height, to
+        ask an earlier state of the ledger.
+        """
+        asked = {"OP_CARRIER_FL_NUM": flight_number, "FL_DATE": _day(day)}
+        return self._asked(
+            Legs, "/filter_transactions", {**asked, "OP_CARRIER_AIRLINE_ID": carrier}, engine, as_of
+        )
+
+    def average_delays(
+        self,
+        carrier: int,
+        first_day: Day,
+        last_day: Day,
+        *,
+        engine: Engine = "index",
+        as_of: int | None = None,
+    ) -> Averages:
+        """How late was the carrier with this DOT number between two dates?"""
+        asked = {"OP_CARRIER_AIRLINE_ID": carrier, **_period(first_day, last_day)}
+        return self._asked(Averages, "/average_delays", asked, engine, as_of)
+
+    def flight_counter(
+        self,
+        origin_city: str,
+        destination_city: str,
+        first_day: Day,
+        last_day: Day,
+        *,
+        engine: Engine = "index",
+        as_of: int | None = None,
+    ) -> Count:
+        """How many flights went from one city ("Tampa, FL") to another between two dates?"""
+        asked = {"ORIGIN_CITY_NAME": origin_city, "DEST_CITY_NAME": destination_city}
+        asked |= _period(first_day, last_day)
+        return self._asked(Count, "/flight_counter", asked, engine, as_of)
+
+    def _asked(
+        self,
+        kind: type[Made],
+        path: str,
+        asked: Mapping[str, object],
+        engine: Engine,
+        as_of: int | None,
+    ) -> Made:
+        answer = self._get(
+            path, {**asked, "engine": None if engine == "index" else engine, "as_of": as_of}
+        )
+        return _made(kind, answer, as_of=_made(AsOf, answer["as_of"]))
+
+    # --- the chain
+
+    def tip(self) -> Tip:
+        """Where the ledger stands."""
+        return _made(Tip, self._get("/tip"))
+
+    def block(self, height: int) -> Block:
+        """The block at `height`."""
+        found = self._get(f"/blocks/{height}")["block"]
+        return Block(_made(Header, found), found["transactions"])
+
+    def blocks(self, before: int | None = None) -> Iterator[Header]:
+        """The headers of all blocks, newest first; before: only those below this height."""
+        while True:
+            page = self._get("/blocks", {"before": before, "limit": HEADERS_PER_PAGE})
+            for each in page["blocks"]:
+                before = each["height"]
+                yield _made(Header, each)
+            if page["next"] is None:
+                return
+
+    def transaction(self, transaction_id: int) -> Entry:
+        """A transaction, pending or mined."""
+        found = self._get(f"/transactions/{transaction_id}")
+        where = found["block"] or {"height": None, "hash": None}
+        return _made(Entry, found, **where)
+
+    def wait(self, transaction_id: int, timeout_s: float = 120) -> Entry:
+        """A transaction as soon as it is mined. The three questions know it a moment later.
+
+        Raises StillPending after `timeout_s`.
+        """
+        deadline = time.monotonic() + timeout_s
+        poll_s = FIRST_POLL_S
+        while (entry := self.transaction(transaction_id)).state != "mined":
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise StillPending(
+                    f"transaction {transaction_id} is in no block after {timeout_s:g} s; "
+                    "wait longer, or see if a miner runs: tip().next_block_at is None without one"
+                )
+            time.sleep(min(poll_s, left_s))
+            poll_s = min(2 * poll_s, LONGEST_POLL_S)
+        return entry
+
+    # --- adding
+
+    def add(self, flight: Flight, mode: Mode = "sync", key: str | None = None) -> Receipt:
+        """Add one flight: fields by their BTS names, dates also as `date`.
+
+        mode="sync" returns when it is on the disk, "commit" when it is in a block (or still pending
+        after the service's patience), "async" when it has its id. key: of your choice; with it the
+        flight can be sent again without being added again, and is after a lost connection.
+        """
+        body = _line(flight)
+        answer = self._send(self._post("/transactions", {}, mode, body, JSON, key))
+        return _made(Receipt, answer, transaction_id=answer["TRANSACTION_ID"])
+
+    def add_batch(
+        self,
+        flights: str | Path | Iterable[Flight],
+        *,
+        mode: Mode = "sync",
+        on_error: OnError = "reject",
+        dry_run: bool = False,
+        batch_size: int = BATCH_SIZE,
+        key: str | None = None,
+        progress: Callable[[Added], None] | None = None,
+    ) -> Added:
+        """Add any number of flights, or those in a file, `batch_size` in a request.
+
+        on_error="reject": a bad flight keeps its batch out and ends all (Problem; its `added` says
+        what went before); "skip": the others are added, the bad ones are in `errors`. dry_run: only
+        try. progress: is told after every batch. key: the beginning of the keys of the batches; one
+        of your own lets a later run (the same flights, batch_size, on_error and mode) within a day
+        go over what an earlier one has added, without adding it again.
+        """
+        key = uuid.uuid4().hex if key is None else key
+        added = Added()
+        with closing(batches(flights, batch_size)) as cut:
+            for number, batch in enumerate(cut):
+                try:
+                    receipt = self.send(
+                        batch, mode=mode, on_error=on_error, dry_run=dry_run, key=f"{key}/{number}"
+                    )
+                except FlightchainError as error:
+                    error.added = added
+                    first = batch.offset + 1
+                    error.add_note(f"in the batch from row {first} on; see `added`")
+                    raise
+                added = added.and_then(receipt)
+                if progress:
+                    progress(added)
+        return added
+
+    def send(
+        self,
+        batch: Batch,
+        *,
+        mode: Mode = "sync",
+        on_error: OnError = "reject",
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BatchReceipt:
+        """Send one batch (see `batches`), as one request."""
+        options = {"on_error": on_error, "dry_run": "true" if dry_run else None}
+        request = self._post(
+            "/transactions/batch", options, mode, batch.body, batch.content_type, key
+        )
+        try:
+            answer = self._send(request)
+        except Problem as problem:
+            problem.errors = _numbered(problem.errors, batch.offset)
+            raise
+        first, last = answer.get("first_transaction", 0), answer.get("last_transaction", -1)
+        return _made(
+            BatchReceipt,
+            {"state": "none", "durable": False, **answer},
+            transactions=range(first, last + 1),
+            errors=_numbered(answer["errors"], batch.offset),
+        )
+
+    # --- sending
+
+    def _get(self, path: str, parameters: Mapping[str, object] | None = None) -> Json:
+        return self._send(_Request("GET", path, parameters or {}, self.timeout_s))
+
+    def _post(
+        self,
+        path: str,
+        options: Mapping[str, object],
+        mode: Mode,
+        body: bytes,
+        content_type: str,
+        key: str | None,
+    ) -> _Request:
+        timeout_s = self.commit_timeout_s if mode == "commit" else self.timeout_s
+        return _Request("POST", path, {"mode": mode, **options}, timeout_s, body, content_type, key)
+
+    def _send(self, request: _Request) -> Json:
+        """Send a request until it is answered for good, if it may be sent more than once."""
+        started = time.monotonic()
+        for attempt in count(1):
+            try:
+                return self._sent_once(request)
+            except (Problem, Unreachable) as error:
+                wait_s = _wait_s(error, attempt)
+                ends_s = time.monotonic() - started + wait_s
+                if not (request.may_repeat() and self._passes(error)):
+                    raise
+                if attempt >= self.attempts or ends_s > self.give_up_after_s:
+                    error.add_note(f"given up after {attempt} attempts in {ends_s - wait_s:.1f} s")
+                    raise
+                self._on_wait(Wait(error, attempt, wait_s))
+            time.sleep(wait_s)
+        raise AssertionError("count() has no end")
+
+    def _passes(self, error: Problem | Unreachable) -> bool:
+        """Whether another attempt may help.
+
+        Not where nobody has ever answered: then the address is wrong, or the service not started.
+        """
+        if isinstance(error, Problem):
+            return error.status in REPEATED
+        return self._has_answered or error.may_have_arrived
+
+    def _sent_once(self, request: _Request) -> Json:
+        url = self.base_url + request.path
+        headers = {} if request.body is None else {"Content-Type": request.content_type}
+        if request.key is not None:
+            headers["Idempotency-Key"] = request.key
+        try:
+            response = self._session.request(
+                request.method,
+                url,
+                params={name: str(v) for name, v in request.parameters.items() if v is not None},
+                data=request.body,
+                headers=headers,
+                timeout=request.timeout_s,
+                allow_redirects=False,  # a POST would become a GET
+            )
+        except (requests.RequestException, UnicodeError) as error:
+            _translate(error, url, request)
+        self._has_answered = True
+        return _answer(response)
+
+
+def _translate(error: Exception, url: str, request: _Request) -> NoReturn:
+    """Raise what an error of requests means here."""
+    lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+    if not isinstance(error, lost):
+        raise FlightchainError(f"{url}: cannot be asked: {error}") from error
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    never_sent = (requests.ConnectTimeout, requests.exceptions.SSLError)
+    if isinstance(error, never_sent) or isinstance(reason, NewConnectionError):
+        what = "cannot be connected to; is the service running, and the base_url right?"
+        raise Unreachable(f"{url}: {what} ({reason or error})", may_have_arrived=False) from error
+    what = "the connection was lost before the answer came"
+    if isinstance(error, requests.Timeout):
+        what = f"no answer within {request.timeout_s:g} s; try again, or give a longer timeout"
+    if not request.may_repeat():
+        what += "; what was sent may have been accepted: a key makes it safe to send it again"
+    raise Unreachable(f"{url}: {what} ({error})", may_have_arrived=True) from error
+
+
+def _answer(response: requests.Response) -> Json:
+    """The JSON of a good answer. Raises Problem."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    status = response.status_code
+    if requests.codes.ok <= status < requests.codes.multiple_choices and isinstance(body, dict):
+        return body
+    if not isinstance(body, dict):
+        detail = f"{response.url} did not answer with JSON; is the base_url that of Flightchain?"
+        if "Location" in response.headers:
+            detail = f"{response.url} has moved to {response.headers['Location']}; use that"
+        body = {"title": response.reason, "detail": detail}
+    raise Problem(status, body, _retry_after_s(response.headers.get("Retry-After")))
+
+
+def _retry_after_s(text: str | None) -> float | None:
+    """Seconds from now. The header is a number of seconds or a date (RFC 9110, 10.2.3)."""
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        then = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+
+
+def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
+    if isinstance(error, Problem) and error.retry_after_s is not None:
+        return error.retry_after_s
+    return float(min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S))
+
+
+def _period(first_day: Day, last_day: Day) -> dict[str, str]:
+    return {"INITIAL_DATE": _day(first_day), "FINAL_DATE": _day(last_day)}
+
+
+def _numbered(faults: Sequence[Fault], offset: int) -> list[Fault]:
+    """Faults of one batch with the rows of the whole."""
+    return [
+        {**fault, "row": fault["row"] + offset} if "row" in fault else fault for fault in faults
+    ]
+
+
+def _made(kind: type[Made], answer: Mapping[str, Any], **more: Any) -> Made:
+    """A `kind` from the members of an answer, and `more` of them; others are left out."""
+    known = {**answer, **more}
+    try:
+        return kind(**{field.name: known[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+    except KeyError as error:
+        reason = "the service did what was asked, but is of another version than this client"
+        raise FlightchainError(f"the answer has no {error}: {reason}") from None

@@ -1,0 +1,796 @@
+"""The client and scripts/bulk_post against a running service, directly and through bad networks."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, date, datetime, timedelta
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flightchain_client
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight, as_mapping, examine
+from flightchain_client import (
+    Added,
+    Client,
+    FlightchainError,
+    Problem,
+    StillPending,
+    Unreachable,
+    Wait,
+    batches,
+)
+from tests.api.processes import ROOT, Service, environment, free_port, serving, until
+from tests.api.worlds import GOOD, Json, generated
+from tests.flights import csv_of, flights, on_disk
+
+SCRIPTS = ROOT / "scripts"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def mappings(count: int, start: int = 0) -> list[Json]:
+    return [dict(as_mapping(flight)) for flight in flights(count, start)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "chain"
+
+
+@pytest.fixture
+def service(folder: Path) -> Iterator[Service]:
+    with serving(folder) as found:
+        yield found
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[Client]:
+    with Client(service.url) as found:
+        yield found
+
+
+def mined(service: Service) -> list[Flight]:
+    """All flights in the ledger, once none is pending."""
+    until(lambda: service.json("/tip")["pending"] == 0)
+    return on_disk(service.folder).flights
+
+
+# --- bad networks --------------------------------------------------------------------------------
+
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
+    b"Retry-After: %s\r\nContent-Length: 40\r\n\r\n"
+    b'{"title":"Busy","detail":"try later..."}'
+)
+
+
+class Proxy:
+    """Passes requests on to `service`, one a connection, and spoils some.
+
+    spoils: what becomes of each POST in turn: "cut" forwards it, waits until the service has
+    answered, and ends the connection; "half" sends half of that answer; a number is a 503 with that
+    Retry-After, nothing is forwarded; "" and everything after the last passes. seen: the keys of
+    the POSTs.
+    """
+
+    def __init__(self, service: Service, *spoils: str) -> None:
+        self._service = service
+        self._spoils = list(spoils)
+        self.seen: list[str] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _run(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                connection, _ = self._listener.accept()
+                with connection:
+                    self._pass_on(connection)
+
+    def _pass_on(self, connection: socket.socket) -> None:
+        request = whole_request(connection)
+        if not request:
+            return
+        spoil = ""
+        if request.startswith(b"POST"):
+            head = request.partition(b"\r\n\r\n")[0].decode()
+            keys = [x[17:] for x in head.split("\r\n") if x.lower().startswith("idempotency-key: ")]
+            self.seen += keys or ["none"]
+            spoil = self._spoils.pop(0) if self._spoils else ""
+        if spoil.isdigit() or spoil.endswith("GMT"):
+            connection.sendall(BUSY % spoil.encode())
+            return
+        answer = self._answered(request)
+        kept = {"cut": 0, "half": len(answer) - 10, "": len(answer)}[spoil]
+        connection.sendall(answer[:kept])
+
+    def _answered(self, request: bytes) -> bytes:
+        """All that the service says to one request."""
+        closed = request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+        closed = closed.replace(b"Connection: keep-alive\r\n", b"")
+        answer = b""
+        with socket.create_connection(("127.0.0.1", self._service.port), 30) as forward:
+            forward.sendall(closed)
+            while part := forward.recv(65536):
+                answer += part
+        return answer
+
+
+def whole_request(connection: socket.socket) -> bytes:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        if not (part := connection.recv(65536)):
+            return b""
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    lengths = [x for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")]
+    missing = (int(lengths[0].split(b":")[1]) if lengths else 0) - len(body)
+    while missing > 0 and (part := connection.recv(missing)):
+        received += part
+        missing -= len(part)
+    return received
+
+
+@contextmanager
+def through(service: Service, *spoils: str, **more: Any) -> Iterator[tuple[Client, Proxy]]:
+    """A client that reaches `service` through a proxy."""
+    with closing(Proxy(service, *spoils)) as proxy, Client(proxy.url, **more) as client:
+        yield client, proxy
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+def test_the_three_questions_take_and_give_python_types(client: Client) -> None:
+    client.add_batch([as_mapping(flight) for flight in generated(300)], mode="commit")
+    first, last = date(2015, 1, 1), date(2015, 1, 31)
+    rows = [as_mapping(flight) for flight in generated(300)]
+    carrier = rows[0]["OP_CARRIER_AIRLINE_ID"]
+    assert isinstance(carrier, int)
+    averages = client.average_delays(carrier, first, last)
+    assert averages.flights == sum(row["OP_CARRIER_AIRLINE_ID"] == carrier for row in rows)
+    assert averages == client.average_delays(carrier, "2015-01-01", str(last), engine="scan")
+    assert averages.as_of.height == client.tip().height == 1
+    assert client.average_delays(carrier, first, last, as_of=0).flights == 0
+
+    cities = (str(rows[0]["ORIGIN_CITY_NAME"]), str(rows[0]["DEST_CITY_NAME"]))
+    counted = client.flight_counter(*cities, datetime(2015, 1, 1, 23, tzinfo=UTC), last)
+    pairs = [(row["ORIGIN_CITY_NAME"], row["DEST_CITY_NAME"]) for row in rows]
+    assert counted.count == pairs.count(cities) > 0
+
+    legs = client.filter_transactions(int(str(rows[0]["OP_CARRIER_FL_NUM"])), first, carrier)
+    assert legs.count == len(legs.flights) > 0
+    assert legs.flights[0]["BLOCK_HEIGHT"] == 1
+    assert {name: legs.flights[0][name] for name in FIELD_NAMES} == rows[0]  # type: ignore[literal-required]
+
+
+def test_blocks_and_transactions(service: Service, client: Client) -> None:
+    for _ in range(3):
+        client.add(GOOD, mode="commit")
+    heights = [header.height for header in client.blocks()]
+    assert heights == [3, 2, 1, 0]
+    assert [header.height for header in client.blocks(before=2)] == [1, 0]
+    block = client.block(2)
+    assert block.header.hash == client.block(3).header.previous_hash
+    assert [each["TRANSACTION_ID"] for each in block.transactions] == [1]
+    entry = client.transaction(1)
+    assert (entry.state, entry.height, entry.hash) == ("mined", 2, block.header.hash)
+    assert entry.transaction == block.transactions[0]
+
+
+def test_headers_come_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flightchain_client, "HEADERS_PER_PAGE", 2)
+    for _ in range(4):
+        client.add(GOOD, mode="commit")
+    assert [header.height for header in client.blocks()] == [4, 3, 2, 1, 0]
+
+
+def test_the_names_of_the_fields_are_those_of_the_ledger() -> None:
+    names = [*flightchain_client.Transaction.__annotations__]
+    assert names == ["TRANSACTION_ID", "timestamp", *FIELD_NAMES]
+
+
+# --- adding --------------------------------------------------------------------------------------
+
+
+def test_a_flight_is_added_and_waited_for(client: Client) -> None:
+    receipt = client.add({**GOOD, "FL_DATE": date.fromisoformat(GOOD["FL_DATE"])})
+    assert (receipt.transaction_id, receipt.durable) == (0, True)
+    entry = client.wait(receipt.transaction_id)
+    assert (entry.state, entry.height) == ("mined", 1)
+    assert entry.transaction["timestamp"] == receipt.timestamp
+    assert client.add(GOOD, mode="commit").state == "mined"
+    assert client.add(GOOD).duplicate_of == 0
+
+
+def test_a_key_adds_once(client: Client, service: Service) -> None:
+    ids = {client.add(GOOD, key="once").transaction_id for _ in range(3)}
+    assert ids == {0}
+    assert len(mined(service)) == 1
+
+
+def test_any_iterable_is_cut_into_batches(client: Client, service: Service) -> None:
+    seen: list[Added] = []
+    added = client.add_batch(iter(mappings(250)), batch_size=100, progress=seen.append)
+    assert [each.accepted for each in seen] == [100, 200, 250]
+    assert added == seen[-1] == Added(250, 0, 3, (range(250),))
+    assert mined(service) == flights(250)
+    assert client.add_batch([]) == Added()
+
+
+def packed(path: Path, text: str) -> Path:
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("readme.html", "BTS")
+            archive.writestr("ontime.csv", text)
+    else:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+NDJSON = "".join(json.dumps(each) + "\n" for each in mappings(25))
+FILES = {
+    "f.csv": csv_of(flights(25)),
+    "bom.csv": "\ufeff" + csv_of(flights(25)).replace("\n", "\r\n"),
+    "f.csv.gz": csv_of(flights(25)),
+    "f.zip": csv_of(flights(25)),
+    "f.ndjson": NDJSON.rstrip("\n"),
+    "F.JSONL": NDJSON.replace("\n", "\n\n"),
+}
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+def test_files_are_added(client: Client, service: Service, tmp_path: Path, size: int) -> None:
+    for name, text in FILES.items():
+        path = packed(tmp_path / name, text)
+        assert client.add_batch(path, batch_size=size).accepted == 25, name
+    assert client.add_batch(str(path), dry_run=True) == Added(25, 0, 1)
+    assert mined(service) == flights(25) * len(FILES)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("f.txt", "x"), ("f.csv", ""), ("f", "x"), ("f.txt.gz", "x")]
+)
+def test_a_file_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=str(tmp_path)):
+        list(batches(packed(tmp_path / name, text)))
+
+
+@pytest.mark.parametrize("name", ["f.csv.gz", "f.zip"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
+    whole = packed(tmp_path / name, "line\n" * 100_000).read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        list(batches(tmp_path / name))
+
+
+def test_one_flight_is_no_list_of_flights(client: Client) -> None:
+    with pytest.raises(TypeError, match=r"add\(\)"):
+        client.add_batch(GOOD)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Path"):
+        client.add({**GOOD, "ORIGIN": Path()})
+    with pytest.raises(ValueError, match="size"):
+        client.add_batch([GOOD], batch_size=0)
+    assert client.tip().pending == 0
+
+
+def test_a_table_without_rows_is_looked_at(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("a,b\n", encoding="utf-8")
+    with pytest.raises(Problem, match="not a table of flights"):
+        client.add_batch(path)
+    path.write_text(csv_of([]), encoding="utf-8")
+    assert client.add_batch(path).accepted == 0
+
+
+def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
+    client: Client, service: Service, tmp_path: Path
+) -> None:
+    rows: list[Sequence[object]] = [*flights(25)]
+    rows[12] = ["?", *rows[12][1:]]
+    path = tmp_path / "f.csv"
+    path.write_text(csv_of(rows), encoding="utf-8")
+    with pytest.raises(Problem) as caught:
+        client.add_batch(path, batch_size=5)
+    assert caught.value.added == Added(10, 0, 2, (range(10),))
+    assert [each["row"] for each in caught.value.errors] == [14]  # the header is line 1
+    assert "row 14" in str(caught.value)
+    skipped = client.add_batch(path, batch_size=5, on_error="skip")
+    assert (skipped.accepted, skipped.rejected) == (24, 1)
+    assert [(each["row"], each["field"]) for each in skipped.errors] == [(14, "YEAR")]
+    given = mappings(7)
+    given[6]["ARR_DELAY"] = "late"
+    with pytest.raises(Problem) as caught:
+        client.add_batch(given, batch_size=3)
+    assert [each["row"] for each in caught.value.errors] == [7]
+    assert len(mined(service)) == 10 + 24 + 6
+
+
+# --- sent again ----------------------------------------------------------------------------------
+
+
+def test_flights_are_added_once_whatever_becomes_of_the_answers(service: Service) -> None:
+    waits: list[Wait] = []
+    soon = f"{datetime.now(UTC) + timedelta(seconds=1):%a, %d %b %Y %H:%M:%S GMT}"
+    spoils = ("cut", "1", "half", "", "0", "cut", "cut", soon)
+    with through(service, *spoils, on_wait=waits.append) as (client, proxy):
+        added = client.add_batch(mappings(1000), batch_size=250)
+    assert added == Added(1000, 0, 4, (range(1000),))
+    assert sorted(mined(service)) == sorted(flights(1000))
+    assert len(proxy.seen) == 4 + 7
+    assert len(set(proxy.seen)) == 4
+    assert [type(wait.error).__name__ for wait in waits] == [
+        "Unreachable", "Problem", "Unreachable", "Problem", "Unreachable", "Unreachable", "Problem",
+    ]  # fmt: skip
+    assert waits[1].wait_s == 1.0
+    assert waits[3].wait_s == 0.0
+
+
+def test_a_later_run_with_the_same_key_goes_over_what_is_there(service: Service) -> None:
+    with through(service, "", "cut", attempts=1) as (client, _):
+        with pytest.raises(Unreachable) as caught:
+            client.add_batch(mappings(100), batch_size=25, key="mine")
+        assert caught.value.added == Added(25, 0, 1, (range(25),))
+        assert client.add_batch(mappings(100), batch_size=25, key="mine").accepted == 100
+        with pytest.raises(Problem, match="Idempotency-Key"):
+            client.add_batch(mappings(100), batch_size=20, key="mine")
+    assert mined(service) == flights(100)
+
+
+def test_a_full_mempool_is_waited_for(folder: Path) -> None:
+    waits: list[Wait] = []
+    settings = {"FLIGHTCHAIN_MEMPOOL_TRANSACTIONS": 100, "FLIGHTCHAIN_MINE_INTERVAL_S": 1}
+    with serving(folder, **settings) as service:
+        with Client(service.url, on_wait=waits.append) as client:
+            assert client.add_batch(mappings(350), batch_size=70).accepted == 350
+            with pytest.raises(Problem, match="batch_size"):
+                client.add_batch(mappings(101), batch_size=101)
+        assert {type(wait.error) for wait in waits} == {Problem}
+        assert mined(service) == flights(350)
+
+
+def test_a_single_flight_is_sent_again_only_with_a_key(service: Service) -> None:
+    with through(service, "cut", "cut", "1") as (client, proxy):
+        with pytest.raises(Unreachable, match="may have been accepted: a key") as caught:
+            client.add(GOOD)
+        assert caught.value.may_have_arrived
+        assert client.add(GOOD, key="k").transaction_id == 1
+        assert proxy.seen == ["none", "k", "k", "k"]
+    with through(service, "1") as (client, proxy):
+        with pytest.raises(Problem, match="try again later"):
+            client.add(GOOD)
+        assert proxy.seen == ["none"]
+    assert len(mined(service)) == 2
+
+
+@pytest.mark.parametrize("limits", [{"attempts": 3}, {"give_up_after_s": 1.8}])
+def test_attempts_and_time_are_bounded(service: Service, limits: Json) -> None:
+    started = time.monotonic()
+    with through(service, *["cut"] * 9, **limits) as (client, proxy):
+        with pytest.raises(Unreachable) as caught:
+            client.add_batch([GOOD])
+        assert len(proxy.seen) == 3
+    assert "given up after 3 attempts" in caught.value.__notes__[0]
+    assert time.monotonic() - started < 3
+    assert len(mined(service)) == 1
+    with through(service, "3600") as (client, _):
+        with pytest.raises(Problem) as refused:
+            client.add(GOOD, key="x")
+        assert (refused.value.status, refused.value.retry_after_s) == (503, 3600)
+    assert time.monotonic() - started < 6
+
+
+def test_a_restart_is_waited_for(folder: Path) -> None:
+    port: Json = {"FLIGHTCHAIN_PORT": free_port()}
+    with serving(folder, **port) as service, Client(service.url) as client:
+        assert client.tip().height == 0
+        assert service.stop() == 0
+        again: list[Service] = []
+        thread = threading.Timer(0.3, lambda: again.append(Service(folder, **port)))
+        thread.start()
+        try:
+            assert client.add_batch([GOOD]).accepted == 1
+        finally:
+            thread.join()
+            again[0].end()
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def test_nobody_there_is_said_at_once() -> None:
+    started = time.monotonic()
+    with Client(f"http://127.0.0.1:{free_port()}") as client:
+        with pytest.raises(Unreachable, match="is the service running") as caught:
+            client.tip()
+        with pytest.raises(Unreachable):
+            client.add_batch([GOOD])
+    assert not caught.value.may_have_arrived
+    assert time.monotonic() - started < 1
+
+
+def test_a_silent_service_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        client = Client(url, timeout_s=0.2, attempts=1)
+        with client, pytest.raises(Unreachable, match="longer timeout") as caught:
+            client.tip()
+    assert caught.value.may_have_arrived
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:1", "http://", "ftp://localhost", "http://[::"])
+def test_an_address_that_is_none_is_an_error_of_ours(url: str) -> None:
+    with Client(url) as client, pytest.raises(FlightchainError, match="cannot be asked"):
+        client.tip()
+
+
+@pytest.mark.parametrize("key", ["\u20ac", "a\nb"])
+def test_a_key_that_cannot_be_sent_is_an_error_of_ours(client: Client, key: str) -> None:
+    with pytest.raises(FlightchainError, match="cannot be asked"):
+        client.add(GOOD, key=key)
+
+
+def test_a_problem_has_all_that_the_service_says(client: Client) -> None:
+    with pytest.raises(Problem) as caught:
+        client.add({**GOOD, "ARR_DELAY": "late", "YEAR": 1066})
+    problem = caught.value
+    assert (problem.status, problem.title) == (422, "Unprocessable Entity")
+    assert (problem.field, problem.value) == ("YEAR", 1066)
+    assert [each["field"] for each in problem.errors] == ["YEAR", "ARR_DELAY"]
+    assert "must lie between" in str(problem)
+    with pytest.raises(Problem) as caught:
+        client.transaction(5)
+    assert caught.value.status == 404
+    with pytest.raises(Problem, match="FINAL_DATE"):
+        client.average_delays(1, date(2015, 2, 1), date(2015, 1, 1))
+
+
+def test_what_is_no_flightchain_is_said(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "http.server",
+        "--bind",
+        "127.0.0.1",
+        "--directory",
+        str(tmp_path),
+    ]
+    (tmp_path / "tip").write_text("hello", encoding="utf-8")
+    (tmp_path / "blocks").mkdir()
+    port = free_port()
+    with subprocess.Popen([*command, str(port)], stderr=subprocess.DEVNULL) as process:
+        try:
+            with Client(f"http://127.0.0.1:{port}") as client:
+                until(lambda: not isinstance(failure(client), Unreachable))
+                assert "is the base_url that of Flightchain?" in str(failure(client))
+                with pytest.raises(Problem, match=r"301 .* has moved to /blocks/"):
+                    next(client.blocks())
+        finally:
+            process.terminate()
+
+
+def failure(client: Client) -> FlightchainError | None:
+    try:
+        client.tip()
+    except FlightchainError as error:
+        return error
+    return None
+
+
+def test_waiting_has_an_end(folder: Path) -> None:
+    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
+    with serving(folder, **slow) as service, Client(service.url) as client:
+        receipt = client.add(GOOD)
+        with pytest.raises(StillPending, match="transaction 0"):
+            client.wait(receipt.transaction_id, timeout_s=0.3)
+
+
+def test_a_token_is_sent_even_where_a_netrc_knows_better(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login someone password something\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    command = [sys.executable, "-m", "backend", "token", "add", "me"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(folder), capture_output=True, text=True, check=True
+    )
+    token = done.stdout.split()[-1]
+    with serving(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as service:
+        with Client(service.url, token + "\n") as client:
+            assert client.add(GOOD).transaction_id == 0
+        with Client(service.url) as client:
+            with pytest.raises(Problem, match="token add") as caught:
+                client.add(GOOD)
+            assert caught.value.status == 401
+        arguments = ("--generate", "1", "--threads", "2", "--transactions-per-thread", "50")
+        done, found = bulk_post(service, *arguments)
+        assert (done.returncode, set(found["errors"])) == (1, {"401"})
+        assert found["requests"] <= 2  # it does not go on
+        done, found = bulk_post(service, *arguments, "--token", token)
+        assert (done.returncode, found["flights"]) == (0, 100)
+
+
+# --- examples ------------------------------------------------------------------------------------
+
+
+def run_example(text: str, service: Service) -> str:
+    """What an example prints, run as whoever copies it would, with the address of `service`."""
+    assert "http://127.0.0.1:8000" in text
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", text.replace("http://127.0.0.1:8000", service.url)],
+        cwd=SCRIPTS,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_example_of_the_module_works(service: Service) -> None:
+    documentation = flightchain_client.__doc__
+    assert documentation is not None
+    example = documentation.partition("\n\n")[2].partition("\n\n`add_batch` also")[0]
+    said = run_example(textwrap.dedent(example), service).splitlines()
+    assert said == [
+        "0 None as of block 0",
+        "mined",
+        "1000",
+        "2000",
+        "2500",
+        "2500 flights: (range(1, 2501),)",
+        "422 ARR_DELAY late",
+    ]
+    assert len(mined(service)) == 2501
+
+
+def test_the_example_of_the_readme_works(service: Service) -> None:
+    section = README.partition("\n## From Python\n")[2].partition("\n## ")[0]
+    example = section.partition("```python\n")[2].partition("```")[0]
+    said = run_example(example, service).splitlines()
+    assert said[-1] == "added 2 flights, ids (range(0, 2),)"
+    assert mined(service)[0] == mined(service)[1]
+
+
+# --- bulk_post -----------------------------------------------------------------------------------
+
+Done = subprocess.CompletedProcess[str]
+
+
+def bulk_post(service: Service, *arguments: object) -> tuple[Done, Json]:
+    """Run scripts/bulk_post to its end; what it says in JSON."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            SCRIPTS / "bulk_post",
+            "--url",
+            service.url,
+            "--json",
+            *map(str, arguments),
+        ],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done, json.loads(done.stdout) if done.stdout else {}
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    """scripts/bulk_post as a module."""
+    loader = SourceFileLoader("bulk_post", str(SCRIPTS / "bulk_post"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)
+        spec = spec_from_loader("bulk_post", loader)
+        assert spec is not None
+        module = module_from_spec(spec)
+        patch.setitem(sys.modules, "bulk_post", module)  # dataclasses look there
+        loader.exec_module(module)
+        yield module
+
+
+@pytest.mark.parametrize("mode", ["async", "sync", "commit"])
+@pytest.mark.parametrize("batch", [0, 15])
+def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch: int) -> None:
+    arguments = ("--generate", 3, "--threads", 3, "--transactions-per-thread", 20)
+    done, found = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
+    assert (done.returncode, found["errors"], found["messages"]) == (0, {}, [])
+    requests = 60 if batch == 0 else 6  # 15 and 5 for each thread
+    assert (found["flights"], found["requests"]) == (60, requests)
+    assert found["accepted"] == {"mined" if mode == "commit" else "pending": requests}
+    assert found["flights_per_s"] == pytest.approx(60 / found["elapsed_s"])
+    ranks = [found["latency_s"][name] for name in ("p50", "p90", "p95", "p99", "max")]
+    assert ranks == sorted(ranks)
+    assert 0 < ranks[-1] <= found["elapsed_s"]
+    assert "3 threads" in done.stderr
+    assert len(mined(service)) == 60
+
+
+def test_made_up_flights_are_valid_and_those_of_their_seed(script: Any) -> None:
+    made = list(islice(script.generated("1 0"), 5000))
+    assert [problems for flight in made if (problems := examine(flight)[1])] == []
+    assert made[:100] == list(islice(script.generated("1 0"), 100))
+    assert made[:100] != list(islice(script.generated("1 1"), 100))
+    assert {flight["CANCELLED"] for flight in made} == {0, 1}
+
+
+MONTHLY = {
+    "FL_DATE": "FlightDate",
+    "OP_CARRIER_AIRLINE_ID": "DOT_ID_Reporting_Airline",
+    "OP_CARRIER_FL_NUM": "Flight_Number_Reporting_Airline",
+    "YEAR": "something else",
+    "DAY_OF_WEEK": "",
+}
+
+
+@pytest.mark.parametrize("batch", [0, 4])
+@pytest.mark.parametrize("name", ["f.csv", "monthly.csv", "us.csv", "f.ndjson", "f.zip"])
+def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch: int) -> None:
+    text = NDJSON if name == "f.ndjson" else csv_of(flights(25))
+    if name == "monthly.csv":
+        head, _, rest = text.partition("\n")
+        titles = [MONTHLY.get(title, title) for title in head.split(",")]
+        text = ",".join(titles) + "\n" + rest
+    elif name == "us.csv":
+        text = text.replace("2008-01-03", "1/3/2008 12:00:00 AM")
+    path = packed(tmp_path / name, text)
+    done, found = bulk_post(service, path, "--threads", 4, "--batch", batch)
+    assert (done.returncode, found["flights"]) == (0, 25), done.stderr
+    assert found["requests"] == (7 if batch else 25)
+    assert sorted(mined(service)) == flights(25)
+
+
+def test_bad_flights_are_counted_and_the_others_posted(service: Service, tmp_path: Path) -> None:
+    rows: list[Sequence[object]] = [*flights(10)]
+    rows[3] = ["?", *rows[3][1:]]
+    path = packed(tmp_path / "f.csv", csv_of(rows))
+    done, found = bulk_post(service, path, "--threads", 2)
+    assert (done.returncode, found["flights"], found["errors"]) == (1, 9, {"422": 1})
+    assert "YEAR" in found["messages"][0]
+    done, found = bulk_post(service, path, "--batch", 5)
+    assert (done.returncode, found["flights"], found["errors"]) == (1, 5, {"422": 1})
+    assert "row 5" in found["messages"][0]
+
+
+def test_a_file_that_breaks_off_ends_it(service: Service, tmp_path: Path) -> None:
+    path = packed(tmp_path / "f.ndjson", NDJSON + "{\n")
+    done, found = bulk_post(service, path)
+    assert (done.returncode, found["flights"], found["errors"]) == (1, 25, {"file": 1})
+
+
+def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
+    arguments = ("--generate", 1, "--threads", 1, "--transactions-per-thread", 4)
+    with closing(Proxy(service, "", "1", "cut")) as proxy:
+        done, found = bulk_post(service, *arguments, "--url", proxy.url)
+    assert (done.returncode, found["flights"], found["requests"]) == (0, 4, 4)
+    assert (found["waited_for_503"], found["waited_for_503_share"]) == (1, 0.25)
+    assert found["repeats"] == {"503": 1, "unreachable": 1}
+    assert found["latency_s"]["max"] > 1 > found["latency_s"]["p50"]
+    assert len(mined(service)) == 4
+    with closing(Proxy(service, "", "1", "cut")) as proxy:
+        done, found = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
+    assert (done.returncode, found["flights"]) == (1, 2)
+    assert found["errors"] == {"503": 1, "unreachable": 1}
+
+
+def test_percentiles_are_nearest_ranks(script: Any) -> None:
+    values = [float(n) for n in range(1, 11)]
+    found = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]
+    assert found == [1, 1, 5, 6, 9, 10, 10, 10]
+    assert script.percentile([], 50) is None
+    assert script.percentile([7.0], 50) == 7
+
+
+def test_interrupted_it_tells_what_was_measured(folder: Path) -> None:
+    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
+    arguments = ["--generate", "1", "--threads", "12", "--mode", "commit"]
+    with serving(folder, **slow) as service:
+        command = [sys.executable, str(SCRIPTS / "bulk_post"), "--url", service.url, *arguments]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            until(lambda: service.json("/tip")["pending"] > 30)
+            process.send_signal(signal.SIGINT)
+            said, complaints = process.communicate(timeout=20)
+        accepted: int = service.json("/tip")["pending"]
+    assert process.returncode == 130
+    assert "Traceback" not in complaints
+    numbers = {line[:14].strip(): line[14:].split()[0] for line in said.splitlines()}
+    assert numbers["failed"] == "none"
+    assert 0 < int(numbers["unfinished"]) < 12  # those who wait for a block that does not come
+    assert int(numbers["flights"]) == accepted - int(numbers["unfinished"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--generate SEED"),
+        (("f.csv", "--generate", "1"), "--generate SEED"),
+        (("nothing.csv",), "nothing.csv"),
+        (("nothing.txt",), "must end in"),
+        (("--generate", "1", "--batch", "-1"), "--batch"),
+        (("--generate", "1", "--threads", "0"), "--threads"),
+        (("--generate", "1"), "is the service running"),
+    ],
+)
+def test_what_it_cannot_do_it_says(arguments: tuple[str, ...], said: str) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    done = subprocess.run(
+        [sys.executable, str(SCRIPTS / "bulk_post"), "--url", url, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode in {1, 2}
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_never_posts_to_an_address_that_was_not_given() -> None:
+    command = [sys.executable, str(SCRIPTS / "bulk_post"), "--generate", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--url" in done.stderr
+
+
+def test_its_help_says_what_a_closed_system_is() -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPTS / "bulk_post"), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert "closed system: each thread waits for its answer" in done.stdout
+
+
+def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
+    service: Service, tmp_path: Path
+) -> None:
+    assert os.access(SCRIPTS / "bulk_post", os.X_OK)
+    for name in ("bulk_post", "flightchain_client.py"):
+        shutil.copy(SCRIPTS / name, tmp_path / name)
+    arguments = ["--generate", "1", "--threads", "1", "--transactions-per-thread", "1"]
+    command = [sys.executable, str(tmp_path / "bulk_post"), "--url", service.url, *arguments]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout.split()[:2]) == (0, ["flights", "1"])
+
+
+def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
+    for name in ("bulk_post", "flightchain_client.py"):
+        shutil.copy(SCRIPTS / name, tmp_path / name)
+    command = [sys.executable, "-S", "-E", str(tmp_path / "bulk_post")]  # -S: no site-packages
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert "No module named 'requests'" in done.stderr
+    assert "-m pip install requests" in done.stderr
