@@ -26,7 +26,16 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from tests.storage.chains import ONE_FILE, writer_for
 
-TABLES = ("position", "city", "place", "flight", "carrier_total", "route_total")
+TABLES = (
+    "position",
+    "city",
+    "place",
+    "flight",
+    "carrier_total",
+    "route_total",
+    "carrier_delays",
+    "number_total",
+)
 
 CARRIERS = (1, 19393, 99999)
 NUMBERS = (1, 335, 99999)
