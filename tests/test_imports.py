@@ -23,6 +23,7 @@ LAYERS: dict[str, set[str] | None] = {
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
+    "distribution": set(),
     "storage": {"chain"} | COMMON,
     "mempool": {"chain", "storage", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
@@ -32,7 +33,7 @@ LAYERS: dict[str, set[str] | None] = {
     "builder": {"chain", "storage", "index", "sources", "clock"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
-    "ledger": ENGINE | {"sources", "importer", "audit", "scan"} | ASKED | COMMON,
+    "ledger": ENGINE | {"sources", "importer", "audit", "scan", "distribution"} | ASKED | COMMON,
     "api": {"chain", "ledger"} | ASKED | COMMON,
     "cli": None,
     "server": None,

@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
@@ -139,6 +140,51 @@ def test_flight_counter_counts_as_a_plain_loop_does(
 
 def _as_of(height: int | None) -> Json:
     return {} if height is None else {"as_of": height}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("height", [None, 5])
+def test_average_delays_by_day_and_with_their_distribution(
+    client: FlaskClient, world: World, engine: str, height: int | None
+) -> None:
+    carrier, _ = Counter(t["OP_CARRIER_AIRLINE_ID"] for t in world.transactions).most_common(1)[0]
+    flown = [t for t in world.below(height) if t["OP_CARRIER_AIRLINE_ID"] == carrier]
+    asked = {"OP_CARRIER_AIRLINE_ID": carrier, "INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
+    more = {"group_by": "day", "distribution": "true"}
+    answer = ask(client, "average_delays", **asked, **more, engine=engine, **_as_of(height))
+    days = sorted({t["FL_DATE"] for t in flown})
+    assert len(days) > 1 or height
+    assert answer["by_day"] == [
+        {"FL_DATE": day, **averages_of(t for t in flown if t["FL_DATE"] == day)} for day in days
+    ]
+    late = [t["ARR_DELAY"] for t in flown if t["ARR_DELAY"] is not None]
+    assert answer["distribution"]["median"] == median(late)
+    assert sum(each["flights"] for each in answer["distribution"]["histogram"]) == len(late)
+    assert answer["query"] == {**asked, "engine": engine, "group_by": "day", "distribution": True}
+    assert {name: answer[name] for name in averages_of([])} == averages_of(flown)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("height", [None, 5])
+def test_flight_counter_by_day_and_by_carrier(
+    client: FlaskClient, world: World, engine: str, height: int | None
+) -> None:
+    names = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
+    cities, _ = Counter(tuple(t[n] for n in names) for t in world.transactions).most_common(1)[0]
+    flown = [t for t in world.below(height) if tuple(t[n] for n in names) == cities]
+    asked = dict(zip(names, cities, strict=True))
+    asked |= {"INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
+    for group, column in (("day", "FL_DATE"), ("carrier", "OP_CARRIER_AIRLINE_ID")):
+        more = {"group_by": group, "engine": engine, **_as_of(height)}
+        answer = ask(client, "flight_counter", **asked, **more)
+        counts = Counter(t[column] for t in flown)
+        order = sorted(counts, key=lambda key: key if group == "day" else (-counts[key], key))
+        assert answer == {
+            "count": len(flown),
+            f"by_{group}": [{column: key, "count": counts[key]} for key in order],
+            "as_of": world.as_of(height),
+            "query": {**asked, "engine": engine, "group_by": group},
+        }
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -62,6 +62,13 @@ KINDS = {
     "DEST_CITY_NAME": TEXTS,
 }
 OPTIONS = {"engine": ENGINES, "as_of": HEIGHTS}
+GROUPS = ["", " ", "DAY", "month", "day ", "day,carrier", "true", "\x00", "x" * 3000]
+SWITCHES = ["", " ", "TRUE", "false", "1", "day", "\x00", "x" * 3000]
+BREAKDOWNS: dict[str, dict[str, list[str]]] = {
+    "/filter_transactions": {"group_by": ["day"], "distribution": ["true"]},
+    "/average_delays": {"group_by": [*GROUPS, "carrier"], "distribution": SWITCHES},
+    "/flight_counter": {"group_by": GROUPS, "distribution": ["true"]},
+}
 
 
 def shown(text: str) -> str:
@@ -74,7 +81,7 @@ def bad_values() -> Iterator[tuple[str, str, str]]:
     for route, required in QUESTIONS.items():
         for name in required | OPTIONAL.get(route, {}):
             yield from ((route, name, text) for text in [*BLANKS, *KINDS[name]])
-        for name, texts in OPTIONS.items():
+        for name, texts in (OPTIONS | BREAKDOWNS[route]).items():
             yield from ((route, name, text) for text in texts)
 
 
