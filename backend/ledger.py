@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from backend import scan
+from backend import scan, suggestions
 from backend.chain.block import Block
 from backend.chain.canonical import canonical
 from backend.chain.columns import decode_body
@@ -117,6 +117,14 @@ class Ledger:
                 {"OP_CARRIER_AIRLINE_ID": carrier, "count": count} for carrier, count in carriers
             ]
         return {**answer, **_context(question, options, as_of)}
+
+    def suggest(self, field: str, q: str, limit: int) -> Json:
+        """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
+        q = suggestions.typed(field, q)
+        found, as_of = self._index.snapshot(
+            lambda rows: suggestions.suggested(rows, field, q, limit)
+        )
+        return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
 
     def recent_tip_hash(self) -> str:
         """The hash of the block that answers stand for, a moment old. Raises TryLater.

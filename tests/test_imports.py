@@ -23,17 +23,22 @@ LAYERS: dict[str, set[str] | None] = {
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
+    "carriers": set(),
     "distribution": set(),
     "storage": {"chain"} | COMMON,
     "mempool": {"chain", "storage", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "scan": {"chain", "storage", "questions"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "clock"} | COMMON,
-    "sources": {"chain", "errors"},
+    "sources": {"carriers", "chain", "errors"},
+    "suggestions": {"carriers", "chain", "index", "errors"},
     "builder": {"chain", "storage", "index", "sources", "clock"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
-    "ledger": ENGINE | {"sources", "importer", "audit", "scan", "distribution"} | ASKED | COMMON,
+    "ledger": ENGINE
+    | {"sources", "importer", "audit", "scan", "distribution", "suggestions"}
+    | ASKED
+    | COMMON,
     "api": {"chain", "ledger"} | ASKED | COMMON,
     "cli": None,
     "server": None,

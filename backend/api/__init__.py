@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from flask import Flask
 
-from backend.api import blocks, health, problems, questions, transactions
+from backend.api import blocks, health, problems, questions, suggest, transactions
 from backend.api.quick import is_quick
 from backend.ledger import Ledger
 from backend.settings import Settings
@@ -26,7 +26,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
     ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
-    for part in (questions, blocks, transactions, health):
+    for part in (questions, suggest, blocks, transactions, health):
         app.register_blueprint(part.blueprint(ledger))
     problems.install(app, restart)
     app.extensions[QUICK] = is_quick

@@ -49,6 +49,7 @@ _LOOK_AGAIN_S = 1.0  # how often to look whether the index has been made anew
 # Every statement says where the index stands, too: one statement is one snapshot.
 _STANDS = "(SELECT height FROM position), (SELECT tip_hash FROM position)"
 
+_POSITION = "SELECT height, tip_hash FROM position"
 _LEGS = """
     SELECT position.height, tip_hash, id, carrier, origin, dest, dep_time, dep_delay, arr_time,
            arr_delay, cancelled, air_time, flight.height, timestamp
@@ -165,13 +166,13 @@ class IndexReader:
             totals, as_of = self.delay_totals(question, below)
             return Delays(totals), as_of
 
-        def ask(rows: Rows) -> tuple[Delays, AsOf]:
-            totals, as_of = _delay_totals(rows, question, below)
+        def ask(rows: Rows) -> Delays:
+            totals, _ = _delay_totals(rows, question, below)
             by_day = breakdowns.delays_by_day(rows, question, below) if options.group_by else {}
             counts = breakdowns.delay_counts(rows, question, below) if options.distribution else {}
-            return Delays(totals, by_day, counts), as_of
+            return Delays(totals, by_day, counts)
 
-        return self._in_one_snapshot(ask)
+        return self.snapshot(ask)
 
     def flight_counts(
         self, question: FlightCounter, options: Options, below: int | None = None
@@ -181,15 +182,14 @@ class IndexReader:
             count, as_of = self.route_count(question, below)
             return FlightCounts(count), as_of
 
-        def ask(rows: Rows) -> tuple[FlightCounts, AsOf]:
-            count, as_of = _route_count(rows, question, below)
+        def ask(rows: Rows) -> FlightCounts:
             if options.group_by == "day":
                 by_day = breakdowns.flights_by_day(rows, question, below)
-                return FlightCounts(count, by_day=by_day), as_of
+                return FlightCounts(sum(by_day.values()), by_day=by_day)
             by_carrier = breakdowns.flights_by_carrier(rows, question, below)
-            return FlightCounts(count, by_carrier=by_carrier), as_of
+            return FlightCounts(sum(by_carrier.values()), by_carrier=by_carrier)
 
-        return self._in_one_snapshot(ask)
+        return self.snapshot(ask)
 
     def delay_totals(
         self, question: AverageDelays, below: int | None = None
@@ -201,16 +201,19 @@ class IndexReader:
         """How many flights went."""
         return _route_count(self._rows, question, below)
 
-    def _in_one_snapshot(self, ask: Callable[[Rows], Answer]) -> Answer:
+    def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
         """What `ask` finds with statements that all see the index as it stands at one block."""
 
-        def run(opened: _Opened) -> Answer:
-            connection = opened.connection
-            connection.execute("BEGIN")
+        def run(opened: _Opened) -> tuple[Answer, AsOf]:
+            def rows(sql: str, values: Sequence[object]) -> list[Any]:
+                return opened.connection.execute(sql, values).fetchall()
+
+            opened.connection.execute("BEGIN")
             try:
-                return ask(lambda sql, values: connection.execute(sql, values).fetchall())
+                as_of = _as_of(rows(_POSITION, ()))
+                return ask(rows), as_of
             finally:
-                connection.execute("COMMIT")
+                opened.connection.execute("COMMIT")
 
         return self._ask(run)
 

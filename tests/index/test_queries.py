@@ -29,6 +29,7 @@ from backend.index.writer import IndexWriter, sealed_block
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import PROJECT
 from backend.storage.block_store import BlockStore
+from backend.suggestions import FIELDS, suggested
 from tests.index.conftest import open_files
 from tests.index.test_follower import (
     SMALL,
@@ -184,6 +185,23 @@ def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
         connection.set_progress_handler(step, 1)
     ask(reader)
     return steps
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_completions_walk_through_no_table_that_grows_with_every_flight_or_day(
+    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    def ask(reader: IndexReader) -> Any:
+        return reader.snapshot(lambda rows: suggested(rows, field, "", 10))
+
+    with statements(monkeypatch) as seen:
+        ask(IndexReader(years[20]))
+    asked = [sql for sql in seen if sql.lstrip().upper().startswith(("SELECT", "WITH"))]
+    steps = [step for sql in asked for step in plan_of(years[20], sql)]
+    growing = ("flight", "carrier_total", "route_total", "carrier_delays")
+    assert not [step for step in steps for table in growing if step == f"SCAN {table}"]
+    short, long = (steps_of(years[n], monkeypatch, ask) for n in (2, 20))
+    assert 0 < long <= 1.5 * short + 300  # a row a year and carrier
 
 
 def test_centuries_are_answered_from_a_few_rows(
