@@ -61,12 +61,13 @@ class Grouped:
     def route_rows(self, city_of: Mapping[int, int]) -> list[tuple[int, ...]]:
         """What to add to route_total, in the order of its key. city_of: the city of a place."""
         found: defaultdict[tuple[int, int, int, int, int], int] = defaultdict(int)
-        for (carrier, day), routes in self._routes.items():
-            periods = _periods(day)
+        for (carrier, ordinal), routes in self._routes.items():
+            (by_day, day), (by_month, month), (by_year, year) = _periods(ordinal)
             for (origin_place, dest_place), flights in routes.items():
                 origin, dest = city_of[origin_place], city_of[dest_place]
-                for span, period in periods:
-                    found[origin, dest, span, period, carrier] += flights
+                found[origin, dest, by_day, day, carrier] += flights
+                found[origin, dest, by_month, month, carrier] += flights
+                found[origin, dest, by_year, year, carrier] += flights
         return sorted((*key, flights) for key, flights in found.items())
 
     def number_rows(self) -> list[tuple[int, int, int]]:
