@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from backend import scan
+from backend import scan, suggestions
 from backend.chain.block import Block, Header
 from backend.chain.canonical import canonical
 from backend.chain.columns import Columns, decode_rows
@@ -18,6 +18,7 @@ from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
+from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
 from backend.keys import IdempotencyKey
@@ -40,7 +41,6 @@ from backend.storage.caches import CachedBlocks, CacheStatistics
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
-Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
 Found = TypeVar("Found")
 
 COMMIT_POLL_S = 0.02
@@ -83,26 +83,53 @@ class Ledger:
             as_of = self._scanned(options)
             legs = scan.legs(self._blocks, question, as_of.height)
         else:
-            legs, as_of = self._indexed(self._index.legs, question, options)
+            legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
         return {"count": len(legs), "flights": legs, **_context(question, options, as_of)}
 
     def average_delays(self, question: AverageDelays, options: Options) -> Json:
         """How late a carrier was: means, counts and shares. A mean or share of nothing is None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            totals = scan.delay_totals(self._blocks, question, as_of.height)
+            delays = scan.delays(self._blocks, question, as_of.height)
         else:
-            totals, as_of = self._indexed(self._index.delay_totals, question, options)
-        return {**_averages(totals), **_context(question, options, as_of)}
+            delays, as_of = self._indexed(
+                lambda below: self._index.delays(question, options, below), options
+            )
+        answer = _averages(delays.totals)
+        if options.group_by == "day":
+            days = sorted(delays.by_day.items())
+            answer["by_day"] = [{"FL_DATE": day, **_averages(totals)} for day, totals in days]
+        if options.distribution:
+            answer["distribution"] = distribution_of(delays.counts)
+        return {**answer, **_context(question, options, as_of)}
 
     def flight_counter(self, question: FlightCounter, options: Options) -> Json:
         """How many flights went from one city to another."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            count = scan.route_count(self._blocks, question, as_of.height)
+            counts = scan.flight_counts(self._blocks, question, options, as_of.height)
         else:
-            count, as_of = self._indexed(self._index.route_count, question, options)
-        return {"count": count, **_context(question, options, as_of)}
+            counts, as_of = self._indexed(
+                lambda below: self._index.flight_counts(question, options, below), options
+            )
+        answer: Json = {"count": counts.count}
+        if options.group_by == "day":
+            days = sorted(counts.by_day.items())
+            answer["by_day"] = [{"FL_DATE": day, "count": count} for day, count in days]
+        elif options.group_by == "carrier":
+            carriers = sorted(counts.by_carrier.items(), key=lambda item: (-item[1], item[0]))
+            answer["by_carrier"] = [
+                {"OP_CARRIER_AIRLINE_ID": carrier, "count": count} for carrier, count in carriers
+            ]
+        return {**answer, **_context(question, options, as_of)}
+
+    def suggest(self, field: str, q: str, limit: int) -> Json:
+        """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
+        q = suggestions.typed(field, q)
+        found, as_of = self._index.snapshot(
+            lambda rows: suggestions.suggested(rows, field, q, limit)
+        )
+        return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
 
     def recent_state(self) -> State:
         """What answers of the index come from, a moment old. Raises TryLater.
@@ -127,14 +154,14 @@ class Ledger:
         return scan.flights(self._blocks, selection, height)
 
     def _indexed(
-        self,
-        ask: Callable[[Asked, int | None], tuple[Found, AsOf]],
-        question: Asked,
-        options: Options,
+        self, ask: Callable[[int | None], tuple[Found, AsOf]], options: Options
     ) -> tuple[Found, AsOf]:
-        """The answer of the index at its tip or as of an earlier height."""
+        """The answer of the index at its tip or as of an earlier height.
+
+        ask: takes the first transaction id that does not count; None, all count.
+        """
         if options.as_of is None:
-            return ask(question, None)
+            return ask(None)
         if self._store.height() < 0:
             raise TryLater(NO_CHAIN)
         place = self._store.place(options.as_of)
@@ -142,10 +169,10 @@ class Ledger:
         if options.as_of > height:
             raise TryLater(f"the index stands at block {height}; it is following")
         if options.as_of == height:
-            found, as_of = ask(question, None)
+            found, as_of = ask(None)
             if as_of.height == height:
                 return found, as_of
-        found, _ = ask(question, place.next_transaction)
+        found, _ = ask(place.next_transaction)
         return found, AsOf(options.as_of, place.hash.hex())
 
     def _scanned(self, options: Options) -> AsOf:
@@ -371,7 +398,7 @@ class Ledger:
 def _context(question: Question, options: Options, as_of: AsOf) -> Json:
     return {
         "as_of": {"height": as_of.height, "tip_hash": as_of.tip_hash},
-        "query": {**understood(question), "engine": options.engine},
+        "query": understood(question, options),
     }
 
 

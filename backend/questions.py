@@ -9,7 +9,7 @@ answer the same values. Both dates are inclusive.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -56,10 +56,16 @@ Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to answer. engine: "index" or "scan". as_of: a height, None for the tip."""
+    """How to answer.
+
+    engine: "index" or "scan". as_of: a height, None for the tip. group_by: "day" or "carrier", to
+    break the answer down. distribution: whether that of the delays is wanted, too.
+    """
 
     engine: str = "index"
     as_of: int | None = None
+    group_by: str | None = None
+    distribution: bool = False
 
 
 _DAY = FIELD["FL_DATE"]
@@ -83,6 +89,12 @@ PARAMETERS: dict[type[Question], dict[str, Field]] = {
 }
 OPTIONAL = {(FilterTransactions, "OP_CARRIER_AIRLINE_ID")}
 OPTION_NAMES = ("engine", "as_of")
+BREAKDOWNS: dict[type[Question], dict[str, tuple[str, ...]]] = {
+    FilterTransactions: {},
+    AverageDelays: {"group_by": ("day",), "distribution": ("true",)},
+    FlightCounter: {"group_by": ("day", "carrier")},
+}
+"""For each question its other options, with the values that they may have."""
 
 
 def asked(kind: type[Asked], parameters: Parameters) -> tuple[Asked, Options]:
@@ -92,9 +104,10 @@ def asked(kind: type[Asked], parameters: Parameters) -> tuple[Asked, Options]:
     the wrong order.
     """
     known: dict[str, Field] = PARAMETERS[kind]
+    breakdowns: dict[str, tuple[str, ...]] = BREAKDOWNS[kind]
     for name, text in parameters.items():
-        if name not in known and name not in OPTION_NAMES:
-            names = ", ".join([*known, *OPTION_NAMES])
+        if name not in known and name not in OPTION_NAMES and name not in breakdowns:
+            names = ", ".join([*known, *OPTION_NAMES, *breakdowns])
             raise InvalidQuery(name, text, f"is no parameter here; there are {names}")
     values: list[Any] = [
         _value(kind, name, field, parameters.get(name)) for name, field in known.items()
@@ -102,7 +115,7 @@ def asked(kind: type[Asked], parameters: Parameters) -> tuple[Asked, Options]:
     question = kind(*values)
     if not isinstance(question, FilterTransactions):
         _require_order(question)
-    return question, options_from(parameters)
+    return question, options_from(kind, parameters)
 
 
 def _value(kind: type[Question], name: str, field: Field, text: str | None) -> Value:
@@ -127,21 +140,35 @@ def _require_order(question: AverageDelays | FlightCounter) -> None:
         raise InvalidQuery("INITIAL_DATE", question.INITIAL_DATE, reason)
 
 
-def options_from(parameters: Parameters) -> Options:
-    """The options among `parameters`. Raises InvalidQuery."""
+def options_from(kind: type[Question], parameters: Parameters) -> Options:
+    """The options among the `parameters` of a question. Raises InvalidQuery."""
     engine = parameters.get("engine", "index")
     if engine not in ENGINES:
         raise InvalidQuery("engine", engine, f"must be one of {', '.join(ENGINES)}")
     as_of = parameters.get("as_of")
     if as_of is not None and not (as_of.isascii() and as_of.isdigit() and len(as_of) <= 15):
         raise InvalidQuery("as_of", as_of, "must be a block height, a whole number from 0")
-    return Options(engine, None if as_of is None else int(as_of))
+    for name, choices in BREAKDOWNS[kind].items():
+        if (text := parameters.get(name)) is not None and text not in choices:
+            raise InvalidQuery(name, text, f"must be {' or '.join(choices)}, or left out")
+    return Options(
+        engine,
+        None if as_of is None else int(as_of),
+        parameters.get("group_by"),
+        "distribution" in parameters,
+    )
 
 
-def understood(question: Question) -> dict[str, Value]:
+def understood(question: Question, options: Options) -> dict[str, Value]:
     """The question as its parameters, those not given left out."""
     values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
-    return {name: value for name, value in values if value is not None}
+    found = {name: value for name, value in values if value is not None}
+    found["engine"] = options.engine
+    if options.group_by is not None:
+        found["group_by"] = options.group_by
+    if options.distribution:
+        found["distribution"] = True
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +182,28 @@ class DelayTotals:
     on_time: int = 0
     sum_arr_delay: int = 0
     sum_dep_delay: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """What `average_delays` is made of.
+
+    by_day: the totals of each ISO date that has flights. counts: how often each ARR_DELAY occurs.
+    Both only if they were asked for.
+    """
+
+    totals: DelayTotals
+    by_day: Mapping[str, DelayTotals] = field(default_factory=dict)
+    counts: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FlightCounts:
+    """What `flight_counter` says: all flights; those of each ISO date or carrier, if asked for."""
+
+    count: int
+    by_day: Mapping[str, int] = field(default_factory=dict)
+    by_carrier: Mapping[int, int] = field(default_factory=dict)
 
 
 def status_of(cancelled: object, arr_delay: object) -> str:

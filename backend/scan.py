@@ -4,6 +4,7 @@ Every block is checked on the way (frame, hash, proof of work, body) and must na
 Only the columns that a question needs are decoded. The answers equal those of the index.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import and_
@@ -15,9 +16,12 @@ from backend.chain.summary import add_flight
 from backend.errors import DamagedBlock
 from backend.questions import (
     AverageDelays,
+    Delays,
     DelayTotals,
     FilterTransactions,
     FlightCounter,
+    FlightCounts,
+    Options,
     status_of,
 )
 from backend.selection import EQUAL, Selection
@@ -54,30 +58,41 @@ def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, V
     }
 
 
-def delay_totals(blocks: CachedBlocks, question: AverageDelays, height: int) -> DelayTotals:
-    """The counts and sums behind the averages, over blocks 0 to `height`."""
+def delays(blocks: CachedBlocks, question: AverageDelays, height: int) -> Delays:
+    """The counts and sums behind the averages, over blocks 0 to `height`, with every breakdown."""
     conditions: dict[str, Condition] = {
         "OP_CARRIER_AIRLINE_ID": question.OP_CARRIER_AIRLINE_ID.__eq__,
         "FL_DATE": _within(question),
     }
     counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
-    counts = [0] * 7
+    days: defaultdict[str, list[int]] = defaultdict(lambda: [0] * 7)
+    counts: Counter[int] = Counter()
     for _, columns in _walk(blocks, height, (*conditions, *counted)):
-        rows = zip(*(columns[name].expanded() for name in counted), strict=True)
-        for cancelled, arr_delay, dep_delay in compress(rows, _meets(columns, conditions)):
-            add_flight(counts, cancelled, arr_delay, dep_delay)
-    return DelayTotals(*counts)
+        rows = zip(*(columns[name].expanded() for name in ("FL_DATE", *counted)), strict=True)
+        for day, cancelled, arr_delay, dep_delay in compress(rows, _meets(columns, conditions)):
+            add_flight(days[str(day)], cancelled, arr_delay, dep_delay)
+            if isinstance(arr_delay, int):
+                counts[arr_delay] += 1
+    totals = DelayTotals(*map(sum, zip(*days.values(), strict=True)))
+    return Delays(totals, {day: DelayTotals(*of_day) for day, of_day in days.items()}, counts)
 
 
-def route_count(blocks: CachedBlocks, question: FlightCounter, height: int) -> int:
-    """How many flights went, in blocks 0 to `height`."""
+def flight_counts(
+    blocks: CachedBlocks, question: FlightCounter, options: Options, height: int
+) -> FlightCounts:
+    """How many flights went, in blocks 0 to `height`, broken down as `options` say."""
     conditions: dict[str, Condition] = {
         "ORIGIN_CITY_NAME": question.ORIGIN_CITY_NAME.__eq__,
         "DEST_CITY_NAME": question.DEST_CITY_NAME.__eq__,
         "FL_DATE": _within(question),
     }
-    walk = _walk(blocks, height, tuple(conditions))
-    return sum(sum(_meets(columns, conditions)) for _, columns in walk)
+    column = "OP_CARRIER_AIRLINE_ID" if options.group_by == "carrier" else "FL_DATE"
+    found: Counter[Value] = Counter()
+    for _, columns in _walk(blocks, height, tuple(dict.fromkeys((*conditions, column)))):
+        found.update(compress(columns[column].expanded(), _meets(columns, conditions)))
+    if options.group_by == "carrier":
+        return FlightCounts(found.total(), by_carrier={int(k or 0): n for k, n in found.items()})
+    return FlightCounts(found.total(), by_day={str(day): n for day, n in found.items()})
 
 
 def flights(

@@ -217,6 +217,10 @@ QUERIES = [
     ("average_delays", ["OP_CARRIER_AIRLINE_ID=19393", *DAYS]),
     ("flight_counter", ["ORIGIN_CITY_NAME=Chicago, IL", "DEST_CITY_NAME=Denver, CO", *DAYS]),
 ]
+QUERIES += [
+    ("average_delays", [*QUERIES[1][1], "group_by=day", "distribution=true"]),
+    ("flight_counter", [*QUERIES[2][1], "group_by=carrier"]),
+]
 
 
 @pytest.mark.parametrize(("question", "parameters"), QUERIES)
@@ -240,6 +244,7 @@ BAD_QUERIES = [
     (["average_delays", *QUERIES[1][1], "engine=both"], "engine 'both'"),
     (["average_delays", *QUERIES[1][1], "as_of=-1"], "as_of '-1'"),
     (["average_delays", *QUERIES[1][1], "as_of=31"], "block 31"),
+    (["average_delays", *QUERIES[1][1], "group_by=carrier"], "group_by 'carrier'"),
     (
         ["average_delays", "OP_CARRIER_AIRLINE_ID=1", "INITIAL_DATE=2015-02-01", DAYS[1]],
         "INITIAL_DATE '2015-02-01'",

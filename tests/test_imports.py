@@ -26,18 +26,22 @@ LAYERS: dict[str, set[str] | None] = {
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "questions": {"chain", "errors"},
     "selection": {"chain", "errors"},
+    "carriers": set(),
+    "distribution": set(),
     "storage": {"chain"} | COMMON,
     "keys": COMMON,
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "clock", "notify"} | COMMON,
     "scan": {"chain", "storage", "questions", "selection"} | COMMON,
-    "sources": {"chain", "errors"},
+    "sources": {"carriers", "chain", "errors"},
+    "suggestions": {"carriers", "chain", "index", "errors"},
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
     | {"keys", "sources", "importer", "audit", "scan", "selection"}
+    | {"distribution", "suggestions"}
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,

@@ -16,6 +16,7 @@ from backend.questions import (
     asked,
     options_from,
     status_of,
+    understood,
 )
 
 Kind = type[Any]  # one of the three questions
@@ -49,6 +50,7 @@ TEXT = "must not hold control"
 LONG = "must have at most 100 characters"
 ENGINE = "must be one of index, scan"
 HEIGHT = "must be a block height, a whole number from 0"
+GROUPS: dict[Kind, tuple[str, ...]] = {AverageDelays: ("day",), FlightCounter: ("day", "carrier")}
 
 BLANK = [(text, MISSING) for text in ("", " ", "\t\n", "\u00a0", "\u2003")]
 BAD_NUMBERS = [
@@ -167,6 +169,53 @@ def test_every_wrong_option_is_named_with_its_reason(kind: Kind, name: str) -> N
         assert error.reason == reason
 
 
+BAD_GROUPS = ["", " ", "Day", "days", "month", "day,carrier", "day ", "1", "\0", "東京", "x" * 5000]
+BAD_SWITCHES = ["", " ", "True", "TRUE", "false", "1", "0", "yes", "true ", "\0", "x" * 5000]
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_every_wrong_group_is_named_with_the_right_ones(kind: Kind) -> None:
+    for value in [*BAD_GROUPS, *({"carrier"} - set(GROUPS[kind]))]:
+        error = refused(kind, {**GOOD[kind], "group_by": value})
+        assert (error.field, error.value) == ("group_by", value)
+        assert error.reason == f"must be {' or '.join(GROUPS[kind])}, or left out"
+
+
+def test_every_wrong_wish_for_a_distribution_is_named_with_the_right_one() -> None:
+    for value in BAD_SWITCHES:
+        error = refused(AverageDelays, {**GOOD[AverageDelays], "distribution": value})
+        assert (error.field, error.value) == ("distribution", value)
+        assert error.reason == "must be true, or left out"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (FilterTransactions, "group_by"),
+        (FilterTransactions, "distribution"),
+        (FlightCounter, "distribution"),
+    ],
+)
+def test_a_breakdown_that_a_question_does_not_have_is_unknown(kind: Kind, name: str) -> None:
+    error = refused(kind, {**GOOD[kind], name: "true" if name == "distribution" else "day"})
+    assert error.field == name
+    assert error.reason.startswith("is no parameter here; there are")
+
+
+def test_breakdowns_are_understood() -> None:
+    for kind, groups in GROUPS.items():
+        for group in groups:
+            parameters = {**GOOD[kind], "group_by": group}
+            question, options = asked(kind, parameters)
+            assert options == Options(group_by=group)
+            assert understood(question, options)["group_by"] == group
+    parameters = {**GOOD[AverageDelays], "distribution": "true", "engine": "scan", "as_of": "3"}
+    question, options = asked(AverageDelays, parameters)
+    assert options == Options("scan", 3, None, True)
+    assert understood(question, options)["distribution"] is True
+    assert "group_by" not in understood(question, options)
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -192,7 +241,7 @@ UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "limit", "TRANSACTION_ID", "東京",
 def test_an_unknown_parameter_is_named_with_the_known_ones(kind: Kind, name: str) -> None:
     error = refused(kind, {**GOOD[kind], name: "1"})
     assert (error.field, error.value) == (name, "1")
-    for known in (*GOOD[kind], "engine", "as_of"):
+    for known in (*GOOD[kind], "engine", "as_of", *(["group_by"] if kind in GROUPS else [])):
         assert known in error.reason
 
 
@@ -276,8 +325,8 @@ OPTIONS: list[tuple[dict[str, str], Options]] = [
 
 @pytest.mark.parametrize(("parameters", "options"), OPTIONS)
 def test_options_are_understood(parameters: dict[str, str], options: Options) -> None:
-    assert options_from(parameters) == options
     for kind, good in GOOD.items():
+        assert options_from(kind, parameters) == options
         assert asked(kind, {**good, **parameters})[1] == options
 
 
@@ -289,8 +338,10 @@ def test_options_are_understood(parameters: dict[str, str], options: Options) ->
 def test_whatever_is_asked_is_understood_or_refused_with_the_parameter_at_fault(
     kind: Kind, noise: dict[str, str], data: st.DataObject
 ) -> None:
-    names = [*GOOD[kind], "engine", "as_of"]
-    texts = st.sampled_from([*GOOD[kind].values(), "scan", "0"]) | st.text(max_size=12)
+    names = [*GOOD[kind], "engine", "as_of", "group_by", "distribution"]
+    texts = st.sampled_from(
+        [*GOOD[kind].values(), "scan", "0", "day", "carrier", "true"]
+    ) | st.text(max_size=12)
     some = data.draw(st.dictionaries(st.sampled_from(names), texts))
     parameters = data.draw(st.sampled_from([some, {**GOOD[kind], **some}, {**some, **noise}]))
     try:
@@ -301,6 +352,7 @@ def test_whatever_is_asked_is_understood_or_refused_with_the_parameter_at_fault(
         return
     assert isinstance(question, kind)
     assert options.engine in {"index", "scan"}
+    assert options.group_by in {None, *GROUPS.get(kind, ())}
     if not isinstance(question, FilterTransactions):
         assert date.fromisoformat(question.INITIAL_DATE) <= date.fromisoformat(question.FINAL_DATE)
 

@@ -16,7 +16,15 @@ from backend import scan
 from backend.chain.block import Block, block_of, mined
 from backend.chain.columns import COLUMN_NAMES, Columns, decode_body
 from backend.errors import DamagedBlock, NotFound
-from backend.questions import AverageDelays, DelayTotals, FilterTransactions, FlightCounter
+from backend.questions import (
+    AverageDelays,
+    Delays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    FlightCounts,
+    Options,
+)
 from backend.storage import caches
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
@@ -34,11 +42,21 @@ COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *ALL_YEARS)
 Scan = Callable[[CachedBlocks, int], Any]
 SCANS: dict[str, Scan] = {
     "legs": lambda blocks, height: scan.legs(blocks, LEGS, height),
-    "delay_totals": lambda blocks, height: scan.delay_totals(blocks, AVERAGE, height),
-    "route_count": lambda blocks, height: scan.route_count(blocks, COUNTER, height),
+    "delays": lambda blocks, height: scan.delays(blocks, AVERAGE, height),
+    "flight_counts": lambda blocks, height: scan.flight_counts(
+        blocks, COUNTER, Options("scan"), height
+    ),
+    "flight_counts by carrier": lambda blocks, height: scan.flight_counts(
+        blocks, COUNTER, Options("scan", group_by="carrier"), height
+    ),
 }
-NOTHING = {"legs": [], "delay_totals": DelayTotals(), "route_count": 0}
-EVERYTHING = {"legs": 10, "delay_totals": 10, "route_count": 10}
+NOTHING = {
+    "legs": [],
+    "delays": Delays(DelayTotals(), {}, {}),
+    "flight_counts": FlightCounts(0, {}, {}),
+    "flight_counts by carrier": FlightCounts(0, {}, {}),
+}
+EVERYTHING = dict.fromkeys(SCANS, 10)
 
 
 @pytest.fixture
@@ -58,7 +76,10 @@ def found(answer: Any) -> int:
     """How many flights an answer is made of."""
     if isinstance(answer, list):
         return len(answer)
-    return answer.flights if isinstance(answer, DelayTotals) else int(answer)
+    if isinstance(answer, FlightCounts):
+        return answer.count
+    assert isinstance(answer, Delays)
+    return answer.totals.flights
 
 
 @pytest.mark.parametrize("kind", SCANS)
@@ -148,10 +169,14 @@ def test_a_body_that_is_none_is_damage_of_its_block(folder: Path, kind: str) -> 
     [
         ("legs", {"OP_CARRIER_FL_NUM", "FL_DATE"}),
         (
-            "delay_totals",
+            "delays",
             {"OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "DEP_DELAY"},
         ),
-        ("route_count", {"ORIGIN_CITY_NAME", "DEST_CITY_NAME", "FL_DATE"}),
+        ("flight_counts", {"ORIGIN_CITY_NAME", "DEST_CITY_NAME", "FL_DATE"}),
+        (
+            "flight_counts by carrier",
+            {"ORIGIN_CITY_NAME", "DEST_CITY_NAME", "FL_DATE", "OP_CARRIER_AIRLINE_ID"},
+        ),
     ],
 )
 def test_only_the_columns_that_are_needed_are_decoded(

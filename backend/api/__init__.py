@@ -16,6 +16,7 @@ from backend.api import (
     problems,
     questions,
     study,
+    suggest,
     transactions,
 )
 from backend.api.answering import Answering
@@ -41,6 +42,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     answering, writing = Answering(ledger), Writing(ledger)
     for part in (
         questions.blueprint(ledger, answering),
+        suggest.blueprint(ledger),
         blocks.blueprint(ledger),
         transactions.blueprint(ledger, writing),
         batch.blueprint(ledger, writing),

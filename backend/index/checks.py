@@ -5,8 +5,10 @@ flights add up to. The index must hold nothing else.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from pathlib import Path
 
 from backend.chain.block import Block
@@ -14,8 +16,10 @@ from backend.chain.columns import Columns
 from backend.chain.content import Content
 from backend.errors import Damage
 from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.index.delays import encode_counts
 from backend.index.periods import DAY, MONTH, YEAR
-from backend.index.writer import Airport, FlightRow, SealedBlock, flight_rows
+from backend.index.totals import FlightRow
+from backend.index.writer import Airport, SealedBlock, flight_rows
 
 _FLIGHT = "SELECT * FROM flight WHERE day = ? AND number = ? AND id = ?"
 _AIRPORTS = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
@@ -34,16 +38,27 @@ _CARRIERS = """
            coalesce(sum(dep_delay), 0)
     FROM flight GROUP BY carrier, {period}"""
 _ROUTES = """
-    SELECT o.city, d.city, {span}, {period}, count(*) FROM flight
+    SELECT o.city, d.city, {span}, {period}, carrier, count(*) FROM flight
     JOIN place AS o ON o.place = flight.origin JOIN place AS d ON d.place = flight.dest
-    GROUP BY o.city, d.city, {period}"""
+    GROUP BY o.city, d.city, {period}, carrier"""
+_NUMBERS = "SELECT number, carrier, count(*) FROM flight GROUP BY number, carrier"
+_PLACES = """
+    SELECT place, count(*)
+    FROM (SELECT origin AS place FROM flight UNION ALL SELECT dest FROM flight) GROUP BY place"""
+_DELAYS = """
+    SELECT carrier, {period} AS period, arr_delay, count(*) FROM flight
+    WHERE arr_delay IS NOT NULL GROUP BY carrier, period, arr_delay
+    ORDER BY carrier, period, arr_delay"""
+_STORED_DELAYS = """
+    SELECT carrier, period, counts FROM carrier_delays WHERE span = ? ORDER BY carrier, period"""
 _STRAYS = """
     SELECT (SELECT count(*) FROM carrier_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM route_total WHERE span NOT IN (0, 1, 2))
+         + (SELECT count(*) FROM carrier_delays WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM city WHERE city NOT IN (SELECT city FROM place))
          + (SELECT count(*) FROM place WHERE place NOT IN
                (SELECT origin FROM flight UNION SELECT dest FROM flight))"""
-_TOTALS = {"carrier_total": _CARRIERS, "route_total": _ROUTES}
+_BY_PERIOD = {"carrier_total": _CARRIERS, "route_total": _ROUTES}
 
 
 class IndexCheck:
@@ -130,17 +145,32 @@ class IndexCheck:
                 self._problem = self._problem or f"{what} is {found}, not {expected}"
         if self._position.transactions != self._flights:
             self._problem = self._problem or f"it claims {self._position.transactions} flights"
-        for table, expected_totals in _TOTALS.items():
-            for span, period in _PERIODS.items():
-                self._compare_totals(table, span, expected_totals.format(span=span, period=period))
+        self._compare_rows("number_total", _NUMBERS, "SELECT * FROM number_total")
+        self._compare_rows("place", _PLACES, "SELECT place, flights FROM place")
+        for span, period in _PERIODS.items():
+            for table, expected_totals in _BY_PERIOD.items():
+                stored = f"SELECT * FROM {table} WHERE span = {span}"  # noqa: S608  our own names
+                summed = expected_totals.format(span=span, period=period)
+                self._compare_rows(table, summed, stored)
+            self._compare_delays(span, _DELAYS.format(period=period))
 
-    def _compare_totals(self, table: str, span: int, expected: str) -> None:
+    def _compare_rows(self, table: str, expected: str, stored: str) -> None:
         assert self._connection is not None
-        stored = f"SELECT * FROM {table} WHERE span = {span}"  # noqa: S608  our own names
         for one, other in ((expected, stored), (stored, expected)):
             sql = f"SELECT * FROM ({one}) EXCEPT SELECT * FROM ({other}) LIMIT 1"  # noqa: S608
             if row := self._connection.execute(sql).fetchone():
                 self._problem = self._problem or f"table {table} has or lacks {row}"
+
+    def _compare_delays(self, span: int, expected: str) -> None:
+        """Distributions are compared as bytes: each has one spelling."""
+        assert self._connection is not None
+        counted = _distributions(self._connection.execute(expected))
+        stored = self._connection.execute(_STORED_DELAYS, (span,))
+        for one, other in zip_longest(counted, stored):
+            if one != other:
+                found = f"{other or one!r:.80}"
+                self._problem = self._problem or f"table carrier_delays has or lacks {found}"
+                return
 
     def _tried(self, action: Callable[[], None]) -> None:
         """Do something with the index; what SQLite finds wrong is a problem of the index."""
@@ -148,6 +178,14 @@ class IndexCheck:
             action()
         except sqlite3.Error as error:
             self._problem = self._problem or str(error)
+
+
+def _distributions(
+    rows: Iterable[tuple[int, int, int, int]],
+) -> Iterator[tuple[int, int, bytes]]:
+    """Carrier, period and encoded distribution of rows (carrier, period, delay, flights)."""
+    for key, group in groupby(rows, itemgetter(0, 1)):
+        yield (*key, encode_counts({delay: flights for _, _, delay, flights in group}))
 
 
 def _difference(

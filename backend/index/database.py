@@ -16,7 +16,7 @@ from backend.storage import files
 FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 READER_CACHE_KIB = 4096
 
 # Result codes of SQLite: the file is wrong; a table is not there; a row stands in the way.

@@ -16,15 +16,26 @@ from typing import Any, TypeVar
 
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.errors import TryLater
+from backend.index import breakdowns
+from backend.index.breakdowns import (
+    CARRIER_FLIGHTS,
+    COUNTED,
+    COUNTS,
+    ROUTE_FLIGHTS,
+    ROUTE_TOTALS,
+    Rows,
+)
 from backend.index.database import Position, index_path, open_to_read, position_in
 from backend.index.periods import DAY, cover
 from backend.questions import (
     AverageDelays,
+    Delays,
     DelayTotals,
     FilterTransactions,
     FlightCounter,
+    FlightCounts,
+    Options,
     status_of,
 )
 
@@ -39,6 +50,7 @@ _LOOK_AGAIN_S = 1.0  # how often to look whether the index has been made anew
 # Every statement says where the index stands, too: one statement is one snapshot.
 _STANDS = "(SELECT height FROM position), (SELECT tip_hash FROM position)"
 
+_POSITION = "SELECT height, tip_hash FROM position"
 _LEGS = """
     SELECT position.height, tip_hash, id, carrier, origin, dest, dep_time, dep_delay, arr_time,
            arr_delay, cancelled, air_time, flight.height, timestamp
@@ -46,28 +58,13 @@ _LEGS = """
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
 
-_COUNTS = ("flights", "cancelled", "arrived", "departed", "on_time", "sum_arr_delay",
-           "sum_dep_delay")  # fmt: skip
-_SUMS = ", ".join(f"coalesce(sum({count}), 0)" for count in _COUNTS)
+_SUMS = ", ".join(f"coalesce(sum({count}), 0)" for count in COUNTS.split(", "))
 _CARRIER_RANGE = f"""
-    SELECT {", ".join(_COUNTS)} FROM carrier_total
+    SELECT {COUNTS} FROM carrier_total
     WHERE carrier = ? AND span = ? AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
-_CARRIER_AS_OF = f"""
-    SELECT {_STANDS}, count(*), coalesce(sum(cancelled), 0), count(arr_delay), count(dep_delay),
-           count(CASE WHEN arr_delay < {ON_TIME_BEFORE_MINUTES} THEN 1 END),
-           coalesce(sum(arr_delay), 0), coalesce(sum(dep_delay), 0)
-    FROM flight WHERE day BETWEEN ? AND ? AND carrier = ? AND id < ?"""  # noqa: S608
-
-_ROUTE_RANGE = """
-    SELECT flights FROM route_total
-    WHERE origin_city = (SELECT city FROM city WHERE name = ?)
-    AND dest_city = (SELECT city FROM city WHERE name = ?)
-    AND span = ? AND period BETWEEN ? AND ?"""
-_ROUTE_AS_OF = f"""
-    SELECT {_STANDS}, count(*) FROM flight
-    WHERE day BETWEEN ? AND ? AND id < ?
-    AND origin IN (SELECT place FROM place JOIN city USING (city) WHERE name = ?)
-    AND dest IN (SELECT place FROM place JOIN city USING (city) WHERE name = ?)"""  # noqa: S608
+_CARRIER_AS_OF = f"SELECT {_STANDS}, {COUNTED} {CARRIER_FLIGHTS}"
+_ROUTE_RANGE = f"SELECT flights {ROUTE_TOTALS}"
+_ROUTE_AS_OF = f"SELECT {_STANDS}, count(*) {ROUTE_FLIGHTS}"
 
 
 def _over_ranges(sums: str, one_range: str) -> list[str]:
@@ -189,33 +186,64 @@ class IndexReader:
             found.setdefault(flight, []).append(int(leg["TRANSACTION_ID"] or 0))
         return found
 
+    def delays(
+        self, question: AverageDelays, options: Options, below: int | None = None
+    ) -> tuple[Delays, AsOf]:
+        """The counts and sums behind the averages, broken down as `options` say."""
+        if options.group_by is None and not options.distribution:
+            totals, as_of = self.delay_totals(question, below)
+            return Delays(totals), as_of
+
+        def ask(rows: Rows) -> Delays:
+            totals, _ = _delay_totals(rows, question, below)
+            by_day = breakdowns.delays_by_day(rows, question, below) if options.group_by else {}
+            counts = breakdowns.delay_counts(rows, question, below) if options.distribution else {}
+            return Delays(totals, by_day, counts)
+
+        return self.snapshot(ask)
+
+    def flight_counts(
+        self, question: FlightCounter, options: Options, below: int | None = None
+    ) -> tuple[FlightCounts, AsOf]:
+        """How many flights went, broken down as `options` say."""
+        if options.group_by is None:
+            count, as_of = self.route_count(question, below)
+            return FlightCounts(count), as_of
+
+        def ask(rows: Rows) -> FlightCounts:
+            if options.group_by == "day":
+                by_day = breakdowns.flights_by_day(rows, question, below)
+                return FlightCounts(sum(by_day.values()), by_day=by_day)
+            by_carrier = breakdowns.flights_by_carrier(rows, question, below)
+            return FlightCounts(sum(by_carrier.values()), by_carrier=by_carrier)
+
+        return self.snapshot(ask)
+
     def delay_totals(
         self, question: AverageDelays, below: int | None = None
     ) -> tuple[DelayTotals, AsOf]:
         """The counts and sums behind the averages."""
-        carrier = question.OP_CARRIER_AIRLINE_ID
-        first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
-        if below is not None:
-            values = [first.toordinal(), last.toordinal(), carrier, below]
-            rows = self._rows(_CARRIER_AS_OF, values)
-        else:
-            ranges = _covered(first, last)
-            values = [value for periods in ranges for value in (carrier, *periods)]
-            rows = self._rows(_CARRIER_TOTALS[len(ranges)], values)
-        return DelayTotals(*rows[0][2:]), _as_of(rows)
+        return _delay_totals(self._rows, question, below)
 
     def route_count(self, question: FlightCounter, below: int | None = None) -> tuple[int, AsOf]:
         """How many flights went."""
-        cities = (question.ORIGIN_CITY_NAME, question.DEST_CITY_NAME)
-        first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
-        if below is not None:
-            values = [first.toordinal(), last.toordinal(), below, *cities]
-            rows = self._rows(_ROUTE_AS_OF, values)
-        else:
-            ranges = _covered(first, last)
-            values = [value for periods in ranges for value in (*cities, *periods)]
-            rows = self._rows(_ROUTE_TOTALS[len(ranges)], values)
-        return rows[0][2], _as_of(rows)
+        return _route_count(self._rows, question, below)
+
+    def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
+        """What `ask` finds with statements that all see the index as it stands at one block."""
+
+        def run(opened: _Opened) -> tuple[Answer, AsOf]:
+            def rows(sql: str, values: Sequence[object]) -> list[Any]:
+                return opened.connection.execute(sql, values).fetchall()
+
+            opened.connection.execute("BEGIN")
+            try:
+                as_of = _as_of(rows(_POSITION, ()))
+                return ask(rows), as_of
+            finally:
+                opened.connection.execute("COMMIT")
+
+        return self._ask(run)
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
         """All rows of one statement."""
@@ -298,6 +326,33 @@ def _opened(path: Path) -> _Opened:
         connection.close()
         raise
     return _Opened(inode, connection, {})
+
+
+def _delay_totals(
+    rows: Rows, question: AverageDelays, below: int | None
+) -> tuple[DelayTotals, AsOf]:
+    carrier = question.OP_CARRIER_AIRLINE_ID
+    first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
+    if below is not None:
+        values = [first.toordinal(), last.toordinal(), carrier, below]
+        found = rows(_CARRIER_AS_OF, values)
+    else:
+        ranges = _covered(first, last)
+        values = [value for periods in ranges for value in (carrier, *periods)]
+        found = rows(_CARRIER_TOTALS[len(ranges)], values)
+    return DelayTotals(*found[0][2:]), _as_of(found)
+
+
+def _route_count(rows: Rows, question: FlightCounter, below: int | None) -> tuple[int, AsOf]:
+    cities = (question.ORIGIN_CITY_NAME, question.DEST_CITY_NAME)
+    first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
+    if below is not None:
+        found = rows(_ROUTE_AS_OF, [first.toordinal(), last.toordinal(), below, *cities])
+    else:
+        ranges = _covered(first, last)
+        values = [value for periods in ranges for value in (*cities, *periods)]
+        found = rows(_ROUTE_TOTALS[len(ranges)], values)
+    return found[0][2], _as_of(found)
 
 
 def _leg(opened: _Opened, row: tuple[Any, ...], number: int, day: date) -> dict[str, Value]:

@@ -21,7 +21,8 @@ CREATE TABLE place (
     airport_id  INTEGER,
     code        TEXT NOT NULL,
     city        INTEGER NOT NULL REFERENCES city,
-    state       TEXT NOT NULL
+    state       TEXT NOT NULL,
+    flights     INTEGER NOT NULL  -- that leave plus those that arrive
 );
 
 -- One row a flight, in the order of the question "flight N on day D". Days are proleptic Gregorian
@@ -65,6 +66,25 @@ CREATE TABLE route_total (
     dest_city    INTEGER NOT NULL,
     span         INTEGER NOT NULL,
     period       INTEGER NOT NULL,
+    carrier      INTEGER NOT NULL,
     flights      INTEGER NOT NULL,
-    PRIMARY KEY (origin_city, dest_city, span, period)
+    PRIMARY KEY (origin_city, dest_city, span, period, carrier)
+) WITHOUT ROWID;
+
+-- How often each ARR_DELAY occurred, as JSON {delay: flights} in ascending order: a distribution over
+-- any interval needs a few dozen rows, too.
+CREATE TABLE carrier_delays (
+    carrier  INTEGER NOT NULL,
+    span     INTEGER NOT NULL,
+    period   INTEGER NOT NULL,
+    counts   BLOB NOT NULL,
+    PRIMARY KEY (carrier, span, period)
+) WITHOUT ROWID;
+
+-- Which carriers use a flight number, for completions.
+CREATE TABLE number_total (
+    number   INTEGER NOT NULL,
+    carrier  INTEGER NOT NULL,
+    flights  INTEGER NOT NULL,
+    PRIMARY KEY (number, carrier)
 ) WITHOUT ROWID;

@@ -1,16 +1,17 @@
 """Writing blocks into one index file.
 
 Flights are inserted in the order of their key, many blocks at a time: SQLite then fills pages
-instead of splitting them.
+instead of splitting them. What is to be added to the totals is counted in totals.py.
 """
 
 import os
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,10 +19,13 @@ from backend.chain.block import Block, Header
 from backend.chain.columns import Column, Columns, decode_body
 from backend.chain.content import Content
 from backend.chain.fields import Value
-from backend.chain.summary import Cell, cells_of
+from backend.chain.memo import Memo
+from backend.chain.summary import cells_of
 from backend.errors import Damage
+from backend.index import totals
 from backend.index.database import SCHEMA_VERSION, Position, position_in
-from backend.index.periods import periods_of
+from backend.index.delays import decode_counts, encode_counts
+from backend.index.totals import CarrierPeriod, FlightRow
 from backend.storage import files
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
@@ -29,11 +33,19 @@ _WRITER_CACHE_KIB = 65536
 _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 
 _ROWS_AT_ONCE = 50  # in one statement: a third less time than one by one
-_FLIGHT = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_FLIGHT = f"INSERT INTO flight VALUES {_FLIGHT}"  # noqa: S608  our own text
-_INSERT_FLIGHTS = _INSERT_FLIGHT + f", {_FLIGHT}" * (_ROWS_AT_ONCE - 1)
-_ADD_CARRIER_TOTAL = """
-    INSERT INTO carrier_total VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+
+class _Insert:
+    """INSERT statements for one row and for many rows of a table."""
+
+    def __init__(self, table: str, columns: int, on_conflict: str = "") -> None:
+        row = f"({', '.join('?' * columns)})"
+        one = f"INSERT INTO {table} VALUES {row}"  # noqa: S608  our own names
+        self.one = one + on_conflict
+        self.many = one + f", {row}" * (_ROWS_AT_ONCE - 1) + on_conflict
+
+
+_ADD_COUNTS = """
     ON CONFLICT DO UPDATE SET
         flights = flights + excluded.flights,
         cancelled = cancelled + excluded.cancelled,
@@ -42,12 +54,18 @@ _ADD_CARRIER_TOTAL = """
         on_time = on_time + excluded.on_time,
         sum_arr_delay = sum_arr_delay + excluded.sum_arr_delay,
         sum_dep_delay = sum_dep_delay + excluded.sum_dep_delay"""
-_ADD_ROUTE_TOTAL = """
-    INSERT INTO route_total VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET flights = flights + excluded.flights"""
+_ADD_FLIGHTS = " ON CONFLICT DO UPDATE SET flights = flights + excluded.flights"
+
+_FLIGHTS = _Insert("flight", 14)
+_CARRIER_TOTALS = _Insert("carrier_total", 10, _ADD_COUNTS)
+_ROUTE_TOTALS = _Insert("route_total", 6, _ADD_FLIGHTS)
+_NUMBER_TOTALS = _Insert("number_total", 3, _ADD_FLIGHTS)
+_CARRIER_DELAYS = _Insert(
+    "carrier_delays", 4, " ON CONFLICT DO UPDATE SET counts = excluded.counts"
+)
+_DELAYS_OF = "SELECT counts FROM carrier_delays WHERE carrier = ? AND span = ? AND period = ?"
 
 T = TypeVar("T")
-FlightRow = tuple[Any, ...]
 Airport = tuple[Value, Value, Value, Value]  # DOT number, code, city, state
 
 
@@ -93,6 +111,7 @@ class IndexWriter:
         if self._is_new:
             self._connection.executescript(_SCHEMA.read_text(encoding="utf-8"))
         self._cities: dict[str, int] = dict(run("SELECT name, city FROM city").fetchall())
+        self._city_of: dict[int, int] = dict(run("SELECT place, city FROM place").fetchall())
         self._places: dict[Airport, int] = {
             (airport_id, code, city, state): place
             for place, airport_id, code, city, state in run(
@@ -133,8 +152,11 @@ class IndexWriter:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._require_next(blocks)
-            self._insert_flights(blocks)
-            self._add_totals(blocks)
+            rows = [row for block in blocks for row in flight_rows(block, self._place)]
+            self._add_totals(rows, blocks)
+            rows.sort(key=itemgetter(1))  # by number, then by day; ids ascend already: a third
+            rows.sort(key=itemgetter(0))  # less time than comparing whole rows
+            self._insert(_FLIGHTS, rows)
             self._move_to(blocks)
             self._connection.execute("COMMIT")
         except BaseException:
@@ -165,23 +187,25 @@ class IndexWriter:
                 "UPDATE position SET height = ?, tip_hash = ?, transactions = ?", moved
             )
 
-    # --- flights -----------------------------------------------------------------------------
-
-    def _insert_flights(self, blocks: Sequence[SealedBlock]) -> None:
-        rows = [row for block in blocks for row in flight_rows(block, self._place)]
-        rows.sort()  # by day, number and id; ids are unique, so nothing else is compared
+    def _insert(self, statements: _Insert, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows, which stand in the order of their key."""
         rest = len(rows) % _ROWS_AT_ONCE
         for start in range(0, len(rows) - rest, _ROWS_AT_ONCE):
             values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
-            self._connection.execute(_INSERT_FLIGHTS, values)
-        self._connection.executemany(_INSERT_FLIGHT, rows[len(rows) - rest :])
+            self._connection.execute(statements.many, values)
+        self._connection.executemany(statements.one, rows[len(rows) - rest :])
+
+    # --- airports ----------------------------------------------------------------------------
 
     def _place(self, airport: Airport) -> int:
         if airport not in self._places:
-            airport_id, code, city, state = airport
-            values = (airport_id, code, self._city(str(city)), state)
-            sql = "INSERT INTO place (airport_id, code, city, state) VALUES (?, ?, ?, ?)"
-            self._places[airport] = self._inserted(sql, values)
+            airport_id, code, name, state = airport
+            city = self._city(str(name))
+            sql = (
+                "INSERT INTO place (airport_id, code, city, state, flights) VALUES (?, ?, ?, ?, 0)"
+            )
+            place = self._places[airport] = self._inserted(sql, (airport_id, code, city, state))
+            self._city_of[place] = city
         return self._places[airport]
 
     def _city(self, name: str) -> int:
@@ -197,24 +221,28 @@ class IndexWriter:
 
     # --- totals ------------------------------------------------------------------------------
 
-    def _add_totals(self, blocks: Sequence[SealedBlock]) -> None:
-        carriers: dict[tuple[int, int, int], list[int]] = {}
-        routes: Counter[tuple[int, int, int]] = Counter()
-        for block in blocks:
-            for cell in block.content.cells:
-                _add_cell(carriers, cell)
-            routes.update(self._route_days(block.content.columns))
-        rows = [(*key, *counts) for key, counts in sorted(carriers.items())]
-        self._connection.executemany(_ADD_CARRIER_TOTAL, rows)
-        self._connection.executemany(_ADD_ROUTE_TOTAL, _route_rows(routes))
-
-    def _route_days(self, columns: Columns) -> Iterator[tuple[int, int, int]]:
-        """For each flight its origin city, destination city and day."""
-        cities = (
-            _mapped(columns[name], lambda value: self._city(str(value)))
-            for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
+    def _add_totals(self, rows: Sequence[FlightRow], blocks: Sequence[SealedBlock]) -> None:
+        cells = (cell for block in blocks for cell in block.content.cells)
+        self._insert(_CARRIER_TOTALS, totals.carrier_rows(cells))
+        grouped = totals.Grouped(rows)
+        self._insert(_ROUTE_TOTALS, grouped.route_rows(self._city_of))
+        self._insert(_NUMBER_TOTALS, grouped.number_rows())
+        self._insert(_CARRIER_DELAYS, self._delay_rows(grouped.delay_counts()))
+        self._connection.executemany(
+            "UPDATE place SET flights = flights + ?2 WHERE place = ?1", grouped.place_rows()
         )
-        return zip(*cities, _mapped(columns["FL_DATE"], _ordinal), strict=True)
+
+    def _delay_rows(
+        self, counts: Mapping[CarrierPeriod, Counter[int]]
+    ) -> list[tuple[int, int, int, bytes]]:
+        """Rows of carrier_delays as they are to be when `counts` are added."""
+        found: list[tuple[int, int, int, bytes]] = []
+        for key, added in counts.items():
+            stored = self._connection.execute(_DELAYS_OF, key).fetchone()
+            if stored is not None:
+                added.update(decode_counts(stored[0]))
+            found.append((*key, encode_counts(added)))
+        return found
 
 
 def flight_rows(block: SealedBlock, place_of: Callable[[Airport], int]) -> Iterator[FlightRow]:
@@ -253,41 +281,11 @@ def _places(columns: Columns, end: str, place_of: Callable[[Airport], int]) -> I
     return map(places.__getitem__, keys)
 
 
-def _mapped(column: Column, convert: Callable[[Value], T]) -> Iterator[T]:
-    """`convert` of every row's value, called once for each distinct one."""
-    converted = [convert(value) for value in column.values]
+def _mapped(column: Column, convert: Memo[Value, T]) -> Iterator[T]:
+    """What `convert` makes of every row's value."""
+    converted = list(map(convert.__getitem__, column.values))
     return map(converted.__getitem__, column.codes)
 
 
-def _ordinal(day: Value) -> int:
-    return date.fromisoformat(str(day)).toordinal()
-
-
-def _hhmm(time: Value) -> int | None:
-    return None if time is None else int(time)
-
-
-def _add_cell(carriers: dict[tuple[int, int, int], list[int]], cell: Cell) -> None:
-    counts = (
-        cell.flights,
-        cell.cancelled,
-        cell.arrived,
-        cell.departed,
-        cell.on_time,
-        cell.sum_arr_delay,
-        cell.sum_dep_delay,
-    )
-    for span, period in periods_of(date.fromisoformat(cell.FL_DATE)):
-        total = carriers.setdefault((cell.OP_CARRIER_AIRLINE_ID, span, period), [0] * 7)
-        for i, count in enumerate(counts):
-            total[i] += count
-
-
-def _route_rows(days: Counter[tuple[int, int, int]]) -> list[tuple[int, ...]]:
-    """Rows of route_total in the order of its key."""
-    totals: defaultdict[tuple[int, int, int, int], int] = defaultdict(int)
-    periods = {day: periods_of(date.fromordinal(day)) for day in {day for _, _, day in days}}
-    for (origin, dest, day), flights in days.items():
-        for span, period in periods[day]:
-            totals[origin, dest, span, period] += flights
-    return [(*key, flights) for key, flights in sorted(totals.items())]
+_ordinal: Memo[Value, int] = Memo(lambda day: date.fromisoformat(str(day)).toordinal())
+_hhmm: Memo[Value, int | None] = Memo(lambda time: None if time is None else int(time))

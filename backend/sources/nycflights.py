@@ -2,9 +2,9 @@
 
 The data are those of BTS under other names. Only the CSV file inside the installed package is
 read; the package is never imported, because it would import pandas. It knows carriers by their
-two-letter code and airports by their three-letter code; DOT numbers of carriers come from the
-table below, cities and states from `airportsdata`, written the way BTS writes them. DOT numbers
-of airports stay empty. No departure time means that the flight was cancelled.
+two-letter code and airports by their three-letter code; DOT numbers of carriers come from
+`backend.carriers`, cities and states from `airportsdata`, written the way BTS writes them. DOT
+numbers of airports stay empty. No departure time means that the flight was cancelled.
 """
 
 from collections.abc import Generator, Sequence
@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+from backend.carriers import CARRIERS
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.memo import Memo
 from backend.errors import InvalidInput
@@ -21,24 +22,7 @@ from backend.sources.table import TableRows, opened_table
 
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
-CARRIERS: dict[str, int] = {
-    "9E": 20363,
-    "AA": 19805,
-    "AS": 19930,
-    "B6": 20409,
-    "DL": 19790,
-    "EV": 20366,
-    "F9": 20436,
-    "FL": 20437,
-    "HA": 19690,
-    "MQ": 20398,
-    "OO": 20304,
-    "UA": 19977,
-    "US": 20355,
-    "VX": 21171,
-    "WN": 19393,
-    "YV": 20378,
-}
+_NUMBER_OF = {carrier.code: carrier.number for carrier in CARRIERS}  # no code of 2013 passed on
 
 _STATE_TABLE = """
 Alabama=AL|Alaska=AK|Arizona=AZ|Arkansas=AR|California=CA|Colorado=CO|Connecticut=CT
@@ -125,7 +109,7 @@ class NycFlights:
             "DAY_OF_WEEK": [calendar[day][1] for day in days],
             "FL_DATE": days,
             # An unknown carrier stays as it is, to be named in the message that refuses it.
-            "OP_CARRIER_AIRLINE_ID": [CARRIERS.get(code, code) for code in given["carrier"]],
+            "OP_CARRIER_AIRLINE_ID": [_NUMBER_OF.get(code, code) for code in given["carrier"]],
             "OP_CARRIER_FL_NUM": given["flight"],
             "ORIGIN_AIRPORT_ID": [None] * len(days),
             "ORIGIN": origin,

@@ -5,6 +5,7 @@ import json
 import shutil
 from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,6 +28,7 @@ from tests.api.worlds import (
 )
 
 ENGINES = ("index", "scan")
+CITY_NAMES = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
 FIRST_DAY, LAST_DAY = "2015-01-01", "2015-12-31"
 
 
@@ -142,6 +144,51 @@ def _as_of(height: int | None) -> Json:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("height", [None, 5])
+def test_average_delays_by_day_and_with_their_distribution(
+    client: FlaskClient, world: World, engine: str, height: int | None
+) -> None:
+    carrier, _ = Counter(t["OP_CARRIER_AIRLINE_ID"] for t in world.transactions).most_common(1)[0]
+    flown = [t for t in world.below(height) if t["OP_CARRIER_AIRLINE_ID"] == carrier]
+    asked = {"OP_CARRIER_AIRLINE_ID": carrier, "INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
+    more = {"group_by": "day", "distribution": "true"}
+    answer = ask(client, "average_delays", **asked, **more, engine=engine, **_as_of(height))
+    days = sorted({t["FL_DATE"] for t in flown})
+    assert len(days) > 1 or height
+    assert answer["by_day"] == [
+        {"FL_DATE": day, **averages_of(t for t in flown if t["FL_DATE"] == day)} for day in days
+    ]
+    late = [t["ARR_DELAY"] for t in flown if t["ARR_DELAY"] is not None]
+    assert answer["distribution"]["median"] == median(late)
+    assert sum(each["flights"] for each in answer["distribution"]["histogram"]) == len(late)
+    assert answer["query"] == {**asked, "engine": engine, "group_by": "day", "distribution": True}
+    assert {name: answer[name] for name in averages_of([])} == averages_of(flown)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("height", [None, 5])
+def test_flight_counter_by_day_and_by_carrier(
+    client: FlaskClient, world: World, engine: str, height: int | None
+) -> None:
+    names = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
+    cities, _ = Counter(tuple(t[n] for n in names) for t in world.transactions).most_common(1)[0]
+    flown = [t for t in world.below(height) if tuple(t[n] for n in names) == cities]
+    asked = dict(zip(names, cities, strict=True))
+    asked |= {"INITIAL_DATE": FIRST_DAY, "FINAL_DATE": LAST_DAY}
+    for group, column in (("day", "FL_DATE"), ("carrier", "OP_CARRIER_AIRLINE_ID")):
+        more = {"group_by": group, "engine": engine, **_as_of(height)}
+        answer = ask(client, "flight_counter", **asked, **more)
+        counts = Counter(t[column] for t in flown)
+        order = sorted(counts, key=lambda key: key if group == "day" else (-counts[key], key))
+        assert answer == {
+            "count": len(flown),
+            f"by_{group}": [{column: key, "count": counts[key]} for key in order],
+            "as_of": world.as_of(height),
+            "query": {**asked, "engine": engine, "group_by": group},
+        }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_found_is_zero_and_null(client: FlaskClient, world: World, engine: str) -> None:
     days = {"INITIAL_DATE": "1999-01-01", "FINAL_DATE": "1999-12-31"}
     legs = ask(client, "filter_transactions", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
@@ -184,6 +231,47 @@ def test_json_is_utf_8_and_not_escaped(client: FlaskClient) -> None:
         "&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
     )
     assert "S\u00e3o".encode() in response.get_data()
+
+
+# --- completions ---------------------------------------------------------------------------------
+
+
+def test_cities_are_completed(client: FlaskClient, world: World) -> None:
+    ends = Counter(t[name] for t in world.transactions for name in CITY_NAMES)
+    found = sorted((city for city in ends if city.startswith("C")), key=lambda c: (-ends[c], c))
+    answer = ask(client, "suggest", field="city", q=" c ", limit=3)
+    starts = [each for each in answer["suggestions"] if each["value"].startswith("C")]
+    assert starts == [{"value": c, "label": c, "flights": ends[c]} for c in found[:3]]
+    assert answer == {
+        "field": "city",
+        "q": "c",
+        "suggestions": answer["suggestions"],
+        "as_of": world.as_of(),
+    }
+
+
+def test_airports_are_completed_by_code_city_and_state(client: FlaskClient, world: World) -> None:
+    airport = world.transactions[0]
+    for q in (airport["ORIGIN"], airport["ORIGIN_CITY_NAME"], airport["ORIGIN_STATE_NM"]):
+        found = ask(client, "suggest", field="airport", q=q.lower(), limit=50)["suggestions"]
+        values = {(each["value"], each["city"], each["state"]) for each in found}
+        city, state = airport["ORIGIN_CITY_NAME"], airport["ORIGIN_STATE_NM"]
+        assert (airport["ORIGIN"], city, state) in values
+
+
+def test_the_most_common_carriers_and_flight_numbers_come_first(
+    client: FlaskClient, world: World
+) -> None:
+    for field, column in (
+        ("carrier", "OP_CARRIER_AIRLINE_ID"),
+        ("flight_number", "OP_CARRIER_FL_NUM"),
+    ):
+        counts = Counter(t[column] for t in world.transactions)
+        answer = ask(client, "suggest", field=field, q="")
+        found = answer["suggestions"]
+        assert len(found) == min(10, len(counts))
+        assert [each["flights"] for each in found] == sorted(counts.values(), reverse=True)[:10]
+        assert all(counts[each["value"]] == each["flights"] for each in found)
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -325,6 +413,10 @@ ROUTES = [
     "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01",
     "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-01",
     "/flight_counter?ORIGIN_CITY_NAME=a&DEST_CITY_NAME=b&INITIAL_DATE=2015-01-01&FINAL_DATE=1/1/2015",
+    "/suggest?field=city&q=ch",
+    "/suggest?field=airport",
+    "/suggest?field=carrier",
+    "/suggest?field=flight_number",
     "/blocks",
     "/blocks/1",
     "/tip",
@@ -364,7 +456,8 @@ def test_options_of_posting(client: FlaskClient) -> None:
 
 # --- chains of other sizes -----------------------------------------------------------------------
 
-QUESTIONS = [path for path in ROUTES if "?" in path]
+QUESTIONS = [path for path in ROUTES if "?" in path and not path.startswith("/suggest")]
+COMPLETIONS = [path for path in ROUTES if path.startswith("/suggest")]
 
 
 @pytest.mark.parametrize("path", QUESTIONS)
@@ -376,6 +469,8 @@ def test_without_a_chain_everything_says_so_and_when_to_come_back(
             response = client.get(f"{path}&engine={engine}")
             problem(response, 503)
             assert int(response.headers["Retry-After"]) >= 1
+        for completion in COMPLETIONS:
+            problem(client.get(completion), 503)
         problem(client.get("/tip"), 503)
         problem(client.get("/blocks/0"), 404)
         problem(client.get("/transactions/0"), 404)
@@ -397,6 +492,9 @@ def test_a_chain_of_genesis_alone(tmp_path: Path) -> None:
             index, scan = (good(client.get(f"{path}&engine={engine}")) for engine in ENGINES)
             assert index.pop("query") != scan.pop("query")
             assert index == scan
+        for path in COMPLETIONS:
+            answer = good(client.get(path))
+            assert (answer["suggestions"], answer["as_of"]["height"]) == ([], 0)
         problem(client.get("/transactions/0"), 404)
 
 

@@ -34,9 +34,11 @@ patient = settings(
 )
 
 ROUTES = ["/filter_transactions", "/average_delays", "/flight_counter", "/blocks", "/blocks/1"]
+ROUTES += ["/suggest"]
 ROUTES += ["/transactions/1", "/transactions", "/tip", "/health/live", "/health/ready", "/", ""]
 NAMES = ["OP_CARRIER_FL_NUM", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "INITIAL_DATE", "FINAL_DATE"]
 NAMES += ["ORIGIN_CITY_NAME", "DEST_CITY_NAME", "engine", "as_of", "before", "limit", "offset"]
+NAMES += ["group_by", "distribution", "field", "q"]
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 values = (
@@ -45,6 +47,7 @@ values = (
     | st.floats().map(str)
     | st.dates().map(date.isoformat)
     | st.sampled_from(["index", "scan", "335", "19393", "2015-01-02", "Chicago, IL", "", "0", "1"])
+    | st.sampled_from(["day", "carrier", "true", "city", "airport", "flight_number"])
 )
 escaped = st.binary(max_size=8).map(quote)
 parameters = st.lists(st.tuples(st.sampled_from(NAMES) | texts, values), max_size=6).map(urlencode)

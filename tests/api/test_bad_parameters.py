@@ -62,6 +62,13 @@ KINDS = {
     "DEST_CITY_NAME": TEXTS,
 }
 OPTIONS = {"engine": ENGINES, "as_of": HEIGHTS}
+GROUPS = ["", " ", "DAY", "month", "day ", "day,carrier", "true", "\x00", "x" * 3000]
+SWITCHES = ["", " ", "TRUE", "false", "1", "day", "\x00", "x" * 3000]
+BREAKDOWNS: dict[str, dict[str, list[str]]] = {
+    "/filter_transactions": {"group_by": ["day"], "distribution": ["true"]},
+    "/average_delays": {"group_by": [*GROUPS, "carrier"], "distribution": SWITCHES},
+    "/flight_counter": {"group_by": GROUPS, "distribution": ["true"]},
+}
 
 
 def shown(text: str) -> str:
@@ -74,7 +81,7 @@ def bad_values() -> Iterator[tuple[str, str, str]]:
     for route, required in QUESTIONS.items():
         for name in required | OPTIONAL.get(route, {}):
             yield from ((route, name, text) for text in [*BLANKS, *KINDS[name]])
-        for name, texts in OPTIONS.items():
+        for name, texts in (OPTIONS | BREAKDOWNS[route]).items():
             yield from ((route, name, text) for text in texts)
 
 
@@ -146,7 +153,7 @@ UNKNOWN = [
     "\U0001f6eb",
     "\x00",
 ]
-STRICT_ROUTES = [*QUESTIONS, "/blocks", "/blocks/1", "/tip", "/transactions/1"]
+STRICT_ROUTES = [*QUESTIONS, "/suggest", "/blocks", "/blocks/1", "/tip", "/transactions/1"]
 
 
 @pytest.mark.parametrize("route", STRICT_ROUTES)
@@ -236,6 +243,37 @@ def test_a_page_that_cannot_be(client: FlaskClient, route: str, name: str, text:
     problem(response, 400, field=name, value=shown(text))
 
 
+SUGGEST = [
+    *[
+        ("field", text)
+        for text in ("", " ", "City", "cities", "state", "city ", "\x00", "x" * 3000)
+    ],
+    *[("q", text) for text in TEXTS],
+    *[("limit", text) for text in [*HEIGHTS, "0", "51", "1000", "-5"]],
+]
+
+
+@pytest.mark.parametrize(("name", "text"), SUGGEST, ids=lambda value: ascii(value)[:20])
+def test_a_completion_that_cannot_be(client: FlaskClient, name: str, text: str) -> None:
+    given = {"field": "city", name: text}
+    response = client.get(f"/suggest?{urlencode(given)}")
+    problem(response, 400, field=name, value=shown(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "1x", "-1", "1.0", "\u0663", "\u00b2", "1 2", "+1", "1" * 101]
+)
+def test_a_flight_number_is_completed_from_its_digits_only(client: FlaskClient, text: str) -> None:
+    response = client.get(f"/suggest?{urlencode({'field': 'flight_number', 'q': text})}")
+    problem(response, 400, field="q", value=text)
+
+
+def test_without_a_field_nothing_can_be_completed(client: FlaskClient) -> None:
+    for given in ("", "q=a", "limit=5"):
+        body = problem(client.get(f"/suggest?{given}"), 400, field="field", value=None)
+        assert "field=" in body["detail"]
+
+
 NO_PATHS = [
     *("/", "/nothing", "/blocks/", "/blocks/1/", "/blocks/1/2", "/blocks/1%2F2", "/blocks.json"),
     *(
@@ -278,6 +316,7 @@ def test_utf_8_that_is_not_escaped_is_read_as_utf_8(client: FlaskClient) -> None
 
 READ_ONLY = [
     *QUESTIONS,
+    "/suggest",
     "/blocks",
     "/blocks/1",
     "/tip",

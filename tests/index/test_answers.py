@@ -24,13 +24,14 @@ from backend.questions import AverageDelays, FilterTransactions, FlightCounter, 
 from backend.settings import Settings
 from tests.index.worlds import (
     AIRPORTS,
+    BREAKDOWNS,
     CARRIERS,
     NUMBERS,
-    PLAIN,
     Row,
     chains,
     follow,
     make_chain,
+    plain,
     plain_flight,
     questions,
     questions_about,
@@ -51,11 +52,11 @@ def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
     return ledger.flight_counter(question, options)
 
 
-def asked(question: Any, engine: str) -> dict[str, Any]:
+def asked(question: Any, engine: str, breakdown: dict[str, Any]) -> dict[str, Any]:
     """What `query` of an answer must be."""
     names = type(question).__dataclass_fields__
     values = {name: getattr(question, name) for name in names}
-    return {**{n: v for n, v in values.items() if v is not None}, "engine": engine}
+    return {**{n: v for n, v in values.items() if v is not None}, "engine": engine, **breakdown}
 
 
 class Chain:
@@ -78,21 +79,21 @@ class Chain:
         with closing(Ledger(chosen, lambda line: None)) as ledger:
             yield ledger
 
-    def plain(self, question: Any, height: int) -> dict[str, Any]:
+    def plain(self, question: Any, height: int, **breakdown: Any) -> dict[str, Any]:
         """The answer as of `height`, by a plain loop."""
         below = [row for row in self.rows if row.height <= height]
-        return PLAIN[type(question)](below, question)
+        return plain(below, question, Options(**breakdown))
 
     def assert_answers(self, ledger: Ledger, question: Any) -> None:
         """Both engines agree with the plain loop at the tip and as of every height."""
-        for as_of in (None, *range(self.tip + 1)):
+        for as_of, breakdown in product((None, *range(self.tip + 1)), BREAKDOWNS[type(question)]):
             height = self.tip if as_of is None else as_of
-            expected = self.plain(question, height)
+            expected = self.plain(question, height, **breakdown)
             for engine in ("index", "scan"):
-                answer = ask(ledger, question, Options(engine, as_of))
+                answer = ask(ledger, question, Options(engine, as_of, **breakdown))
                 position = answer.pop("as_of")
-                assert answer.pop("query") == asked(question, engine)
-                assert answer == expected, (engine, as_of, question)
+                assert answer.pop("query") == asked(question, engine, breakdown)
+                assert answer == expected, (engine, as_of, question, breakdown)
                 assert position["height"] == height
                 if self.tip:
                     assert position["tip_hash"] == self.hashes[height]
@@ -158,9 +159,12 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
     with larger.ledger(cache_bytes, read_run_blocks=5) as ledger:
         for question in about:
             height = chance.randrange(larger.tip + 1)
-            for as_of, engine in product((None, height), ("index", "scan")):
-                answer = ask(ledger, question, Options(engine, as_of))
-                expected = larger.plain(question, larger.tip if as_of is None else height)
+            for as_of, engine, breakdown in product(
+                (None, height), ("index", "scan"), BREAKDOWNS[type(question)]
+            ):
+                answer = ask(ledger, question, Options(engine, as_of, **breakdown))
+                at = larger.tip if as_of is None else height
+                expected = larger.plain(question, at, **breakdown)
                 assert {name: answer[name] for name in expected} == expected
     assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 6
 

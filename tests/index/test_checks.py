@@ -78,8 +78,12 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
 
 def change_row(path: Path, table: str, column: str, row: int, value: object) -> None:
     """Give one column of the row at position `row` another value that its table allows."""
-    other: object = 1000 if value is None else value + "x" if isinstance(value, str) else None
-    if isinstance(value, int):
+    other: object = 1000
+    if isinstance(value, str):
+        other = value + "x"
+    elif isinstance(value, bytes):
+        other = value[:-1] + b"0}"  # ten times the last count
+    elif isinstance(value, int):
         other = value + 1000
     with closing(sqlite3.connect(path)) as connection:
         keys = [
@@ -103,7 +107,7 @@ def change_row(path: Path, table: str, column: str, row: int, value: object) -> 
     [
         (table, column)
         for table, column in COLUMNS
-        if table.endswith("_total")
+        if table in {"carrier_total", "route_total"}
         and column not in {"carrier", "span", "period", "origin_city", "dest_city"}
     ],
 )
@@ -115,6 +119,39 @@ def test_a_total_that_is_off_by_one_is_found(
         folder,
         f"UPDATE {table} SET {column} = {column} {sign} 1 WHERE span = {span}"
         f" AND period = (SELECT max(period) FROM {table} WHERE span = {span})",
+    )
+    with pytest.raises(Damage, match=table):
+        verify(folder)
+
+
+SPELLINGS = {
+    "a blank": "CAST(replace(CAST(counts AS TEXT), ':', ': ') AS BLOB)",
+    "text": "CAST(counts AS TEXT)",
+    "nothing": "x''",
+    "no JSON": "CAST(counts AS TEXT) || '}'",
+    "a delay of no flight": "CAST(replace(CAST(counts AS TEXT), '}', ',\"9999\":0}') AS BLOB)",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("span", [0, 1, 2])
+def test_a_distribution_in_another_spelling_is_found(
+    folder: Path, spelling: str, span: int
+) -> None:
+    execute(folder, f"UPDATE carrier_delays SET counts = {SPELLINGS[spelling]} WHERE span = {span}")
+    with pytest.raises(Damage, match="carrier_delays"):
+        verify(folder)
+
+
+@pytest.mark.parametrize("table", ["number_total", "place"])
+@pytest.mark.parametrize("sign", ["+", "-"])
+def test_flights_counted_for_completions_that_are_off_by_one_are_found(
+    folder: Path, table: str, sign: str
+) -> None:
+    execute(
+        folder,
+        f"UPDATE {table} SET flights = flights {sign} 1"
+        f" WHERE flights = (SELECT max(flights) FROM {table})",
     )
     with pytest.raises(Damage, match=table):
         verify(folder)
@@ -146,11 +183,18 @@ EXTRA = {
     "carrier_total of nothing": "INSERT INTO carrier_total VALUES (7, 1, 9, 0, 0, 0, 0, 0, 0, 0)",
     "carrier_total of another span": "INSERT INTO carrier_total"
     " VALUES (7, 3, 9, 1, 0, 1, 1, 1, 5, 8)",
-    "route_total": "INSERT INTO route_total VALUES (1, 1, 2, 2008, 1)",
-    "route_total of another span": "INSERT INTO route_total VALUES (1, 1, 3, 2008, 1)",
+    "route_total": "INSERT INTO route_total VALUES (1, 1, 2, 2008, 19393, 1)",
+    "route_total of another carrier": "INSERT INTO route_total SELECT origin_city, dest_city, span,"
+    " period, carrier + 1, flights FROM route_total LIMIT 1",
+    "route_total of another span": "INSERT INTO route_total VALUES (1, 1, 3, 2008, 19393, 1)",
+    "carrier_delays": "INSERT INTO carrier_delays VALUES (7, 0, 733044, '{\"5\":1}')",
+    "carrier_delays of nothing": "INSERT INTO carrier_delays VALUES (7, 1, 9, '{}')",
+    "carrier_delays of another span": "INSERT INTO carrier_delays VALUES (7, 3, 9, '{\"5\":1}')",
+    "number_total": "INSERT INTO number_total VALUES (7, 19393, 1)",
+    "number_total of nothing": "INSERT INTO number_total VALUES (7, 19393, 0)",
     "city": "INSERT INTO city VALUES (1000, 'Atlantis')",
-    "place": "INSERT INTO place VALUES (1000, NULL, 'ZZZ', 1, 'Virginia')",
-    "place twice": "INSERT INTO place SELECT 1000, airport_id, code, city, state FROM place"
+    "place": "INSERT INTO place VALUES (1000, NULL, 'ZZZ', 1, 'Virginia', 0)",
+    "place twice": "INSERT INTO place SELECT 1000, airport_id, code, city, state, 0 FROM place"
     " LIMIT 1",
 }
 
@@ -175,9 +219,15 @@ def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) ->
             for span, period in ((0, 766645), (1, 25200), (2, 2100))
         ),
         *(
-            f"INSERT INTO route_total VALUES (1, 2, {span}, {period}, 1)"
+            f"INSERT INTO route_total VALUES (1, 2, {span}, {period}, 19393, 1)"
             for span, period in ((0, 766645), (1, 25200), (2, 2100))
         ),
+        *(
+            f"INSERT INTO carrier_delays VALUES (19393, {span}, {period}, x'7b2235223a317d')"
+            for span, period in ((0, 766645), (1, 25200), (2, 2100))
+        ),
+        "UPDATE number_total SET flights = flights + 1 WHERE number = 1 AND carrier = 19393",
+        "UPDATE place SET flights = flights + 1 WHERE place IN (1, 2)",
     )
     with pytest.raises(Damage, match=f"number of flights is {TRANSACTIONS + 1}"):
         verify(folder)

@@ -418,7 +418,9 @@ def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
 
 
 @pytest.mark.parametrize("hand_over", [False, True])
-@pytest.mark.parametrize("table", ["flight", "carrier_total", "route_total"])
+@pytest.mark.parametrize(
+    "table", ["flight", "carrier_total", "route_total", "carrier_delays", "number_total"]
+)
 def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
     indexed: Path, table: str, hand_over: bool
 ) -> None:
@@ -432,6 +434,16 @@ def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
             follower.apply([sealed_block(block) for block in blocks])
         else:
             follower.follow()
+    followed = dump(indexed)
+    assert len(followed["flight"]) == 7
+    assert rebuilt_dump(indexed) == followed
+
+
+@pytest.mark.parametrize("spoilt", ["x''", "'{'", "'[]'", "'{\"a\":1}'", "'{\"1\":null}'", "5"])
+def test_a_distribution_that_is_none_makes_the_index_anew(indexed: Path, spoilt: str) -> None:
+    execute(indexed, f"UPDATE carrier_delays SET counts = {spoilt}")
+    make_chain(indexed, [[plain_flight()]])
+    follow(indexed)
     followed = dump(indexed)
     assert len(followed["flight"]) == 7
     assert rebuilt_dump(indexed) == followed

@@ -26,9 +26,10 @@ from backend.index.database import index_path, open_to_read
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
 from backend.index.writer import IndexWriter, sealed_block
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import PROJECT
 from backend.storage.block_store import BlockStore
+from backend.suggestions import FIELDS, suggested
 from tests.index.conftest import open_files
 from tests.index.test_follower import (
     SMALL,
@@ -45,7 +46,7 @@ from tests.index.test_follower import (
     remove_link,
     write_garbage,
 )
-from tests.index.worlds import follow, make_chain, plain_flight
+from tests.index.worlds import TABLES, execute, follow, make_chain, plain_flight
 
 ONE_LEG = FilterTransactions(335, "2008-01-03")
 ALL_YEARS = ("1900-01-01", "2199-12-31")
@@ -53,6 +54,8 @@ AVERAGE = AverageDelays(19393, *ALL_YEARS)
 COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *ALL_YEARS)
 ODD = ("1900-01-02", "2199-12-30")  # days, months and years at both ends
 WAIT_S = 30
+BY_DAY, BY_CARRIER = Options(group_by="day"), Options(group_by="carrier")
+EVERY_DELAY = Options(group_by="day", distribution=True)
 
 Ask = Callable[[IndexReader], Any]
 Leg = list[tuple[Any, ...]]
@@ -65,12 +68,23 @@ ASKS: dict[str, Ask] = {
     "legs as of": lambda reader: reader.legs(ONE_LEG, 2),
     "delay_totals as of": lambda reader: reader.delay_totals(AVERAGE, 2),
     "route_count as of": lambda reader: reader.route_count(COUNTER, 2),
+    "delays": lambda reader: reader.delays(AVERAGE, EVERY_DELAY),
+    "delays as of": lambda reader: reader.delays(AVERAGE, EVERY_DELAY, 2),
+    "flights by day": lambda reader: reader.flight_counts(COUNTER, BY_DAY),
+    "flights by carrier": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER),
+    "flights by carrier as of": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER, 2),
 }
 AT_THE_TIP = {
     "legs": lambda reader: reader.legs(ONE_LEG),
     "delay_totals": lambda reader: reader.delay_totals(AverageDelays(19393, *ODD)),
     "route_count": lambda reader: reader.route_count(
         FlightCounter("Washington, DC", "Tampa, FL", *ODD)
+    ),
+    "distribution": lambda reader: reader.delays(
+        AverageDelays(19393, *ODD), Options(distribution=True)
+    ),
+    "flights by carrier": lambda reader: reader.flight_counts(
+        FlightCounter("Washington, DC", "Tampa, FL", *ODD), BY_CARRIER
     ),
 }
 
@@ -115,7 +129,7 @@ def test_no_question_at_the_tip_walks_through_a_table_that_grows(
         AT_THE_TIP[question](IndexReader(indexed))
     asked = [sql for sql in seen if sql.lstrip().upper().startswith("SELECT")]
     steps = [step for sql in asked for step in plan_of(indexed, sql)]
-    growing = ("flight", "carrier_total", "route_total", "place", "city")
+    growing = tuple(table for table in TABLES if table != "position")
     assert any(step.startswith(f"SEARCH {table} ") for step in steps for table in growing)
     walks = [step for step in steps for table in growing if step.startswith(f"SCAN {table}")]
     assert walks == []
@@ -171,6 +185,23 @@ def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
         connection.set_progress_handler(step, 1)
     ask(reader)
     return steps
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_completions_walk_through_no_table_that_grows_with_every_flight_or_day(
+    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    def ask(reader: IndexReader) -> Any:
+        return reader.snapshot(lambda rows: suggested(rows, field, "", 10))
+
+    with statements(monkeypatch) as seen:
+        ask(IndexReader(years[20]))
+    asked = [sql for sql in seen if sql.lstrip().upper().startswith(("SELECT", "WITH"))]
+    steps = [step for sql in asked for step in plan_of(years[20], sql)]
+    growing = ("flight", "carrier_total", "route_total", "carrier_delays")
+    assert not [step for step in steps for table in growing if step == f"SCAN {table}"]
+    short, long = (steps_of(years[n], monkeypatch, ask) for n in (2, 20))
+    assert 0 < long <= 1.5 * short + 300  # a row a year and carrier
 
 
 def test_centuries_are_answered_from_a_few_rows(
@@ -230,6 +261,12 @@ def test_without_a_usable_index_one_is_asked_to_try_later(
         ("carrier_total", "delay_totals"),
         ("carrier_total", "days"),
         ("route_total", "route_count"),
+        ("route_total", "flights by day"),
+        ("route_total", "flights by carrier"),
+        ("carrier_delays", "delays"),
+        ("carrier_total", "delays"),
+        ("flight", "delays as of"),
+        ("flight", "flights by carrier as of"),
         ("city", "legs"),
         ("place", "legs"),
     ],
@@ -239,6 +276,25 @@ def test_a_damaged_table_is_never_an_answer(indexed: Path, table: str, ask: str)
     with pytest.raises(TryLater, match="reindex") as caught:
         ASKS[ask](IndexReader(indexed))
     assert caught.value.retry_after_s >= 1
+
+
+@pytest.mark.parametrize("spoilt", ["x''", "'{'", "'[]'", "'{\"a\":1}'", "'{\"1\":null}'", "5"])
+def test_a_distribution_that_is_none_is_never_an_answer(indexed: Path, spoilt: str) -> None:
+    execute(indexed, f"UPDATE carrier_delays SET counts = {spoilt}")
+    with pytest.raises(TryLater, match="reindex"):
+        IndexReader(indexed).delays(AVERAGE, EVERY_DELAY)
+
+
+def test_a_distribution_over_years_is_read_from_few_rows_and_no_flight(
+    years: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = AverageDelays(20366, *ODD)
+    with statements(monkeypatch) as seen:
+        delays, _ = IndexReader(years[20]).delays(question, Options(distribution=True))
+    assert delays.counts == {5: 7300}
+    plans = [step for sql in seen if "SELECT" in sql for step in plan_of(years[20], sql)]
+    assert any("SEARCH carrier_delays" in step for step in plans)
+    assert not any("flight" in step for step in plans)
 
 
 def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
@@ -312,16 +368,26 @@ def consistent(reader: IndexReader, hashes: list[str]) -> int:
     legs, at_legs = reader.legs(ONE_LEG)
     totals, at_totals = reader.delay_totals(AVERAGE)
     count, at_count = reader.route_count(COUNTER)
+    delays, at_delays = reader.delays(AVERAGE, EVERY_DELAY)
+    counts, at_counts = reader.flight_counts(COUNTER, BY_CARRIER)
     position = reader.position()
     assert len(legs) == A_BLOCK * at_legs.height
     assert [leg["TRANSACTION_ID"] for leg in legs] == list(range(A_BLOCK * at_legs.height))
     assert totals.flights == totals.arrived == A_BLOCK * at_totals.height
     assert totals.sum_arr_delay == 5 * A_BLOCK * at_totals.height
     assert count == A_BLOCK * at_count.height
+    flown = A_BLOCK * at_delays.height
+    assert delays.totals.flights == flown
+    assert {day: of_day.flights for day, of_day in delays.by_day.items()} == (
+        {"2008-01-03": flown} if flown else {}
+    )
+    assert delays.counts == ({5: flown} if flown else {})
+    assert sum(counts.by_carrier.values()) == counts.count == A_BLOCK * at_counts.height
     assert position.transactions == A_BLOCK * position.height
-    heights = [at.height for at in (at_legs, at_totals, at_count, position)]
+    asked = (at_legs, at_totals, at_count, at_delays, at_counts, position)
+    heights = [at.height for at in asked]
     assert heights == sorted(heights)
-    for at in (at_legs, at_totals, at_count, position):
+    for at in asked:
         assert at.tip_hash == hashes[at.height]
     return position.height
 

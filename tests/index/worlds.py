@@ -7,9 +7,11 @@ something, flights share a number and a day, and an airport shares its city with
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,12 +23,21 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.index.database import index_path
 from backend.index.follower import IndexFollower
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from tests.storage.chains import ONE_FILE, writer_for
 
-TABLES = ("position", "city", "place", "flight", "carrier_total", "route_total")
+TABLES = (
+    "position",
+    "city",
+    "place",
+    "flight",
+    "carrier_total",
+    "route_total",
+    "carrier_delays",
+    "number_total",
+)
 
 CARRIERS = (1, 19393, 99999)
 NUMBERS = (1, 335, 99999)
@@ -281,6 +292,75 @@ def averages(rows: Sequence[Row], question: AverageDelays) -> dict[str, float | 
     }
 
 
+def some(rows: Sequence[Row], question: AverageDelays | FlightCounter) -> list[Row]:
+    """The flights that a question about an interval is about."""
+    names = ("OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME")
+    wanted = {name: getattr(question, name) for name in names if hasattr(question, name)}
+    return [
+        row
+        for row in rows
+        if all(row.flight[name] == value for name, value in wanted.items())
+        and question.INITIAL_DATE <= str(row.flight["FL_DATE"]) <= question.FINAL_DATE
+    ]
+
+
+def by_day(rows: Sequence[Row], question: Any) -> list[dict[str, Any]]:
+    """What `group_by=day` adds: the plain answer about each day that has flights."""
+    days = sorted({str(row.flight["FL_DATE"]) for row in some(rows, question)})
+    return [
+        {
+            "FL_DATE": day,
+            **PLAIN[type(question)](rows, replace(question, INITIAL_DATE=day, FINAL_DATE=day)),
+        }
+        for day in days
+    ]
+
+
+def by_carrier(rows: Sequence[Row], question: FlightCounter) -> list[dict[str, Any]]:
+    """What `group_by=carrier` adds."""
+    counts = {
+        int(carrier or 0): sum(
+            row.flight["OP_CARRIER_AIRLINE_ID"] == carrier for row in some(rows, question)
+        )
+        for carrier in {row.flight["OP_CARRIER_AIRLINE_ID"] for row in some(rows, question)}
+    }
+    return [
+        {"OP_CARRIER_AIRLINE_ID": carrier, "count": counts[carrier]}
+        for carrier in sorted(counts, key=lambda carrier: (-counts[carrier], carrier))
+    ]
+
+
+def distribution(rows: Sequence[Row], question: AverageDelays) -> dict[str, Any]:
+    """What `distribution=true` adds, from the list of all delays."""
+    delays = sorted(
+        int(row.flight["ARR_DELAY"])
+        for row in some(rows, question)
+        if row.flight["ARR_DELAY"] is not None
+    )
+    edges = [None, *range(-60, 181, 15), None]
+    bins = [
+        {
+            "from": low,
+            "to": high,
+            "flights": sum(
+                (low is None or low <= delay) and (high is None or delay < high) for delay in delays
+            ),
+        }
+        for low, high in pairwise(edges)
+    ]
+    while bins and not bins[0]["flights"]:
+        bins.pop(0)
+    while bins and not bins[-1]["flights"]:
+        bins.pop()
+    return {
+        "median": median(delays) if delays else None,
+        "p90": next(
+            (d for d in delays if sum(e <= d for e in delays) * 10 >= len(delays) * 9), None
+        ),
+        "histogram": bins,
+    }
+
+
 def mean(values: Sequence[int]) -> float | None:
     return sum(values) / len(values) if values else None
 
@@ -306,6 +386,30 @@ PLAIN: dict[type, Callable[[Sequence[Row], Any], dict[str, Any]]] = {
     },
     AverageDelays: averages,
     FlightCounter: lambda rows, question: {"count": flown(rows, question)},
+}
+
+
+def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any]:
+    """What the answer to any of the three questions must say, but for `as_of` and `query`."""
+    answer = PLAIN[type(question)](rows, question)
+    if options.group_by == "day":
+        answer["by_day"] = by_day(rows, question)
+    elif options.group_by == "carrier":
+        answer["by_carrier"] = by_carrier(rows, question)
+    if options.distribution:
+        answer["distribution"] = distribution(rows, question)
+    return answer
+
+
+BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
+    FilterTransactions: [{}],
+    AverageDelays: [
+        {},
+        {"group_by": "day"},
+        {"distribution": True},
+        {"group_by": "day", "distribution": True},
+    ],
+    FlightCounter: [{}, {"group_by": "day"}, {"group_by": "carrier"}],
 }
 
 
