@@ -12,6 +12,7 @@ from backend.chain.block import MAX_DIFFICULTY_BITS
 from backend.errors import InvalidSetting
 
 PREFIX = "FLIGHTCHAIN_"
+AUTO = "auto"
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -74,6 +75,12 @@ class Settings:
     )
     commit_wait_s: float = _number(
         70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
+    )
+
+    metrics_dir: str = _text(
+        AUTO,
+        "folder, best in memory, where the processes count for `/metrics`; "
+        "`auto` makes one for each run",
     )
 
     @property
