@@ -15,10 +15,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from backend.errors import FlightchainError
-from backend.settings import PROJECT, Settings
+from backend.metrics import run_folder
+from backend.settings import PROJECT, Settings, variable
 
 GRACE_S, WORKER_GRACE_S = 30, 5
 READY_WITHIN_S = 60
@@ -89,6 +91,12 @@ def _die_with_parent() -> None:
 
 def supervise(settings: Settings, report: Report) -> None:
     """Run gunicorn and the miner until SIGTERM or SIGINT."""
+    with run_folder(settings) as metrics_folder:
+        os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the two
+        _supervise(settings, report)
+
+
+def _supervise(settings: Settings, report: Report) -> None:
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stopping.append(received))
@@ -166,16 +174,17 @@ def run_http(settings: Settings) -> None:
 
     class Application(BaseApplication):
         def load_config(self) -> None:
-            for name, value in _gunicorn_options(settings).items():
+            for name, value in _gunicorn_options(settings, metrics_folder).items():
                 self.cfg.set(name, value)
 
         def load(self) -> Any:
             return create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
 
-    Application().run()
+    with run_folder(settings) as metrics_folder:
+        Application().run()
 
 
-def _gunicorn_options(settings: Settings) -> dict[str, Any]:
+def _gunicorn_options(settings: Settings, metrics_folder: Path) -> dict[str, Any]:
     from backend.worker import LoopWorker
 
     return {
@@ -189,13 +198,21 @@ def _gunicorn_options(settings: Settings) -> dict[str, Any]:
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,
         "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
-        "post_worker_init": _let_waiters_go_at_the_end,
+        "post_worker_init": lambda worker: _begin(worker, metrics_folder),
         "preload_app": True,  # workers share the memory of the code
         "control_socket_disable": True,
         "loglevel": "warning",
         "limit_request_fields": 50,
         "limit_request_field_size": 4096,
     }
+
+
+def _begin(worker: Any, metrics_folder: Path) -> None:
+    """In a new worker, before it answers."""
+    from backend.api import METRICS
+
+    worker.wsgi.extensions[METRICS].share(metrics_folder)
+    _let_waiters_go_at_the_end(worker)
 
 
 def _let_waiters_go_at_the_end(worker: Any) -> None:

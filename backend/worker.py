@@ -32,7 +32,8 @@ from gunicorn.http import errors
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from backend.api import QUICK
+from backend.api import METRICS, QUICK
+from backend.api.metrics import Metrics
 from backend.api.problems import MIMETYPE, problem_body
 
 RECEIVE_BYTES = 16 * 1024  # at least; of a body as much as is missing, up to
@@ -181,6 +182,7 @@ class LoopWorker(ThreadWorker):
         super().load_wsgi()
         application: Any = self.wsgi
         self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
+        self._metrics: Metrics = application.extensions[METRICS]
         self._max_body_bytes: int = application.config["MAX_CONTENT_LENGTH"]
 
     # --- receiving ---------------------------------------------------------------------------
@@ -334,12 +336,14 @@ class LoopWorker(ThreadWorker):
     def _refuse(self, connection: _Connection, refused: _RefusedError) -> None:
         connection.received.clear()
         connection.keeps = False
+        self._metrics.refused(refused.status)
         connection.outgoing.sendall(_problem(refused.status, str(refused), **refused.more))
         self._send(connection)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:  # noqa: ARG002
         """Answer what the parser or the application raised."""
         status = next((status for kind, status in _STATUS if isinstance(exc, kind)), 500)
+        self._metrics.refused(status)
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("error handling %s", getattr(req, "uri", "a request"))
             client.sendall(_problem(status, "something went wrong; the log says what"))
@@ -370,6 +374,7 @@ class LoopWorker(ThreadWorker):
         if now < self._look_at and not force:
             return
         self._look_at = now + 1
+        self._metrics.sample()  # at the very end, too, by `force`
         for connection in list(self.connections):
             if force and connection.deadline < float("inf"):
                 self._drop(connection)

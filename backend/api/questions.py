@@ -19,10 +19,9 @@ from backend.questions import (
 )
 
 
-def blueprint(ledger: Ledger) -> Blueprint:
-    """The three questions to `ledger`."""
+def blueprint(ledger: Ledger, kept: AnswerCache) -> Blueprint:
+    """The three questions to `ledger`, whose answers go into `kept`."""
     routes = Blueprint("questions", __name__)
-    kept = AnswerCache(ledger.settings.answer_cache_bytes)
 
     def answered(kind: type[Asked], ask: Callable[[Asked, Options], dict[str, Any]]) -> Response:
         query = query_string(request)
