@@ -98,16 +98,18 @@ class Numbers:
                 end = start + one.width * _NUMBER_BYTES
                 whole[start:end] = bytes(end - start)
 
-    def share(self, folder: Path, role: str) -> None:
+    def share(self, folder: Path, role: str) -> bool:
         """From now on count in a file in `folder`; to be called before anything is counted.
 
-        What keeps the file from being made is logged, and this process is then not added up.
+        Whether that could be done. If not, it is logged, and this process counts for itself.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._use(_mapped(folder, role))
         except (OSError, FlightchainError) as error:
             _log.warning("the metrics leave out this process (%s): %s", role, error)
+            return False
+        return True
 
     def place(self, *key: str, count: int = 1, lives: bool = False) -> int:
         """The place of the number with this name, the first of `count`; made if need be."""
@@ -270,27 +272,37 @@ class MinerNumbers:
 
 
 @contextmanager
-def run_folder(settings: Settings) -> Iterator[Path]:
+def run_folder(settings: Settings) -> Iterator[Path | None]:
     """The folder where the processes of a run count: the one that is set, or one for this run.
 
     The latter is removed at the end, by the process that made it and not by those it has forked;
-    what a killed service has left behind goes when the next one starts.
+    what a killed service has left behind goes when the next one starts. None if it cannot be made,
+    which is logged: nobody is kept from asking because nothing can be counted.
     """
     if settings.metrics_dir != AUTO:
         yield Path(settings.metrics_dir)
         return
-    parent = MEMORY if os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    _remove_left_behind(parent)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    try:
+        folder = _new_folder()
+        lock = files.FileLock(folder / LOCK_NAME)
+        lock.acquire(wait=True)
+    except (OSError, FlightchainError) as error:
+        _log.warning("the metrics are only those of the worker that answers: %s", error)
+        yield None
+        return
     maker = os.getpid()
-    lock = files.FileLock(folder / LOCK_NAME)
-    lock.acquire(wait=True)
     try:
         yield folder
     finally:
         if os.getpid() == maker:
             lock.release()
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder() -> Path:
+    parent = MEMORY if os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    _remove_left_behind(parent)
+    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
 
 
 def _remove_left_behind(parent: Path) -> None:

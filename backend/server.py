@@ -92,7 +92,8 @@ def _die_with_parent() -> None:
 def supervise(settings: Settings, report: Report) -> None:
     """Run gunicorn and the miner until SIGTERM or SIGINT."""
     with run_folder(settings) as metrics_folder:
-        os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the two
+        if metrics_folder is not None:
+            os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the two
         _supervise(settings, report)
 
 
@@ -184,7 +185,7 @@ def run_http(settings: Settings) -> None:
         Application().run()
 
 
-def _gunicorn_options(settings: Settings, metrics_folder: Path) -> dict[str, Any]:
+def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
     from backend.worker import LoopWorker
 
     return {
@@ -207,11 +208,12 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path) -> dict[str, Any
     }
 
 
-def _begin(worker: Any, metrics_folder: Path) -> None:
+def _begin(worker: Any, metrics_folder: Path | None) -> None:
     """In a new worker, before it answers."""
     from backend.api import METRICS
 
-    worker.wsgi.extensions[METRICS].share(metrics_folder)
+    if metrics_folder is not None:
+        worker.wsgi.extensions[METRICS].share(metrics_folder)
     _let_waiters_go_at_the_end(worker)
 
 

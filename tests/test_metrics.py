@@ -12,9 +12,10 @@ from backend.settings import Settings
 from backend.storage.files import FileLock, is_locked
 
 
-def shared(folder: Path, role: str = "worker") -> Numbers:
+def shared(folder: Path | None, role: str = "worker") -> Numbers:
+    assert folder is not None
     numbers = Numbers()
-    numbers.share(folder, role)
+    assert numbers.share(folder, role)
     return numbers
 
 
@@ -114,7 +115,8 @@ def test_where_no_file_can_be_made_counting_goes_on_and_the_log_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    numbers = shared(tmp_path / "file" / "folder")
+    numbers = Numbers()
+    assert not numbers.share(tmp_path / "file" / "folder", "worker")
     numbers.add(numbers.place("count"), 3)
     assert numbers.totals() == {("count",): [3]}
     assert "Not a directory" in caplog.text
@@ -144,6 +146,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_folder_of_a_run_is_removed_at_its_end(memory: Path) -> None:
     with run_folder(Settings()) as folder:
+        assert folder is not None
         assert folder.parent == memory
         shared(folder)
     assert not any(memory.iterdir())
@@ -152,6 +155,7 @@ def test_the_folder_of_a_run_is_removed_at_its_end(memory: Path) -> None:
 def test_a_forked_process_that_leaves_its_makers_frames_changes_nothing(memory: Path) -> None:
     opened = run_folder(Settings())
     folder = opened.__enter__()
+    assert folder is not None
     if (child := os.fork()) == 0:
         opened.__exit__(None, None, None)
         os._exit(0)
@@ -180,3 +184,12 @@ def test_a_folder_that_is_set_stays(memory: Path, tmp_path: Path) -> None:
         shared(folder)
     assert len(list(mine.iterdir())) == 1
     assert not any(memory.iterdir())
+
+
+def test_where_no_folder_can_be_made_there_is_none_and_the_log_says_why(
+    memory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(metrics, "PREFIX", "no/such/folder-")
+    with run_folder(Settings()) as folder:
+        assert folder is None
+    assert "No such file" in caplog.text

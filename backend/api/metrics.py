@@ -149,8 +149,8 @@ class Metrics:
 
     def share(self, folder: Path) -> None:
         """Count where the other processes find it; in the process that will answer."""
-        self._folder = folder
-        self.numbers.share(folder, ROLE)
+        if self.numbers.share(folder, ROLE):
+            self._folder = folder
         self.sample()
 
     def refused(self, status: int) -> None:

@@ -219,14 +219,15 @@ def test_the_caches_report_what_they_do(world: World) -> None:
 
 
 def test_the_answer_cache_counts_what_has_to_go() -> None:
-    cache = AnswerCache(3 * (ENTRY_BYTES + 10))
-    for question in range(10):
+    size = ENTRY_BYTES + 100
+    cache = AnswerCache(3 * size + size // 2)
+    for question in [(object, str(number)) for number in range(10)]:
         assert cache.find("tip", question) is None
-        cache.keep("tip", question, b"x" * 10)
+        cache.keep("tip", question, b"x" * 100)
     found = cache.statistics()
     assert (found.hits, found.misses, found.evictions, found.answers) == (0, 10, 7, 3)
-    assert found.bytes == 3 * (ENTRY_BYTES + 10)
-    cache.keep("next tip", 0, b"")
+    assert 3 * size <= found.bytes <= 3 * size + size // 2
+    cache.keep("next tip", (object, "0"), b"")
     assert cache.statistics().answers == 1
 
 
@@ -285,6 +286,15 @@ def test_an_application_opens_no_file_to_count(tmp_path: Path) -> None:
     client.get("/health/live")
     client.get("/metrics")
     assert set(descriptors.iterdir()) == before
+
+
+def test_a_worker_that_cannot_share_shows_its_own_numbers(
+    tmp_path: Path, fresh: FlaskClient
+) -> None:
+    (tmp_path / "file").touch()
+    fresh.application.extensions["flightchain.metrics"].share(tmp_path / "file" / "folder")
+    fresh.get("/tip")
+    assert requests_in(scraped(fresh)) == {("/tip", "GET", "200"): 1}
 
 
 # --- a service of several processes --------------------------------------------------------------
