@@ -38,6 +38,7 @@ from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, CacheStatistics
+from backend.storage.files import free_bytes
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -286,6 +287,35 @@ class Ledger:
     def cache_statistics(self) -> list[CacheStatistics]:
         """The counts of this process's two caches."""
         return self._blocks.statistics()
+
+    def height(self) -> int:
+        """The height of the tip. Raises TryLater without a chain."""
+        height = self._store.height()
+        if height < 0:
+            raise TryLater(NO_CHAIN)
+        return height
+
+    def mined_count(self) -> int:
+        """How many transactions are in blocks."""
+        return self._mined()
+
+    def pending_count(self) -> int:
+        """How many transactions are pending. Raises DamagedMempool."""
+        return self._mempool.pending_count()
+
+    def oldest_pending_age_s(self) -> float:
+        """How long the oldest pending transaction has waited; 0 without any."""
+        oldest = self._mempool.oldest_pending_at()
+        return 0.0 if oldest is None else max(0, now_ms() - oldest) / 1000
+
+    def index_lag_blocks(self) -> int:
+        """How many blocks the index is behind the tip. Raises TryLater without an index."""
+        indexed = self._index.position().height
+        return max(0, self._store.height() - indexed)
+
+    def free_bytes(self) -> int:
+        """What is left on the disk of the chain."""
+        return free_bytes(self.settings.folder)
 
     # --- accepting ---------------------------------------------------------------------------
 

@@ -289,6 +289,12 @@ class Mempool:
         """How many accepted transactions are in no block yet."""
         return self._pending_range()[1]
 
+    def oldest_pending_at(self) -> int | None:
+        """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
+        _, count = self._pending_range()
+        with self._lock:
+            return self._records[0].timestamp if count and self._records else None
+
     def pending(self, limit: int) -> list[Accepted]:
         """The oldest pending transactions, at most `limit`, in order of their ids.
 

@@ -23,11 +23,13 @@ from pathlib import Path
 from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.columns import Columns, columns_of
 from backend.chain.content import Content, content_of
+from backend.chain.flight import Flight
 from backend.clock import now_ms
 from backend.errors import DamagedMempool, TryLater, WriterBusy
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool
+from backend.metrics import MinerNumbers
 from backend.notify import Notifier
 from backend.settings import Settings
 from backend.storage import files
@@ -40,6 +42,7 @@ STATUS_NAME = "miner.json"
 POLL_S = 0.2
 
 Report = Callable[[str], None]
+Sealed = Callable[[int, float], None]  # transactions of a block, how long it took in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,10 @@ class Unsealed:
 
     content: Content
     compressed_body: bytes
+
+
+def nobody_counts(transactions: int, seconds: float) -> None:
+    """Blocks that nobody counts."""
 
 
 def unsealed(columns: Columns) -> Unsealed:
@@ -59,8 +66,10 @@ def unsealed(columns: Columns) -> Unsealed:
 class Sealer:
     """Puts transactions into blocks, blocks into the index, and trims the mempool."""
 
-    def __init__(self, settings: Settings, report: Report) -> None:
+    def __init__(self, settings: Settings, report: Report, sealed: Sealed = nobody_counts) -> None:
+        """sealed: told of every block that is made of pending transactions."""
         self._settings = settings
+        self._sealed = sealed
         self._store = BlockStore(settings.folder)
         self._writer = BlockWriter(settings, now_ms, report)
         self._follower = IndexFollower(settings.folder, self._store)
@@ -107,10 +116,17 @@ class Sealer:
             if only_full and len(flights) < MAX_TRANSACTIONS:
                 break
             times = [repeat(part.timestamp, len(part.flights)) for part in accepted]
-            sealed += self.seal([unsealed(columns_of(flights, list(chain(*times))))])
+            sealed += self._seal_one(flights, list(chain(*times)))
         if empty and not sealed:
-            sealed += self.seal([unsealed(columns_of([], []))])
+            sealed += self._seal_one([], [])
         return sealed
+
+    def _seal_one(self, flights: Sequence[Flight], times: Sequence[int]) -> list[Block]:
+        """Seal a block, and say how long it took from flights until it is in the index."""
+        started = time.perf_counter()
+        blocks = self.seal([unsealed(columns_of(flights, times))])
+        self._sealed(len(flights), time.perf_counter() - started)
+        return blocks
 
     def seal(self, many: Sequence[Unsealed]) -> list[Block]:
         """Seal one block for each of `many`, with one sync for all. Only inside `writing`."""
@@ -158,7 +174,8 @@ class Miner:
         self._notifier = notifier or Notifier({}, report)
         self._lock = files.FileLock(settings.folder / LOCK_NAME)
         self._status = settings.folder / STATUS_NAME
-        self._sealer = Sealer(settings, report)
+        self._numbers = MinerNumbers()
+        self._sealer = Sealer(settings, report, self._numbers.sealed)
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -170,6 +187,7 @@ class Miner:
         files.make_folder(self._settings.folder)
         self._lock.acquire(wait=False)
         try:
+            self._numbers.start(self._settings)
             self._recover()
             self._notifier.ready()
             self._rounds()
@@ -201,6 +219,7 @@ class Miner:
                     due += interval_s * (missed + 1)
                 self._announce(due - time.monotonic())
             self._notifier.alive()
+            self._numbers.sample()
             self._stop.wait(max(0.0, min(POLL_S, due - time.monotonic())))
 
     def _round(self, *, only_full: bool) -> None:

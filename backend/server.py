@@ -15,11 +15,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from backend.errors import FlightchainError
+from backend.metrics import run_folder
 from backend.parent import die_with_parent
-from backend.settings import PROJECT, Settings
+from backend.settings import PROJECT, Settings, variable
 
 GRACE_S, WORKER_GRACE_S = 30, 5
 READY_WITHIN_S = 60
@@ -85,6 +87,13 @@ class Child:
 
 def supervise(settings: Settings, report: Report) -> None:
     """Run gunicorn and the miner until SIGTERM or SIGINT."""
+    with run_folder(settings) as metrics_folder:
+        if metrics_folder is not None:
+            os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the two
+        _supervise(settings, report)
+
+
+def _supervise(settings: Settings, report: Report) -> None:
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stopping.append(received))
@@ -162,16 +171,17 @@ def run_http(settings: Settings) -> None:
 
     class Application(BaseApplication):
         def load_config(self) -> None:
-            for name, value in _gunicorn_options(settings).items():
+            for name, value in _gunicorn_options(settings, metrics_folder).items():
                 self.cfg.set(name, value)
 
         def load(self) -> Any:
             return create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
 
-    Application().run()
+    with run_folder(settings) as metrics_folder:
+        Application().run()
 
 
-def _gunicorn_options(settings: Settings) -> dict[str, Any]:
+def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
     from backend.worker import LoopWorker
 
     return {
@@ -186,13 +196,22 @@ def _gunicorn_options(settings: Settings) -> dict[str, Any]:
         "graceful_timeout": WORKER_GRACE_S,
         "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
         "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGQUIT),
-        "post_worker_init": _let_waiters_go_at_the_end,
+        "post_worker_init": lambda worker: _begin(worker, metrics_folder),
         "preload_app": True,  # workers share the memory of the code
         "control_socket_disable": True,
         "loglevel": "warning",
         "limit_request_fields": 50,
         "limit_request_field_size": 4096,
     }
+
+
+def _begin(worker: Any, metrics_folder: Path | None) -> None:
+    """In a new worker, before it answers."""
+    from backend.api import METRICS
+
+    if metrics_folder is not None:
+        worker.wsgi.extensions[METRICS].share(metrics_folder)
+    _let_waiters_go_at_the_end(worker)
 
 
 def _let_waiters_go_at_the_end(worker: Any) -> None:

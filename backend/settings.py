@@ -12,6 +12,7 @@ from backend.chain.block import MAX_DIFFICULTY_BITS
 from backend.errors import InvalidSetting
 
 PREFIX = "FLIGHTCHAIN_"
+AUTO = "auto"
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -91,6 +92,11 @@ class Settings:
 
     access_log: int = _number(
         0, 0, 1, "0 or 1", "1 writes a line of JSON on standard error for each request"
+    )
+    metrics_dir: str = _text(
+        AUTO,
+        "folder, best in memory, where the processes count for `/metrics`; "
+        "`auto` makes one for each run",
     )
 
     @property

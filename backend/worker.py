@@ -37,9 +37,10 @@ from gunicorn.http import errors
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from backend.api import QUICK
+from backend.api import METRICS, QUICK
 from backend.api.conditions import NO_STORE
 from backend.api.exporting import CutAnswerError
+from backend.api.metrics import Metrics
 from backend.api.observing import ACCESS_LOG, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
@@ -252,6 +253,7 @@ class LoopWorker(ThreadWorker):
         application: Any = self.wsgi
         self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
         self._access_log: bool = application.extensions[ACCESS_LOG]
+        self._metrics: Metrics = application.extensions[METRICS]
         self._max_body_bytes: int = application.config["MAX_CONTENT_LENGTH"]
 
     # --- receiving ---------------------------------------------------------------------------
@@ -447,6 +449,7 @@ class LoopWorker(ThreadWorker):
     def _refuse(self, connection: _Connection, refused: _RefusedError) -> None:
         connection.received.clear()
         connection.keeps = False
+        self._metrics.refused(refused.status)
         problem = self._problem(connection.client, refused.status, str(refused), **refused.more)
         connection.outgoing.sendall(problem)
         self._send(connection)
@@ -454,6 +457,7 @@ class LoopWorker(ThreadWorker):
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer what the parser or the application raised."""
         status = next((status for kind, status in _STATUS if isinstance(exc, kind)), 500)
+        self._metrics.refused(status)
         if status == HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log.exception("error handling %s", getattr(req, "uri", "a request"))
             client.sendall(self._problem(addr, status, "something went wrong; the log says what"))
@@ -507,6 +511,7 @@ class LoopWorker(ThreadWorker):
         if now < self._look_at and not force:
             return
         self._look_at = now + 1
+        self._metrics.sample()  # at the very end, too, by `force`
         for connection in list(self.connections):
             if force and connection.deadline < float("inf"):
                 self._drop(connection)

@@ -14,7 +14,7 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from backend.api import QUICK
+from backend.api import METRICS, QUICK
 from backend.api.observing import ACCESS_LOG
 from backend.worker import LoopWorker
 from tests.api.processes import WITHIN_S, free_port
@@ -24,6 +24,19 @@ MAX_BODY_BYTES = 64 * 1024
 KEEPALIVE_S = 30
 
 
+class Refusals:
+    """Counts as the metrics do."""
+
+    def __init__(self) -> None:
+        self.statuses: list[int] = []
+
+    def refused(self, status: int) -> None:
+        self.statuses.append(status)
+
+    def sample(self) -> None:
+        pass
+
+
 class Application:
     """Answers with what it was asked. What starts with /quick is quick; /big gives much."""
 
@@ -31,6 +44,7 @@ class Application:
         self.extensions: dict[str, object] = {
             QUICK: lambda request: b" /quick" in request.partition(b"\r\n")[0],
             ACCESS_LOG: False,
+            METRICS: Refusals(),
         }
         self.config = {"MAX_CONTENT_LENGTH": MAX_BODY_BYTES}
         self.before: Callable[[], object] = lambda: None  # run by requests for /slow

@@ -124,7 +124,7 @@ def test_limits_of_nginx_fit_those_of_the_service() -> None:
     assert int(in_nginx("proxy_read_timeout").removesuffix("s")) > defaults.commit_wait_s
     assert f"server 127.0.0.1:{defaults.port};" in NGINX
     kept_s = re.findall(r"keepalive_timeout (\d+)s;", NGINX)
-    assert int(kept_s[0]) < _gunicorn_options(defaults)["keepalive"]
+    assert int(kept_s[0]) < _gunicorn_options(defaults, None)["keepalive"]
 
 
 # --- the installer ---------------------------------------------------------------------------

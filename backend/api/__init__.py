@@ -12,6 +12,7 @@ from backend.api import (
     blocks,
     exporting,
     health,
+    metrics,
     observing,
     problems,
     questions,
@@ -20,6 +21,7 @@ from backend.api import (
     transactions,
 )
 from backend.api.answering import Answering
+from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE
 from backend.api.quick import is_quick
 from backend.api.writing import Writing
@@ -28,6 +30,7 @@ from backend.settings import Settings
 
 LEDGER = "flightchain.ledger"
 QUICK = "flightchain.quick"
+METRICS = "flightchain.metrics"
 
 
 def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -> Flask:
@@ -39,7 +42,8 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
     ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
-    answering, writing = Answering(ledger), Writing(ledger)
+    answers = AnswerCache(settings.answer_cache_bytes)
+    answering, writing = Answering(ledger, answers), Writing(ledger)
     for part in (
         questions.blueprint(ledger, answering),
         suggest.blueprint(ledger),
@@ -54,6 +58,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     problems.install(app, restart)
     observing.install(app, access_log=bool(settings.access_log))
     app.extensions[QUICK] = is_quick
+    app.extensions[METRICS] = metrics.install(app, ledger, answers)
     return app
 
 

@@ -27,11 +27,11 @@ Ask = Callable[[Asked, Options], Json]
 
 
 class Answering:
-    """Answers to the questions that `ledger` is asked over HTTP."""
+    """Answers to the questions that `ledger` is asked over HTTP, some of which are in `kept`."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, kept: AnswerCache) -> None:
         self._ledger = ledger
-        self._kept = AnswerCache(ledger.settings.answer_cache_bytes)
+        self._kept = kept
 
     def answered(self, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """The answer to this request, a question of `kind` that `ask` answers."""

@@ -1,6 +1,7 @@
 """Writing answers: JSON in UTF-8, and keeping those that will be asked for again."""
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from random import randrange
 from threading import Lock
 from typing import Any
@@ -109,6 +110,17 @@ class KeptBodies:
             self._bytes += size
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerStatistics:
+    """Counts since the process started; answers and bytes are what is kept now."""
+
+    hits: int
+    misses: int
+    evictions: int
+    answers: int
+    bytes: int
+
+
 class AnswerCache:
     """Encoded answers of one state of the index, the one asked for last; bounded in bytes.
 
@@ -121,18 +133,35 @@ class AnswerCache:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._kept = _OfState(None)  # exchanged in one step, so that no answer gets a wrong state
+        self._counting = Lock()
+        self._hits = self._misses = self._evictions = 0
 
     def find(self, state: Hashable, question: Question) -> bytes | None:
         """The answer to `question` in this state, if it is kept."""
         kept = self._kept
-        return kept.answers.get(question) if state == kept.state else None
+        found = kept.answers.get(question) if state == kept.state else None
+        with self._counting:
+            if found is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+        return found
 
     def keep(self, state: Hashable, question: Question, answer: bytes) -> None:
         """Keep an answer."""
         kept = self._kept
         if state != kept.state:
             kept = self._kept = _OfState(state)
-        kept.add(question, answer, self._most_bytes)
+        evicted = kept.add(question, answer, self._most_bytes)
+        with self._counting:
+            self._evictions += evicted
+
+    def statistics(self) -> AnswerStatistics:
+        """The counts as they are now."""
+        kept = self._kept
+        with self._counting:
+            counts = (self._hits, self._misses, self._evictions)
+        return AnswerStatistics(*counts, len(kept.answers), kept.bytes)
 
 
 class _OfState:
@@ -142,25 +171,29 @@ class _OfState:
         self.state = state
         self.answers: dict[Question, bytes] = {}
         self._questions: list[Question] = []
-        self._bytes = 0
+        self.bytes = 0
         self._changing = Lock()
 
-    def add(self, question: Question, answer: bytes, most_bytes: int) -> None:
+    def add(self, question: Question, answer: bytes, most_bytes: int) -> int:
+        """Keep an answer; how many had to make room for it."""
         size = _kept_bytes(question, answer)
         with self._changing:
             if question in self.answers or size > most_bytes:
-                return
-            while self._bytes + size > most_bytes:
+                return 0
+            before = len(self.answers)
+            while self.bytes + size > most_bytes:
                 self._remove_any()
+            evicted = before - len(self.answers)
             self.answers[question] = answer
             self._questions.append(question)
-            self._bytes += size
+            self.bytes += size
+            return evicted
 
     def _remove_any(self) -> None:
         at = randrange(len(self._questions))  # noqa: S311  no secret
         question, self._questions[at] = self._questions[at], self._questions[-1]
         self._questions.pop()
-        self._bytes -= _kept_bytes(question, self.answers.pop(question))
+        self.bytes -= _kept_bytes(question, self.answers.pop(question))
 
 
 def _kept_bytes(question: Question, answer: bytes) -> int:

@@ -116,10 +116,15 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
+def free_bytes(folder: Path) -> int:
+    """What is left on the disk of `folder` for us."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
 def require_free(folder: Path, bytes_needed: int) -> None:
     """Raise TryLater if the disk of `folder` has less than `bytes_needed` left."""
-    disk = os.statvfs(folder)
-    free = disk.f_bavail * disk.f_frsize
+    free = free_bytes(folder)
     if free < bytes_needed:
         raise TryLater(
             f"the disk of {folder} is nearly full: {free} bytes free, {bytes_needed} wanted; "

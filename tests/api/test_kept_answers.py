@@ -47,7 +47,7 @@ def test_the_bound_is_never_exceeded_and_nothing_is_mixed_up(
         cache.keep(number, (str, query), body)
         newest.setdefault(query, body)
         assert kept_in(cache) <= MOST_BYTES
-        assert kept_in(cache) == cache._kept._bytes
+        assert kept_in(cache) == cache._kept.bytes
         assert len(cache._kept._questions) == len(cache._kept.answers)
         for other in range(3):
             for asked in {query for _, query, _ in steps}:
@@ -86,7 +86,7 @@ def test_threads_do_not_mix_up_states_or_lose_count() -> None:
     with ThreadPoolExecutor(4) as pool:
         for one in [pool.submit(use, seed) for seed in range(4)]:
             one.result()
-    assert kept_in(cache) == cache._kept._bytes <= 20 * ENTRY_BYTES
+    assert kept_in(cache) == cache._kept.bytes <= 20 * ENTRY_BYTES
 
 
 # --- in the service ------------------------------------------------------------------------------

@@ -1,0 +1,313 @@
+"""`GET /metrics` for Prometheus, and the counting that it shows.
+
+What belongs to a process (requests, caches, its use of memory) is counted in `backend.metrics`, and
+added up over all processes by the worker that answers. A worker counts what has come up once a
+second, when it is scraped, and when it ends. So the numbers of the other workers may be a second
+old, and a worker that is killed loses what it did in its last second; nothing else is lost, and
+nothing is counted twice. What belongs to the ledger (height, mempool, disk, index) is asked for
+when it is scraped, and left out while it cannot be told; `/health/ready` says why.
+
+Labels are bounded: a route is a rule of the application, never a path that somebody made up.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from flask import Blueprint, Flask, Response, request
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from backend import metrics
+from backend.api.answers import AnswerCache
+from backend.api.reading import only, parameters, query_string
+from backend.errors import FlightchainError
+from backend.ledger import Ledger
+from backend.metrics import (
+    BLOCKS_SEALED,
+    BOUNDS_S,
+    PROCESS_CPU,
+    PROCESS_MEMORY,
+    PROCESSES,
+    SEAL_DURATION,
+    SUM,
+    TRANSACTIONS_SEALED,
+    Numbers,
+    OwnUse,
+    Totals,
+)
+
+REQUESTS = "flightchain_requests_total"
+DURATION = "flightchain_request_duration_seconds"
+IN_PROGRESS = "flightchain_requests_in_progress"
+BLOCK_CACHE, ANSWER_CACHE = "flightchain_block_cache", "flightchain_answer_cache"
+
+ROLE = "worker"
+UNMATCHED = "unmatched"  # the route of an address that is not ours
+UNREAD = "unread"  # the route and method of what was refused before it was a whole request
+OTHER = "other"
+COUNT_EVERY_S = 1.0
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
+
+
+Environ = dict[str, Any]
+Request = tuple[str, str, str]  # route, method, status
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+
+class Counted(NamedTuple):
+    """A metric that processes count."""
+
+    name: str
+    kind: type[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]
+    what: str
+    labels: tuple[str, ...] = ()
+
+
+COUNTED = (
+    Counted(
+        REQUESTS,
+        CounterMetricFamily,
+        "Requests answered, by rule, method and status.",
+        ("route", "method", "status"),
+    ),
+    Counted(
+        DURATION,
+        HistogramMetricFamily,
+        "Time in the application, without receiving, waiting for a thread, and sending.",
+        ("route",),
+    ),
+    Counted(IN_PROGRESS, GaugeMetricFamily, "Requests in the application now."),
+    Counted(f"{BLOCK_CACHE}_hits_total", CounterMetricFamily, "Blocks found.", ("cache",)),
+    Counted(f"{BLOCK_CACHE}_misses_total", CounterMetricFamily, "Blocks not found.", ("cache",)),
+    Counted(f"{BLOCK_CACHE}_evictions_total", CounterMetricFamily, "Blocks evicted.", ("cache",)),
+    Counted(
+        f"{BLOCK_CACHE}_bytes", GaugeMetricFamily, "Memory of all workers' blocks.", ("cache",)
+    ),
+    Counted(f"{BLOCK_CACHE}_blocks", GaugeMetricFamily, "Blocks kept by all workers.", ("cache",)),
+    Counted(f"{ANSWER_CACHE}_hits_total", CounterMetricFamily, "Answers found."),
+    Counted(f"{ANSWER_CACHE}_misses_total", CounterMetricFamily, "Answers not found."),
+    Counted(f"{ANSWER_CACHE}_evictions_total", CounterMetricFamily, "Answers evicted."),
+    Counted(f"{ANSWER_CACHE}_bytes", GaugeMetricFamily, "Memory of all workers' answers."),
+    Counted(f"{ANSWER_CACHE}_answers", GaugeMetricFamily, "Answers kept by all workers."),
+    Counted(
+        SEAL_DURATION,
+        HistogramMetricFamily,
+        "Time to make a block of pending transactions, until it is on the disk and in the index.",
+    ),
+    Counted(BLOCKS_SEALED, CounterMetricFamily, "Blocks sealed by the miner."),
+    Counted(TRANSACTIONS_SEALED, CounterMetricFamily, "Transactions sealed by the miner."),
+    Counted(PROCESSES, GaugeMetricFamily, "Processes that count.", ("role",)),
+    Counted(PROCESS_CPU, CounterMetricFamily, "Processor time used.", ("role",)),
+    Counted(
+        PROCESS_MEMORY,
+        GaugeMetricFamily,
+        "Resident memory; pages that processes share count in each.",
+        ("role",),
+    ),
+)
+
+ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
+    ("flightchain_chain_height", "Height of the tip.", Ledger.height),
+    ("flightchain_chain_transactions", "Transactions in blocks.", Ledger.mined_count),
+    ("flightchain_mempool_transactions", "Pending transactions.", Ledger.pending_count),
+    (
+        "flightchain_mempool_oldest_age_seconds",
+        "How long the oldest pending transaction has waited; 0 without any.",
+        Ledger.oldest_pending_age_s,
+    ),
+    ("flightchain_index_lag_blocks", "Blocks that the index lacks.", Ledger.index_lag_blocks),
+    ("flightchain_disk_free_bytes", "Free bytes on the chain's disk.", Ledger.free_bytes),
+)
+
+
+class Metrics:
+    """The numbers of one application. Opens nothing until `share`."""
+
+    def __init__(self, application: Application, ledger: Ledger, answers: AnswerCache) -> None:
+        """application: whose requests `requests` counts."""
+        self.numbers = Numbers()
+        self.requests = CountedRequests(application, self.numbers)
+        self._ledger = ledger
+        self._answers = answers
+        self._folder: Path | None = None
+        self._registry = CollectorRegistry()
+        self._registry.register(_Numbers(self._totals))
+        self._registry.register(_State(ledger))
+
+    def share(self, folder: Path) -> None:
+        """Count where the other processes find it; in the process that will answer."""
+        if self.numbers.share(folder, ROLE):
+            self._folder = folder
+        self.sample()
+
+    def refused(self, status: int) -> None:
+        """Count a request that never became one."""
+        self.numbers.add(self.numbers.place(REQUESTS, UNREAD, UNREAD, str(status)))
+
+    def sample(self) -> None:
+        """Copy what is counted elsewhere; once a second, when scraped, and at the end."""
+        OwnUse(self.numbers, ROLE).sample()
+        self.requests.count()
+        self._set(IN_PROGRESS, (), self.requests.in_progress())
+        for cache in self._ledger.cache_statistics():
+            labels = (cache.name,)
+            self._follow(BLOCK_CACHE, labels, cache.hits, cache.misses, cache.evictions)
+            self._set(f"{BLOCK_CACHE}_bytes", labels, cache.bytes)
+            self._set(f"{BLOCK_CACHE}_blocks", labels, cache.blocks)
+        kept = self._answers.statistics()
+        self._follow(ANSWER_CACHE, (), kept.hits, kept.misses, kept.evictions)
+        self._set(f"{ANSWER_CACHE}_bytes", (), kept.bytes)
+        self._set(f"{ANSWER_CACHE}_answers", (), kept.answers)
+
+    def _follow(self, cache: str, labels: tuple[str, ...], *counts: int) -> None:
+        for what, count in zip(("hits", "misses", "evictions"), counts, strict=True):
+            self.numbers.follow(self.numbers.place(f"{cache}_{what}_total", *labels), count)
+
+    def _set(self, name: str, labels: tuple[str, ...], value: int) -> None:
+        self.numbers.set(self.numbers.place(name, *labels, lives=True), value)
+
+    def _totals(self) -> Totals:
+        self.sample()
+        return self.numbers.totals() if self._folder is None else metrics.totals(self._folder)
+
+    def text(self) -> bytes:
+        """Everything, in the text format of Prometheus."""
+        return generate_latest(self._registry)
+
+
+class CountedRequests:
+    """WSGI around an application: counts and times its requests.
+
+    Between two requests much else runs, so that every step here finds cold caches: three numbers
+    added up under a lock cost as much as all the rest. So a request only leaves its duration in a
+    list, which takes no lock, and `count` adds them up.
+    """
+
+    def __init__(self, application: Application, numbers: Numbers) -> None:
+        self._application = application
+        self._numbers = numbers
+        self._durations: dict[Request, list[float]] = {}
+        self._in_hand: list[None] = []  # as long as there are requests
+        self._count_at = 0.0
+        self._counting = Lock()
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        started = perf_counter()
+
+        def begin(status: str, headers: Any, exc_info: Any = None) -> Any:
+            rule = environ["werkzeug.request"].url_rule  # Flask's own object, not yet let go
+            asked = (UNMATCHED if rule is None else rule.rule, environ["REQUEST_METHOD"], status)
+            try:
+                self._durations[asked].append(perf_counter() - started)
+            except KeyError:
+                self._new(*asked).append(perf_counter() - started)
+            return start_response(status, headers, exc_info)
+
+        self._in_hand.append(None)
+        try:
+            return self._application(environ, begin)
+        finally:
+            self._in_hand.pop()
+            if started > self._count_at:
+                self.count()
+
+    def _new(self, route: str, method: str, status: str) -> list[float]:
+        """The list of durations for requests that were not seen before."""
+        known = method if method in METHODS else OTHER
+        return self._durations.setdefault((route, known, status), [])
+
+    def in_progress(self) -> int:
+        """How many requests are in the application now."""
+        return len(self._in_hand)
+
+    def count(self) -> None:
+        """Count what was answered."""
+        with self._counting:
+            self._count_at = perf_counter() + COUNT_EVERY_S
+            for (route, method, status), durations in list(self._durations.items()):
+                taken = durations[:]
+                del durations[: len(taken)]  # others may have come behind them
+                if taken:
+                    place = self._numbers.place(REQUESTS, route, method, status[:3])
+                    self._numbers.add(place, len(taken))
+                    self._numbers.observe(self._numbers.histogram(DURATION, route), taken)
+
+
+class _Numbers(Collector):
+    """What processes have counted."""
+
+    def __init__(self, totals: Callable[[], Totals]) -> None:
+        self._totals = totals
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric that there is a number of."""
+        series: dict[str, list[tuple[tuple[str, ...], list[float]]]] = {}
+        for (name, *labels), values in sorted(self._totals().items()):
+            series.setdefault(name, []).append((tuple(labels), values))
+        for counted in COUNTED:
+            if counted.name in series:
+                yield _family(counted, series[counted.name])
+
+
+def _family(counted: Counted, series: list[tuple[tuple[str, ...], list[float]]]) -> Metric:
+    family = counted.kind(counted.name, counted.what, labels=counted.labels)
+    for labels, values in series:
+        if isinstance(family, HistogramMetricFamily):
+            family.add_metric(labels, _buckets(values), values[SUM])
+        else:
+            family.add_metric(labels, values[0])
+    return family
+
+
+def _buckets(values: list[float]) -> list[tuple[str, float]]:
+    """Cumulative counts by upper bound, as the text format wants them."""
+    bounds = [*map(str, BOUNDS_S), "+Inf"]
+    return list(zip(bounds, accumulate(values[:SUM]), strict=True))
+
+
+class _State(Collector):
+    """Where the ledger stands when it is asked."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def collect(self) -> Iterator[Metric]:
+        """What can be told now."""
+        for name, what, ask in ASKED:
+            with suppress(FlightchainError, OSError):
+                yield GaugeMetricFamily(name, what, value=ask(self._ledger))
+
+
+def blueprint(shown: Metrics) -> Blueprint:
+    """The numbers that are counted in `shown`."""
+    routes = Blueprint("metrics", __name__)
+
+    @routes.get("/metrics")
+    def metrics() -> Response:
+        """Numbers for Prometheus."""
+        only(parameters(query_string(request)))
+        return Response(shown.text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    return routes
+
+
+def install(app: Flask, ledger: Ledger, answers: AnswerCache) -> Metrics:
+    """Count what `app` does from now on, and show it."""
+    found = Metrics(app.wsgi_app, ledger, answers)
+    app.register_blueprint(blueprint(found))
+    app.wsgi_app = found.requests  # type: ignore[method-assign]
+    return found

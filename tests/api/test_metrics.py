@@ -1,0 +1,474 @@
+"""`/metrics`: what is counted adds up over processes, and labels are few."""
+
+import os
+import re
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from backend.api import create_app
+from backend.api.answers import ENTRY_BYTES, AnswerCache
+from backend.api.metrics import METHODS, UNMATCHED, UNREAD
+from backend.metrics import PREFIX
+from backend.settings import Settings
+from tests.api.processes import Service, free_port, serving, until
+from tests.api.worlds import GOOD, World, client_of, generated, seal, settings_for, world_in
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+SAMPLED_WITHIN_S = 2.5  # once a second, and a moment for slow machines
+ROUTE_OF = {
+    "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-09": (
+        "/average_delays",
+        "200",
+    ),
+    "/average_delays": ("/average_delays", "400"),
+    "/blocks?limit=2": ("/blocks", "200"),
+    "/transactions/3": ("/transactions/<transaction_id>", "200"),
+    "/transactions/4?x=1": ("/transactions/<transaction_id>", "400"),
+    "/transactions/999999": ("/transactions/<transaction_id>", "404"),
+    "/nothing/1": (UNMATCHED, "404"),
+    "/nothing/2": (UNMATCHED, "404"),
+}
+
+
+def parsed(text: str) -> dict[Sample, float]:
+    """Every sample of a scrape, none of them twice."""
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    found = {(one.name, frozenset(one.labels.items())): one.value for one in samples}
+    assert len(found) == len(samples)
+    return found
+
+
+def value(samples: dict[Sample, float], name: str, **labels: str) -> float:
+    return samples["flightchain_" + name, frozenset(labels.items())]
+
+
+def scraped(source: FlaskClient | Service) -> dict[Sample, float]:
+    response = source.get("/metrics")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return parsed(response.text)
+
+
+def requests_in(samples: dict[Sample, float]) -> Counter[tuple[str, str, str]]:
+    """(route, method, status) -> how many."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for (name, labels), count in samples.items():
+        if name == "flightchain_requests_total":
+            one = dict(labels)
+            found[one["route"], one["method"], one["status"]] = int(count)
+    return found
+
+
+@pytest.fixture
+def fresh(world: World) -> Iterator[FlaskClient]:
+    """A client of an application that nobody has asked yet."""
+    with client_of(world.settings) as client:
+        yield client
+
+
+# --- one process ---------------------------------------------------------------------------------
+
+
+def test_requests_are_counted_by_rule_method_and_status(fresh: FlaskClient) -> None:
+    expected: Counter[tuple[str, str, str]] = Counter()
+    for times, (path, (route, status)) in enumerate(ROUTE_OF.items(), 1):
+        for _ in range(times):
+            assert fresh.get(path).status_code == int(status)
+            expected[route, "GET", status] += 1
+    fresh.head("/tip")
+    fresh.post("/tip")
+    fresh.options("/tip")
+    expected += Counter({("/tip", "HEAD", "200"): 1, ("/tip", "OPTIONS", "200"): 1})
+    expected[UNMATCHED, "POST", "405"] += 1
+    assert requests_in(scraped(fresh)) == expected
+    expected["/metrics", "GET", "200"] += 1
+    assert requests_in(scraped(fresh)) == expected
+
+
+def test_durations_add_up_to_the_requests(fresh: FlaskClient) -> None:
+    started = time.perf_counter()
+    for path in list(ROUTE_OF) * 3:
+        fresh.get(path)
+    elapsed = time.perf_counter() - started
+    samples = scraped(fresh)
+    by_route: Counter[str] = Counter()
+    for (route, _, _), count in requests_in(samples).items():
+        by_route[route] += count
+    total = 0.0
+    for route, count in by_route.items():
+        name = "request_duration_seconds"
+        assert value(samples, name + "_count", route=route) == count
+        assert value(samples, name + "_bucket", route=route, le="+Inf") == count
+        assert value(samples, name + "_bucket", route=route, le="60.0") == count
+        buckets = [
+            (float(dict(labels)["le"]), below)
+            for (sample, labels), below in samples.items()
+            if sample.endswith(name + "_bucket") and ("route", route) in labels
+        ]
+        assert [below for _, below in sorted(buckets)] == sorted(below for _, below in buckets)
+        assert (min(buckets)[0], len(buckets)) == (0.0001, 19)
+        total += value(samples, name + "_sum", route=route)
+    assert 0 < total < elapsed
+
+
+def test_what_clients_make_up_gives_no_labels(fresh: FlaskClient) -> None:
+    for i in range(50):
+        fresh.open(f"/made/up/{i}", method=f"METHOD{i}")
+        fresh.open("/tip", method=f"METHOD{i}")
+        fresh.get(f"/blocks/{i}?made={i}")
+    found = requests_in(scraped(fresh))
+    assert found.keys() == {
+        (UNMATCHED, "other", "404"),
+        (UNMATCHED, "other", "405"),
+        ("/blocks/<height>", "GET", "400"),
+    }
+    assert set(found.values()) == {50}
+
+
+def test_every_route_label_is_a_rule(fresh: FlaskClient) -> None:
+    for path in ROUTE_OF:
+        fresh.get(path)
+    rules = {rule.rule for rule in fresh.application.url_map.iter_rules()}
+    for route, method, status in requests_in(scraped(fresh)):
+        assert route in rules | {UNMATCHED}
+        assert method in METHODS
+        assert re.fullmatch(r"\d{3}", status)
+
+
+def test_applications_in_one_process_count_apart(world: World, fresh: FlaskClient) -> None:
+    fresh.get("/tip")
+    with client_of(world.settings) as other:
+        assert not requests_in(scraped(other))
+    assert requests_in(scraped(fresh)) == {("/tip", "GET", "200"): 1}
+
+
+def test_a_request_in_hand_is_in_progress_until_it_has_an_answer(fresh: FlaskClient) -> None:
+    for path in ("/tip", "/nothing", "/blocks/x"):
+        fresh.get(path)
+    assert value(scraped(fresh), "requests_in_progress") == 1  # the scrape itself
+
+
+def test_an_error_that_gets_through_leaves_nothing_in_progress(world: World) -> None:
+    app: Flask = create_app(world.settings)
+    counted = app.extensions["flightchain.metrics"].requests
+
+    def fails(environ: object, start_response: object) -> list[bytes]:
+        assert counted.in_progress() == 1
+        raise KeyboardInterrupt
+
+    counted._application = fails
+    with pytest.raises(KeyboardInterrupt):
+        app.test_client().get("/tip")
+    assert counted.in_progress() == 0
+
+
+def test_durations_do_not_pile_up_when_nobody_scrapes(world: World) -> None:
+    app = create_app(world.settings)
+    counted = app.extensions["flightchain.metrics"].requests
+    client = app.test_client()
+    client.get("/health/live")
+    counted._count_at = time.perf_counter() + 60
+    for _ in range(10):
+        client.get("/health/live")
+    waiting = counted._durations["/health/live", "GET", "200 OK"]
+    assert len(waiting) == 10
+    counted._count_at = 0.0
+    client.get("/health/live")
+    assert not waiting
+
+
+def test_the_caches_report_what_they_do(world: World) -> None:
+    settings = settings_for(world.settings.folder, cache_bytes=10_000)
+    with client_of(settings) as client:
+        for height in [*range(world.tip + 1), 0]:
+            client.get(f"/blocks/{height}")
+        question = next(iter(ROUTE_OF))
+        for _ in range(3):
+            client.get(question)
+        samples = scraped(client)
+        statistics = {one.name: one for one in client.application.extensions[
+            "flightchain.ledger"].cache_statistics()}  # fmt: skip
+    asked = 0.0
+    for cache in ("last", "random"):
+        for what in ("hits", "misses", "evictions"):
+            count = value(samples, f"block_cache_{what}_total", cache=cache)
+            assert count == getattr(statistics[cache], what)
+            asked += count if what != "evictions" else 0
+        assert value(samples, "block_cache_bytes", cache=cache) == statistics[cache].bytes > 0
+        assert value(samples, "block_cache_blocks", cache=cache) == statistics[cache].blocks > 0
+    assert asked == world.tip + 2
+    assert value(samples, "block_cache_evictions_total", cache="random") > 0
+    assert value(samples, "answer_cache_misses_total") == 1
+    assert value(samples, "answer_cache_hits_total") == 2
+    assert value(samples, "answer_cache_evictions_total") == 0
+    assert value(samples, "answer_cache_answers") == 1
+    assert value(samples, "answer_cache_bytes") > ENTRY_BYTES
+
+
+def test_the_answer_cache_counts_what_has_to_go() -> None:
+    size = ENTRY_BYTES + 100
+    cache = AnswerCache(3 * size + size // 2)
+    for question in [(object, str(number)) for number in range(10)]:
+        assert cache.find("tip", question) is None
+        cache.keep("tip", question, b"x" * 100)
+    found = cache.statistics()
+    assert (found.hits, found.misses, found.evictions, found.answers) == (0, 10, 7, 3)
+    assert 3 * size <= found.bytes <= 3 * size + size // 2
+    cache.keep("next tip", (object, "0"), b"")
+    assert cache.statistics().answers == 1
+
+
+def test_the_ledger_is_described_as_it_stands(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "chain")
+    seal(settings, [generated(30), generated(5)])
+    with client_of(settings) as client:
+        samples = scraped(client)
+        assert value(samples, "chain_height") == 2
+        assert value(samples, "chain_transactions") == 35
+        assert value(samples, "index_lag_blocks") == 0
+        assert value(samples, "mempool_transactions") == 0
+        assert value(samples, "mempool_oldest_age_seconds") == 0
+        assert value(samples, "disk_free_bytes") > 0
+        client.post("/transactions", json=GOOD)
+        time.sleep(0.3)
+        client.post("/transactions", json=GOOD)
+        samples = scraped(client)
+        assert value(samples, "mempool_transactions") == 2
+        assert 0.3 <= value(samples, "mempool_oldest_age_seconds") < 60
+
+
+def test_what_cannot_be_told_is_left_out_and_the_rest_is_there(tmp_path: Path) -> None:
+    with client_of(settings_for(tmp_path / "none")) as client:
+        names = {name for name, _ in scraped(client)}
+        assert "flightchain_process_cpu_seconds_total" in names
+        assert "flightchain_chain_height" not in names
+        assert "flightchain_index_lag_blocks" not in names
+    folder = tmp_path / "headless"
+    world_in(folder)
+    for file in (folder / "blocks").glob("blocks-*.dat"):
+        file.unlink()
+    with client_of(settings_for(folder)) as client:
+        assert value(scraped(client), "disk_free_bytes") > 0
+
+
+def test_names_follow_the_conventions_of_prometheus(fresh: FlaskClient) -> None:
+    fresh.get("/tip")
+    for family in text_string_to_metric_families(fresh.get("/metrics").text):
+        assert re.fullmatch(r"flightchain(_[a-z]+)+", family.name)
+        assert family.documentation.endswith(".")
+        if family.type == "counter":
+            assert {sample.name for sample in family.samples} == {family.name + "_total"}
+        if family.type == "histogram":
+            assert family.name.endswith("_seconds")
+
+
+def test_a_parameter_is_an_error_as_everywhere(fresh: FlaskClient) -> None:
+    assert fresh.get("/metrics?name=x").status_code == 400
+
+
+def test_an_application_opens_no_file_to_count(tmp_path: Path) -> None:
+    descriptors = Path("/proc/self/fd")
+    before = set(descriptors.iterdir())
+    client = create_app(Settings(dir=str(tmp_path))).test_client()
+    client.get("/health/live")
+    client.get("/metrics")
+    assert set(descriptors.iterdir()) == before
+
+
+def test_a_worker_that_cannot_share_shows_its_own_numbers(
+    tmp_path: Path, fresh: FlaskClient
+) -> None:
+    (tmp_path / "file").touch()
+    fresh.application.extensions["flightchain.metrics"].share(tmp_path / "file" / "folder")
+    fresh.get("/tip")
+    assert requests_in(scraped(fresh)) == {("/tip", "GET", "200"): 1}
+
+
+# --- a service of several processes --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("metrics") / "chain"
+    world_in(folder)
+    with serving(folder) as found:
+        yield found
+
+
+OURS = {route for route, _ in ROUTE_OF.values()}
+
+
+def ours(service: Service) -> Counter[tuple[str, str, str]]:
+    """The requests to routes that only these tests ask."""
+    found = requests_in(scraped(service))
+    return Counter({asked: count for asked, count in found.items() if asked[0] in OURS})
+
+
+def kill(service: Service, worker: int, number: int = signal.SIGKILL) -> None:
+    """End a worker, and wait until another one is in its place."""
+    os.kill(worker, number)
+    until(lambda: worker not in service.workers() and len(service.booted()) == 2)
+
+
+def until_counted(service: Service, expected: Counter[tuple[str, str, str]]) -> None:
+    until(lambda: ours(service) == expected, SAMPLED_WITHIN_S)
+
+
+def load(service: Service, times: int) -> Counter[tuple[str, str, str]]:
+    """Ask everything `times` times from many threads; what was asked."""
+    paths = list(ROUTE_OF) * times
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda path: service.get(path).status_code, paths))
+    expected: Counter[tuple[str, str, str]] = Counter()
+    for path, status in zip(paths, statuses, strict=True):
+        assert status == int(ROUTE_OF[path][1])
+        expected[ROUTE_OF[path][0], "GET", str(status)] += 1
+    return expected
+
+
+def test_the_requests_of_all_workers_add_up_also_when_one_is_killed(service: Service) -> None:
+    until(lambda: "for example" in service.said())
+    expected = ours(service) + load(service, 40)
+    until_counted(service, expected)
+    for _ in range(2):
+        time.sleep(SAMPLED_WITHIN_S)  # nobody scrapes, and still it is counted
+        kill(service, service.booted()[0])
+        assert {tuple(ours(service).items()) for _ in range(6)} == {tuple(expected.items())}
+        expected += load(service, 10)
+    until_counted(service, expected)
+    time.sleep(1.2)
+    assert ours(service) == expected
+
+
+def test_a_worker_that_is_told_to_stop_loses_nothing(service: Service) -> None:
+    time.sleep(SAMPLED_WITHIN_S)
+    before = ours(service)
+    expected = before + load(service, 5)
+    for worker in service.booted():
+        kill(service, worker, signal.SIGTERM)
+    assert ours(service) == expected
+
+
+def test_what_only_lives_is_not_counted_for_the_dead(service: Service) -> None:
+    samples = scraped(service)
+    assert value(samples, "processes", role="worker") == 2
+    assert value(samples, "processes", role="miner") == 1
+    memory = value(samples, "process_resident_memory_bytes", role="worker")
+    for _ in range(3):
+        kill(service, service.booted()[-1])
+    until(lambda: value(scraped(service), "processes", role="worker") == 2)
+    samples = scraped(service)
+    assert value(samples, "process_resident_memory_bytes", role="worker") < 1.5 * memory
+    assert value(samples, "requests_in_progress") <= 2
+
+
+def test_caches_are_those_of_all_workers(service: Service) -> None:
+    time.sleep(SAMPLED_WITHIN_S)
+    name = "flightchain_answer_cache_hits_total"
+    question = next(iter(ROUTE_OF))
+    for _ in range(8):  # once in each worker it is not a hit
+        service.get(question)
+    time.sleep(SAMPLED_WITHIN_S)
+    before = scraped(service)[name, frozenset()]
+    for _ in range(40):
+        service.get(question)
+    until(lambda: scraped(service)[name, frozenset()] == before + 40, SAMPLED_WITHIN_S)
+
+
+def test_the_miner_counts_its_blocks_also_after_it_was_killed(service: Service) -> None:
+    def sealed() -> tuple[float, float, float]:
+        samples = scraped(service)
+        return (
+            value(samples, "transactions_sealed_total"),
+            value(samples, "blocks_sealed_total"),
+            value(samples, "seal_duration_seconds_count"),
+        )
+
+    transactions, blocks, _ = sealed()
+    seconds = value(scraped(service), "seal_duration_seconds_sum")
+    for count in (1, 2):
+        assert service.post(mode="commit").status_code == 201
+        assert sealed() == (transactions + count, blocks + count, blocks + count)
+        until(lambda: value(scraped(service), "processes", role="miner") == 1)
+        os.kill(service.miner(), signal.SIGKILL)
+        until(lambda: value(scraped(service), "processes", role="miner") == 0)
+    samples = scraped(service)
+    assert seconds < value(samples, "seal_duration_seconds_sum") < seconds + 5
+    until(lambda: value(scraped(service), "processes", role="miner") == 1)
+    assert value(samples, "mempool_transactions") == 0
+    assert value(samples, "chain_transactions") == service.json("/tip")["transactions"]
+
+
+def test_what_http_refuses_is_counted_too(service: Service) -> None:
+    heads = {
+        "411": b"POST /transactions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "413": b"POST /transactions HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n",
+        "400": b"GET /tip\r\n\r\n",
+        "431": b"GET /" + b"a" * 40_000,
+    }
+    for head in heads.values():
+        with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
+            connection.sendall(head)
+            assert connection.recv(100)
+    found = requests_in(scraped(service))
+    assert {status: found[UNREAD, UNREAD, status] for status in heads} == dict.fromkeys(heads, 1)
+
+
+def folders_of(service: Service) -> set[str]:
+    """Where its processes count."""
+    found = set()
+    for pid in service.processes():
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            if PREFIX in line:
+                found.add(str(Path(line.split()[-1]).parent))
+    return found
+
+
+@pytest.mark.parametrize("arguments", [(), ("--only-http",)])
+def test_the_folder_of_a_run_goes_when_the_service_is_stopped(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "chain"
+    seal(settings_for(folder), [])
+    service = Service(folder, *arguments)
+    try:
+        until(lambda: service.answers("/health/live") and len(folders_of(service)) == 1)
+        (used,) = folders_of(service)
+        assert Path(used).is_dir()
+        assert service.stop() == 0
+        assert not Path(used).exists()
+    finally:
+        service.end()
+
+
+def test_roles_that_run_apart_share_the_folder_that_is_set(tmp_path: Path) -> None:
+    folder, numbers = tmp_path / "chain", tmp_path / "numbers"
+    more: Any = {"FLIGHTCHAIN_METRICS_DIR": numbers, "FLIGHTCHAIN_PORT": free_port()}
+    http = Service(folder, "--only-http", **more)
+    miner = Service(folder, command=(sys.executable, "-m", "backend", "mine"), **more)
+    try:
+        until(http.answers)
+        assert http.post(mode="commit").status_code == 201
+        assert value(scraped(http), "transactions_sealed_total") == 1
+        assert {http.stop(), miner.stop()} == {0}
+    finally:
+        http.end()
+        miner.end()
+    assert len(list(numbers.iterdir())) == 3
+    with serving(folder, **more) as again:  # counters go on
+        until(lambda: value(scraped(again), "processes", role="miner") == 1)
+        assert value(scraped(again), "transactions_sealed_total") == 1
+        assert again.stop() == 0
