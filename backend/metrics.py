@@ -236,7 +236,7 @@ class OwnUse:
         """Count what is used now; takes some microseconds."""
         self._numbers.set(self._processes, 1)
         self._numbers.follow(self._cpu, time.process_time())
-        with suppress(FileNotFoundError):  # a system without /proc
+        with suppress(OSError):  # a system without /proc, or no descriptor left: the old number
             pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
             self._numbers.set(self._memory, pages * mmap.PAGESIZE)
 

@@ -659,7 +659,7 @@ def test_a_worker_without_descriptors_waits_until_it_has_some(folder: Path) -> N
         for one in held:
             one.close()
         until(lambda: service.answers(QUESTION))
-        assert service.booted() == workers
+        assert service.booted() == workers, service.said()
 
 
 def cpu_s(pid: int) -> float:
