@@ -123,7 +123,8 @@ def _against_nothing(
         },
     )
     if row == 1 and least is not None:
-        slowest = spread_of(pairwise([load.p99_ms for load in asked], [e.p99_ms for e in empty]))
+        p99s = [[load.p99_ms for load in loads] for loads in (asked, empty)]
+        slowest = spread_of(pairwise(*p99s))
         yield Figure(
             row,
             f"{what} / empty endpoint, 99th percentile of latency",
@@ -131,6 +132,7 @@ def _against_nothing(
             f"at most {MOST_OF_EMPTY_P99}",
             slowest.median <= MOST_OF_EMPTY_P99,
             slowest.is_noisy,
+            {"question_p99_ms": p99s[0], "empty_p99_ms": p99s[1]},
         )
 
 

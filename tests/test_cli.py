@@ -69,7 +69,7 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
 
 # --- help and wrong calls ------------------------------------------------------------------------
 
-COMMANDS = ["import", "mine", "verify", "show", "tip", "query", "reindex", "serve"]
+COMMANDS = ["import", "mine", "verify", "show", "tip", "query", "reindex", "serve", "token"]
 
 
 def test_every_command_is_tested_here() -> None:
