@@ -176,11 +176,22 @@ class Miner:
         self._status = settings.folder / STATUS_NAME
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._numbers.sealed)
-        self._stop = threading.Event()
+        self._is_stopping = False
+        self._pause = threading.Event()  # never set
 
     def stop(self) -> None:
-        """Finish the block in hand and return from `run`. Safe in a signal handler."""
-        self._stop.set()
+        """Finish the block in hand and return from `run`, within `POLL_S` of pausing.
+
+        For signal handlers, too: these may come while this very thread is inside a lock, that of an
+        Event for instance, so no lock is taken.
+        """
+        self._is_stopping = True
+
+    def _wait(self, seconds: float) -> None:
+        """Pause for so long, or until `stop`."""
+        until = time.monotonic() + seconds
+        while not self._is_stopping and (left := until - time.monotonic()) > 0:
+            self._pause.wait(min(POLL_S, left))
 
     def run(self) -> None:
         """Mine until `stop`. Raises WriterBusy if there is a miner already; else as `Sealer`."""
@@ -199,18 +210,18 @@ class Miner:
 
     def _recover(self) -> None:
         """Put the files right and bring the index up before anything else."""
-        while not self._stop.is_set():
+        while not self._is_stopping:
             try:
                 with self._sealer.writing(wait=False):
                     return
             except WriterBusy:  # an import is running
-                self._stop.wait(POLL_S)
+                self._wait(POLL_S)
 
     def _rounds(self) -> None:
         interval_s = self._settings.mine_interval_s
         due = time.monotonic() + interval_s
         self._announce(interval_s)
-        while not self._stop.is_set():
+        while not self._is_stopping:
             is_due = time.monotonic() >= due
             if is_due or self._sealer.mempool.pending_count() >= MAX_TRANSACTIONS:
                 self._round(only_full=not is_due)
@@ -220,7 +231,7 @@ class Miner:
                 self._announce(due - time.monotonic())
             self._notifier.alive()
             self._numbers.sample()
-            self._stop.wait(max(0.0, min(POLL_S, due - time.monotonic())))
+            self._wait(min(POLL_S, due - time.monotonic()))
 
     def _round(self, *, only_full: bool) -> None:
         try:
@@ -231,10 +242,10 @@ class Miner:
                     self._report(f"sealed block {block.header.height} with {count} transactions")
                 self._sealer.trim()
         except WriterBusy:
-            self._stop.wait(POLL_S)  # an import is running; it seals what is pending, too
+            self._wait(POLL_S)  # an import is running; it seals what is pending, too
         except TryLater as error:
             self._report(f"cannot seal now: {error}")
-            self._stop.wait(error.retry_after_s)
+            self._wait(error.retry_after_s)
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
         """An index that is made anew may take long; the miner is alive while it grows."""
