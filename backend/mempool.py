@@ -348,6 +348,8 @@ class Mempool:
         needed = {record.segment for record in self._records} | {self._segment}
         for segment in [s for s in self._descriptors if s not in needed]:
             os.close(self._descriptors.pop(segment))
+        if self._decoded is not None and self._decoded[0].next <= mined:
+            self._decoded = None  # it may be a large batch
 
     def _part(self, record: _Record, start: int, limit: int) -> Accepted:
         """Up to `limit` flights of a record from id `start` on."""
@@ -371,7 +373,9 @@ class Mempool:
         repair: the caller holds the lock between processes, so an incomplete record at the end was
         left by somebody who died, and is cut off.
         """
-        segments = [s for s in self._segments() if self._segment is None or s >= self._segment]
+        existing = self._segments()
+        self._keys.forget(below=existing[0] if existing else 0)
+        segments = [s for s in existing if self._segment is None or s >= self._segment]
         for segment in segments:
             try:
                 self._descriptor(segment)

@@ -11,7 +11,7 @@ import pytest
 
 from backend import mempool as module
 from backend.errors import DamagedMempool, KeyReused, WriteFailed
-from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey
+from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey, Keys, KeyUse
 from backend.mempool import FOLDER
 from tests.flights import flight, flights
 from tests.test_mempool import House, everything, numbered
@@ -106,6 +106,28 @@ def test_a_key_outlives_its_record(house: House) -> None:
     assert house.segments() == [3]
     for mempool in (writer, house.mempool()):
         assert mempool.accept(flights(3), T, key=KEY).first_transaction == 0
+
+
+def test_a_key_is_in_memory_no_longer_than_its_record_is_in_the_log(house: House) -> None:
+    """Not only in the process that removes the record: the others would grow for ever."""
+    worker, miner = house.mempool(), house.mempool()
+    worker.accept(flights(3), T, key=KEY)
+    house.chain.transactions = 3
+    worker.accept([flight(9)], T)  # a new segment
+    miner.trim(3)
+    (house.folder / FOLDER / FILE_NAME).unlink()  # what is found now is found in memory
+    assert not worker.accept(flights(3), T, key=KEY).is_repeat
+
+
+def test_keys_are_forgotten_by_their_newest_use(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    for text, first in [("again", 0), ("once", 1), ("again", 2), ("last", 3)]:
+        keys.add(text, KeyUse("00", first, 1, T))
+    expected = {2: ["again", "last"], 3: ["last"], 4: []}
+    for below, left in expected.items():
+        keys.forget(below)
+        known = [t for t in ("again", "once", "last") if keys.find(IdempotencyKey(t, "00"), T)]
+        assert known == left
 
 
 def test_a_key_is_forgotten_after_a_day(house: House) -> None:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -630,6 +631,23 @@ def test_a_process_that_only_accepts_lets_go_of_removed_segments(house: House) -
         miner.pending_count()
     deleted = [target for target in house.descriptors() if target.endswith("(deleted)")]
     assert len(deleted) <= 2
+
+
+@pytest.mark.usefixtures("instant_disk")
+def test_a_mined_batch_does_not_stay_in_memory(house: House) -> None:
+    mempool, count = house.mempool(), 2000
+    mempool.accept(flights(count), T)
+    tracemalloc.start()
+    try:
+        empty, _ = tracemalloc.get_traced_memory()
+        assert mempool.find(count - 1) == (flight(count - 1), T)
+        read, _ = tracemalloc.get_traced_memory()
+        house.chain.transactions = count
+        assert mempool.pending_count() == 0
+        mined, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert mined - empty < (read - empty) / 10
 
 
 def test_after_an_import_a_new_segment_begins_behind_its_transactions(house: House) -> None:
