@@ -4,7 +4,6 @@ One `Ledger` a process. It reads blocks through the two caches, asks the index, 
 into the mempool; it never writes a block. Safe for threads.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -59,12 +58,16 @@ class Ledger:
         self._store = BlockStore(settings.folder)
         self._blocks = CachedBlocks(self._store, settings.cache_bytes, settings.read_run_blocks)
         self._index = IndexReader(settings.folder)
-        self._mempool = Mempool(settings, self._mined, report)
-        self._stopping = threading.Event()
+        self._mempool = Mempool(settings, self.mined_count, report)
+        self._is_stopping = False
 
     def stop_waiting(self) -> None:
-        """Let everybody who waits for a block go: the process is about to end."""
-        self._stopping.set()
+        """Let everybody who waits for a block go, within `COMMIT_POLL_S`: the process will end.
+
+        For signal handlers, too: these may come while this very thread is inside a lock, that of an
+        Event for instance, so no lock is taken.
+        """
+        self._is_stopping = True
 
     def close(self) -> None:
         """Close every file."""
@@ -409,8 +412,9 @@ class Ledger:
     def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
         while self._indexed_transactions() <= transaction_id:
-            if time.monotonic() >= deadline or self._stopping.wait(COMMIT_POLL_S):
+            if self._is_stopping or time.monotonic() >= deadline:
                 return False
+            time.sleep(COMMIT_POLL_S)
         time.sleep(RECENT_S)  # until every process answers with it
         return True
 
