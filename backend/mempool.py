@@ -211,7 +211,7 @@ class Mempool:
                 files.sync_folder(self._folder)
                 self._named = segment
             files.write_at(self._descriptor(segment), data, self._offset, path)
-            self._read_on(repair=True)
+            self._read_segment(segment)  # what others wrote was read when this was locked
             return Accepted(first, timestamp, list(flights)), (segment, self._offset)
 
     def _require_room(self, pending: int) -> None:
@@ -268,11 +268,10 @@ class Mempool:
             self._read_on(repair=False)
             mined = self._chain_transactions()
             self._forget(mined)
-            for record in self._records:
-                if record.next > self._pending_copies.next:
-                    start = max(record.first, self._pending_copies.next)
-                    part = self._part(record, start, record.count)
-                    self._pending_copies.add(start, part.flights)
+            for record in self._records[self._place_after(self._pending_copies.next) :]:
+                start = max(record.first, self._pending_copies.next)
+                part = self._part(record, start, record.count)
+                self._pending_copies.add(start, part.flights)
             self._pending_copies.forget(mined)
             return [self._copy_of(flight) for flight in flights]
 
@@ -344,12 +343,16 @@ class Mempool:
 
     def _forget(self, mined: int) -> None:
         """Drop what is mined, and the descriptors of segments that are no longer needed."""
-        del self._records[: bisect_right(self._records, mined, key=lambda record: record.next)]
-        needed = {record.segment for record in self._records} | {self._segment}
-        for segment in [s for s in self._descriptors if s not in needed]:
+        del self._records[: self._place_after(mined)]
+        oldest = self._records[0].segment if self._records else self._segment
+        for segment in [s for s in self._descriptors if oldest is not None and s < oldest]:
             os.close(self._descriptors.pop(segment))
         if self._decoded is not None and self._decoded[0].next <= mined:
             self._decoded = None  # it may be a large batch
+
+    def _place_after(self, below: int) -> int:
+        """The place of the first record that has an id of at least `below`."""
+        return bisect_right(self._records, below, key=lambda record: record.next)
 
     def _part(self, record: _Record, start: int, limit: int) -> Accepted:
         """Up to `limit` flights of a record from id `start` on."""
