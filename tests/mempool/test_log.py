@@ -264,17 +264,3 @@ def test_many_pending_flights_are_read_in_a_moment(house: House) -> None:
     start = time.monotonic()
     assert house.mempool().pending_count() == count
     assert time.monotonic() - start < 1
-
-
-def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: House) -> None:
-    (house.folder / FOLDER).mkdir()
-    count, times = 16_000, 200
-    records = [packed(number, T, [flight(number)]) for number in range(count)]
-    house.segment().write_bytes(b"".join(records))
-    mempool = house.mempool()
-    assert mempool.copies_of([flight(count - 1)]) == [count - 1]
-    start = time.monotonic()
-    for _ in range(times):
-        mempool.copies_of([flight(count)])
-        mempool.pending_count()
-    assert time.monotonic() - start < 0.5
