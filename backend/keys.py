@@ -1,8 +1,9 @@
 """Idempotency keys: what a client sends with a request that it may have to send again.
 
-A key stands in the record of the mempool that it came with, and in memory while that record does.
-Before the record is removed its key is kept in `mempool/keys.sqlite`, which is synced first; after
-a day it is forgotten. So a key is durable exactly as its flights are.
+A key stands in the record of the mempool that it came with, and in the memory of every process that
+has read the record, while its segment is there. Before the segment is removed its keys are kept in
+`mempool/keys.sqlite`, which is synced first; after a day they are forgotten. So a key is durable
+exactly as its flights are.
 """
 
 import sqlite3
@@ -45,15 +46,24 @@ class KeyUse:
 
 
 class Keys:
-    """The keys of the mempool in `folder`. Used under the lock between processes only."""
+    """The keys of the mempool in `folder`. `find` and `keep` ask for the lock between processes."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
-        self._in_log: dict[str, KeyUse] = {}
+        self._in_log: dict[str, KeyUse] = {}  # in the order of their ids
 
     def add(self, text: str, use: KeyUse) -> None:
-        """Remember a key that stands in the log."""
+        """Remember a key that stands in the log, behind all that were added before."""
+        self._in_log.pop(text, None)  # used again after a day: it moves to the end
         self._in_log[text] = use
+
+    def forget(self, below: int) -> None:
+        """Drop the keys of ids below `below`: their records are gone, and `keep` came before."""
+        while self._in_log:
+            text, use = next(iter(self._in_log.items()))
+            if use.first >= below:
+                break
+            del self._in_log[text]
 
     def find(self, key: IdempotencyKey, now_ms: int) -> KeyUse | None:
         """What `key` was used for in the last day.
@@ -85,16 +95,14 @@ class Keys:
 
         Raises WriteFailed.
         """
-        going = {t: use for t, use in self._in_log.items() if first <= use.first < following}
+        going = [(t, use) for t, use in self._in_log.items() if first <= use.first < following]
         if not going:
             return
-        rows = [(t, use.body_hash, use.first, use.count, use.timestamp) for t, use in going.items()]
-        newest = max(use.timestamp for use in going.values())
+        rows = [(t, use.body_hash, use.first, use.count, use.timestamp) for t, use in going]
+        newest = max(use.timestamp for _, use in going)
         with self._writing() as connection:
             connection.execute("DELETE FROM key_use WHERE timestamp < ?", (newest - KEPT_MS,))
             connection.executemany("INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?)", rows)
-        for text in going:
-            del self._in_log[text]
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -4,7 +4,6 @@ One `Ledger` a process. It reads blocks through the two caches, asks the index, 
 into the mempool; it never writes a block. Safe for threads.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -59,12 +58,16 @@ class Ledger:
         self._store = BlockStore(settings.folder)
         self._blocks = CachedBlocks(self._store, settings.cache_bytes, settings.read_run_blocks)
         self._index = IndexReader(settings.folder)
-        self._mempool = Mempool(settings, self._mined, report)
-        self._stopping = threading.Event()
+        self._mempool = Mempool(settings, self.mined_count, report)
+        self._is_stopping = False
 
     def stop_waiting(self) -> None:
-        """Let everybody who waits for a block go: the process is about to end."""
-        self._stopping.set()
+        """Let everybody who waits for a block go, within `COMMIT_POLL_S`: the process will end.
+
+        For signal handlers, too: these may come while this very thread is inside a lock, that of an
+        Event for instance, so no lock is taken.
+        """
+        self._is_stopping = True
 
     def close(self) -> None:
         """Close every file."""
@@ -163,8 +166,7 @@ class Ledger:
         """
         if options.as_of is None:
             return ask(None)
-        if self._store.height() < 0:
-            raise TryLater(NO_CHAIN)
+        self.height()  # without a chain every height is for later
         place = self._store.place(options.as_of)
         height = self._index.position().height
         if options.as_of > height:
@@ -178,9 +180,8 @@ class Ledger:
 
     def _scanned(self, options: Options) -> AsOf:
         """The block up to which a scan goes."""
-        if self._store.height() < 0:
-            raise TryLater(NO_CHAIN)
-        height = self._store.height() if options.as_of is None else options.as_of
+        tip = self.height()
+        height = tip if options.as_of is None else options.as_of
         return AsOf(height, self._store.place(height).hash.hex())
 
     # --- blocks and transactions -------------------------------------------------------------
@@ -191,7 +192,7 @@ class Ledger:
 
     def block_hash_of_transaction(self, transaction_id: int) -> str | None:
         """The hash on record of the block that holds a transaction; None if it is not mined."""
-        if transaction_id >= self._mined():
+        if transaction_id >= self.mined_count():
             return None
         return self.block_hash(self._store.height_of_transaction(transaction_id))
 
@@ -207,11 +208,11 @@ class Ledger:
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""
-        if transaction_id < self._mined():
+        if transaction_id < self.mined_count():
             return self._mined_transaction(transaction_id)
         pending = self._mempool.find(transaction_id)
         if pending is None:
-            if transaction_id < self._mined():  # sealed in this very moment
+            if transaction_id < self.mined_count():  # sealed in this very moment
                 return self._mined_transaction(transaction_id)
             raise NotFound(f"there is no transaction {transaction_id}")
         flight, timestamp = pending
@@ -229,7 +230,7 @@ class Ledger:
     def transactions(self, first: int, count: int) -> list[Json]:
         """Up to `count` mined transactions from id `first` on."""
         found: list[Json] = []
-        after = min(first + count, self._mined())
+        after = min(first + count, self.mined_count())
         while first + len(found) < after:
             block = self._blocks.block(self._store.height_of_transaction(first + len(found)))
             row = first + len(found) - block.header.first_transaction
@@ -252,12 +253,10 @@ class Ledger:
 
     def tip_state(self) -> Json:
         """What of `tip` changes, without reading the block; the rest follows from the hash."""
-        tip = self._store.tip()
-        if tip is None:
-            raise TryLater(NO_CHAIN)
+        height = self.height()
         return {
-            "height": tip[0],
-            "hash": tip[1].hash.hex(),
+            "height": height,
+            "hash": self.block_hash(height),
             "pending": self._mempool.pending_count(),
             "next_block_at": next_block_at(self.settings.folder),
         }
@@ -265,23 +264,17 @@ class Ledger:
     def not_ready(self) -> list[str]:
         """Why the service cannot do all its work now; empty if it can."""
         reasons: list[str] = []
-        height = self._store.height()
-        if height < 0:
-            reasons.append(NO_CHAIN)
-        else:
-            try:
-                self._blocks.block(height)
-            except Damage as error:
-                reasons.append(str(error))
+        try:
+            self._blocks.block(self.height())
+        except (TryLater, Damage) as error:
+            reasons.append(str(error))
         if next_block_at(self.settings.folder) is None:
             reasons.append("no miner is running: what is posted stays pending")
         try:
-            indexed = self._index.position().height
+            if lag := self.index_lag_blocks():
+                reasons.append(f"blocks that the index lacks: {lag}")
         except TryLater as error:
             reasons.append(str(error))
-        else:
-            if indexed < height:
-                reasons.append(f"the index stands at block {indexed} of {height}")
         return reasons
 
     def cache_statistics(self) -> list[CacheStatistics]:
@@ -297,7 +290,8 @@ class Ledger:
 
     def mined_count(self) -> int:
         """How many transactions are in blocks."""
-        return self._mined()
+        tip = self._store.tip()
+        return 0 if tip is None else tip[1].next_transaction
 
     def pending_count(self) -> int:
         """How many transactions are pending. Raises DamagedMempool."""
@@ -409,8 +403,9 @@ class Ledger:
     def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
         while self._indexed_transactions() <= transaction_id:
-            if time.monotonic() >= deadline or self._stopping.wait(COMMIT_POLL_S):
+            if self._is_stopping or time.monotonic() >= deadline:
                 return False
+            time.sleep(COMMIT_POLL_S)
         time.sleep(RECENT_S)  # until every process answers with it
         return True
 
@@ -419,10 +414,6 @@ class Ledger:
             return self._index.position().transactions
         except TryLater:
             return 0
-
-    def _mined(self) -> int:
-        tip = self._store.tip()
-        return 0 if tip is None else tip[1].next_transaction
 
 
 def _context(question: Question, options: Options, as_of: AsOf) -> Json:

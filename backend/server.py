@@ -195,7 +195,7 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,
         "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
-        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGQUIT),
+        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
         "post_worker_init": lambda worker: _begin(worker, metrics_folder),
         "preload_app": True,  # workers share the memory of the code
         "control_socket_disable": True,

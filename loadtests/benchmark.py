@@ -71,7 +71,7 @@ ROWS: Mapping[int, Row] = {
     1: Row(throughput.questions_against_nothing, lambda plan: 2 * _turns_s(plan), asks_month=True),
     7: Row(footprint.memory, lambda plan: 2 * GUESSED_SETUP_S, asks_month=True),
     8: Row(throughput.other_answers, lambda plan: 2 * _turns_s(plan), asks_month=True),
-    9: Row(posting.posts, lambda plan: 2 * plan.rounds * plan.round_s + GUESSED_SETUP_S),
+    9: Row(posting.posts, lambda plan: 4 * plan.rounds * plan.round_s + GUESSED_SETUP_S),
     10: Row(
         throughput.worker_types,
         lambda plan: 3 * (1 + len(KINDS)) * (1 + plan.repeats) * plan.round_s,

@@ -1,12 +1,15 @@
 """How fast flights are taken in over HTTP (row 9), each answered when it is on the disk.
 
 Real flights are read from the month's service and posted to new chains: in batches by one client,
-then one by one by one client and by eight, whose posts share the syncs of the disk.
+then one by one by one client and by eight, whose posts share the syncs of the disk: on this disk
+and, where strace works, on one that takes as long to sync as a Pi's (see `slow_disk`).
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from http.client import HTTPConnection
+from pathlib import Path
 from time import perf_counter
 
 from loadtests import wrk
@@ -14,6 +17,7 @@ from loadtests.figures import Figure, pairwise, spread_of
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import flights_of_block
 from loadtests.session import Bench, load_now
+from loadtests.slow_disk import SYNC_MS, obstacle, slowed
 
 BATCH_PATH = "/transactions/batch"
 BATCH_BLOCKS = 5
@@ -31,7 +35,7 @@ def posts(bench: Bench) -> Iterator[Figure]:
     blocks = [_bodies(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
     bench.close()
     yield _batches(bench, blocks)
-    yield _one_by_one(bench, blocks[0])
+    yield from _one_by_one(bench, blocks[0])
 
 
 def _bodies(service: Service, height: int) -> list[bytes]:
@@ -81,25 +85,57 @@ def _post(connection: HTTPConnection, batch: bytes) -> None:
         raise ProgramFailed(f"POST {BATCH_PATH} was answered {response.status}: {body[:300]!r}")
 
 
-def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Figure:
+def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
     script = wrk.write_posting_script(bench.scratch / "post.lua", "/transactions", flights)
-    alone: list[wrk.Load] = []
-    together: list[wrk.Load] = []
-    with running(bench.empty_folder(), bench.log) as service:
-        bench.load(service, script)
-        for _ in range(bench.plan.rounds):
-            bench.say(f"posting one by one, 1 client and {CLIENTS} in turns")
-            alone.append(bench.load(service, script, 1))
-            together.append(bench.load(service, script, CLIENTS))
+    prefixes: dict[str, list[str]] = {"on this disk": []}
+    slow = slowed(SYNC_MS)
+    if (reason := obstacle(slow)) is None:
+        prefixes[f"with {SYNC_MS} ms added to each sync by strace"] = slow
+    else:
+        bench.say(f"no slower disk is tried: {reason}")
+    with ExitStack() as stack:
+        services = {
+            disk: stack.enter_context(running(bench.empty_folder(), bench.log, prefix=prefix))
+            for disk, prefix in prefixes.items()
+        }
+        loads = _in_turns(bench, services, script)
+    for disk, (alone, together) in loads.items():
+        yield _against_one(disk, alone, together)
+
+
+def _in_turns(
+    bench: Bench, services: Mapping[str, Service], script: Path
+) -> Mapping[str, tuple[list[wrk.Load], list[wrk.Load]]]:
+    """What one client and many together reached in each round, by disk."""
+    loads: dict[str, tuple[list[wrk.Load], list[wrk.Load]]] = {disk: ([], []) for disk in services}
+    for service in services.values():
+        bench.load(service, script, CLIENTS)  # not counted: every thread is there now
+    for _ in range(bench.plan.rounds):
+        for disk, service in services.items():
+            bench.say(f"posting one by one, 1 client and {CLIENTS} in turns, {disk}")
+            loads[disk][0].append(bench.load(service, script, 1))
+            loads[disk][1].append(bench.load(service, script, CLIENTS))
+    return loads
+
+
+def _against_one(disk: str, alone: list[wrk.Load], together: list[wrk.Load]) -> Figure:
     rates = [[load.requests_per_s for load in loads] for loads in (alone, together)]
+    medians_ms = [[load.p50_ms for load in loads] for loads in (alone, together)]
     ratios = pairwise(rates[1], rates[0])
     spread, failed = spread_of(ratios), sum(load.failed for load in alone + together)
     return Figure(
         9,
-        f"posts per second of {CLIENTS} clients / of one",
+        f"posts per second of {CLIENTS} clients / of one, {disk}",
         f"{spread}" + (f", {failed} FAILED" if failed else ""),
         f"at least {LEAST_TIMES_ONE_CLIENT:g}",
         spread.median >= LEAST_TIMES_ONE_CLIENT and not failed,
         spread.is_noisy,
-        {"ratios": ratios, "one_per_s": rates[0], "eight_per_s": rates[1], **load_now()},
+        {
+            "ratios": ratios,
+            "one_per_s": rates[0],
+            "eight_per_s": rates[1],
+            "one_p50_ms": medians_ms[0],
+            "eight_p50_ms": medians_ms[1],
+            **load_now(),
+        },
     )

@@ -161,16 +161,18 @@ def running(
     arguments: Sequence[str] = ("serve",),
     asking: str = "/tip",
     settings: Mapping[str, object] | None = None,
+    prefix: Sequence[str] = (),
 ) -> Iterator[Service]:
     """A service on the chain in `folder`, on a free port, that has answered `asking`.
 
-    Raises ProgramFailed if it does not come up.
+    prefix: of its command; must become the service, in the same process. Raises ProgramFailed if
+    it does not come up.
     """
     port = free_port()
     with log.open("ab") as stream:
         start_s = perf_counter()
         process = subprocess.Popen(  # noqa: S603  our own command
-            _command(arguments),
+            [*prefix, *_command(arguments)],
             cwd=PROJECT,
             env=environment(folder, {"port": port, **(settings or {})}),
             stdout=stream,

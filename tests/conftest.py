@@ -1,10 +1,18 @@
-"""One hypothesis profile for all tests: bounded, patient with slow machines, the same every time.
+"""One hypothesis profile for all tests, and a service for those that want a whole one.
 
-A test that fails once in a hundred runs stops a release for nothing that was changed; to look for
-new examples, run `scripts/test --hypothesis-profile=explore`.
+The profile is bounded, patient with slow machines, the same every time. A test that fails once in a
+hundred runs stops a release for nothing that was changed; to look for new examples, run
+`scripts/test --hypothesis-profile=explore`.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.api.processes import Service, serving
+from tests.api.worlds import world_in
 
 settings.register_profile(
     "flightchain",
@@ -15,3 +23,18 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("flightchain"), derandomize=False)
 settings.load_profile("flightchain")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for the tests of a module that leave it as they found it."""
+    folder = tmp_path_factory.mktemp("service") / "chain"
+    world_in(folder)
+    with serving(folder) as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a chain may be made."""
+    return tmp_path / "chain"

@@ -49,11 +49,6 @@ def mappings(count: int, start: int = 0) -> list[Json]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "chain"
-
-
-@pytest.fixture
 def service(folder: Path) -> Iterator[Service]:
     with serving(folder) as found:
         yield found

@@ -395,7 +395,7 @@ def test_what_a_torn_tip_held_is_mined_again(
 def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.mempool.SEGMENT_BYTES", 1)  # a segment for each flight
+    monkeypatch.setattr("backend.mempool.log.SEGMENT_BYTES", 1)  # a segment for each flight
     settings = settings_for(tmp_path)
     for start, count in ((0, 3), (3, 4)):
         with accepting(settings) as add:

@@ -30,20 +30,6 @@ DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
 QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for the tests that leave it as they found it."""
-    folder = tmp_path_factory.mktemp("service") / "chain"
-    world_in(folder)
-    with serving(folder) as found:
-        yield found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "chain"
-
-
 def numbered(number: int) -> Json:
     return {**GOOD, "OP_CARRIER_FL_NUM": number}
 

@@ -467,20 +467,6 @@ ASK = request(f"GET {QUESTION}")
 STOPS_WITHIN_S = 10.0
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for the tests that leave it as they found it."""
-    folder = tmp_path_factory.mktemp("worker") / "chain"
-    world_in(folder)
-    with serving(folder) as found:
-        yield found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "chain"
-
-
 def connected(service: Service, data: bytes = b"") -> socket.socket:
     found = socket.create_connection(("127.0.0.1", service.port), 10)
     found.sendall(data)

@@ -10,9 +10,8 @@ from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from backend.chain.fields import FIELD_NAMES
 from backend.sources.packed import PackedFile
-from backend.sources.source import BATCH_ROWS, Fault, RawRows, raw_row
+from backend.sources.source import BATCH_ROWS, Fault, NumberedObject, RawRows, raw_rows
 from backend.sources.table import line_blocks
 
 _MEMBERS = {"FL_DATE", "complete"}  # one of them tells such a line from a block of the study
@@ -48,7 +47,7 @@ class JsonLines:
             lines = chain.from_iterable(line_blocks(self._file, read))
             first = 1
             while batch := list(islice(lines, BATCH_ROWS)):
-                raw = _raw_rows(batch, first, end)
+                raw = raw_rows(_objects(batch, first, end))
                 found += len(raw.lines) + len(raw.faults)
                 first += len(batch)
                 yield raw
@@ -79,23 +78,18 @@ class _End:
             raise self._file.problem(f"has {found} flights and says {self._count}; get it again")
 
 
-def _raw_rows(lines: Sequence[str], first: int, end: _End) -> RawRows:
-    rows: list[Sequence[object]] = []
-    numbers: list[int] = []
-    faults: list[Fault] = []
+def _objects(lines: Sequence[str], first: int, end: _End) -> Iterator[NumberedObject]:
+    """The objects on lines numbered from `first` on; `end` is told of the last line of a file."""
     for number, value in _values(lines, first):
         end.require_none_before(number)
         if isinstance(value, Fault):
-            faults.append(value)
+            yield number, value
         elif not isinstance(value, dict):
-            faults.append(Fault(number, "line", value, "must be a JSON object"))
+            yield number, Fault(number, "line", value, "must be a JSON object")
         elif value.get("complete") is True and "FL_DATE" not in value:
             end.note(number, value.get("count"))
         else:
-            rows.append(raw_row(value))
-            numbers.append(number)
-    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
-    return RawRows(columns, numbers, faults)
+            yield number, value
 
 
 def _values(lines: Sequence[str], first: int) -> Iterator[tuple[int, object]]:

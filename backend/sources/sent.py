@@ -11,12 +11,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from backend.chain.fields import FIELD, FIELD_NAMES
+from backend.chain.fields import FIELD
 from backend.chain.flight import Flight, unknown_reason
 from backend.errors import BadRow
 from backend.sources.bts import BtsFile
 from backend.sources.packed import SentFile
-from backend.sources.source import BATCH_ROWS, Fault, RawRows, Source, Validator, raw_row, validated
+from backend.sources.source import (
+    BATCH_ROWS,
+    Fault,
+    RawRows,
+    Source,
+    Validator,
+    raw_rows,
+    validated,
+)
 
 CSV, NDJSON = "csv", "ndjson"
 REMEMBERED_VALUES = 2000  # of each field, by every worker
@@ -62,22 +70,9 @@ class NdjsonLines:
         """All lines that are not blank."""
         for start in range(0, len(self._lines), BATCH_ROWS):
             lines = self._lines[start : start + BATCH_ROWS]
-            numbered = [(n, line) for n, line in enumerate(lines, start + 1) if line.strip()]
             self._read = start + len(lines)
-            yield _raw_rows(numbered)
-
-
-def _raw_rows(numbered: list[tuple[int, bytes]]) -> RawRows:
-    rows, numbers, faults = [], [], []
-    for number, line in numbered:
-        record = _object(number, line)
-        if isinstance(record, Fault):
-            faults.append(record)
-        else:
-            rows.append(raw_row(record))
-            numbers.append(number)
-    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
-    return RawRows(columns, numbers, faults)
+            numbered = enumerate(lines, start + 1)
+            yield raw_rows((n, _object(n, line)) for n, line in numbered if line.strip())
 
 
 def _object(number: int, line: bytes) -> dict[str, object] | Fault:

@@ -7,7 +7,7 @@ hundred million cells but few distinct values a field, so each is parsed once an
 that. Only a batch in which something is wrong is gone through row by row.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import compress
@@ -59,6 +59,10 @@ class RawRows:
     part: str = ""
 
 
+NumberedObject = tuple[int, Mapping[str, object] | Fault]
+"""The number of a row, and the JSON object that it is, or what is wrong with it."""
+
+
 class Source(Protocol):
     """Where flights come from.
 
@@ -91,7 +95,20 @@ class Unusable:
         return repr(self._value)
 
 
-def raw_row(record: Mapping[str, object]) -> Sequence[object]:
+def raw_rows(objects: Iterable[NumberedObject], part: str = "") -> RawRows:
+    """Rows of JSON objects. part: as in `RawRows`."""
+    rows, lines, faults = [], [], []
+    for number, record in objects:
+        if isinstance(record, Fault):
+            faults.append(record)
+        else:
+            rows.append(_raw_row(record))
+            lines.append(number)
+    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
+    return RawRows(columns, lines, faults, part)
+
+
+def _raw_row(record: Mapping[str, object]) -> Sequence[object]:
     """The 19 values of a JSON object as a row of `RawRows` may hold them."""
     values: tuple[object, ...]
     try:

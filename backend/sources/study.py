@@ -7,13 +7,12 @@ timestamp, are ignored: the ledger gives its own. The genesis file has no transa
 
 import json
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from backend.chain.fields import FIELD_NAMES
 from backend.errors import InvalidInput
 from backend.sources.packed import PackedFile
-from backend.sources.source import BATCH_ROWS, Fault, RawRows, raw_row
+from backend.sources.source import BATCH_ROWS, Fault, NumberedObject, RawRows, raw_rows
 
 MAX_FILE_BYTES = 64 << 20
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
@@ -49,7 +48,8 @@ class StudyBlocks:
             transactions = _transactions(PackedFile(path))
             part = path.name if self._is_folder else ""
             for start in range(0, len(transactions), BATCH_ROWS):
-                yield raw_rows(transactions[start : start + BATCH_ROWS], start + 1, part)
+                some = transactions[start : start + BATCH_ROWS]
+                yield raw_rows(_objects(some, start + 1), part)
         self._done = len(self._paths)
 
 
@@ -78,14 +78,10 @@ def _transactions(file: PackedFile) -> list[object]:
     return transactions
 
 
-def raw_rows(transactions: list[object], first: int, part: str) -> RawRows:
-    """Transactions as JSON has them, numbered from `first`; `part`: the file they stand in."""
-    rows, lines, faults = [], [], []
+def _objects(transactions: list[object], first: int) -> Iterator[NumberedObject]:
+    """Transactions as JSON has them, numbered from `first`."""
     for number, transaction in enumerate(transactions, first):
         if isinstance(transaction, dict):
-            rows.append(raw_row(transaction))
-            lines.append(number)
+            yield number, transaction
         else:
-            faults.append(Fault(number, "transaction", transaction, "must be an object"))
-    columns = list(zip(*rows, strict=True)) or [()] * len(FIELD_NAMES)
-    return RawRows(columns, lines, faults, part)
+            yield number, Fault(number, "transaction", transaction, "must be an object")

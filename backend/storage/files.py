@@ -52,6 +52,8 @@ def sync_folder(folder: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make `folder` and its parents, durably."""
+    if folder.is_dir():
+        return
     missing = [p for p in (folder, *folder.parents) if not p.exists()]
     with refusals("make", folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -300,14 +300,6 @@ def test_a_worker_that_cannot_share_shows_its_own_numbers(
 # --- a service of several processes --------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    folder = tmp_path_factory.mktemp("metrics") / "chain"
-    world_in(folder)
-    with serving(folder) as found:
-        yield found
-
-
 OURS = {route for route, _ in ROUTE_OF.values()}
 
 

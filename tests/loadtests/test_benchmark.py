@@ -19,10 +19,14 @@ from loadtests.figures import Figure, Spread, details, pairwise, short, spread_o
 from loadtests.machine import at_most_cores, file_system
 from loadtests.processes import PROJECT, environment, family, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
+from loadtests.slow_disk import obstacle, slowed
 from loadtests.wrk import Load, WrkFailed, parsed, write_script
 
 needs_wrk = pytest.mark.skipif(
     shutil.which("wrk") is None, reason="needs the load generator wrk; on Debian: apt install wrk"
+)
+needs_strace = pytest.mark.skipif(
+    obstacle(slowed(1)) is not None, reason="needs strace; on Debian: apt install strace"
 )
 AT_MOST_S = 150  # half a minute on a small PC; only there so that nothing hangs
 
@@ -282,6 +286,34 @@ def test_a_family_is_a_process_and_its_descendants() -> None:
 
 def test_a_free_port_is_one() -> None:
     assert 1024 <= free_port() <= 65535
+
+
+# --- a slow disk -----------------------------------------------------------------------------
+
+SYNCING = "import os, sys, time\nbefore = time.monotonic()\nos.fdatasync(int(sys.argv[1]))\n"
+SYNCING += "print(os.getpid(), time.monotonic() - before)"
+
+
+@needs_strace
+def test_syncs_take_so_much_longer_and_the_process_stays_the_one_that_was_started(
+    tmp_path: Path,
+) -> None:
+    prefix = slowed(300)
+    assert obstacle(prefix) is None
+    with (tmp_path / "file").open("wb") as file:
+        command = [*prefix, sys.executable, "-c", SYNCING, str(file.fileno())]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, pass_fds=[file.fileno()]
+        ) as process:
+            output, _ = process.communicate(timeout=AT_MOST_S)
+    pid, took_s = output.split()
+    assert int(pid) == process.pid
+    assert float(took_s) >= 0.3
+
+
+def test_without_strace_nothing_is_slowed_and_it_is_said() -> None:
+    assert "nowhere is missing" in str(obstacle(slowed(1, strace="nowhere")))
+    assert "false does not work" in str(obstacle(slowed(1, strace="false")))
 
 
 # --- whole runs ------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import flight_of
 from backend.errors import BadRow, InvalidFlight, InvalidInput
-from backend.sources.source import RawRows, validated
-from backend.sources.study import MAX_FILE_BYTES, StudyBlocks, raw_rows
+from backend.sources.source import raw_rows, validated
+from backend.sources.study import MAX_FILE_BYTES, StudyBlocks
 from tests.sources.samples import FLOWN, PACKINGS, ROWS, flights_of, rows_of, written
 
 FLIGHTS = [flight_of(row) for row in ROWS]
@@ -122,10 +122,9 @@ JSON = st.one_of(
 def test_any_json_value_is_taken_or_refused_as_flight_of_does(
     changes: list[tuple[str, object]],
 ) -> None:
-    transactions: list[object] = [FLOWN | {name: value} for name, value in changes]
+    transactions = [dict[str, object](FLOWN) | {name: value} for name, value in changes]
     expected = []
     for transaction in transactions:
-        assert isinstance(transaction, dict)
         try:
             expected.append(flight_of(transaction))
         except InvalidFlight:
@@ -136,8 +135,7 @@ def test_any_json_value_is_taken_or_refused_as_flight_of_does(
             self.label = "block"
 
         def rows(self) -> Any:
-            raw: RawRows = raw_rows(transactions, 1, "")
-            yield raw
+            yield raw_rows(enumerate(transactions, 1))
 
     bad: list[BadRow] = []
     assert rows_of(list(validated(InMemory(), bad.append))) == expected

@@ -1,92 +1,19 @@
-"""Accepting without waiting for the disk, idempotency keys, and finding equal pending flights."""
+"""Idempotency keys, as durable as the flights that they came with."""
 
 import os
 import sqlite3
 import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from backend import mempool as module
 from backend.errors import DamagedMempool, KeyReused, WriteFailed
-from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey
+from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey, Keys, KeyUse
 from backend.mempool import FOLDER
 from tests.flights import flight, flights
-from tests.test_mempool import House, everything, numbered
+from tests.mempool.house import House, T, everything
 
-T = 1_700_000_000_000
 KEY = IdempotencyKey("k", "00")
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    opened = House(tmp_path)
-    yield opened
-    opened.close()
-    assert opened.descriptors() == []
-
-
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """When data was synced, in this process."""
-    times: list[float] = []
-    fdatasync = os.fdatasync
-
-    def counted(descriptor: int) -> None:
-        fdatasync(descriptor)
-        times.append(time.monotonic())
-
-    monkeypatch.setattr(os, "fdatasync", counted)
-    return times
-
-
-# --- accepting without waiting -------------------------------------------------------------------
-
-
-def test_what_does_not_wait_is_synced_soon_by_one_sync(house: House, synced: list[float]) -> None:
-    mempool = house.mempool()
-    mempool.accept([flight(0)], T)
-    before = len(synced)
-    for number in range(1, 50):
-        assert mempool.accept([flight(number)], T, durable=False).first_transaction == number
-    assert len(synced) == before
-    deadline = time.monotonic() + 20
-    while len(synced) == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    time.sleep(2 * module.ASYNC_SYNC_S)
-    assert len(synced) == before + 1
-    assert not [t for t in threading.enumerate() if t.name == "sync soon"]
-    assert everything(house.mempool()) == numbered([flight(i) for i in range(50)])
-
-
-def test_closing_syncs_what_did_not_wait(house: House, synced: list[float]) -> None:
-    mempool = house.mempool()
-    mempool.accept([flight(0)], T, durable=False)
-    before = len(synced)
-    mempool.close()
-    assert len(synced) == before + 1
-
-
-def test_a_sync_that_fails_later_stops_accepting(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mempool = house.mempool()
-    mempool.accept([flight(0)], T)
-
-    def refuse(descriptor: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "fdatasync", refuse)
-    mempool.accept([flight(1)], T, durable=False)
-    mempool.close()
-    with pytest.raises(WriteFailed):
-        mempool.accept([flight(2)], T, durable=False)
-
-
-# --- keys ----------------------------------------------------------------------------------------
 
 
 def test_a_key_is_known_in_every_process_and_after_a_restart(house: House) -> None:
@@ -106,6 +33,28 @@ def test_a_key_outlives_its_record(house: House) -> None:
     assert house.segments() == [3]
     for mempool in (writer, house.mempool()):
         assert mempool.accept(flights(3), T, key=KEY).first_transaction == 0
+
+
+def test_a_key_is_in_memory_no_longer_than_its_record_is_in_the_log(house: House) -> None:
+    """Not only in the process that removes the record: the others would grow for ever."""
+    worker, miner = house.mempool(), house.mempool()
+    worker.accept(flights(3), T, key=KEY)
+    house.chain.transactions = 3
+    worker.accept([flight(9)], T)  # a new segment
+    miner.trim(3)
+    (house.folder / FOLDER / FILE_NAME).unlink()  # what is found now is found in memory
+    assert not worker.accept(flights(3), T, key=KEY).is_repeat
+
+
+def test_keys_are_forgotten_by_their_newest_use(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    for text, first in [("again", 0), ("once", 1), ("again", 2), ("last", 3)]:
+        keys.add(text, KeyUse("00", first, 1, T))
+    expected = {2: ["again", "last"], 3: ["last"], 4: []}
+    for below, left in expected.items():
+        keys.forget(below)
+        known = [t for t in ("again", "once", "last") if keys.find(IdempotencyKey(t, "00"), T)]
+        assert known == left
 
 
 def test_a_key_is_forgotten_after_a_day(house: House) -> None:
@@ -179,18 +128,3 @@ def test_keys_are_on_the_disk_before_their_record_goes(
     assert house.segments() == [0, 3]
     mempool.trim(3)
     assert house.segments() == [3]
-
-
-# --- equal flights -------------------------------------------------------------------------------
-
-
-def test_equal_pending_flights_are_found_until_they_are_mined(house: House) -> None:
-    writer, reader = house.mempool(), house.mempool()
-    writer.accept([flight(0), flight(1), flight(1)], T)
-    asked = [flight(1), flight(7), flight(0)]
-    for mempool in (reader, writer):
-        assert mempool.copies_of(asked) == [1, None, 0]
-    writer.accept([flight(7)], T)
-    assert reader.copies_of(asked) == [1, 3, 0]
-    house.chain.transactions = 3
-    assert reader.copies_of(asked) == [None, 3, None]

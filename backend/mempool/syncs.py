@@ -1,0 +1,98 @@
+"""Getting what was written onto the disk: at once and together, or soon.
+
+One sync serves every thread that wrote before it began (group commit). After one has failed nobody
+may believe another: the kernel reports a failure once, and the same bytes as synced after that.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from backend.errors import WriteFailed
+from backend.mempool.log import End, Log
+from backend.storage import files
+
+ASYNC_SYNC_S = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class GroupCommit:
+    """The syncs of `log`, which is used under `lock`."""
+
+    def __init__(self, log: Log, lock: threading.Lock) -> None:
+        self._log = log
+        self._lock = lock
+        self._syncing = threading.Lock()
+        self._synced: End = (-1, 0)  # up to here all is on the disk
+        self._failed = False
+
+    def fail(self) -> None:
+        """From now on nothing is written any more."""
+        self._failed = True
+
+    def require_sound(self) -> None:
+        """Raise WriteFailed if anything has failed before."""
+        if self._failed:
+            raise WriteFailed("the mempool could not be written; restart the service")
+
+    def sync(self, written: End) -> None:
+        """Return when everything up to `written` is on the disk. Raises WriteFailed."""
+        with self._syncing:
+            self.require_sound()
+            if self._synced >= written:
+                return
+            with self._lock:
+                segment, _ = reached = self._log.end
+                if segment != written[0]:  # a later segment was begun, which synced this one
+                    return
+                descriptor = os.dup(self._log.descriptor(segment))  # another thread may close it
+            try:
+                files.sync(descriptor, self._log.path(segment))
+            except WriteFailed:
+                self.fail()
+                raise
+            finally:
+                os.close(descriptor)
+            self._synced = reached
+
+
+class SyncSoon:
+    """A thread that syncs for those who do not wait; it runs only while there is something."""
+
+    def __init__(self, sync: Callable[[End], None]) -> None:
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._written: End | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    def add(self, written: End) -> None:
+        """Have everything up to `written` synced within `ASYNC_SYNC_S`."""
+        with self._lock:
+            self._written = max(written, self._written or written)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="sync soon", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            self._closing.wait(ASYNC_SYNC_S)
+            with self._lock:
+                written, self._written = self._written, None
+                if written is None:
+                    self._thread = None
+                    return
+            try:
+                self._sync(written)
+            except WriteFailed as error:  # the mempool remembers, and refuses from now on
+                _log.error("flights that were accepted before they were durable: %s", error)
+
+    def close(self) -> None:
+        """Sync what is left, and end the thread."""
+        self._closing.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join()

@@ -1,0 +1,103 @@
+"""Mempools on one folder, as several processes have them, and what is asked of them."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from backend.chain.flight import Flight
+from backend.mempool import FOLDER, Accepted, Mempool
+from backend.mempool.log import segment_name
+from backend.settings import Settings
+
+WAIT_S = 30
+T = 1_700_000_000_000  # acceptance times, UTC milliseconds
+
+
+class Chain:
+    """As much of a chain as a mempool sees: how many transactions the blocks hold."""
+
+    def __init__(self, transactions: int = 0) -> None:
+        self.transactions = transactions
+
+    def __call__(self) -> int:
+        return self.transactions
+
+
+class House:
+    """A folder with a chain, and as many mempools on it as are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.chain = Chain()
+        self.messages: list[str] = []
+        self._opened: list[Mempool] = []
+
+    def mempool(self, chain: Callable[[], int] | None = None, **chosen: float) -> Mempool:
+        """One more mempool on the folder, as another process has it."""
+        settings = Settings(dir=str(self.folder), **chosen)  # type: ignore[arg-type]
+        opened = Mempool(settings, chain or self.chain, self.messages.append)
+        self._opened.append(opened)
+        return opened
+
+    def close(self) -> None:
+        for opened in self._opened:
+            opened.close()
+
+    def segment(self, first: int = 0) -> Path:
+        return self.folder / FOLDER / segment_name(first)
+
+    def segments(self) -> list[int]:
+        """The first ids of the segments on disk."""
+        names = [path.name for path in (self.folder / FOLDER).glob("pending-*")]
+        return sorted(int(name.removeprefix("pending-").removesuffix(".log")) for name in names)
+
+    def links(self) -> list[Path]:
+        """The descriptors of this process that point into the folder, as in /proc."""
+        found = []
+        for link in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):  # the descriptor that lists this very folder
+                if str(link.readlink()).startswith(str(self.folder)):
+                    found.append(link)
+        return found
+
+    def descriptors(self) -> list[str]:
+        """What descriptors of this process point at in the folder."""
+        return [str(link.readlink()) for link in self.links()]
+
+
+def listed(parts: list[Accepted]) -> list[tuple[int, Flight]]:
+    """Id and flight of everything in `parts`."""
+    return [(part.first_transaction + i, f) for part in parts for i, f in enumerate(part.flights)]
+
+
+def everything(mempool: Mempool) -> list[tuple[int, Flight]]:
+    return listed(mempool.pending(10**9))
+
+
+def numbered(many: list[Flight], first: int = 0) -> list[tuple[int, Flight]]:
+    return list(enumerate(many, first))
+
+
+def run_together(count: int, work: Callable[[int], None]) -> None:
+    """Run `work` in so many threads that begin at the same moment; all must end."""
+    start = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        start.wait(WAIT_S)
+        work(number)
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)

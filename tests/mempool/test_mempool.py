@@ -1,0 +1,161 @@
+"""What processes share: ids, what is pending, and who may give ids when."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from backend.mempool import Accepted, log
+from backend.settings import PROJECT
+from tests.flights import flight, flights
+from tests.mempool.house import WAIT_S, House, T, everything, numbered
+
+# --- ids -------------------------------------------------------------------------------------
+
+
+def test_ids_go_on_from_the_chain_and_from_each_other(house: House) -> None:
+    house.chain.transactions = 7
+    mempool = house.mempool()
+    assert [mempool.accept(flights(n), T).first_transaction for n in (1, 3, 2)] == [7, 8, 11]
+    assert mempool.pending_count() == 6
+
+
+ACCEPTING = """
+import json, sys, threading
+from backend.mempool import Mempool
+from backend.settings import Settings
+from tests.flights import flights
+
+folder, process, threads, times = sys.argv[1], *map(int, sys.argv[2:])
+mempool = Mempool(Settings(dir=folder), lambda: 0, print)
+receipts = []
+
+def work(thread):
+    for turn in range(times):
+        serial = ((process * threads + thread) * times + turn) * 10
+        accepted = mempool.accept(flights(1 + turn % 3, serial), 0)
+        receipts.append([accepted.first_transaction, serial, 1 + turn % 3])
+
+print("ready", flush=True)
+sys.stdin.readline()
+running = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
+[thread.start() for thread in running]
+[thread.join() for thread in running]
+mempool.close()
+print(json.dumps(receipts))
+"""
+
+
+def test_threads_of_several_processes_share_ids_without_gap_or_double(house: House) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ACCEPTING, str(house.folder), str(number), "4", "12"],
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    receipts: list[list[int]] = []
+    with ExitStack() as stack:
+        for process in processes:
+            stack.enter_context(process)
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in processes:
+            receipts += json.loads(process.communicate(timeout=WAIT_S)[0])
+            assert process.returncode == 0
+    assert len(receipts) == 3 * 4 * 12
+    found = everything(house.mempool())
+    assert [transaction_id for transaction_id, _ in found] == list(range(3 * 4 * 24))
+    for first, serial, count in receipts:
+        assert found[first : first + count] == numbered(flights(count, serial), first)
+
+
+def test_acceptance_time_never_goes_back(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "SEGMENT_BYTES", 500)  # a new segment every time or so
+    one, other = house.mempool(), house.mempool()
+    times = [one.accept([flight(0)], T).timestamp, other.accept([flight(1)], T - 5).timestamp]
+    times += [one.accept([flight(2)], T + 1).timestamp, one.accept([flight(3)], T - 9).timestamp]
+    times += [house.mempool().accept([flight(4)], 0).timestamp]
+    assert times == [T, T, T + 1, T + 1, T + 1]
+    assert [part.timestamp for part in house.mempool().pending(9)] == times
+    assert len(house.segments()) > 1
+
+
+# --- several readers and writers -------------------------------------------------------------
+
+
+def test_a_follower_sees_what_others_accept_and_what_is_mined(house: House) -> None:
+    accepter, follower = house.mempool(), house.mempool()
+    assert follower.pending_count() == 0
+    assert follower.pending(5) == []
+    assert follower.find(0) is None
+    accepter.accept(flights(3), T)
+    accepter.accept(flights(2, 3), T + 1)
+    assert follower.pending_count() == 5
+    assert [follower.find(number) for number in range(6)] == [
+        *((flight(number), T) for number in range(3)),
+        *((flight(number), T + 1) for number in (3, 4)),
+        None,
+    ]
+    assert follower.pending(4) == [
+        Accepted(0, T, flights(3)),
+        Accepted(3, T + 1, [flight(3)]),
+    ]
+    house.chain.transactions = 2
+    assert follower.pending(2) == [Accepted(2, T, [flight(2)]), Accepted(3, T + 1, [flight(3)])]
+    assert follower.pending_count() == 3
+
+
+def test_nobody_gives_ids_while_somebody_is_exclusive(house: House) -> None:
+    one, other = house.mempool(), house.mempool()
+    order: list[str] = []
+
+    def accept() -> None:
+        other.accept([flight(0)], T)
+        order.append("accepted")
+
+    thread = threading.Thread(target=accept)
+    with one.exclusive():
+        thread.start()
+        time.sleep(0.1)
+        house.chain.transactions = 1000  # an import seals
+        order.append("sealed")
+    thread.join(WAIT_S)
+    assert order == ["sealed", "accepted"]
+    assert everything(one) == [(1000, flight(0))]
+
+
+def test_sealing_while_somebody_counts_is_no_damage(house: House) -> None:
+    """Two threads count, and a block is sealed between one's looks at the chain and at the log."""
+    threads: list[threading.Thread] = []
+
+    def count_meanwhile() -> int:
+        seen = house.chain.transactions
+        if not seen:
+            house.chain.transactions = 3  # a block is sealed
+            thread = threading.Thread(target=mempool.pending_count)
+            thread.start()
+            thread.join(0.3)  # it may have to wait for us: that is one way to be right
+            threads.append(thread)
+        return seen
+
+    mempool = house.mempool(count_meanwhile)
+    accepter = house.mempool()
+    for number in range(5):
+        accepter.accept([flight(number)], T)
+    try:
+        assert mempool.pending_count() in {2, 5}
+    finally:
+        threads[0].join(WAIT_S)
+    assert mempool.pending_count() == 2

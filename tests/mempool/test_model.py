@@ -1,0 +1,137 @@
+"""A model of all of it: processes, a miner, an import and power cuts, in any order."""
+
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from unittest import mock
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from backend.chain.flight import Flight
+from backend.mempool import FOLDER, log
+from backend.mempool.record import packed
+from tests.flights import flights
+from tests.mempool.house import House, T, everything, listed
+
+# --- a model ---------------------------------------------------------------------------------
+
+
+class Interleaved(RuleBasedStateMachine):
+    """Two processes' mempools on one folder, a miner, an import and power cuts, in any order.
+
+    The model: every transaction in order of id, as acknowledged or imported.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = ExitStack()
+        folder = self.stack.enter_context(tempfile.TemporaryDirectory())
+        for call in ("fdatasync", "fsync"):
+            self.stack.enter_context(mock.patch.object(os, call, lambda descriptor: None))
+        self.stack.enter_context(mock.patch.object(log, "SEGMENT_BYTES", 900))
+        self.house = House(Path(folder))
+        self.ledger: list[Flight | None] = []  # None: imported
+        self.blocks = [0]  # first ids of the blocks, and the number of mined transactions
+        self.serial = 0
+        self.torn = 0
+        self.is_tip_lost = False
+
+    @initialize()
+    def open(self) -> None:
+        self.mempools = [self.house.mempool(), self.house.mempool()]
+
+    @property
+    def mined(self) -> int:
+        return self.house.chain.transactions
+
+    def expected(self) -> list[tuple[int, Flight]]:
+        return [(i, f) for i, f in enumerate(self.ledger) if i >= self.mined and f is not None]
+
+    def seal(self, count: int) -> None:
+        self.is_tip_lost = False
+        self.blocks.append(self.mined + count)
+        self.house.chain.transactions += count
+
+    @rule(which=st.integers(0, 1), count=st.integers(1, 4), now=st.integers(0, 10))
+    def accept(self, which: int, count: int, now: int) -> None:
+        batch = flights(count, self.serial)
+        accepted = self.mempools[which].accept(batch, T + now)
+        assert accepted.first_transaction == len(self.ledger)
+        assert accepted.flights == batch
+        self.ledger += batch
+        self.serial += count
+        assert len(self.house.messages) == self.torn
+
+    @rule(which=st.integers(0, 1), most=st.integers(1, 6))
+    def mine(self, which: int, most: int) -> None:
+        found = listed(self.mempools[which].pending(most))
+        assert found == self.expected()[:most]
+        if found:
+            self.seal(len(found))
+
+    @rule(which=st.integers(0, 1), count=st.integers(1, 5))
+    def import_some(self, which: int, count: int) -> None:
+        with self.mempools[which].exclusive():
+            assert everything(self.mempools[which]) == self.expected()
+            self.seal(len(self.expected()))
+            self.seal(count)
+        self.ledger += [None] * count
+
+    @rule(which=st.integers(0, 1))
+    def trim(self, which: int) -> None:
+        self.mempools[which].trim(self.blocks[-2] if len(self.blocks) > 1 else 0)
+
+    @rule(which=st.integers(0, 1))
+    def reopen(self, which: int) -> None:
+        self.mempools[which].close()
+        self.mempools[which] = self.house.mempool()
+
+    @precondition(lambda self: self.ledger and self.torn == len(self.house.messages))
+    @rule(size=st.integers(1, 300))
+    def die_while_writing(self, size: int) -> None:
+        record = packed(len(self.ledger), T, flights(2, self.serial))
+        if not (self.house.folder / FOLDER).exists() or not self.house.segments():
+            return
+        with self.house.segment(self.house.segments()[-1]).open("ab") as log:
+            log.write(record[: min(size, len(record) - 1)])
+        self.torn += 1
+
+    @precondition(lambda self: len(self.blocks) > 1 and not self.is_tip_lost)
+    @rule()
+    def lose_the_tip(self) -> None:
+        """The newest block is torn; what came through the mempool must still be there."""
+        lost = self.ledger[self.blocks[-2] :][: self.blocks[-1] - self.blocks[-2]]
+        if None in lost or not lost:
+            return  # imported: the import is run again
+        self.is_tip_lost = True  # what is below the tip is on the disk
+        self.blocks.pop()
+        self.house.chain.transactions = self.blocks[-1]
+        for which in range(2):  # everybody starts again
+            self.reopen(which)
+
+    @invariant()
+    def acknowledged_exactly_once_and_in_order(self) -> None:
+        if not hasattr(self, "mempools"):
+            return
+        for opened in self.mempools:
+            assert everything(opened) == self.expected()
+            assert opened.pending_count() == len(self.expected())
+        times = [part.timestamp for part in self.mempools[0].pending(10**6)]
+        assert times == sorted(times)
+        for transaction_id, held in self.expected()[-1:]:
+            found = self.mempools[1].find(transaction_id)
+            assert found is not None
+            assert found[0] == held
+
+    def teardown(self) -> None:
+        self.house.close()
+        descriptors = self.house.descriptors()
+        self.stack.close()
+        assert descriptors == []
+
+
+TestInterleaved = Interleaved.TestCase
+TestInterleaved.settings = hypothesis_settings(max_examples=60, stateful_step_count=40)

@@ -1,0 +1,315 @@
+"""Durability: nobody is told of what is not on the disk, and a disk that fails or is full."""
+
+import errno
+import os
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from backend.errors import TryLater, WriteFailed
+from backend.mempool import FOLDER, Mempool, log, syncs
+from backend.settings import Settings
+from tests.flights import flight, flights
+from tests.mempool.house import House, T, eventually, everything, listed, numbered, run_together
+
+# --- durability ------------------------------------------------------------------------------
+
+
+def test_a_flight_is_written_and_synced_when_accept_returns(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable: dict[int, int] = {}  # inode -> bytes that a sync has covered
+    folders: list[str] = []
+    real_sync, real_folder_sync = os.fdatasync, os.fsync
+
+    def sync(descriptor: int) -> None:
+        before = os.fstat(descriptor)
+        real_sync(descriptor)
+        durable[before.st_ino] = before.st_size
+
+    def sync_folder(descriptor: int) -> None:
+        folders.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real_folder_sync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    monkeypatch.setattr(os, "fsync", sync_folder)
+    monkeypatch.setattr(log, "SEGMENT_BYTES", 1500)
+    mempool = house.mempool()
+    for number in range(12):
+        accepted = mempool.accept(flights(2, 2 * number), T)
+        # a reader that knows nothing finds it, and every byte it read has been synced
+        with closing(Mempool(Settings(dir=str(house.folder)), house.chain, print)) as reader:
+            assert listed(reader.pending(99))[-2:] == numbered(
+                accepted.flights, accepted.first_transaction
+            )
+        for first in house.segments():
+            status = house.segment(first).stat()
+            assert durable[status.st_ino] == status.st_size
+    assert folders.count(str(house.folder / FOLDER)) >= len(house.segments()) > 2
+    assert str(house.folder) in folders  # the name of the mempool's folder itself
+
+
+def test_threads_that_wait_for_the_disk_share_its_syncs(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, sync_s = 32, 0.05
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)  # the segment is there
+    path = house.segment()
+    durable, syncs = [0], [0]
+    seen: dict[int, int] = {}  # id -> bytes that were durable when it was acknowledged
+
+    def slow_sync(descriptor: int) -> None:
+        size = os.fstat(descriptor).st_size
+        time.sleep(sync_s)
+        durable[0] = max(durable[0], size)
+        syncs[0] += 1
+
+    def accept(number: int) -> None:
+        accepted = mempool.accept([flight(1 + number)], T)
+        seen[accepted.first_transaction] = durable[0]
+
+    monkeypatch.setattr(os, "fdatasync", slow_sync)
+    run_together(threads, accept)
+    assert sorted(seen) == list(range(1, threads + 1))
+    assert syncs[0] <= threads // 4
+    data = path.read_bytes()
+    ends = [data.find(b"FCM1", at + 1) for at in range(len(data)) if data.startswith(b"FCM1", at)]
+    ends[-1] = len(data)
+    assert all(seen[number] >= ends[number] for number in seen)
+
+
+def test_a_segment_is_on_the_disk_before_another_is_begun(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who wrote to it need not sync it again: whoever begins the next one has done so."""
+    durable: set[int] = set()  # inodes; every record gets a file of its own here
+    seen: dict[int, set[int]] = {}
+
+    def slow_sync(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        time.sleep(0.005)
+        if status.st_size:
+            durable.add(status.st_ino)
+
+    def accept(number: int) -> None:
+        for turn in range(3):
+            accepted = mempool.accept([flight(3 * number + turn)], T)
+            seen[accepted.first_transaction] = set(durable)
+
+    mempool = house.mempool()
+    monkeypatch.setattr(log, "SEGMENT_BYTES", 1)
+    monkeypatch.setattr(os, "fdatasync", slow_sync)
+    run_together(8, accept)
+    assert house.segments() == sorted(seen) == list(range(24))
+    assert all(house.segment(number).stat().st_ino in seen[number] for number in seen)
+
+
+# --- a disk that fails -----------------------------------------------------------------------
+
+
+def test_a_failed_write_poisons_and_leaves_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    mempool.accept(flights(2), T)
+    real = os.pwrite
+
+    def half_then_full(descriptor: int, data: bytes, offset: int) -> int:
+        if len(data) < 100:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, data[: len(data) - 60], offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", half_then_full)
+        with pytest.raises(WriteFailed, match=r"pending-0+\.log: No space left"):
+            mempool.accept(flights(3, 2), T)
+    with pytest.raises(WriteFailed, match="restart"):
+        mempool.accept([flight(9)], T)
+    assert everything(mempool) == numbered(flights(2))
+    again = house.mempool()
+    assert again.accept([flight(5)], T).first_transaction == 2
+    assert everything(again) == numbered([*flights(2), flight(5)])
+    assert len(house.messages) == 1
+
+
+def test_a_failed_sync_poisons_and_is_not_tried_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = [0]
+
+    def fail(descriptor: int) -> None:
+        calls[0] += 1
+        raise OSError(errno.EIO, "Input/output error")
+
+    mempool = house.mempool()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", fail)
+        with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
+            mempool.accept(flights(2), T)
+        with pytest.raises(WriteFailed, match="restart"):
+            mempool.accept(flights(2), T)
+    assert calls == [1]
+    with pytest.raises(WriteFailed, match="restart"):
+        mempool.accept(flights(2), T)
+    # Whether it is there or not, it was never acknowledged; a new process goes on.
+    again = house.mempool()
+    first = again.accept([flight(9)], T).first_transaction
+    assert everything(again) == numbered([*flights(2)[:first], flight(9)])
+
+
+def test_a_new_segment_whose_name_cannot_be_synced_poisons_and_is_closed(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    mempool = house.mempool()
+    (house.folder / FOLDER).mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
+            mempool.accept(flights(2), T)
+    with pytest.raises(WriteFailed, match="restart"):
+        mempool.accept(flights(2), T)
+    mempool.close()
+    left_open = [int(link.name) for link in house.links()]
+    for descriptor in left_open:
+        os.close(descriptor)
+    assert left_open == []
+
+
+def test_the_name_of_a_segment_is_synced_though_its_maker_died_before_that(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (house.folder / FOLDER).mkdir()
+    house.segment().touch()
+    folders: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: folders.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
+    )
+    house.mempool().accept(flights(2), T)
+    assert str(house.folder / FOLDER) in folders
+
+
+def test_a_failed_sync_fails_everybody_who_had_written_before_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a failed sync the kernel reports success for the same bytes: nobody may believe it."""
+    threads = 6
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    one = house.segment().stat().st_size
+    outcomes: list[str] = []
+    calls = [0]
+
+    def fail_once_all_have_written(descriptor: int) -> None:
+        calls[0] += 1
+        if calls[0] == 1:
+            eventually(lambda: os.fstat(descriptor).st_size >= (1 + threads) * one)
+            raise OSError(errno.EIO, "Input/output error")
+
+    def accept(number: int) -> None:
+        try:
+            mempool.accept([flight(1 + number)], T)
+        except WriteFailed:
+            outcomes.append("failed")
+        else:
+            outcomes.append("acknowledged")
+
+    monkeypatch.setattr(os, "fdatasync", fail_once_all_have_written)
+    run_together(threads, accept)
+    assert outcomes == ["failed"] * threads
+
+
+def test_a_nearly_full_disk_pushes_back_and_harms_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    before = house.segment().read_bytes()
+    free = os.statvfs(house.folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=1000, f_frsize=free.f_frsize))
+        with pytest.raises(TryLater, match="nearly full") as raised:
+            mempool.accept([flight(1)], T)
+        assert raised.value.retry_after_s > 0
+    assert house.segment().read_bytes() == before
+    assert mempool.accept([flight(1)], T).first_transaction == 1
+
+
+def test_a_full_mempool_pushes_back_until_something_is_mined(house: House) -> None:
+    mempool = house.mempool(mempool_transactions=5, mine_interval_s=42)
+    mempool.accept(flights(4), T)
+    before = house.segment().read_bytes()
+    with pytest.raises(TryLater, match="6 pending transactions, at most 5") as raised:
+        mempool.accept(flights(2, 4), T)
+    assert raised.value.retry_after_s == 42
+    assert house.segment().read_bytes() == before
+    mempool.accept([flight(4)], T)
+    house.chain.transactions = 1
+    assert mempool.accept([flight(5)], T).first_transaction == 5
+    with pytest.raises(TryLater):
+        mempool.accept([flight(6)], T)
+
+
+# --- accepting without waiting -------------------------------------------------------------------
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When data was synced, in this process."""
+    times: list[float] = []
+    fdatasync = os.fdatasync
+
+    def counted(descriptor: int) -> None:
+        fdatasync(descriptor)
+        times.append(time.monotonic())
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    return times
+
+
+def test_what_does_not_wait_is_synced_soon_by_one_sync(house: House, synced: list[float]) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    before = len(synced)
+    for number in range(1, 50):
+        assert mempool.accept([flight(number)], T, durable=False).first_transaction == number
+    assert len(synced) == before
+    deadline = time.monotonic() + 20
+    while len(synced) == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(2 * syncs.ASYNC_SYNC_S)
+    assert len(synced) == before + 1
+    assert not [t for t in threading.enumerate() if t.name == "sync soon"]
+    assert everything(house.mempool()) == numbered([flight(i) for i in range(50)])
+
+
+def test_closing_syncs_what_did_not_wait(house: House, synced: list[float]) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T, durable=False)
+    before = len(synced)
+    mempool.close()
+    assert len(synced) == before + 1
+
+
+def test_a_sync_that_fails_later_stops_accepting(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", refuse)
+    mempool.accept([flight(1)], T, durable=False)
+    mempool.close()
+    with pytest.raises(WriteFailed):
+        mempool.accept([flight(2)], T, durable=False)
