@@ -16,6 +16,7 @@ from backend.api import (
     observing,
     problems,
     questions,
+    specification,
     study,
     suggest,
     transactions,
@@ -46,13 +47,14 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     answering, writing = Answering(ledger, answers), Writing(ledger)
     for part in (
         questions.blueprint(ledger, answering),
+        exporting.blueprint(ledger),
         suggest.blueprint(ledger),
-        blocks.blueprint(ledger),
         transactions.blueprint(ledger, writing),
         batch.blueprint(ledger, writing),
-        exporting.blueprint(ledger),
+        blocks.blueprint(ledger),
         study.blueprint(ledger, answering, writing),
         health.blueprint(ledger),
+        specification.blueprint(),
     ):
         app.register_blueprint(part)
     problems.install(app, restart)
