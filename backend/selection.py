@@ -25,7 +25,7 @@ EQUAL = by_name(
     OfField(
         "OP_CARRIER_AIRLINE_ID",
         "Flights of this carrier alone, by its DOT number.",
-        "20366",
+        "19977",
         field="OP_CARRIER_AIRLINE_ID",
     ),
     OfField(

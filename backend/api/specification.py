@@ -161,8 +161,8 @@ def operations(app: Flask) -> Iterator[tuple[Rule, str, Operation]]:
 
 
 def path_of(rule: Rule) -> str:
-    """`/blocks/<height>` -> `/blocks/{HEIGHT}`."""
-    return re.sub("<([^>]+)>", lambda found: f"{{{found[1].upper()}}}", rule.rule)
+    """`/transactions/<id:transaction_id>` -> `/transactions/{TRANSACTION_ID}`."""
+    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: f"{{{found[1].upper()}}}", rule.rule)
 
 
 def _place(found: tuple[Rule, str, Operation]) -> int:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from flask import Blueprint, Response, request
+from werkzeug.routing import BaseConverter
 
 from backend.api.answers import answer, encode, versioned
 from backend.api.conditions import SETTLED, tag_of, unchanged
@@ -42,6 +43,14 @@ GET_TRANSACTION = Operation(
 )
 
 
+class Id(BaseConverter):
+    """What stands where an id should: anything but `batch`, a route of its own, which is posted
+    to. So `GET /transactions/batch` is 405, and not an id that is none.
+    """
+
+    regex = "(?!batch$)[^/]+"
+
+
 def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     """The transactions of `ledger`."""
     routes = Blueprint("transactions", __name__)
@@ -55,7 +64,7 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
         flight, data = sent_flight()
         return writing.accept(mode, partial(ledger.add, flight, key=idempotency_key(request, data)))
 
-    @routes.get("/transactions/<transaction_id>")
+    @routes.get("/transactions/<id:transaction_id>")
     @GET_TRANSACTION
     def transaction(transaction_id: str) -> Response:
         """A transaction, pending or mined, with its block."""
