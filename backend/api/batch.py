@@ -35,6 +35,7 @@ DRY_RUN = Choice(
     "dry_run", "Only say what would happen.", "true", default="false", choices=("false", "true")
 )
 
+_FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
 _EXAMPLES = {
     "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
     "csv": "".join(
@@ -52,7 +53,7 @@ ADD_BATCH = Operation(
         **accepted("BatchReceipt", "They are in blocks.", "They are accepted and pending."),
     },
     parameters=(MODE, ON_ERROR, DRY_RUN),
-    body={kind: Media({"type": "string"}, _EXAMPLES[form]) for kind, form in KINDS.items()},
+    body={kind: Media(_FILE, _EXAMPLES[form]) for kind, form in KINDS.items()},
     writes=True,
     takes_key=True,
 )

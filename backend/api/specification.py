@@ -57,7 +57,6 @@ _ALWAYS = ("X-Request-ID", "Server-Timing", "Cache-Control")
 _OF_VERSIONED = ("ETag",)
 
 HEADERS: dict[str, tuple[str, Schema]] = {
-    "Allow": ("The methods that there are.", {"type": "string"}),
     "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
     "Content-Disposition": ("A name for the file.", {"type": "string"}),
     "ETag": ("Names these bytes, for If-None-Match.", {"type": "string"}),
@@ -143,10 +142,6 @@ def document(app: Flask) -> Schema:
             "schemas": SCHEMAS,
             "responses": {_name(status): _problem(status) for status in PROBLEMS},
             "parameters": {"IfNoneMatch": IF_NONE_MATCH, "IdempotencyKey": IDEMPOTENCY_KEY},
-            "headers": {
-                name: {"description": what, "schema": schema}
-                for name, (what, schema) in HEADERS.items()
-            },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
