@@ -12,7 +12,7 @@ What is checked and what is documented come from the same values, so that they c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -178,12 +178,11 @@ def by_name(*parameters: Kind) -> dict[str, Kind]:
     return {parameter.name: parameter for parameter in parameters}
 
 
-def require_known(given: Given, known: Iterable[str]) -> None:
+def require_known(given: Given, known: Sequence[str]) -> None:
     """Raise InvalidQuery for a parameter that is not among the names `known`."""
-    names = list(known)
     for name, text in given.items():
-        if name not in names:
-            there = f"there are {', '.join(names)}" if names else "there are none"
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "there are none"
             raise InvalidQuery(name, text, f"is no parameter here; {there}")
 
 

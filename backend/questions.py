@@ -80,11 +80,9 @@ ENGINE = Choice(
 )
 OPTION_NAMES = (ENGINE.name, AS_OF.name)
 
-_JULY = {"INITIAL_DATE": "2013-07-01", "FINAL_DATE": "2013-07-31"}
 
-
-def _day(name: str, meaning: str, example: str = "") -> OfField:
-    return OfField(name, meaning, example or _JULY[name], required=True, field="FL_DATE")
+def _day(name: str, meaning: str, example: str) -> OfField:
+    return OfField(name, meaning, example, required=True, field="FL_DATE")
 
 
 def _of_flights(name: str, meaning: str, example: str, *, required: bool = True) -> OfField:
@@ -92,8 +90,8 @@ def _of_flights(name: str, meaning: str, example: str, *, required: bool = True)
 
 
 PERIOD = (
-    _day("INITIAL_DATE", "First day, inclusive."),
-    _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE."),
+    _day("INITIAL_DATE", "First day, inclusive.", "2013-07-01"),
+    _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE.", "2013-07-31"),
 )
 _CARRIER = "DOT number of the carrier; GET /suggest?field=carrier knows them."
 
@@ -126,6 +124,7 @@ BREAKDOWNS: dict[type[Question], dict[str, Choice]] = {
 }
 """For each question its options besides OPTION_NAMES."""
 
+_PLAIN = Options()
 _KNOWN = {kind: (*PARAMETERS[kind], *OPTION_NAMES, *BREAKDOWNS[kind]) for kind in PARAMETERS}
 
 
@@ -146,6 +145,8 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
 
 def options_from(kind: type[Question], parameters: Given) -> Options:
     """The options among the `parameters` of a question. Raises InvalidQuery."""
+    if parameters.keys() <= PARAMETERS[kind].keys():
+        return _PLAIN  # as most questions are asked
     breakdowns = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
     return Options(
         ENGINE.of(parameters),

@@ -23,7 +23,7 @@ CHECKS = (
     "allow_header_conformance",
     "negative_data_rejection",
 )
-EXAMPLES = 25  # for each operation, besides those of the document and of every bound
+EXAMPLES = 15  # for each operation, besides those of the document and of every bound
 MOST_S = 120
 
 
