@@ -10,16 +10,19 @@ answer the same values. Both dates are inclusive.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeVar
 
-from backend.chain.fields import FIELD, Field, Value
+from backend.chain.fields import Value
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
-from backend.errors import InvalidFlight, InvalidQuery
-
-ENGINES = ("index", "scan")
-
-Parameters = Mapping[str, str]
+from backend.parameters import (
+    AS_OF,
+    Choice,
+    Given,
+    OfField,
+    by_name,
+    require_known,
+    require_order,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,94 +71,88 @@ class Options:
     distribution: bool = False
 
 
-_DAY = FIELD["FL_DATE"]
-PARAMETERS: dict[type[Question], dict[str, Field]] = {
-    FilterTransactions: {
-        "OP_CARRIER_FL_NUM": FIELD["OP_CARRIER_FL_NUM"],
-        "FL_DATE": _DAY,
-        "OP_CARRIER_AIRLINE_ID": FIELD["OP_CARRIER_AIRLINE_ID"],
-    },
-    AverageDelays: {
-        "OP_CARRIER_AIRLINE_ID": FIELD["OP_CARRIER_AIRLINE_ID"],
-        "INITIAL_DATE": _DAY,
-        "FINAL_DATE": _DAY,
-    },
-    FlightCounter: {
-        "ORIGIN_CITY_NAME": FIELD["ORIGIN_CITY_NAME"],
-        "DEST_CITY_NAME": FIELD["DEST_CITY_NAME"],
-        "INITIAL_DATE": _DAY,
-        "FINAL_DATE": _DAY,
-    },
+ENGINE = Choice(
+    "engine",
+    "Ask the index, or scan every block, each verified. Both say the same.",
+    example="index",
+    default="index",
+    choices=("index", "scan"),
+)
+OPTION_NAMES = (ENGINE.name, AS_OF.name)
+
+
+def _day(name: str, meaning: str, example: str) -> OfField:
+    return OfField(name, meaning, example, required=True, field="FL_DATE")
+
+
+def _of_flights(name: str, meaning: str, example: str, *, required: bool = True) -> OfField:
+    return OfField(name, meaning, example, required=required, field=name)
+
+
+PERIOD = (
+    _day("INITIAL_DATE", "First day, inclusive.", "2013-07-01"),
+    _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE.", "2013-07-31"),
+)
+_CARRIER = "DOT number of the carrier; GET /suggest?field=carrier knows them."
+
+PARAMETERS: dict[type[Question], dict[str, OfField]] = {
+    FilterTransactions: by_name(
+        _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545"),
+        _day("FL_DATE", "Day of the flight.", "2013-01-01"),
+        _of_flights(
+            "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} All if left out.", "19977", required=False
+        ),
+    ),
+    AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
+    FlightCounter: by_name(
+        _of_flights("ORIGIN_CITY_NAME", "City of departure, with its state.", "New York, NY"),
+        _of_flights("DEST_CITY_NAME", "City of arrival, with its state.", "Chicago, IL"),
+        *PERIOD,
+    ),
 }
-OPTIONAL = {(FilterTransactions, "OP_CARRIER_AIRLINE_ID")}
-OPTION_NAMES = ("engine", "as_of")
-BREAKDOWNS: dict[type[Question], dict[str, tuple[str, ...]]] = {
+"""For each question what must be known to ask it."""
+
+BREAKDOWNS: dict[type[Question], dict[str, Choice]] = {
     FilterTransactions: {},
-    AverageDelays: {"group_by": ("day",), "distribution": ("true",)},
-    FlightCounter: {"group_by": ("day", "carrier")},
+    AverageDelays: by_name(
+        Choice("group_by", "Add the same numbers for each day.", "day", choices=("day",)),
+        Choice("distribution", "Add the distribution of ARR_DELAY.", "true", choices=("true",)),
+    ),
+    FlightCounter: by_name(
+        Choice("group_by", "Add counts by this.", "carrier", choices=("day", "carrier")),
+    ),
 }
-"""For each question its other options, with the values that they may have."""
+"""For each question its options besides OPTION_NAMES."""
+
+_PLAIN = Options()
+_KNOWN = {kind: (*PARAMETERS[kind], *OPTION_NAMES, *BREAKDOWNS[kind]) for kind in PARAMETERS}
 
 
-def asked(kind: type[Asked], parameters: Parameters) -> tuple[Asked, Options]:
+def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     """The question and options that `parameters` (name -> text) ask.
 
     Raises InvalidQuery naming the parameter and its value: unknown, missing, malformed, or dates in
     the wrong order.
     """
-    known: dict[str, Field] = PARAMETERS[kind]
-    breakdowns: dict[str, tuple[str, ...]] = BREAKDOWNS[kind]
-    for name, text in parameters.items():
-        if name not in known and name not in OPTION_NAMES and name not in breakdowns:
-            names = ", ".join([*known, *OPTION_NAMES, *breakdowns])
-            raise InvalidQuery(name, text, f"is no parameter here; there are {names}")
-    values: list[Any] = [
-        _value(kind, name, field, parameters.get(name)) for name, field in known.items()
-    ]
+    require_known(parameters, _KNOWN[kind])
+    known: dict[str, OfField] = PARAMETERS[kind]
+    values: list[Any] = [parameter.find(parameters) for parameter in known.values()]
     question = kind(*values)
     if not isinstance(question, FilterTransactions):
-        _require_order(question)
+        require_order(question.INITIAL_DATE, question.FINAL_DATE)
     return question, options_from(kind, parameters)
 
 
-def _value(kind: type[Question], name: str, field: Field, text: str | None) -> Value:
-    if not text or not text.strip():
-        if (kind, name) in OPTIONAL and text is None:
-            return None
-        raise InvalidQuery(name, text, f"is missing; for example {name}={field.example}")
-    try:
-        return _parsed(field.name, text)
-    except InvalidFlight as error:
-        raise InvalidQuery(name, text, error.reason) from None
-
-
-@lru_cache(maxsize=8192)  # people ask for the same days and cities
-def _parsed(name: str, text: str) -> Value:
-    return FIELD[name].parse(text)
-
-
-def _require_order(question: AverageDelays | FlightCounter) -> None:
-    if question.INITIAL_DATE > question.FINAL_DATE:
-        reason = f"is after FINAL_DATE {question.FINAL_DATE}"
-        raise InvalidQuery("INITIAL_DATE", question.INITIAL_DATE, reason)
-
-
-def options_from(kind: type[Question], parameters: Parameters) -> Options:
+def options_from(kind: type[Question], parameters: Given) -> Options:
     """The options among the `parameters` of a question. Raises InvalidQuery."""
-    engine = parameters.get("engine", "index")
-    if engine not in ENGINES:
-        raise InvalidQuery("engine", engine, f"must be one of {', '.join(ENGINES)}")
-    as_of = parameters.get("as_of")
-    if as_of is not None and not (as_of.isascii() and as_of.isdigit() and len(as_of) <= 15):
-        raise InvalidQuery("as_of", as_of, "must be a block height, a whole number from 0")
-    for name, choices in BREAKDOWNS[kind].items():
-        if (text := parameters.get(name)) is not None and text not in choices:
-            raise InvalidQuery(name, text, f"must be {' or '.join(choices)}, or left out")
+    if parameters.keys() <= PARAMETERS[kind].keys():
+        return _PLAIN  # as most questions are asked
+    breakdowns = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
     return Options(
-        engine,
-        None if as_of is None else int(as_of),
-        parameters.get("group_by"),
-        "distribution" in parameters,
+        ENGINE.of(parameters),
+        AS_OF.find(parameters),
+        breakdowns.get("group_by"),
+        breakdowns.get("distribution") is not None,
     )
 
 

@@ -3,14 +3,11 @@
 Both dates are inclusive. What is not given is not looked at.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from backend.chain.fields import FIELD, Field, Value
-from backend.errors import InvalidFlight, InvalidQuery
-
-MAX_HEIGHT_DIGITS = 15
+from backend.parameters import AS_OF, Given, OfField, by_name, require_order
+from backend.questions import PERIOD
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,47 +21,30 @@ class Selection:
     DEST_CITY_NAME: str | None = None
 
 
-EQUAL = ("OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME")
-PARAMETERS: dict[str, Field] = {
-    "INITIAL_DATE": FIELD["FL_DATE"],
-    "FINAL_DATE": FIELD["FL_DATE"],
-    **{name: FIELD[name] for name in EQUAL},
-}
+EQUAL = by_name(
+    OfField(
+        "OP_CARRIER_AIRLINE_ID",
+        "Flights of this carrier alone, by its DOT number.",
+        "19977",
+        field="OP_CARRIER_AIRLINE_ID",
+    ),
+    OfField(
+        "ORIGIN_CITY_NAME",
+        "Flights from this city alone.",
+        "Newark, NJ",
+        field="ORIGIN_CITY_NAME",
+    ),
+    OfField("DEST_CITY_NAME", "Flights to this city alone.", "Chicago, IL", field="DEST_CITY_NAME"),
+)
+PARAMETERS = by_name(*PERIOD, *EQUAL.values())
 
 
-def selected(parameters: Mapping[str, str]) -> tuple[Selection, int | None]:
+def selected(parameters: Given) -> tuple[Selection, int | None]:
     """The selection and the height `as_of` (None: the tip) that `parameters` (name -> text) name.
 
-    Raises InvalidQuery: unknown, missing, malformed, or dates in the wrong order.
+    Raises InvalidQuery: missing, malformed, or dates in the wrong order.
     """
-    for name, text in parameters.items():
-        if name not in PARAMETERS and name != "as_of":
-            names = ", ".join([*PARAMETERS, "as_of", "format"])
-            raise InvalidQuery(name, text, f"is no parameter here; there are {names}")
-    values: dict[str, Any] = {
-        name: _value(name, field, parameters.get(name)) for name, field in PARAMETERS.items()
-    }
+    values: dict[str, Any] = {name: one.find(parameters) for name, one in PARAMETERS.items()}
     selection = Selection(**values)
-    if selection.INITIAL_DATE > selection.FINAL_DATE:
-        reason = f"is after FINAL_DATE {selection.FINAL_DATE}"
-        raise InvalidQuery("INITIAL_DATE", selection.INITIAL_DATE, reason)
-    return selection, _height(parameters.get("as_of"))
-
-
-def _height(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= MAX_HEIGHT_DIGITS):
-        raise InvalidQuery("as_of", text, "must be a block height, a whole number from 0")
-    return int(text)
-
-
-def _value(name: str, field: Field, text: str | None) -> Value:
-    if text is None and name in EQUAL:
-        return None
-    if not text or not text.strip():
-        raise InvalidQuery(name, text, f"is missing; for example {name}={field.example}")
-    try:
-        return field.parse(text)
-    except InvalidFlight as error:
-        raise InvalidQuery(name, text, error.reason) from None
+    require_order(selection.INITIAL_DATE, selection.FINAL_DATE)
+    return selection, AS_OF.find(parameters)

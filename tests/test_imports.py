@@ -14,18 +14,20 @@ ROOT = Path(__file__).parent.parent
 
 COMMON = {"errors", "settings"}
 ENGINE = {"chain", "storage", "index", "mempool", "miner"}
-ASKED = {"clock", "questions", "selection"}
+ASKED = {"clock", "parameters", "questions", "selection"}
 
 # Layer of `backend` -> the other layers it may import. None: all of them.
 LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
     "parent": set(),
+    "version": set(),
     "notify": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
-    "questions": {"chain", "errors"},
-    "selection": {"chain", "errors"},
+    "parameters": {"chain", "errors"},
+    "questions": {"chain", "parameters"},
+    "selection": {"parameters", "questions"},
     "carriers": set(),
     "distribution": set(),
     "storage": {"chain"} | COMMON,
@@ -46,7 +48,9 @@ LAYERS: dict[str, set[str] | None] = {
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,
-    "api": {"chain", "ledger", "keys", "metrics", "tokens", "selection"} | ASKED | COMMON,
+    "api": {"chain", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
+    | ASKED
+    | COMMON,
     "cli": None,
     "server": None,
     "worker": None,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from backend.errors import InvalidQuery
 from backend.questions import (
+    PARAMETERS,
     AverageDelays,
     FilterTransactions,
     FlightCounter,
@@ -230,7 +231,9 @@ def test_a_missing_parameter_is_named_with_an_example(kind: Kind, name: str) -> 
     assert (error.field, error.value) == (name, None)
     reason, _, example = error.reason.partition(f"{MISSING} {name}=")
     assert reason == ""
-    asked(kind, {**GOOD[kind], name: example})  # the example is a good one
+    examples = {one.name: one.example for one in PARAMETERS[kind].values()}
+    assert examples[name] == example
+    asked(kind, examples)  # they are good ones
 
 
 UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "limit", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]

@@ -20,7 +20,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
 def test_every_route_is_named(tmp_path: Path) -> None:
     app = create_app(Settings(dir=str(tmp_path)))
     for rule in app.url_map.iter_rules():
-        shown = rule.rule.replace("<height>", "HEIGHT").replace("<transaction_id>", "ID")
+        shown = rule.rule.replace("<height>", "HEIGHT").replace("<id:transaction_id>", "ID")
         assert shown in README, rule.rule
 
 

@@ -16,6 +16,7 @@ from backend.api import (
     observing,
     problems,
     questions,
+    specification,
     study,
     suggest,
     transactions,
@@ -41,18 +42,20 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     app = _Application(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
+    app.url_map.converters["id"] = transactions.Id
     ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
     answers = AnswerCache(settings.answer_cache_bytes)
     answering, writing = Answering(ledger, answers), Writing(ledger)
     for part in (
         questions.blueprint(ledger, answering),
+        exporting.blueprint(ledger),
         suggest.blueprint(ledger),
-        blocks.blueprint(ledger),
         transactions.blueprint(ledger, writing),
         batch.blueprint(ledger, writing),
-        exporting.blueprint(ledger),
+        blocks.blueprint(ledger),
         study.blueprint(ledger, answering, writing),
         health.blueprint(ledger),
+        specification.blueprint(),
     ):
         app.register_blueprint(part)
     problems.install(app, restart)

@@ -13,17 +13,52 @@ from flask import Response, request
 from backend.api.answers import AnswerCache, encode, versioned
 from backend.api.conditions import REVALIDATE, SETTLED, Environ, tag_of, unchanged
 from backend.api.encodings import compressed
-from backend.api.exporting import wanted_format
-from backend.api.lines import LineFormat, table
+from backend.api.lines import FORMAT, FORMATS, IN_LINES, LineFormat, table
 from backend.api.observing import PARTS
+from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import parameters, query_string
+from backend.api.schemas import ref
 from backend.ledger import Ledger
-from backend.questions import OPTION_NAMES, Asked, FilterTransactions, Options, asked
+from backend.parameters import AS_OF
+from backend.questions import (
+    BREAKDOWNS,
+    ENGINE,
+    OPTION_NAMES,
+    PARAMETERS,
+    Asked,
+    FilterTransactions,
+    Options,
+    Question,
+    asked,
+)
 
 Json = dict[str, Any]
-_UNUSUAL = (*OPTION_NAMES, "format")  # parameters with which an answer is not kept
+_UNUSUAL = (*OPTION_NAMES, FORMAT.name)  # parameters with which an answer is not kept
 
 Ask = Callable[[Asked, Options], Json]
+
+
+def question(
+    kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
+) -> Operation:
+    """The operation that `answered` is for a question of `kind`. schema, meaning: of the answer."""
+    in_lines = kind is FilterTransactions
+    content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
+    return Operation(
+        name,
+        tag,
+        summary,
+        {200: Answer(meaning, content)},
+        parameters=(
+            *PARAMETERS[kind].values(),
+            ENGINE,
+            AS_OF,
+            *BREAKDOWNS[kind].values(),
+            *([FORMAT] if in_lines else []),
+        ),
+        errors=(404,),
+        has_etag=True,
+    )
 
 
 class Answering:
@@ -92,9 +127,10 @@ class Answering:
 
 def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
     """The format that `given` names and the question can be answered in; taken out of it."""
-    if kind is not FilterTransactions or "format" not in given:
+    if kind is not FilterTransactions or (name := FORMAT.find(given)) is None:
         return None
-    return wanted_format(given.pop("format"), {})
+    del given[FORMAT.name]
+    return FORMATS[name]
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:

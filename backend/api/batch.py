@@ -8,19 +8,14 @@ from functools import partial
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import answer
+from backend.api.answers import answer, encode
+from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
-from backend.api.reading import (
-    BadBody,
-    body,
-    idempotency_key,
-    one_of,
-    only,
-    parameters,
-    query_string,
-)
-from backend.api.writing import Json, Writing, mode_of
+from backend.api.reading import BadBody, body, idempotency_key
+from backend.api.schemas import FLIGHT_EXAMPLE, ref
+from backend.api.writing import MODE, Json, Writing, accepted
 from backend.ledger import Ledger
+from backend.parameters import Choice
 
 KINDS = {
     "application/x-ndjson": "ndjson",
@@ -28,6 +23,40 @@ KINDS = {
     "application/jsonl": "ndjson",
     "text/csv": "csv",
 }
+
+ON_ERROR = Choice(
+    "on_error",
+    "What a bad row does: `reject`, nothing is accepted; `skip`, the good rows are.",
+    "skip",
+    default="reject",
+    choices=("reject", "skip"),
+)
+DRY_RUN = Choice(
+    "dry_run", "Only say what would happen.", "true", default="false", choices=("false", "true")
+)
+
+_FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
+_EXAMPLES = {
+    "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
+    "csv": "".join(
+        ",".join(f'"{cell}"' for cell in cells) + "\r\n"
+        for cells in (FLIGHT_EXAMPLE, FLIGHT_EXAMPLE.values())
+    ),
+}
+_TRIED = Answer("What would be accepted, or that no row is good.", {JSON: Media(ref("BatchTried"))})
+ADD_BATCH = Operation(
+    "add_batch",
+    ADDING,
+    "Accept many flights, one a line",
+    {
+        200: _TRIED,
+        **accepted("BatchReceipt", "They are in blocks.", "They are accepted and pending."),
+    },
+    parameters=(MODE, ON_ERROR, DRY_RUN),
+    body={kind: Media(_FILE, _EXAMPLES[form]) for kind, form in KINDS.items()},
+    writes=True,
+    takes_key=True,
+)
 
 
 def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
@@ -37,14 +66,14 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     most_flights = ledger.settings.mempool_transactions
 
     @routes.post("/transactions/batch")
+    @ADD_BATCH
     def add_batch() -> Response:
         """Accept many flights: all or none, or with on_error=skip the good ones."""
         writing.require_token()
-        given = parameters(query_string(request))
-        only(given, "mode", "on_error", "dry_run")
-        mode = mode_of(given)
-        skips = one_of("on_error", given, "reject", "skip") == "skip"
-        is_dry = one_of("dry_run", given, "false", "true") == "true"
+        given = ADD_BATCH.given()
+        mode = MODE.of(given)
+        skips = ON_ERROR.of(given) == "skip"
+        is_dry = DRY_RUN.of(given) == "true"
         kind = KINDS.get(request.mimetype)
         if kind is None:
             reason = f"must be sent as Content-Type: {' or '.join(KINDS)}"

@@ -12,13 +12,58 @@ from flask import Blueprint, Response, request
 from backend.api.answers import KeptBodies, encode, encoded, versioned
 from backend.api.conditions import REVALIDATE, SETTLED, tag_of, tag_of_content, unchanged
 from backend.api.encodings import compressed, encoding_for
-from backend.api.reading import only, parameters, query_string, whole_number
+from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
+from backend.api.reading import query_string
+from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger import Ledger
+from backend.parameters import Number
 
-MAX_HEADERS = 100
-DEFAULT_HEADERS = "20"
-WHOLE_BLOCK = str(MAX_TRANSACTIONS)
+HEIGHT = Number("HEIGHT", "Of the block; genesis is 0.", "337")
+OFFSET = Number(
+    "offset", "Transactions of the block to leave out first.", "0", default=0, most=MAX_TRANSACTIONS
+)
+LIMIT = Number(
+    "limit",
+    "At most so many transactions.",
+    "10",
+    default=MAX_TRANSACTIONS,
+    most=MAX_TRANSACTIONS,
+)
+BEFORE = Number("before", "Headers of the blocks below this height; all if left out.", "300")
+HEADERS = Number("limit", "At most so many headers.", "5", default=20, least=1, most=100)
+
+TIP = Operation(
+    "tip",
+    BLOCKS,
+    "Where the ledger stands",
+    {200: Answer("The newest block, and what is pending.", {JSON: Media(ref("Tip"))})},
+    has_etag=True,
+)
+GET_BLOCK = Operation(
+    "get_block",
+    BLOCKS,
+    "A block with its transactions",
+    {200: Answer("The block.", {JSON: Media(ref("BlockFound"))})},
+    parameters=(OFFSET, LIMIT),
+    in_path=(HEIGHT,),
+    errors=(404,),
+    has_etag=True,
+)
+LIST_BLOCKS = Operation(
+    "list_blocks",
+    BLOCKS,
+    "Headers of blocks, newest first",
+    {
+        200: Answer(
+            "Headers; `next` is the following page.",
+            {JSON: Media(ref("Headers"))},
+            may_have=("Link",),
+        )
+    },
+    parameters=(BEFORE, HEADERS),
+    has_etag=True,
+)
 
 
 def blueprint(ledger: Ledger) -> Blueprint:
@@ -27,9 +72,10 @@ def blueprint(ledger: Ledger) -> Blueprint:
     kept = KeptBodies(ledger.settings.block_bodies_bytes)
 
     @routes.get("/tip")
+    @TIP
     def tip() -> Response:
         """Where the ledger stands."""
-        only(parameters(query_string(request)))
+        TIP.given()
         environ = request.environ
         if "HTTP_IF_NONE_MATCH" in environ and (
             known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
@@ -39,14 +85,13 @@ def blueprint(ledger: Ledger) -> Blueprint:
         return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
     @routes.get("/blocks/<height>")
+    @GET_BLOCK
     def block(height: str) -> Response:
         """One block; `offset` and `limit` choose some of its transactions."""
         environ, query = request.environ, query_string(request)
-        given = parameters(query)
-        only(given, "offset", "limit")
-        offset = whole_number("offset", given.get("offset", "0"), most=MAX_TRANSACTIONS)
-        limit = whole_number("limit", given.get("limit", WHOLE_BLOCK), most=MAX_TRANSACTIONS)
-        number = whole_number("HEIGHT", height)
+        given = GET_BLOCK.given()
+        offset, limit = OFFSET.of(given), LIMIT.of(given)
+        number = HEIGHT.parse(height)
         block_hash = ledger.block_hash(number)
         tag = tag_of(block_hash, "block", query)
         if known := unchanged(environ, tag, SETTLED):
@@ -65,12 +110,11 @@ def blueprint(ledger: Ledger) -> Blueprint:
         )
 
     @routes.get("/blocks")
+    @LIST_BLOCKS
     def blocks() -> Response:
         """Headers, newest first, `limit` below height `before`; `next` is the following page."""
-        given = parameters(query_string(request))
-        only(given, "before", "limit")
-        before = whole_number("before", given["before"]) if "before" in given else None
-        limit = whole_number("limit", given.get("limit", DEFAULT_HEADERS), 1, MAX_HEADERS)
+        given = LIST_BLOCKS.given()
+        before, limit = BEFORE.find(given), HEADERS.of(given)
         found = ledger.blocks(before, limit)
         lowest = found[-1]["height"] if found else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None

@@ -39,12 +39,23 @@ from backend.api.conditions import (
     wants_any,
 )
 from backend.api.encodings import compressed_pieces, encoding_for, weights
-from backend.api.lines import CSV, EXPORTED, FORMATS, NDJSON, BlockLines, LineFormat
+from backend.api.lines import (
+    CSV,
+    EXPORTED,
+    FORMAT,
+    FORMATS,
+    IN_LINES,
+    NDJSON,
+    BlockLines,
+    LineFormat,
+)
 from backend.api.observing import REQUEST_ID
-from backend.api.reading import parameters, query_string
-from backend.errors import FlightchainError, InvalidQuery, TryLater
+from backend.api.operation import READING, Answer, Operation
+from backend.api.reading import query_string
+from backend.errors import FlightchainError, TryLater
 from backend.ledger import Ledger
-from backend.selection import Selection, selected
+from backend.parameters import AS_OF
+from backend.selection import PARAMETERS, Selection, selected
 
 LEAST_PIECE_BYTES = 64 * 1024
 RETRY_AFTER_S = 10
@@ -53,6 +64,23 @@ _RANGES = {  # of Accept, the most specific first
     NDJSON.name: ("application/x-ndjson", "application/ndjson", "application/*", "*/*"),
     CSV.name: ("text/csv", "text/*", "*/*"),
 }
+
+EXPORT_FLIGHTS = Operation(
+    "export_flights",
+    READING,
+    "The flights of some days, as NDJSON or CSV",
+    {
+        200: Answer(
+            "Flights, one a line, verified while they are sent; the last line of NDJSON says that "
+            "it is complete.",
+            IN_LINES,
+            headers=("X-Flightchain-As-Of", "Content-Disposition"),
+        )
+    },
+    parameters=(*PARAMETERS.values(), AS_OF, FORMAT),
+    errors=(404, 406),
+    has_etag=True,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -70,11 +98,12 @@ def blueprint(ledger: Ledger) -> Blueprint:
     places = threading.BoundedSemaphore(max(1, ledger.settings.threads // 4))
 
     @routes.get("/flights")
+    @EXPORT_FLIGHTS
     def flights() -> Response:
         """The flights of some days as CSV or NDJSON."""
         environ, query = request.environ, query_string(request)
-        given = parameters(query)
-        form = wanted_format(given.pop("format", None), environ)
+        given = EXPORT_FLIGHTS.given()
+        form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         selection, height = selected(given)
         as_of = ledger.as_of(height)
         tag = tag_of(as_of["tip_hash"], f"flights {form.name}", query)
@@ -112,15 +141,8 @@ def blueprint(ledger: Ledger) -> Blueprint:
     return routes
 
 
-def wanted_format(name: str | None, environ: Environ) -> LineFormat:
-    """The format that `format=` names, or else Accept; NDJSON if neither has a wish.
-
-    Raises InvalidQuery or NotAcceptable.
-    """
-    if name is not None:
-        if name not in FORMATS:
-            raise InvalidQuery("format", name, f"must be one of {', '.join(FORMATS)}")
-        return FORMATS[name]
+def accepted_format(environ: Environ) -> str:
+    """The format that Accept names; NDJSON if it has no wish. Raises NotAcceptable."""
     accepted = weights(environ.get("HTTP_ACCEPT") or "*/*")
     ranks = {
         name: next((accepted[one] for one in ranges if one in accepted), 0.0)
@@ -130,7 +152,7 @@ def wanted_format(name: str | None, environ: Environ) -> LineFormat:
     if not ranks[best]:
         types = " and ".join(form.mimetype.partition(";")[0] for form in FORMATS.values())
         raise NotAcceptable(f"there are {types}; `format=csv` or `format=ndjson` chooses one, too")
-    return FORMATS[best]
+    return best
 
 
 def _lines(

@@ -1,15 +1,33 @@
 """`GET /health/live` and `/health/ready`."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from backend.api.answers import MIMETYPE, answer
 from backend.api.conditions import NO_STORE
+from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
-from backend.api.reading import only, parameters, query_string
+from backend.api.schemas import ref
 from backend.api.whole import Whole
 from backend.ledger import Ledger
 
 RETRY_AFTER_S = 1
+
+LIVE = Operation(
+    "health_live",
+    OPERATION,
+    "Does the service answer?",
+    {200: Answer("It does.", {JSON: Media(ref("Status"))})},
+)
+READY = Operation(
+    "health_ready",
+    OPERATION,
+    "Does everything work: chain, index, miner?",
+    {
+        200: Answer(
+            "It does; otherwise 503, and `reasons` says what does not.", LIVE.answers[200].content
+        )
+    },
+)
 
 _ALIVE = b'{"status":"ok"}'
 
@@ -19,17 +37,19 @@ def blueprint(ledger: Ledger) -> Blueprint:
     routes = Blueprint("health", __name__)
 
     @routes.get("/health/live")
+    @LIVE
     def live() -> Response:
         """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
-        only(parameters(query_string(request)))
+        LIVE.given()
         response = Whole(_ALIVE, content_type=MIMETYPE)
         response.headers["Cache-Control"] = NO_STORE
         return response
 
     @routes.get("/health/ready")
+    @READY
     def ready() -> Response:
         """Whether everything works: chain, index at the tip, miner. 503 says what does not."""
-        only(parameters(query_string(request)))
+        READY.given()
         reasons = ledger.not_ready()
         if not reasons:
             return answer({"status": "ready"})

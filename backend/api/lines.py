@@ -20,10 +20,12 @@ from typing import Any
 
 import msgspec
 
+from backend.api.operation import Media
 from backend.chain.block import Header
 from backend.chain.columns import Columns
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.memo import Memo
+from backend.parameters import Choice
 
 STORED = ("timestamp", *FIELD_NAMES)
 EXPORTED = ("TRANSACTION_ID", *STORED, "BLOCK_HEIGHT")
@@ -93,6 +95,18 @@ NDJSON = LineFormat(
     footer=_completion,
 )
 FORMATS = {form.name: form for form in (NDJSON, CSV)}
+
+
+FORMAT = Choice(
+    "format",
+    "The form of the answer, whatever `Accept` says.",
+    "csv",
+    choices=tuple(FORMATS),
+)
+IN_LINES: dict[str, Media] = {
+    form.mimetype.partition(";")[0]: Media({"type": "string"}) for form in FORMATS.values()
+}
+"""The bodies of an answer in these formats: flights, one a line."""
 
 
 class BlockLines:

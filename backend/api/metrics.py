@@ -18,7 +18,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from flask import Blueprint, Flask, Response, request
+from flask import Blueprint, Flask, Response
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -31,7 +31,8 @@ from prometheus_client.registry import Collector
 
 from backend import metrics
 from backend.api.answers import AnswerCache
-from backend.api.reading import only, parameters, query_string
+from backend.api.conditions import NO_STORE
+from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.metrics import (
@@ -292,15 +293,26 @@ class _State(Collector):
                 yield GaugeMetricFamily(name, what, value=ask(self._ledger))
 
 
+SHOW_METRICS = Operation(
+    "metrics",
+    OPERATION,
+    "Numbers for Prometheus",
+    {200: Answer("The text format 0.0.4.", {"text/plain": Media({"type": "string"})})},
+)
+
+
 def blueprint(shown: Metrics) -> Blueprint:
     """The numbers that are counted in `shown`."""
     routes = Blueprint("metrics", __name__)
 
     @routes.get("/metrics")
+    @SHOW_METRICS
     def metrics() -> Response:
         """Numbers for Prometheus."""
-        only(parameters(query_string(request)))
-        return Response(shown.text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+        SHOW_METRICS.given()
+        response = Response(shown.text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+        response.headers["Cache-Control"] = NO_STORE
+        return response
 
     return routes
 

@@ -3,21 +3,52 @@
 from functools import partial
 
 from flask import Blueprint, Response, request
+from werkzeug.routing import BaseConverter
 
 from backend.api.answers import answer, encode, versioned
 from backend.api.conditions import SETTLED, tag_of, unchanged
-from backend.api.problems import InvalidFlights
-from backend.api.reading import (
-    idempotency_key,
-    json_object,
-    only,
-    parameters,
-    query_string,
-    whole_number,
-)
-from backend.api.writing import Writing, mode_of
-from backend.chain.flight import examine
+from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
+from backend.api.reading import idempotency_key
+from backend.api.schemas import ref
+from backend.api.writing import MODE, ONE_FLIGHT, Writing, accepted, sent_flight
 from backend.ledger import Ledger
+from backend.parameters import Number
+
+TRANSACTION_ID = Number("TRANSACTION_ID", "Its position in the ledger, from 0.", "0")
+
+ADD_TRANSACTION = Operation(
+    "add_transaction",
+    ADDING,
+    "Accept one flight",
+    accepted("Receipt", "It is in a block.", "It is accepted and pending."),
+    parameters=(MODE,),
+    body=ONE_FLIGHT,
+    writes=True,
+    takes_key=True,
+)
+GET_TRANSACTION = Operation(
+    "get_transaction",
+    BLOCKS,
+    "A flight, pending or mined, and its block",
+    {
+        200: Answer(
+            "The transaction; while it is pending without an ETag.",
+            {JSON: Media(ref("TransactionState"))},
+            may_have=("ETag",),
+        )
+    },
+    in_path=(TRANSACTION_ID,),
+    errors=(404,),
+    has_etag=True,
+)
+
+
+class Id(BaseConverter):
+    """What stands where an id should: anything but `batch`, a route of its own, which is posted
+    to. So `GET /transactions/batch` is 405, and not an id that is none.
+    """
+
+    regex = "(?!batch$)[^/]+"
 
 
 def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
@@ -25,23 +56,20 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     routes = Blueprint("transactions", __name__)
 
     @routes.post("/transactions")
+    @ADD_TRANSACTION
     def add() -> Response:
         """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined; async: 202."""
         writing.require_token()
-        given = parameters(query_string(request))
-        only(given, "mode")
-        mode = mode_of(given)
-        record, data = json_object(request)
-        flight, problems = examine(record)
-        if problems:
-            raise InvalidFlights(problems)
+        mode = MODE.of(ADD_TRANSACTION.given())
+        flight, data = sent_flight()
         return writing.accept(mode, partial(ledger.add, flight, key=idempotency_key(request, data)))
 
-    @routes.get("/transactions/<transaction_id>")
+    @routes.get("/transactions/<id:transaction_id>")
+    @GET_TRANSACTION
     def transaction(transaction_id: str) -> Response:
         """A transaction, pending or mined, with its block."""
-        only(parameters(query_string(request)))
-        number = whole_number("TRANSACTION_ID", transaction_id)
+        GET_TRANSACTION.given()
+        number = TRANSACTION_ID.parse(transaction_id)
         block_hash = ledger.block_hash_of_transaction(number)
         if block_hash is None:
             return answer(ledger.transaction(number))

@@ -13,19 +13,48 @@ from typing import Any
 from flask import Response, request
 
 from backend.api.answers import answer
-from backend.api.reading import one_of
+from backend.api.operation import JSON, Answer, Media
+from backend.api.problems import InvalidFlights
+from backend.api.reading import json_object
+from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.waiting import CommitWaiters
+from backend.chain.flight import Flight, examine
 from backend.ledger import Ledger
+from backend.parameters import Choice
 from backend.tokens import Tokens, are_needed
-
-MODES = ("sync", "async", "commit")
 
 Json = dict[str, Any]
 
+MODE = Choice(
+    "mode",
+    "What the answer promises: `sync`, it is on the disk; `commit`, it is in a block, or on the "
+    "disk if that takes too long; `async`, it has its id and is synced within half a second.",
+    "commit",
+    default="sync",
+    choices=("sync", "async", "commit"),
+)
+ONE_FLIGHT = {JSON: Media(ref("Flight"), FLIGHT_EXAMPLE)}
 
-def mode_of(given: dict[str, str]) -> str:
-    """The mode asked for. Raises InvalidQuery."""
-    return one_of("mode", given, *MODES)
+
+def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
+    """What `Writing.accept` answers: 201 and 202."""
+    content = {JSON: Media(ref(schema))}
+    return {
+        201: Answer(mined, content, headers=("Location",)),
+        202: Answer(pending, content, headers=("Location",)),
+    }
+
+
+def sent_flight() -> tuple[Flight, bytes]:
+    """The flight in the body of the request in hand, and the body.
+
+    Raises as `json_object`, and InvalidFlights with everything that is wrong with it.
+    """
+    record, data = json_object(request)
+    flight, problems = examine(record)
+    if problems:
+        raise InvalidFlights(problems)
+    return flight, data
 
 
 class Writing:

@@ -360,3 +360,12 @@ def test_parameters_of_posting_are_checked_before_the_body(client: FlaskClient) 
     ]
     for parameters, members in cases:
         problem(client.post(f"/transactions?{parameters}", data=b"\xff"), 400, **members)
+
+
+def test_a_batch_can_only_be_posted(client: FlaskClient) -> None:
+    response = client.get("/transactions/batch")
+    problem(response, 405)
+    allowed = {"POST", "OPTIONS"}
+    assert {*response.headers["Allow"].split(", ")} == allowed
+    assert {*client.options("/transactions/batch").headers["Allow"].split(", ")} == allowed
+    problem(client.get("/transactions/batches"), 400, field="TRANSACTION_ID")

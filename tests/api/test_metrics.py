@@ -35,9 +35,9 @@ ROUTE_OF = {
     ),
     "/average_delays": ("/average_delays", "400"),
     "/blocks?limit=2": ("/blocks", "200"),
-    "/transactions/3": ("/transactions/<transaction_id>", "200"),
-    "/transactions/4?x=1": ("/transactions/<transaction_id>", "400"),
-    "/transactions/999999": ("/transactions/<transaction_id>", "404"),
+    "/transactions/3": ("/transactions/<id:transaction_id>", "200"),
+    "/transactions/4?x=1": ("/transactions/<id:transaction_id>", "400"),
+    "/transactions/999999": ("/transactions/<id:transaction_id>", "404"),
     "/nothing/1": (UNMATCHED, "404"),
     "/nothing/2": (UNMATCHED, "404"),
 }

@@ -1,4 +1,7 @@
-"""Small real chains to ask, and what plain Python says about the flights in them."""
+"""Small real chains to ask, and what plain Python says about the flights in them.
+
+Every answer of a client is held against /openapi.json.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -22,6 +25,7 @@ from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
+from tests.api.held import HeldClient
 
 Json = dict[str, Any]
 
@@ -106,6 +110,7 @@ def client_of(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(api, "Ledger", ledger_of)
         app = api.create_app(settings, restart or (lambda: None))
+    app.test_client_class = HeldClient
     try:
         yield app.test_client()
     finally:

@@ -1,0 +1,299 @@
+"""What goes in and comes out, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
+
+The fields of a flight come from `chain.fields`, those of a header from `chain.block`: the tables
+that validate. A test holds real answers against what is written here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from backend.chain.block import Header
+from backend.chain.fields import FIELDS, Field
+from backend.parameters import Schema, stored
+from backend.questions import (
+    BREAKDOWNS,
+    ENGINE,
+    PARAMETERS,
+    AverageDelays,
+    FilterTransactions,
+    FlightCounter,
+    Question,
+)
+
+HASH: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256"}
+COUNT: Schema = {"type": "integer", "format": "int64", "minimum": 0}
+MEAN: Schema = {"type": ["number", "null"]}
+SHARE: Schema = {**MEAN, "minimum": 0, "maximum": 1}
+MILLISECONDS: Schema = {**COUNT, "description": "UTC, milliseconds"}
+DAY: Schema = {"type": "string", "format": "date"}
+TEXT: Schema = {"type": "string"}
+TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+
+
+def ref(name: str) -> Schema:
+    """A reference to a component."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def array(items: Schema) -> Schema:
+    """A list of `items`."""
+    return {"type": "array", "items": items}
+
+
+def record(properties: Mapping[str, Schema], *optional: str, **more: Any) -> Schema:
+    """An object with exactly these properties, all of them but `optional` always there."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+        **more,
+    }
+
+
+def nullable(schema: Schema) -> Schema:
+    """`schema`, or null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def value_of(field: Field) -> Schema:
+    """A value of a field of a flight, as it is stored."""
+    found = nullable(stored(field)) if field.nullable else stored(field)
+    return {**found, "description": field.meaning, "examples": [field.example]}
+
+
+def sent(field: Field) -> Schema:
+    """A value of a field of a flight, as it may be sent: a number as text, an empty text as null.
+
+    The bounds are those of numbers; of texts they are checked when they are read.
+    """
+    about = {"description": field.meaning, "examples": [field.example]}
+    if field.kind not in {"integer", "time"}:
+        return {**stored(field), **about}
+    least, most = (0, 2400) if field.kind == "time" else (field.minimum, field.maximum)
+    or_empty, or_null = ("|", ["null"]) if field.nullable else ("", [])
+    return {
+        "type": ["integer", "string", *or_null],
+        "minimum": least,
+        "maximum": most,
+        "pattern": rf"^\s*([+-]?[0-9]{{1,15}}(\.0*)?{or_empty})\s*$",
+        **about,
+    }
+
+
+def query_of(kind: type[Question]) -> Schema:
+    """A question as the answer repeats it."""
+    known, breakdowns = PARAMETERS[kind], BREAKDOWNS[kind]
+    properties = {name: parameter.schema() for name, parameter in known.items()}
+    properties["engine"] = {"type": "string", "enum": list(ENGINE.choices)}
+    properties |= {
+        name: {"type": "boolean"} if one.choices == ("true",) else one.schema()
+        for name, one in breakdowns.items()
+    }
+    left_out = (name for name, parameter in known.items() if not parameter.required)
+    return record(properties, *left_out, *breakdowns, description="the question as understood")
+
+
+def context(kind: type[Question]) -> dict[str, Schema]:
+    """What every answer to a question has."""
+    return {"as_of": ref("AsOf"), "query": ref(f"{kind.__name__}Query")}
+
+
+FLIGHT_EXAMPLE = {field.name: field.example for field in FIELDS}
+
+_FLIGHT = {field.name: value_of(field) for field in FIELDS}
+_TRANSACTION = {"TRANSACTION_ID": COUNT, "timestamp": MILLISECONDS, **_FLIGHT}
+_HEADER: dict[str, Schema] = {
+    field.name: HASH if field.type is str else COUNT for field in fields(Header)
+}
+STATE: Schema = {"type": "string", "enum": ["pending", "mined"]}
+_AS_OF = record({"height": COUNT, "tip_hash": HASH}, description="the block an answer stands for")
+_AVERAGES: dict[str, Schema] = {
+    "average_delay": MEAN | {"description": "mean ARR_DELAY of the arrived, in minutes"},
+    "flights": COUNT,
+    "arrived": COUNT,
+    "cancelled": COUNT,
+    "no_arrival": COUNT | {"description": "left, and have no arrival: most were diverted"},
+    "on_time_share_of_arrived": SHARE | {"description": "less than 15 minutes late"},
+    "on_time_share_of_scheduled": SHARE | {"description": "the same of all flights"},
+    "average_departure_delay": MEAN | {"description": "mean DEP_DELAY, in minutes"},
+}
+_RECEIPT: dict[str, Schema] = {
+    "state": STATE,
+    "timestamp": MILLISECONDS,
+    "durable": {"type": "boolean", "description": "false: a power cut may still take it"},
+}
+_ERROR = record(
+    {
+        "row": COUNT | {"description": "the line of a batch"},
+        "field": {"type": "string"},
+        "value": {},
+        "detail": {"type": "string"},
+    },
+    "row",
+)
+_REJECTED: dict[str, Schema] = {"rejected": COUNT, "errors": array(ref("Error"))}
+
+_SUGGESTED: dict[str, Schema] = {
+    "CitySuggestion": record({"value": TEXT, "label": TEXT, "flights": COUNT}),
+    "AirportSuggestion": record(
+        {"value": TEXT, "label": TEXT, "city": TEXT, "state": TEXT, "flights": COUNT}
+    ),
+    "CarrierSuggestion": record(
+        {
+            "value": COUNT,
+            "label": TEXT,
+            "code": TEXT_OR_NULL,
+            "name": TEXT_OR_NULL,
+            "flights": COUNT,
+        }
+    ),
+    "FlightNumberSuggestion": record(
+        {
+            "value": COUNT,
+            "label": TEXT,
+            "carriers": array(ref("CarrierOfNumber")),
+            "flights": COUNT,
+        }
+    ),
+}
+
+SCHEMAS: dict[str, Schema] = {
+    "AsOf": _AS_OF,
+    "Flight": record(
+        {field.name: sent(field) for field in FIELDS},
+        *(field.name for field in FIELDS if field.nullable),
+        description='A flight as it is sent. Numbers may also be texts (`"-11.00"`), and an '
+        "empty text is null; YEAR and DAY_OF_WEEK agree with FL_DATE.",
+        examples=[FLIGHT_EXAMPLE],
+    ),
+    "Transaction": record(_TRANSACTION),
+    "Leg": record(
+        {
+            **_TRANSACTION,
+            "BLOCK_HEIGHT": COUNT,
+            "status": {"type": "string", "enum": ["on_time", "late", "cancelled", "no_arrival"]},
+        }
+    ),
+    "Legs": record({"count": COUNT, "flights": array(ref("Leg")), **context(FilterTransactions)}),
+    "AverageDelays": record(
+        {
+            **_AVERAGES,
+            "by_day": array(ref("DelaysOfDay")),
+            "distribution": ref("Distribution"),
+            **context(AverageDelays),
+        },
+        "by_day",
+        "distribution",
+    ),
+    "DelaysOfDay": record({"FL_DATE": DAY, **_AVERAGES}),
+    "Distribution": record(
+        {
+            "median": MEAN,
+            "p90": {"type": ["integer", "null"]},
+            "histogram": array(ref("Bin")),
+        },
+        description="of ARR_DELAY, in minutes",
+    ),
+    "Bin": record(
+        {
+            "from": {"type": ["integer", "null"], "description": "inclusive; null: no bound"},
+            "to": {"type": ["integer", "null"], "description": "exclusive; null: no bound"},
+            "flights": COUNT,
+        }
+    ),
+    "FlightCount": record(
+        {
+            "count": COUNT,
+            "by_day": array(ref("CountOfDay")),
+            "by_carrier": array(ref("CountOfCarrier")),
+            **context(FlightCounter),
+        },
+        "by_day",
+        "by_carrier",
+    ),
+    "CountOfDay": record({"FL_DATE": DAY, "count": COUNT}),
+    "CountOfCarrier": record({"OP_CARRIER_AIRLINE_ID": COUNT, "count": COUNT}),
+    **{f"{kind.__name__}Query": query_of(kind) for kind in PARAMETERS},
+    "Header": record({**_HEADER, "hash": HASH}),
+    "Block": record({**_HEADER, "hash": HASH, "transactions": array(ref("Transaction"))}),
+    "BlockFound": record({"block": ref("Block")}),
+    "Headers": record(
+        {
+            "blocks": array(ref("Header")),
+            "next": {"type": ["string", "null"], "description": "where the following page is"},
+        }
+    ),
+    "TransactionState": record(
+        {
+            "state": STATE,
+            "transaction": ref("Transaction"),
+            "block": {"anyOf": [ref("Place"), {"type": "null"}]},
+        }
+    ),
+    "Place": record({"height": COUNT, "hash": HASH}, description="the block it is in"),
+    "Transactions": record({"transactions": array(ref("Transaction"))}),
+    "Receipt": record(
+        {
+            "TRANSACTION_ID": COUNT,
+            **_RECEIPT,
+            "content_hash": HASH | {"description": "leaf hash of the transaction (RFC 6962)"},
+            "duplicate_of": {"type": ["integer", "null"], "description": "the oldest equal flight"},
+        }
+    ),
+    "BatchReceipt": record(
+        {
+            "accepted": COUNT,
+            "first_transaction": COUNT,
+            "last_transaction": COUNT,
+            **_RECEIPT,
+            "duplicates": COUNT,
+            "duplicate_of": array(ref("Duplicate")),
+            **_REJECTED,
+        }
+    ),
+    "Duplicate": record({"TRANSACTION_ID": COUNT, "duplicate_of": COUNT}),
+    "BatchTried": record({"dry_run": {"type": "boolean"}, "accepted": COUNT, **_REJECTED}),
+    "Error": _ERROR,
+    "Tip": record(
+        {
+            "height": COUNT,
+            "hash": HASH,
+            "timestamp": MILLISECONDS,
+            "transactions": COUNT,
+            "pending": COUNT,
+            "next_block_at": {
+                "type": ["integer", "null"],
+                "description": "null: no miner is running",
+            },
+        }
+    ),
+    "Suggestions": record(
+        {
+            "field": {"type": "string"},
+            "q": {"type": "string"},
+            "suggestions": array({"anyOf": [ref(name) for name in _SUGGESTED]}),
+            "as_of": ref("AsOf"),
+        }
+    ),
+    **_SUGGESTED,
+    "CarrierOfNumber": record(
+        {"OP_CARRIER_AIRLINE_ID": COUNT, "code": TEXT_OR_NULL, "flights": COUNT}
+    ),
+    "Status": record({"status": {"type": "string"}}),
+    "Problem": record(
+        {
+            "type": TEXT,
+            "title": TEXT,
+            "status": {"type": "integer"},
+            "detail": TEXT,
+            "field": {**TEXT, "description": "what is at fault"},
+            "value": {"description": "as it was given"},
+            "errors": array(ref("Error")),
+            "reasons": array(TEXT),
+        },
+        *("field", "value", "errors", "reasons"),
+        description="RFC 9457",
+    ),
+}

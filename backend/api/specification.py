@@ -1,0 +1,267 @@
+"""`GET /openapi.json`: the service in OpenAPI 3.1, made from its routes and their operations.
+
+A route without an operation is an error, so nothing can be left out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from flask import Blueprint, Flask, Response, current_app, request
+from werkzeug.routing import Rule
+
+from backend.api.answers import encode, versioned
+from backend.api.conditions import REVALIDATE, tag_of_content
+from backend.api.encodings import compressed
+from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operation, operation_of
+from backend.api.problems import MIMETYPE as PROBLEM_JSON
+from backend.api.reading import MAX_KEY_CHARACTERS
+from backend.api.schemas import SCHEMAS, ref
+from backend.parameters import Parameter, Schema
+from backend.version import VERSION
+
+METHODS = ("GET", "POST")  # HEAD and OPTIONS follow from these
+
+INFO: Schema = {
+    "title": "Flightchain",
+    "version": VERSION,
+    "description": "Flight records in a blockchain on a small computer, and three questions about "
+    "them. Dates are inclusive. A parameter that is unknown or given twice is an error. Every "
+    "error is a problem (RFC 9457); besides those shown here, any request may be answered 405, and "
+    "408, 414 or 431 if it is slow or too large.",
+}
+
+PROBLEMS: dict[int, tuple[str, tuple[str, ...]]] = {
+    400: ("Something in the request is wrong; `field` and `value` say what.", ()),
+    401: ("Writing needs a token here, and none or an unknown one came.", ("WWW-Authenticate",)),
+    404: ("The ledger has nothing by that height, id or page.", ()),
+    406: ("None of the formats that `Accept` names.", ()),
+    411: ("The body must be sent with a Content-Length.", ()),
+    413: ("The body is too large.", ()),
+    415: ("The body is of another media type.", ()),
+    422: (
+        "No flight, or rows that are none; or an Idempotency-Key that came with something else.",
+        (),
+    ),
+    500: ("A block on the disk is damaged, or a fault of the service.", ()),
+    503: ("Not now: full, starting, busy or refused by the disk.", ("Retry-After",)),
+}
+"""Status -> what it means, and the headers that it may have besides those of every answer."""
+
+EVERYWHERE = (400, 500, 503)  # the worker answers 503 to any request when too much is sent at once
+FOR_BODIES = (411, 413, 415, 422)
+
+_ALWAYS = ("X-Request-ID", "Server-Timing", "Cache-Control")
+_OF_VERSIONED = ("ETag",)
+
+HEADERS: dict[str, tuple[str, Schema]] = {
+    "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
+    "Content-Disposition": ("A name for the file.", {"type": "string"}),
+    "ETag": ("Names these bytes, for If-None-Match.", {"type": "string"}),
+    "Link": ('Where the following page is, with `rel="next"`.', {"type": "string"}),
+    "Location": ("Where the transaction, or the first one, is.", {"type": "string"}),
+    "Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1}),
+    "Server-Timing": ("How long the answer took, in milliseconds.", {"type": "string"}),
+    "WWW-Authenticate": ("Bearer.", {"type": "string"}),
+    "X-Flightchain-As-Of": (
+        "Height and hash of the block an export stands for.",
+        {"type": "string"},
+    ),
+    "X-Request-ID": (
+        "The request's name in the logs: the client's, if it sent one.",
+        {"type": "string"},
+    ),
+}
+
+IF_NONE_MATCH: Schema = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of an answer that the client has; 304 if it is still right.",
+    "schema": {"type": "string"},
+    "example": '"0014662483"',
+}
+IDEMPOTENCY_KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Of the client's choice. The same request with the same key gets the same ids "
+    "for a day, and nothing is accepted twice.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_KEY_CHARACTERS,
+        "pattern": "^[ -~]+$",
+    },
+    "example": "import-2013-01-01/1",
+}
+
+DESCRIBE = Operation(
+    "describe_service",
+    OPERATION,
+    "This document",
+    {200: Answer("OpenAPI 3.1.", {JSON: Media({"type": "object"})})},
+    has_etag=True,
+)
+
+
+def blueprint() -> Blueprint:
+    """The description of the application that it is registered with."""
+    routes = Blueprint("specification", __name__)
+
+    compressed_once = cache(compressed)
+
+    @cache
+    def described() -> tuple[bytes, str]:
+        body = encode(document(current_app))
+        return body, tag_of_content(body)
+
+    @routes.get("/openapi.json")
+    @DESCRIBE
+    def specification() -> Response:
+        """What the service takes and answers."""
+        DESCRIBE.given()
+        body, tag = described()
+        return versioned(request.environ, body, tag, REVALIDATE, compressed_once)
+
+    return routes
+
+
+def document(app: Flask) -> Schema:
+    """The OpenAPI document of `app`. Raises KeyError for a route without an operation."""
+    paths: dict[str, Schema] = {}
+    for rule, method, operation in sorted(operations(app), key=_place):
+        paths.setdefault(path_of(rule), {})[method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": INFO,
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": what} for name, what in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "responses": {_name(status): _problem(status) for status in PROBLEMS},
+            "parameters": {"IfNoneMatch": IF_NONE_MATCH, "IdempotencyKey": IDEMPOTENCY_KEY},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def operations(app: Flask) -> Iterator[tuple[Rule, str, Operation]]:
+    """Every route and method of `app`, but for OPTIONS and HEAD. Raises KeyError as `document`."""
+    for rule in app.url_map.iter_rules():
+        for method in METHODS:
+            if method in (rule.methods or ()):
+                yield rule, method, operation_of(app.view_functions[rule.endpoint])
+
+
+def path_of(rule: Rule) -> str:
+    """`/transactions/<id:transaction_id>` -> `/transactions/{TRANSACTION_ID}`."""
+    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: f"{{{found[1].upper()}}}", rule.rule)
+
+
+def _place(found: tuple[Rule, str, Operation]) -> int:
+    return list(TAGS).index(found[2].tag)
+
+
+def _operation(operation: Operation) -> Schema:
+    found: Schema = {
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "deprecated": False,
+        "parameters": list(_parameters(operation)),
+        "responses": dict(_responses(operation)),
+    }
+    if operation.description:
+        found["description"] = operation.description
+    if operation.body:
+        found["requestBody"] = {"required": True, "content": _content(operation.body)}
+    if operation.writes:  # with or without, as the service is set up
+        found["security"] = [{}, {"token": []}]
+    return found
+
+
+def _parameters(operation: Operation) -> Iterator[Schema]:
+    for parameter in operation.in_path:
+        yield {**_parameter(parameter), "in": "path", "required": True}
+    yield from map(_parameter, operation.parameters)
+    if operation.has_etag:
+        yield {"$ref": "#/components/parameters/IfNoneMatch"}
+    if operation.takes_key:
+        yield {"$ref": "#/components/parameters/IdempotencyKey"}
+
+
+def _parameter(parameter: Parameter[Any]) -> Schema:
+    schema = parameter.schema()
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.required,
+        "description": parameter.meaning,
+        "schema": schema,
+        "example": int(parameter.example) if schema["type"] == "integer" else parameter.example,
+    }
+
+
+def _responses(operation: Operation) -> Iterator[tuple[str, Schema]]:
+    versioned_headers = _OF_VERSIONED if operation.has_etag else ()
+    for status, answer in operation.answers.items():
+        always = (*_ALWAYS, *versioned_headers, *answer.headers)
+        yield (
+            str(status),
+            {
+                "description": answer.meaning,
+                "headers": _headers(always, answer.may_have),
+                "content": _content(answer.content),
+            },
+        )
+    if operation.has_etag:
+        headers = _headers((*_ALWAYS, *versioned_headers), ())
+        yield "304", {"description": "What the client has is still right.", "headers": headers}
+    for status in sorted(errors_of(operation)):
+        if status not in operation.answers:
+            yield str(status), {"$ref": f"#/components/responses/{_name(status)}"}
+
+
+def errors_of(operation: Operation) -> set[int]:
+    """The statuses of problems that an operation may answer."""
+    found = {*EVERYWHERE, *operation.errors}
+    if operation.body:
+        found.update(FOR_BODIES)
+    if operation.writes:
+        found.add(401)
+    return found
+
+
+def _content(bodies: Mapping[str, Media]) -> Schema:
+    return {
+        mimetype: {"schema": media.schema}
+        | ({} if media.example is None else {"example": media.example})
+        for mimetype, media in bodies.items()
+    }
+
+
+def _headers(always: tuple[str, ...], sometimes: tuple[str, ...]) -> Schema:
+    return {
+        name: {**_header(name), "required": name not in sometimes} for name in (*always, *sometimes)
+    }
+
+
+def _header(name: str) -> Schema:
+    what, schema = HEADERS[name]
+    return {"description": what, "schema": schema}
+
+
+def _problem(status: int) -> Schema:
+    what, may_have = PROBLEMS[status]
+    return {
+        "description": what,
+        "headers": _headers(_ALWAYS, may_have),
+        "content": {PROBLEM_JSON: {"schema": ref("Problem")}},
+    }
+
+
+def _name(status: int) -> str:
+    """Of a component: `NotFound`."""
+    return HTTPStatus(status).name.title().replace("_", "")

@@ -1,0 +1,200 @@
+"""Parameters: each one reads its value from a request or a command line, and says what it takes.
+
+What is checked and what is documented come from the same values, so that they cannot differ:
+
+    Number      a whole number within bounds
+    Choice      one of a few words
+    OfField     a value of a field of a flight, read as flights are
+    Text        any short text
+
+`of` and `find` raise InvalidQuery with the parameter's name, the text as given, and the reason.
+`schema` is JSON Schema in the dialect of OpenAPI 3.1.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from backend.chain.fields import FIELD, MAX_TEXT_CHARACTERS, Field, Value
+from backend.errors import InvalidFlight, InvalidQuery
+
+Given = Mapping[str, str]  # parameter name -> text
+Schema = dict[str, Any]
+Read = TypeVar("Read")
+
+MAX_DIGITS = 15
+LARGEST = 10**MAX_DIGITS - 1
+
+
+@dataclass(frozen=True)
+class Parameter(ABC, Generic[Read]):
+    """One parameter.
+
+    meaning: a line for people. example: a text that works with the data that scripts/run imports.
+    default: what holds when it is not given. Without a default it may be left out, and has no
+    value then, unless it is required.
+    """
+
+    name: str
+    meaning: str
+    example: str
+    default: Read | None = None
+    required: bool = False
+
+    @abstractmethod
+    def parse(self, text: str) -> Read:
+        """What `text` means."""
+
+    @abstractmethod
+    def schema(self) -> Schema:
+        """What `parse` takes; the default stands in it."""
+
+    def find(self, given: Given) -> Read | None:
+        """The value in `given`, else the default, else None."""
+        text = given.get(self.name)
+        if text is not None:
+            return self.parse(text)
+        if self.required:
+            raise self.missing(None)
+        return self.default
+
+    def of(self, given: Given) -> Read:
+        """The value in `given` or the default, of a parameter that always has one of them."""
+        found = self.find(given)
+        if found is None:
+            raise self.missing(None)
+        return found
+
+    def missing(self, text: str | None) -> InvalidQuery:
+        """What is raised when it is not given, or blank."""
+        return InvalidQuery(self.name, text, f"is missing; for example {self.name}={self.example}")
+
+    def _with_default(self, schema: Schema) -> Schema:
+        return schema if self.default is None else {**schema, "default": self.default}
+
+
+@dataclass(frozen=True)
+class Number(Parameter[int]):
+    """A whole number from `least` to `most`, in decimal digits alone."""
+
+    least: int = 0
+    most: int = LARGEST
+    reason: str = ""
+
+    def parse(self, text: str) -> int:
+        """The number."""
+        if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS:
+            number = int(text)
+            if self.least <= number <= self.most:
+                return number
+        reason = self.reason or f"must be a whole number from {self.least} to {self.most}"
+        raise InvalidQuery(self.name, text, reason)
+
+    def schema(self) -> Schema:
+        """An integer with its bounds."""
+        bounds = {"minimum": self.least, "maximum": self.most}
+        return self._with_default({"type": "integer", "format": "int64", **bounds})
+
+
+@dataclass(frozen=True)
+class Choice(Parameter[str]):
+    """One of `choices`."""
+
+    choices: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> str:
+        """The text, if it is one of them."""
+        if text in self.choices:
+            return text
+        if self.required or self.default is not None:
+            raise InvalidQuery(self.name, text, f"must be one of {', '.join(self.choices)}")
+        raise InvalidQuery(self.name, text, f"must be {' or '.join(self.choices)}, or left out")
+
+    def schema(self) -> Schema:
+        """The words."""
+        return self._with_default({"type": "string", "enum": list(self.choices)})
+
+
+@dataclass(frozen=True)
+class OfField(Parameter[Value]):
+    """A value of the field of flights called `field`. A blank text is as good as none."""
+
+    field: str = ""
+
+    def parse(self, text: str) -> Value:
+        """The value as it is stored."""
+        if not text.strip():
+            raise self.missing(text)
+        try:
+            return _parsed(self.field, text)
+        except InvalidFlight as error:
+            raise InvalidQuery(self.name, text, error.reason) from None
+
+    def schema(self) -> Schema:
+        """What is stored; what is read may be looser (`335.0`, `1/3/2008`)."""
+        return stored(FIELD[self.field])
+
+
+@dataclass(frozen=True)
+class Text(Parameter[str]):
+    """A text, which whoever reads it checks further."""
+
+    def parse(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+    def schema(self) -> Schema:
+        """A text as short as those of flights."""
+        return self._with_default({"type": "string", "maxLength": MAX_TEXT_CHARACTERS})
+
+
+def stored(field: Field) -> Schema:
+    """A value of a field of a flight as the ledger holds it, but for null."""
+    if field.kind == "integer":
+        return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
+    return {"type": "string", **_TEXTS[field.kind]}
+
+
+_TEXTS: dict[str, Schema] = {
+    "date": {"format": "date"},
+    "time": {"pattern": "^[0-9]{4}$"},
+    "code": {"pattern": "^[A-Z0-9]{3,4}$"},
+    "text": {"minLength": 1, "maxLength": MAX_TEXT_CHARACTERS},
+}
+
+
+@lru_cache(maxsize=8192)  # people ask for the same days and cities
+def _parsed(field: str, text: str) -> Value:
+    return FIELD[field].parse(text)
+
+
+Kind = TypeVar("Kind", bound=Parameter[Any])
+
+
+def by_name(*parameters: Kind) -> dict[str, Kind]:
+    """The parameters, to be found by their names."""
+    return {parameter.name: parameter for parameter in parameters}
+
+
+def require_known(given: Given, known: Sequence[str]) -> None:
+    """Raise InvalidQuery for a parameter that is not among the names `known`."""
+    for name, text in given.items():
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "there are none"
+            raise InvalidQuery(name, text, f"is no parameter here; {there}")
+
+
+def require_order(initial_date: str, final_date: str) -> None:
+    """Raise InvalidQuery unless the days, ISO dates, are in this order or the same."""
+    if initial_date > final_date:
+        raise InvalidQuery("INITIAL_DATE", initial_date, f"is after FINAL_DATE {final_date}")
+
+
+AS_OF = Number(
+    "as_of",
+    "Answer for the state of the ledger at this block height instead of the newest.",
+    example="337",
+    reason="must be a block height, a whole number from 0",
+)

@@ -1,0 +1,3 @@
+"""The version of the service, here and nowhere else."""
+
+VERSION = "1.0.0"

@@ -1,0 +1,51 @@
+"""Schemathesis against a running service: good and bad requests made from /openapi.json, all of
+which must be answered as it says. The same requests every time.
+
+Run as a program: its plugin does not work with this pytest, and over HTTP the worker's own answers
+are tried, too. Not among the checks is `positive_data_acceptance`: that YEAR and DAY_OF_WEEK agree
+with FL_DATE, or that one date is not after another, cannot be said in a schema.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.api.processes import ROOT, environment, serving
+from tests.api.worlds import world_in
+
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "response_headers_conformance",
+    "unsupported_method",
+    "allow_header_conformance",
+    "negative_data_rejection",
+)
+EXAMPLES = 15  # for each operation, besides those of the document and of every bound
+MOST_S = 120
+
+
+def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path) -> None:
+    folder = tmp_path / "chain"
+    world_in(folder)
+    with serving(folder, FLIGHTCHAIN_COMMIT_WAIT_S=0.05) as service:
+        run = subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
+                *("--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"),
+                *("--max-examples", str(EXAMPLES), "--generation-deterministic"),
+                "--no-color",
+            ],
+            cwd=tmp_path,
+            env=environment(
+                folder, PYTHONPATH=ROOT, SCHEMATHESIS_HOOKS="tests.api.fuzzing", NO_PROXY="*"
+            ),
+            capture_output=True,
+            text=True,
+            timeout=MOST_S,
+            check=False,
+        )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "Tested: 17" in run.stdout

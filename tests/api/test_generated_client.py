@@ -1,0 +1,138 @@
+"""A client that a public generator makes of /openapi.json asks the three questions over HTTP."""
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tests.api.processes import Service, serving
+from tests.api.worlds import GOOD, Json, World, averages_of, with_status, world_in
+
+PACKAGE = "generated_flightchain"
+CONFIG = """
+content_type_overrides:  # what the generator has no name for goes out as it is
+  application/x-ndjson: application/octet-stream
+  application/ndjson: application/octet-stream
+  application/jsonl: application/octet-stream
+  text/csv: application/octet-stream
+post_hooks: []
+"""
+FIRST, LAST = date(2015, 1, 1), date(2015, 1, 31)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("generated") / "chain")
+
+
+@pytest.fixture(scope="module")
+def service(world: World) -> Iterator[Service]:
+    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as found:
+        yield found
+
+
+class Generated:
+    """The generated package, and a client of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._client = self.module("client").Client(base_url=url, httpx_args={"trust_env": False})
+
+    def module(self, name: str) -> Any:
+        return importlib.import_module(f"{PACKAGE}.{name}")
+
+    def call(self, where: str, **given: Any) -> Any:
+        return self.module(f"api.{where}").sync(client=self._client, **given)
+
+    def close(self) -> None:
+        self._client.get_httpx_client().close()
+
+
+@pytest.fixture(scope="module")
+def generated(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generated]:
+    folder = tmp_path_factory.mktemp("client")
+    (folder / "openapi.json").write_text(service.get("/openapi.json").text, encoding="utf-8")
+    (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    arguments = "--path openapi.json --config config.yaml --meta none --fail-on-warning"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "openapi_python_client", "generate"),
+            *arguments.split(),
+            *("--output-path", folder / PACKAGE),
+        ],
+        cwd=folder,
+        check=True,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        found = Generated(service.url)
+        yield found
+        found.close()
+
+
+def test_what_happened_to_a_flight(generated: Generated, world: World) -> None:
+    flight = world.transactions[7]
+    found = generated.call(
+        "the_three_questions.filter_transactions",
+        op_carrier_fl_num=flight["OP_CARRIER_FL_NUM"],
+        fl_date=date.fromisoformat(flight["FL_DATE"]),
+        op_carrier_airline_id=flight["OP_CARRIER_AIRLINE_ID"],
+    )
+    assert with_status(flight) in [leg.to_dict() for leg in found.flights]
+    assert found.as_of.to_dict() == world.as_of()
+
+
+def test_how_late_a_carrier_was(generated: Generated, world: World) -> None:
+    query = generated.module("models.average_delays_group_by").AverageDelaysGroupBy
+    found = generated.call(
+        "the_three_questions.average_delays",
+        op_carrier_airline_id=19393,
+        initial_date=FIRST,
+        final_date=LAST,
+        group_by=query.DAY,
+    ).to_dict()
+    flights = [each for each in world.transactions if each["OP_CARRIER_AIRLINE_ID"] == 19393]
+    expected = averages_of(flights)
+    assert expected.items() <= found.items()
+    assert sum(day["flights"] for day in found["by_day"]) == expected["flights"] > 0
+
+
+def test_how_many_flights_went(generated: Generated, world: World) -> None:
+    def cities(flight: Json) -> tuple[str, str]:
+        return flight["ORIGIN_CITY_NAME"], flight["DEST_CITY_NAME"]
+
+    origin, dest = cities(world.transactions[0])
+    found = generated.call(
+        "the_three_questions.flight_counter",
+        origin_city_name=origin,
+        dest_city_name=dest,
+        initial_date=FIRST,
+        final_date=LAST,
+    )
+    expected = sum(cities(flight) == (origin, dest) for flight in world.transactions)
+    assert found.count == expected > 0
+
+
+def test_a_problem_comes_as_one(generated: Generated) -> None:
+    found = generated.call(
+        "the_three_questions.average_delays",
+        op_carrier_airline_id=0,
+        initial_date=FIRST,
+        final_date=LAST,
+    )
+    assert (found.status, found.field, found.value) == (400, "OP_CARRIER_AIRLINE_ID", "0")
+
+
+def test_flights_can_be_added(generated: Generated, world: World) -> None:
+    flight = generated.module("models.flight").Flight.from_dict(GOOD)
+    receipt = generated.call("adding_flights.add_transaction", body=flight)
+    assert receipt.transaction_id == len(world.transactions)
+    # Of the media types of a file the generator sends the last that is in the document.
+    names, values = (",".join(map(str, part)) for part in (GOOD, map(json.dumps, GOOD.values())))
+    file = generated.module("types").File(payload=f"{names}\n{values}\n".encode())
+    batch = generated.call("adding_flights.add_batch", body=file)
+    assert (batch.accepted, batch.rejected) == (1, 0)

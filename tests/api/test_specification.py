@@ -1,0 +1,359 @@
+"""/openapi.json: it is OpenAPI, it is complete, its examples work, and it says what is checked."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from werkzeug.test import TestResponse
+
+from backend.api import create_app
+from backend.api.operation import TAGS
+from backend.settings import Settings
+from backend.version import VERSION
+from tests.api.held import Json, described
+from tests.api.worlds import client_of, good, problem, seal, settings_for
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+class Described(NamedTuple):
+    """One method of one path in the document."""
+
+    method: str
+    path: str
+    operation: Json
+
+    def parameters(self, place: str = "query") -> list[Json]:
+        shared = described()["components"]["parameters"]
+        found = [
+            shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each
+            for each in self.operation["parameters"]
+        ]
+        return [each for each in found if each["in"] == place]
+
+    def examples(self) -> list[dict[str, str]]:
+        """Queries made of the examples: what is needed, with each other one, and with all."""
+        needed = {each["name"]: each["example"] for each in self.parameters() if each["required"]}
+        others = [
+            {each["name"]: each["example"]} for each in self.parameters() if not each["required"]
+        ]
+        everything = {each["name"]: each["example"] for each in self.parameters()}
+        return [needed, *({**needed, **other} for other in others), everything]
+
+    def target(self, query: dict[str, Any]) -> str:
+        places = {each["name"]: each["example"] for each in self.parameters("path")}
+        path = self.path.format(**places)
+        return f"{path}?{urlencode(query)}" if query else path
+
+    def bodies(self) -> Iterator[tuple[str, Any]]:
+        content = self.operation.get("requestBody", {"content": {}})["content"]
+        yield from ((mimetype, media["example"]) for mimetype, media in content.items())
+
+    def ask(
+        self, client: FlaskClient, query: dict[str, Any], headers: dict[str, str] | None = None
+    ) -> TestResponse:
+        """The answer to `query` with the first of the bodies; read to its end."""
+        for mimetype, body in self.bodies():
+            return self.send(client, query, mimetype, body, headers)
+        return client.open(self.target(query), method=self.method, headers=headers, buffered=True)
+
+    def send(
+        self,
+        client: FlaskClient,
+        query: dict[str, Any],
+        mimetype: str,
+        body: Any,
+        headers: dict[str, str] | None = None,
+    ) -> TestResponse:
+        sent: dict[str, Any] = {"json": body} if mimetype == "application/json" else {"data": body}
+        target = self.target(query)
+        return client.post(target, **sent, content_type=mimetype, headers=headers)
+
+
+OPERATIONS = [
+    Described(method.upper(), path, operation)
+    for path, methods in described()["paths"].items()
+    for method, operation in methods.items()
+]
+READS = [each for each in OPERATIONS if each.method == "GET"]
+WRITES = [each for each in OPERATIONS if each.method == "POST"]
+
+
+def named(found: object) -> str | None:
+    return found.operation["operationId"] if isinstance(found, Described) else None
+
+
+# --- the document --------------------------------------------------------------------------------
+
+
+def test_it_is_openapi_3_1(client: FlaskClient) -> None:
+    found = good(client.get("/openapi.json"))
+    OpenAPIV31SpecValidator(found).validate()
+    assert found == described()
+    assert found["openapi"].startswith("3.1.")
+    assert (found["info"]["title"], found["info"]["version"]) == ("Flightchain", VERSION)
+    assert found["servers"] == [{"url": "/"}]
+
+
+def test_names_suit_generators_and_tags_are_in_order() -> None:
+    names = [each.operation["operationId"] for each in OPERATIONS]
+    assert len({*names}) == len(names)
+    assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in names)
+    assert {"filter_transactions", "average_delays", "flight_counter"} < {*names}
+    assert {each.operation["tags"][0] for each in OPERATIONS} == TAGS.keys()
+    assert [tag["name"] for tag in described()["tags"]] == list(TAGS)
+
+
+def test_it_is_kept_revalidated_and_compressed(client: FlaskClient) -> None:
+    first = client.get("/openapi.json")
+    assert first.headers["Cache-Control"] == "no-cache"
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert client.get("/openapi.json", headers=known).status_code == 304
+    packed = client.get("/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert len(packed.get_data()) < len(first.get_data()) / 4
+    problem(client.get("/openapi.json?nonsense=1"), 400, field="nonsense")
+
+
+# --- complete ------------------------------------------------------------------------------------
+
+
+def routes() -> set[str]:
+    found = set()
+    for rule in create_app(Settings()).url_map.iter_rules():
+        path = rule.rule.replace("<height>", "{HEIGHT}")
+        path = path.replace("<id:transaction_id>", "{TRANSACTION_ID}")
+        found |= {f"{method} {path}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
+    return found
+
+
+def readme_calls() -> dict[str, set[str]]:
+    """Every call in the README's table -> the parameters that it names."""
+    _, _, table = README.partition("| Call | Answer |\n|---|---|\n")
+    table, _, _ = table.partition("\n\n")
+    found: dict[str, set[str]] = {}
+    for row in table.splitlines():
+        call, answer = re.split(r"(?<!\\)\|", row)[1:3]
+        for method, path, query in re.findall(r"`([A-Z]+) ([^`?\[]+)([^`]*)`", call):
+            place = re.sub("/ID$", "/{TRANSACTION_ID}", re.sub("/HEIGHT$", "/{HEIGHT}", path))
+            found[f"{method} {place}"] = {*re.findall(r"(\w+)=", query + answer)}
+    return found
+
+
+def test_routes_document_and_readme_name_the_same_calls() -> None:
+    in_document = {f"{each.method} {each.path}" for each in OPERATIONS}
+    assert in_document == routes()
+    assert readme_calls().keys() == in_document
+
+
+@pytest.mark.parametrize("described_", OPERATIONS, ids=named)
+def test_the_readme_names_every_parameter_and_no_other(described_: Described) -> None:
+    names = {parameter["name"] for parameter in described_.parameters()}
+    assert readme_calls()[f"{described_.method} {described_.path}"] == names
+
+
+def test_a_route_without_an_operation_is_an_error() -> None:
+    app = create_app(Settings())
+    app.add_url_rule("/novelty", view_func=lambda: "new")
+    with app.test_client() as client:
+        assert client.get("/openapi.json").status_code == 500
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("described_", OPERATIONS, ids=named)
+def test_an_undocumented_parameter_is_refused(
+    client: FlaskClient, world: object, described_: Described
+) -> None:
+    query = {**described_.examples()[0], "undocumented": "1"}
+    problem(described_.ask(client, query), 400, field="undocumented", value="1")
+
+
+BOUNDED = [
+    (each, parameter, value)
+    for each in OPERATIONS
+    for parameter in each.parameters()
+    if parameter["schema"]["type"] == "integer"
+    for value in (parameter["schema"]["minimum"] - 1, parameter["schema"]["maximum"] + 1)
+]
+CHOSEN = [
+    (each, parameter) for each in OPERATIONS for parameter in each.parameters()
+    if "enum" in parameter["schema"]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("described_", "parameter", "value"), BOUNDED, ids=named)
+def test_a_number_beyond_its_bounds_is_refused(
+    client: FlaskClient, described_: Described, parameter: Json, value: int
+) -> None:
+    query = {**described_.examples()[0], parameter["name"]: value}
+    problem(described_.ask(client, query), 400, field=parameter["name"], value=str(value))
+
+
+@pytest.mark.parametrize(("described_", "parameter"), CHOSEN, ids=named)
+def test_each_choice_is_accepted_and_nothing_else(
+    default_client: FlaskClient, described_: Described, parameter: Json
+) -> None:
+    name = parameter["name"]
+    for choice in parameter["schema"]["enum"]:
+        answer = described_.ask(default_client, {**described_.examples()[0], name: choice})
+        assert answer.status_code < 300, choice
+    query = {**described_.examples()[0], name: "another"}
+    problem(described_.ask(default_client, query), 400, field=name, value="another")
+
+
+def test_what_holds_without_a_parameter_is_its_default(default_client: FlaskClient) -> None:
+    for each in READS:
+        for parameter in each.parameters():
+            if (default := parameter["schema"].get("default")) is not None:
+                needed = each.examples()[0]
+                plain = each.ask(default_client, needed)
+                given = each.ask(default_client, {**needed, parameter["name"]: default})
+                assert plain.get_data() == given.get_data(), (each.path, parameter["name"])
+
+
+# --- examples, over the chain that scripts/run makes ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def default_client(default_chain: Settings) -> Iterator[FlaskClient]:
+    with client_of(default_chain) as found:
+        yield found
+
+
+FINDS = {
+    "filter_transactions": lambda found: found["count"],
+    "flight_status": lambda found: found["count"],
+    "average_delays": lambda found: found["flights"],
+    "flight_counter": lambda found: found["count"],
+    "suggest": lambda found: found["suggestions"],
+    "get_block": lambda found: found["block"]["transactions"],
+    "list_blocks": lambda found: found["blocks"],
+    "transactions_pages": lambda found: found["transactions"],
+}
+
+
+@pytest.mark.parametrize(
+    ("described_", "query"),
+    [(each, query) for each in READS for query in each.examples()
+     if each.operation["operationId"] != "health_ready"],
+    ids=named,
+)  # fmt: skip
+def test_every_example_finds_something(
+    default_client: FlaskClient, described_: Described, query: dict[str, str]
+) -> None:
+    answer = described_.ask(default_client, query)
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    name = described_.operation["operationId"]
+    if answer.mimetype == "application/json":
+        assert FINDS.get(name, bool)(answer.get_json())
+    else:
+        assert answer.get_data(as_text=True).count("\n") > 1  # more than the first or last line
+    assert FINDS.keys() <= {each.operation["operationId"] for each in READS}
+
+
+def test_the_service_is_ready_but_for_a_miner(default_client: FlaskClient) -> None:
+    body = problem(default_client.get("/health/ready"), 503)
+    assert len(body["reasons"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("described_", "query"),
+    [(each, query) for each in WRITES for query in each.examples()],
+    ids=named,
+)
+def test_every_example_of_a_body_is_accepted(
+    default_client: FlaskClient, described_: Described, query: dict[str, str]
+) -> None:
+    for mimetype, body in described_.bodies():
+        answer = described_.send(default_client, query, mimetype, body)
+        assert answer.status_code in {200, 201, 202}, answer.get_data(as_text=True)
+        receipt = answer.get_json()
+        assert receipt.get("accepted", 1) == 1
+
+
+def test_examples_of_headers_are_understood(default_client: FlaskClient) -> None:
+    for each in OPERATIONS:
+        name = each.operation["operationId"]
+        headers = {one["name"]: one["example"] for one in each.parameters("header")}
+        if "Idempotency-Key" in headers:
+            headers["Idempotency-Key"] += name  # for each its own
+        if name == "health_ready":
+            continue
+        assert each.ask(default_client, each.examples()[0], headers).status_code < 300, each.path
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def declaring(status: int) -> list[Described]:
+    return [each for each in OPERATIONS if str(status) in each.operation["responses"]]
+
+
+FAR = 10**15 - 1
+
+
+@pytest.mark.parametrize("described_", declaring(404), ids=named)
+def test_what_may_be_missing_can_be(client: FlaskClient, described_: Described) -> None:
+    names = {each["name"] for each in described_.parameters()}
+    if places := described_.parameters("path"):
+        target = described_.path.format(**{each["name"]: FAR for each in places})
+        problem(client.get(target), 404)
+    else:
+        (name,) = names & {"as_of", "page"}
+        problem(described_.ask(client, {**described_.examples()[0], name: FAR}), 404)
+
+
+@pytest.mark.parametrize("described_", declaring(406), ids=named)
+def test_what_may_be_in_no_form_can_be(client: FlaskClient, described_: Described) -> None:
+    headers = {"Accept": "image/png"}
+    problem(described_.ask(client, described_.examples()[0], headers), 406)
+
+
+@pytest.mark.parametrize("described_", WRITES, ids=named)
+def test_each_fault_of_a_body(client: FlaskClient, described_: Described) -> None:
+    mimetype, _ = next(described_.bodies())
+    target = described_.target({})
+    no_flight = {} if mimetype == "application/json" else "{}"
+    problem(described_.send(client, {}, mimetype, no_flight), 422)
+    problem(client.post(target, data=b"x", content_type="text/plain"), 415)
+    problem(client.post(target, data=b"", content_type=mimetype), 411)
+    long = {"CONTENT_LENGTH": str(2**40)}
+    problem(client.post(target, content_type=mimetype, environ_overrides=long), 413)
+
+
+@pytest.mark.parametrize("described_", WRITES, ids=named)
+def test_writing_may_need_a_token(tmp_path: Path, described_: Described) -> None:
+    assert described_.operation["security"] == [{}, {"token": []}]
+    with client_of(settings_for(tmp_path, require_token=1)) as client:
+        answer = described_.ask(client, described_.examples()[0])
+        problem(answer, 401)
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("described_", OPERATIONS, ids=named)
+def test_without_a_chain_there_are_answers_of_the_document_too(
+    tmp_path: Path, described_: Described
+) -> None:
+    with client_of(settings_for(tmp_path)) as client:
+        answer = described_.ask(client, described_.examples()[0])
+    if answer.status_code == 503:
+        assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_key_that_was_used_for_another_flight_is_as_documented(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    seal(settings, [])
+    (add,) = [each for each in WRITES if each.operation["operationId"] == "add_transaction"]
+    (example,) = [body for _, body in add.bodies()]
+    with client_of(settings) as client:
+        for number, status in ((1, 202), (1, 202), (2, 422)):
+            body = {**example, "OP_CARRIER_FL_NUM": number}
+            answer = client.post(add.path, json=body, headers={"Idempotency-Key": "a key"})
+            assert answer.status_code == status
