@@ -18,6 +18,7 @@ from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
+from backend.coverage import covered
 from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
@@ -132,6 +133,11 @@ class Ledger:
         )
         return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
 
+    def coverage(self) -> Json:
+        """What the ledger covers: see `coverage.covered`. Raises TryLater."""
+        found, as_of = self._index.snapshot(covered)
+        return {**found, "as_of": asdict(as_of)}
+
     def recent_state(self) -> State:
         """What answers of the index come from, a moment old. Raises TryLater.
 
@@ -204,6 +210,11 @@ class Ledger:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip)."""
         top = self._store.height() if before is None else min(before - 1, self._store.height())
         return [_header(self._blocks.block(h)) for h in range(top, max(-1, top - limit), -1)]
+
+    def blocks_with_hash(self, block_hash: bytes) -> list[Json]:
+        """The header with this hash, in a list; empty if no block has it."""
+        height = self._store.height_of_hash(block_hash)
+        return [] if height is None else [_header(self._blocks.block(height))]
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""

@@ -4,6 +4,7 @@ A whole block is compressed once and kept so, by its hash and the encoding: it g
 compressed size without being read, decoded or compressed again.
 """
 
+import re
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,14 @@ from backend.api.conditions import REVALIDATE, SETTLED, tag_of, tag_of_content, 
 from backend.api.encodings import compressed, encoding_for
 from backend.api.reading import only, parameters, query_string, whole_number
 from backend.chain.block import MAX_TRANSACTIONS
+from backend.errors import InvalidQuery
 from backend.ledger import Ledger
 
 MAX_HEADERS = 100
 DEFAULT_HEADERS = "20"
 WHOLE_BLOCK = str(MAX_TRANSACTIONS)
+
+_is_hash = re.compile(r"[0-9a-fA-F]{64}").fullmatch
 
 
 def blueprint(ledger: Ledger) -> Blueprint:
@@ -64,10 +68,20 @@ def blueprint(ledger: Ledger) -> Blueprint:
             partial(_compressed_block, kept, name),
         )
 
+    def _of_hash(block_hash: bytes) -> Response:
+        body = encode({"blocks": ledger.blocks_with_hash(block_hash), "next": None})
+        return versioned(request.environ, body, tag_of_content(body), REVALIDATE)
+
     @routes.get("/blocks")
     def blocks() -> Response:
-        """Headers, newest first, `limit` below height `before`; `next` is the following page."""
+        """Headers, newest first, `limit` below height `before`; `next` is the following page.
+
+        Or the one whose `hash` is given.
+        """
         given = parameters(query_string(request))
+        if "hash" in given:
+            only(given, "hash")
+            return _of_hash(_block_hash(given["hash"]))
         only(given, "before", "limit")
         before = whole_number("before", given["before"]) if "before" in given else None
         limit = whole_number("limit", given.get("limit", DEFAULT_HEADERS), 1, MAX_HEADERS)
@@ -91,6 +105,12 @@ def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: by
     if block_hash:
         kept.keep((block_hash, encoding), data)
     return data
+
+
+def _block_hash(text: str) -> bytes:
+    if not _is_hash(text):
+        raise InvalidQuery("hash", text, "must be the 64 hex digits of a block hash")
+    return bytes.fromhex(text)
 
 
 def _tag_of_tip(tip: dict[str, Any]) -> str:
