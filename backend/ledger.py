@@ -5,7 +5,7 @@ into the mempool; it never writes a block. Safe for threads.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
+from backend.coverage import covered
 from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
@@ -135,6 +136,11 @@ class Ledger:
         )
         return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
 
+    def coverage(self) -> Json:
+        """What the ledger covers: see `coverage.covered`. Raises TryLater."""
+        found, as_of = self._index.snapshot(covered)
+        return {**found, "as_of": asdict(as_of)}
+
     def recent_state(self) -> State:
         """What answers of the index come from, a moment old. Raises TryLater.
 
@@ -201,10 +207,17 @@ class Ledger:
         block = self._blocks.block(height)
         return {**_header(block), "transactions": _rows(block, offset, limit)}
 
-    def blocks(self, before: int | None, limit: int) -> list[Json]:
-        """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip)."""
+    def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
+        """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
+
+        block_hash: only the one with this hash, if it is among all that are below `before`.
+        """
         top = self._store.height() if before is None else min(before - 1, self._store.height())
-        return [_header(self._blocks.block(h)) for h in range(top, max(-1, top - limit), -1)]
+        heights: Iterable[int] = range(top, max(-1, top - limit), -1)
+        if block_hash is not None:
+            height = self._store.height_of_hash(block_hash)
+            heights = [] if height is None or height > top else [height]
+        return [_header(self._blocks.block(height)) for height in heights]
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""

@@ -6,11 +6,13 @@ What is checked and what is documented come from the same values, so that they c
     Choice      one of a few words
     OfField     a value of a field of a flight, read as flights are
     Text        any short text
+    Hash        a SHA-256 hash in hex
 
 `of` and `find` raise InvalidQuery with the parameter's name, the text as given, and the reason.
 `schema` is JSON Schema in the dialect of OpenAPI 3.1.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -148,6 +150,24 @@ class Text(Parameter[str]):
     def schema(self) -> Schema:
         """A text as short as those of flights."""
         return self._with_default({"type": "string", "maxLength": MAX_TEXT_CHARACTERS})
+
+
+@dataclass(frozen=True)
+class Hash(Parameter[bytes]):
+    """A SHA-256 hash in 64 hex digits."""
+
+    def parse(self, text: str) -> bytes:
+        """Its 32 bytes."""
+        if not _is_hash(text):
+            raise InvalidQuery(self.name, text, "must have 64 hex digits")
+        return bytes.fromhex(text)
+
+    def schema(self) -> Schema:
+        """The digits."""
+        return {"type": "string", "pattern": "^[0-9a-fA-F]{64}$"}
+
+
+_is_hash = re.compile(r"[0-9a-fA-F]{64}").fullmatch
 
 
 def stored(field: Field) -> Schema:

@@ -44,7 +44,12 @@ class Settings:
     )
     host: str = _text("127.0.0.1", "address the service listens on")
     port: int = _number(8000, 1, 65535, "", "port of the service")
+    frontend_host: str = _text("127.0.0.1", "address the browser frontend listens on")
     frontend_port: int = _number(5000, 1, 65535, "", "port of the browser frontend")
+    backend_url: str = _text(
+        AUTO,
+        "where the frontend finds the service; `auto`: on this machine, at the port of the service",
+    )
     workers: int = _number(
         2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
     )

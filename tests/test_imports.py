@@ -39,12 +39,13 @@ LAYERS: dict[str, set[str] | None] = {
     "scan": {"chain", "storage", "questions", "selection"} | COMMON,
     "sources": {"carriers", "chain", "errors"},
     "suggestions": {"carriers", "chain", "index", "errors"},
+    "coverage": {"carriers", "index"},
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
     | {"keys", "sources", "importer", "audit", "scan", "selection"}
-    | {"distribution", "suggestions"}
+    | {"coverage", "distribution", "suggestions"}
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,

@@ -8,7 +8,7 @@ import pytest
 from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
-TEXTS = {"dir", "data", "host", "metrics_dir"}
+TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url"}
 CHOICES = {"worker_type": ("loop", "gthread", "sync")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {

@@ -17,7 +17,7 @@ from backend.api.reading import query_string
 from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger import Ledger
-from backend.parameters import Number
+from backend.parameters import Hash, Number
 
 HEIGHT = Number("HEIGHT", "Of the block; genesis is 0.", "337")
 OFFSET = Number(
@@ -32,6 +32,7 @@ LIMIT = Number(
 )
 BEFORE = Number("before", "Headers of the blocks below this height; all if left out.", "300")
 HEADERS = Number("limit", "At most so many headers.", "5", default=20, least=1, most=100)
+WITH_HASH = Hash("hash", "The header with this block hash alone, if there is one.", "0" * 64)
 
 TIP = Operation(
     "tip",
@@ -61,7 +62,7 @@ LIST_BLOCKS = Operation(
             may_have=("Link",),
         )
     },
-    parameters=(BEFORE, HEADERS),
+    parameters=(BEFORE, HEADERS, WITH_HASH),
     has_etag=True,
 )
 
@@ -114,9 +115,9 @@ def blueprint(ledger: Ledger) -> Blueprint:
     def blocks() -> Response:
         """Headers, newest first, `limit` below height `before`; `next` is the following page."""
         given = LIST_BLOCKS.given()
-        before, limit = BEFORE.find(given), HEADERS.of(given)
-        found = ledger.blocks(before, limit)
-        lowest = found[-1]["height"] if found else 0
+        block_hash, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
+        found = ledger.blocks(before, limit, block_hash)
+        lowest = found[-1]["height"] if found and block_hash is None else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None
         body = encode({"blocks": found, "next": following})
         is_settled = bool(found) and found[0]["height"] + 1 == before  # not cut off by the tip

@@ -269,6 +269,25 @@ SCHEMAS: dict[str, Schema] = {
             },
         }
     ),
+    "Coverage": record(
+        {
+            "flights": COUNT,
+            "first_date": nullable(DAY),
+            "last_date": nullable(DAY),
+            "carriers": array(ref("CoveredCarrier")),
+            "airports": array(ref("CoveredAirport")),
+            "as_of": ref("AsOf"),
+        }
+    ),
+    "CoveredCarrier": record(
+        {
+            "OP_CARRIER_AIRLINE_ID": COUNT,
+            "code": TEXT_OR_NULL,
+            "name": TEXT_OR_NULL,
+            "flights": COUNT,
+        }
+    ),
+    "CoveredAirport": record({"code": TEXT, "city": TEXT, "state": TEXT, "flights": COUNT}),
     "Suggestions": record(
         {
             "field": {"type": "string"},

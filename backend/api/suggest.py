@@ -1,8 +1,9 @@
-"""`GET /suggest`."""
+"""`GET /suggest` and `/coverage`."""
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
-from backend.api.answers import answer
+from backend.api.answers import answer, encode, versioned
+from backend.api.conditions import REVALIDATE, tag_of, unchanged
 from backend.api.operation import JSON, READING, Answer, Media, Operation
 from backend.api.schemas import ref
 from backend.ledger import Ledger
@@ -20,6 +21,13 @@ SUGGEST = Operation(
     {200: Answer("Completions, best first.", {JSON: Media(ref("Suggestions"))})},
     parameters=(FIELD, TYPED, LIMIT),
 )
+COVERAGE = Operation(
+    "coverage",
+    READING,
+    "What the ledger covers",
+    {200: Answer("Days, carriers and airports.", {JSON: Media(ref("Coverage"))})},
+    has_etag=True,
+)
 
 
 def blueprint(ledger: Ledger) -> Blueprint:
@@ -32,5 +40,18 @@ def blueprint(ledger: Ledger) -> Blueprint:
         """Cities, airports, carriers or flight numbers that begin with or hold `q`."""
         given = SUGGEST.given()
         return answer(ledger.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
+
+    @routes.get("/coverage")
+    @COVERAGE
+    def coverage() -> Response:
+        """What the ledger covers: days, carriers, airports."""
+        COVERAGE.given()
+        environ = request.environ
+        tag = tag_of(ledger.recent_state().tip_hash, "coverage", "")
+        if known := unchanged(environ, tag, REVALIDATE):
+            return known
+        found = ledger.coverage()
+        tag = tag_of(found["as_of"]["tip_hash"], "coverage", "")
+        return versioned(environ, encode(found), tag, REVALIDATE)
 
     return routes

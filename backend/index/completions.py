@@ -1,4 +1,4 @@
-"""What occurs in the ledger, and how often: cities, airports, carriers, flight numbers.
+"""What occurs in the ledger, and how often: cities, airports, carriers, days, flight numbers.
 
 Each function asks one statement of `rows` and reads tables that grow with the variety of flights,
 not with their number. The flights of a city or airport are those that leave plus those that arrive.
@@ -27,6 +27,9 @@ _CARRIERS = f"""
             WHERE carrier = known.carrier AND span = {YEAR})
     FROM known WHERE carrier IS NOT NULL"""  # noqa: S608  our own names
 
+# Each half reads one end of the table's key.
+_DAYS = "SELECT (SELECT min(day) FROM flight), (SELECT max(day) FROM flight)"
+
 _ONE_RANGE = "SELECT number, flights FROM number_total WHERE number BETWEEN ? AND ?"
 _NUMBERS = f"""
     WITH chosen AS (
@@ -50,6 +53,12 @@ def airports(rows: Rows) -> list[tuple[str, str, str, int]]:
 def carriers(rows: Rows) -> list[tuple[int, int]]:
     """DOT number of the carrier, flights."""
     return rows(_CARRIERS, ())
+
+
+def days(rows: Rows) -> tuple[int | None, int | None]:
+    """The first and the last day with flights, as ordinals; None if there are no flights."""
+    ((first, last),) = rows(_DAYS, ())
+    return first, last
 
 
 def flight_numbers(rows: Rows, prefix: str, limit: int) -> list[tuple[int, int, int, int]]:

@@ -17,6 +17,7 @@ from backend.storage.layout import ENTRY_BYTES, Place, place_from
 
 MAX_RUN_BYTES = 64 * 2**20
 MAX_OPEN_FILES = 64
+SEARCHED_AT_ONCE = 4096  # entries of the table
 
 
 class _OpenFile:
@@ -91,7 +92,7 @@ class BlockStore:
         try:
             data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
         except OSError as error:
-            raise Damage(f"cannot read {self._table_path}: {error.strerror}") from error
+            raise self._unreadable(error) from error
         found: list[Place] = []
         for start in range(0, len(data), ENTRY_BYTES):
             place = place_from(data[start : start + ENTRY_BYTES])
@@ -166,11 +167,34 @@ class BlockStore:
 
         return bisect_right(range(tip[0] + 1), transaction_id, key=first_transaction) - 1
 
+    def height_of_hash(self, block_hash: bytes) -> int | None:
+        """The height of the block with this hash (32 bytes); None if there is none.
+
+        Looks through the table from the tip down: 4 MB for 60,000 blocks, a few milliseconds.
+        """
+        above = self.height() + 1
+        while above > 0:
+            first = max(0, above - SEARCHED_AT_ONCE)
+            try:
+                data = self._table().read((above - first) * ENTRY_BYTES, first * ENTRY_BYTES)
+            except OSError as error:
+                raise self._unreadable(error) from error
+            at = data.find(block_hash)
+            while at % ENTRY_BYTES and at >= 0:  # by chance across two fields
+                at = data.find(block_hash, at + 1)
+            if at >= 0:
+                return first + at // ENTRY_BYTES
+            above = first
+        return None
+
+    def _unreadable(self, error: OSError) -> Damage:
+        return Damage(f"cannot read {self._table_path}: {error.strerror}")
+
     def _table(self) -> _OpenFile:
         try:
             return self._file(self._table_path)
         except OSError as error:
-            raise Damage(f"cannot read {self._table_path}: {error.strerror}") from error
+            raise self._unreadable(error) from error
 
     def _file(self, path: Path) -> _OpenFile:
         """The file of that name, opened again if another one has it now."""

@@ -366,6 +366,33 @@ def test_blocks_below_a_height(client: FlaskClient, query: str, heights: list[in
     assert [block["height"] for block in answer["blocks"]] == heights
 
 
+def test_a_block_is_found_by_its_hash(client: FlaskClient, world: World) -> None:
+    for height in (0, 1, 17, world.tip):
+        found = good(client.get(f"/blocks?hash={world.hashes[height].upper()}"))
+        listed = good(client.get(f"/blocks?before={height + 1}&limit=1"))["blocks"]
+        assert found == {"blocks": listed, "next": None}
+    assert good(client.get(f"/blocks?hash={'0' * 64}")) == {"blocks": [], "next": None}
+
+
+@pytest.mark.parametrize("text", ["", "0", "0" * 63, "0" * 65, "g" * 64, f"0x{'0' * 62}"])
+def test_a_hash_has_64_hex_digits(client: FlaskClient, text: str) -> None:
+    problem(client.get(f"/blocks?hash={text}"), 400, field="hash", value=text)
+
+
+def test_a_hash_goes_with_a_height(client: FlaskClient, world: World) -> None:
+    for before, count in ((5, 0), (6, 1), (7, 1)):
+        found = good(client.get(f"/blocks?hash={world.hashes[5]}&limit=3&before={before}"))
+        assert len(found["blocks"]) == count
+
+
+def test_the_coverage_is_that_of_the_flights(client: FlaskClient, world: World) -> None:
+    found = good(client.get("/coverage"))
+    days = [each["FL_DATE"] for each in world.transactions]
+    assert (found["first_date"], found["last_date"]) == (min(days), max(days))
+    assert found["flights"] == len(days)
+    assert found["as_of"] == world.as_of()
+
+
 def test_the_tip(client: FlaskClient, world: World) -> None:
     response = client.get("/tip")
     newest = good(client.get(f"/blocks/{world.tip}"))["block"]

@@ -20,7 +20,13 @@ QUESTIONS = [
 SETTLED = ["/blocks/3", "/blocks/3?limit=2", "/blocks?before=9", "/transactions/1"] + [
     f"{path}&as_of=4" for path in QUESTIONS
 ]
-AT_THE_TIP = ["/tip", "/blocks", *QUESTIONS, *(f"{path}&engine=scan" for path in QUESTIONS)]
+AT_THE_TIP = [
+    "/tip",
+    "/blocks",
+    "/coverage",
+    *QUESTIONS,
+    *(f"{path}&engine=scan" for path in QUESTIONS),
+]
 
 
 def asked_again(client: FlaskClient, path: str, condition: str, **headers: str) -> TestResponse:

@@ -520,6 +520,25 @@ def test_threads_read_while_the_chain_grows(tmp_path: Path) -> None:
     assert wrong == []
 
 
+def test_a_block_is_found_by_its_hash_wherever_it_stands(
+    long_chain: tuple[Path, ChainState],
+) -> None:
+    store = BlockStore(long_chain[0])
+    for height in (0, 1, 1_807, 1_808, 4_096, 5_903, 5_904, 9_999):
+        assert store.height_of_hash(store.place(height).hash) == height
+    store.close()
+
+
+def test_bytes_of_two_fields_are_no_hash(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 5)
+    table = (tmp_path / "blocks" / "heights.dat").read_bytes()
+    store = BlockStore(tmp_path)
+    for start in range(1, len(table) - 32):
+        assert (store.height_of_hash(table[start : start + 32]) is not None) == (start % 64 == 0)
+    assert BlockStore(tmp_path / "nothing").height_of_hash(bytes(32)) is None
+    store.close()
+
+
 def test_ten_thousand_blocks_open_and_answer_quickly_enough_to_be_tested(
     long_chain: tuple[Path, ChainState],
 ) -> None:

@@ -1,0 +1,15 @@
+"""`python -m frontend`: serve the pages until SIGTERM or Ctrl-C."""
+
+import os
+import sys
+
+from frontend.errors import InvalidSetting
+from frontend.server import run
+from frontend.settings import from_environment
+
+if __name__ == "__main__":
+    try:
+        settings = from_environment(os.environ)
+    except InvalidSetting as error:
+        sys.exit(f"error: {error}")
+    run(settings)

@@ -1,0 +1,52 @@
+"""The application: pages, filters, headers, errors."""
+
+import secrets
+
+from flask import Flask, Response, request
+
+from frontend import static_files, tables, words
+from frontend.asking import Asked
+from frontend.backend_client import Backend
+from frontend.coverage import CoverageKeeper
+from frontend.pages import errors, home
+from frontend.settings import Settings
+
+MAX_BODY_BYTES = 64 * 2**20
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def create_app(settings: Settings) -> Flask:
+    """The pages over the backend at `settings.backend_url`. Asks nobody anything yet."""
+    app = Flask(__name__, static_folder=None)
+    app.secret_key = secrets.token_bytes(32)  # of one run: forms of an earlier one are sent again
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["SESSION_COOKIE_SAMESITE"] = "Strict"
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    backend = Backend(settings.backend_url)
+    coverage = CoverageKeeper(backend)
+    words.install(app)
+    app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
+    for part in (home.blueprint(backend),):
+        app.register_blueprint(part)
+    errors.install(app)
+    static_files.install(app)
+    app.after_request(_finished)
+    return app
+
+
+def _finished(response: Response) -> Response:
+    response.headers.extend(HEADERS)
+    response.headers.setdefault("Cache-Control", "no-cache")
+    return tables.compressed(response, request)

@@ -1,0 +1,54 @@
+"""From a form to a question, and from a refusal to a message beside the field at fault.
+
+Forms are sent with GET and have the parameter names of the backend's REST interface, so that the
+address of a page is that of the answer there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from frontend.backend_client import Json
+from frontend.errors import Refused
+
+Values = Mapping[str, str]
+
+BAD_INPUT = {400, 422}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """values: what was filled in. answer: None if nothing was, or if it was `refused`."""
+
+    values: Values = field(default_factory=dict)
+    answer: Json | None = None
+    refused: Refused | None = None
+
+    @property
+    def status(self) -> int:
+        """Of HTTP, for the page."""
+        return self.refused.status if self.refused else 200
+
+    def error(self, name: str) -> str:
+        """What is wrong with a field; "" if nothing is."""
+        return self.refused.of(name) if self.refused else ""
+
+
+def filled_in(values: Values) -> dict[str, str]:
+    """The fields of a form that are not empty, without space around: browsers send all of them."""
+    return {name: text.strip() for name, text in values.items() if text.strip()}
+
+
+def asked(values: Values, ask: Callable[[dict[str, str]], Json]) -> Asked:
+    """What `ask` says to what is filled in, if anything is.
+
+    Raises BackendAway, and Refused for everything but bad input.
+    """
+    given = filled_in(values)
+    if not given:
+        return Asked()
+    try:
+        return Asked(given, ask(given))
+    except Refused as error:
+        if error.status not in BAD_INPUT:
+            raise
+        return Asked(given, None, error)

@@ -1,0 +1,120 @@
+"""Asking the backend over HTTP. The only module that knows how.
+
+Connections are kept alive, one for each thread. A question is asked again once if a kept connection
+turns out to be closed; what adds flights is sent with an Idempotency-Key, so that it may be, too.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from frontend.errors import BackendAway, Refused
+
+Json = dict[str, Any]
+
+CONNECT_S, ANSWER_S = 2.0, 20.0
+CHUNK_BYTES = 64 * 1024
+
+
+class Backend:
+    """The backend at `url` (without a slash at the end). Safe for threads."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._local = threading.local()
+
+    def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
+        """The JSON at `path`. Raises BackendAway, Refused."""
+        found: Json = self._answer("GET", path, params=dict(parameters or {})).json()
+        return found
+
+    def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
+        """The receipt for one flight, which is durable then. Raises as `get`.
+
+        key: an Idempotency-Key, so that sending it again adds nothing. token: "" for none.
+        """
+        headers = _headers(token, key)
+        receipt: Json = self._answer("POST", "/transactions", json=record, headers=headers).json()
+        return receipt
+
+    def add_batch(
+        self, body: bytes, kind: str, options: Mapping[str, str], key: str, token: str
+    ) -> Json:
+        """What the backend says to many flights. Raises as `get`.
+
+        kind: the Content-Type of `body`. options: parameters of `POST /transactions/batch`.
+        """
+        headers = {**_headers(token, key), "Content-Type": kind}
+        answer = self._answer(
+            "POST", "/transactions/batch", params=dict(options), data=body, headers=headers
+        )
+        receipt: Json = answer.json()
+        return receipt
+
+    def stream(self, path: str, parameters: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
+        """Content-Type and body of an answer that may be long. Raises as `get`."""
+        answer = self._answer("GET", path, params=dict(parameters), stream=True)
+        return answer.headers["Content-Type"], self._pieces(answer)
+
+    def _pieces(self, answer: requests.Response) -> Iterator[bytes]:
+        try:
+            with answer:
+                yield from answer.iter_content(CHUNK_BYTES)
+        except requests.RequestException as error:
+            raise BackendAway(self.url, "the answer broke off") from error
+
+    def _answer(self, method: str, path: str, **how: Any) -> requests.Response:
+        try:
+            answer = self._session().request(
+                method,
+                self.url + path,
+                timeout=(CONNECT_S, ANSWER_S),
+                allow_redirects=False,
+                **how,
+            )
+        except requests.Timeout as error:
+            raise BackendAway(self.url, f"no answer within {ANSWER_S:g} s") from error
+        except requests.RequestException as error:
+            raise BackendAway(self.url, _reason(error)) from error
+        if answer.ok:
+            return answer
+        with answer:
+            raise _refused(answer)
+
+    def _session(self) -> requests.Session:
+        session: requests.Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = requests.Session()
+            session.trust_env = False  # our own backend, whatever proxies the environment names
+            again = Retry(1, status=0, allowed_methods={"GET", "POST"}, raise_on_status=False)
+            session.mount(self.url, HTTPAdapter(max_retries=again))
+        return session
+
+
+def _headers(token: str, key: str) -> dict[str, str]:
+    headers = {"Idempotency-Key": key} if key else {}
+    return headers | ({"Authorization": f"Bearer {token}"} if token else {})
+
+
+def _refused(answer: requests.Response) -> Refused:
+    try:
+        problem = answer.json()
+    except requests.JSONDecodeError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {"detail": f"it answered with status {answer.status_code} and no explanation"}
+    wait = answer.headers.get("Retry-After", "")
+    return Refused(problem, answer.status_code, int(wait) if wait.isdigit() else None)
+
+
+def _reason(error: requests.RequestException) -> str:
+    """The bottom of a chain of errors, which says what happened; without addresses in memory."""
+    cause: BaseException = error
+    while (deeper := cause.__cause__ or cause.__context__) is not None:
+        cause = deeper
+    text = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
+    return text or type(cause).__name__

@@ -1,0 +1,100 @@
+"""What the ledger covers, as the backend says it; asked for again every few seconds at most."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from frontend.backend_client import Backend
+
+ASK_AGAIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """number: OP_CARRIER_AIRLINE_ID. code, name: None if nobody knows them."""
+
+    number: int
+    code: str | None
+    name: str | None
+    flights: int
+
+    @property
+    def label(self) -> str:
+        """As in "United Airlines (UA)"; the number if it is not known."""
+        return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"
+
+
+@dataclass(frozen=True)
+class Airport:
+    """flights: that leave plus those that arrive."""
+
+    code: str
+    city: str
+    state: str
+    flights: int
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """flights: mined ones. first_date, last_date: None without flights. The rest: most first."""
+
+    flights: int
+    first_date: str | None
+    last_date: str | None
+    carriers: tuple[Carrier, ...]
+    airports: tuple[Airport, ...]
+
+    @cached_property
+    def cities(self) -> tuple[str, ...]:
+        """City names, those with the most flights first."""
+        flights: Counter[str] = Counter()
+        for airport in self.airports:
+            flights[airport.city] += airport.flights
+        return tuple(city for city, _ in flights.most_common())
+
+    @cached_property
+    def carrier_options(self) -> list[tuple[int, str]]:
+        """(number, label) of each carrier, by label: for a list to choose from."""
+        return sorted(
+            ((carrier.number, carrier.label) for carrier in self.carriers), key=lambda one: one[1]
+        )
+
+    @cached_property
+    def _carriers(self) -> dict[int, Carrier]:
+        return {carrier.number: carrier for carrier in self.carriers}
+
+    def carrier(self, number: Any) -> Carrier:
+        """The carrier of that OP_CARRIER_AIRLINE_ID, known or not."""
+        number = int(number)
+        return self._carriers.get(number) or Carrier(number, None, None, 0)
+
+
+class CoverageKeeper:
+    """The coverage of the ledger behind `backend`, a few seconds old at most."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._known: tuple[float, Coverage] | None = None
+
+    def now(self) -> Coverage:
+        """Raises BackendAway, Refused."""
+        known = self._known
+        if known is None or time.monotonic() - known[0] > ASK_AGAIN_S:
+            known = self._known = (time.monotonic(), _coverage(self._backend))
+        return known[1]
+
+
+def _coverage(backend: Backend) -> Coverage:
+    found = backend.get("/coverage")
+    return Coverage(
+        found["flights"],
+        found["first_date"],
+        found["last_date"],
+        tuple(
+            Carrier(each["OP_CARRIER_AIRLINE_ID"], each["code"], each["name"], each["flights"])
+            for each in found["carriers"]
+        ),
+        tuple(Airport(**each) for each in found["airports"]),
+    )

@@ -1,0 +1,52 @@
+"""What can go wrong, as one small tree.
+
+FrontendError
+  InvalidSetting    a FLIGHTCHAIN_ variable that does not fit
+  BackendAway       the backend cannot be reached, or its answer breaks off
+  Refused           the backend answered with a problem (RFC 9457)
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class FrontendError(Exception):
+    """Any error of the frontend."""
+
+
+class InvalidSetting(FrontendError):
+    """A setting that does not fit; the message names it and its value."""
+
+
+class BackendAway(FrontendError):
+    """The backend cannot be reached. `url`: where it was looked for."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url} does not answer: {reason}")
+        self.url = url
+
+
+class Refused(FrontendError):
+    """A problem that the backend answered with.
+
+    status: of HTTP. field, value: what is at fault, if it is one parameter or field. errors: each
+    with `field`, `value`, `detail` and perhaps `row`. retry_after_s: when it is worth another try.
+    """
+
+    def __init__(self, problem: Mapping[str, Any], status: int, retry_after_s: int | None) -> None:
+        self.detail = str(problem.get("detail") or problem.get("title") or f"status {status}")
+        super().__init__(self.detail)
+        self.status = status
+        self.field = str(problem.get("field") or "")
+        self.value = problem.get("value")
+        self.errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
+        self.retry_after_s = retry_after_s
+        self.problem = dict(problem)
+
+    def of(self, field: str) -> str:
+        """What is wrong with `field`; "" if nothing is."""
+        found = [error["detail"] for error in self.errors if error.get("field") == field]
+        if not found and self.field == field:
+            prefix = f"{field} "
+            found = [self.detail.removeprefix(prefix)]
+        return "; ".join(found)

@@ -1,0 +1,66 @@
+"""Every error as a page in the common layout, or as a problem where JSON or CSV was asked for."""
+
+from flask import Flask, Response, render_template, request
+from werkzeug.exceptions import HTTPException
+
+from frontend.errors import BackendAway, Refused
+from frontend.tables import json_twin
+
+RETRY_AFTER_S = 5
+TWINS = (".json", ".csv")
+
+
+def install(app: Flask) -> None:
+    """Make `app` answer every error in words."""
+    app.register_error_handler(BackendAway, _away)
+    app.register_error_handler(Refused, _refused)
+    app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(Exception, lambda error: _unexpected(app, error))
+
+
+def _away(error: BackendAway) -> Response:
+    response = _page(503, "The ledger does not answer", str(error), "away")
+    response.headers["Retry-After"] = str(RETRY_AFTER_S)
+    return response
+
+
+def _refused(error: Refused) -> Response:
+    if error.status == 404:
+        return _page(404, "There is no such thing", error.detail, "not_found")
+    if error.status == 503:
+        response = _page(503, "Not at the moment", error.detail, "later")
+        response.headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
+        return response
+    if error.status < 500:
+        return _page(error.status, "That cannot be done", error.detail, "refused")
+    return _page(502, "The ledger reports an error", error.detail, "failed")
+
+
+def _of_http(error: HTTPException) -> Response:
+    status = error.code or 500
+    if status < 400:  # a redirect is an HTTPException, too
+        return error.get_response()  # type: ignore[return-value]
+    title = "There is no such page" if status == 404 else error.name
+    return _page(
+        status, title, error.description or "", "not_found" if status == 404 else "refused"
+    )
+
+
+def _unexpected(app: Flask, error: Exception) -> Response:
+    app.logger.exception("unexpected error at %s", request.full_path, exc_info=error)
+    return _page(500, "Something went wrong", "The log of the frontend says what.", "failed")
+
+
+def _page(status: int, title: str, detail: str, kind: str) -> Response:
+    """kind: which advice the page gives."""
+    if request.path.endswith(TWINS):
+        response = json_twin(
+            {"type": "about:blank", "title": title, "status": status, "detail": detail}
+        )
+        response.content_type = "application/problem+json"
+    else:
+        page = render_template("error.html", title=title, detail=detail, kind=kind)
+        response = Response(page, content_type="text/html; charset=utf-8")
+    response.status_code = status
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,56 @@
+"""Where the frontend listens and where the backend is, from the environment.
+
+The table of all settings, with these among them, is in README.md; variables of other parts are not
+looked at.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from frontend.errors import InvalidSetting
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen on, and to ask
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """host, port: where it listens. backend_url: without a slash at the end. threads: of requests
+    in hand at the same time.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 5000
+    backend_url: str = "http://127.0.0.1:8000"
+    threads: int = 8
+
+
+DEFAULT = Settings()
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """The settings in `environment`. Raises InvalidSetting."""
+    url = environment.get("FLIGHTCHAIN_BACKEND_URL", AUTO)
+    if url == AUTO:
+        host = environment.get("FLIGHTCHAIN_HOST", DEFAULT.host)
+        port = _port(environment, "FLIGHTCHAIN_PORT", 8000)
+        url = f"http://{for_url(EVERYWHERE.get(host, host))}:{port}"
+    elif not url.startswith(("http://", "https://")):
+        raise InvalidSetting(f"FLIGHTCHAIN_BACKEND_URL {url!r} must begin with http:// or https://")
+    return Settings(
+        environment.get("FLIGHTCHAIN_FRONTEND_HOST", DEFAULT.host),
+        _port(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
+        url.rstrip("/"),
+    )
+
+
+def for_url(host: str) -> str:
+    """`host` as it stands in an address: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, str(default))
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
+        return int(text)
+    raise InvalidSetting(f"{name} {text!r} must be a port, 1 to 65535")

@@ -1,0 +1,111 @@
+"""Numbers, days, times and states as people read them. Every function is a filter in templates."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from flask import Flask
+
+NOTHING = "–"  # shown where there is no value
+HASH_DIGITS_SHOWN = 12
+
+STATUS = {
+    "on_time": "On time",
+    "late": "Late",
+    "cancelled": "Cancelled",
+    "no_arrival": "No arrival recorded",
+}
+
+
+def install(app: Flask) -> None:
+    """Make the filters of this module known to the templates of `app`."""
+    for filter_ in (number, share, minutes, local_time, day, short_day, age, moment, short, status):
+        app.add_template_filter(filter_)
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """1234567 -> "1,234,567"."""
+    return NOTHING if value is None else f"{value:,.{digits}f}".replace("-", "−")
+
+
+def share(value: float | None) -> str:
+    """0.8312 -> "83.1 %"."""
+    return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def minutes(value: float | None, digits: int = 0) -> str:
+    """A delay or duration: -11 -> "−11 min"."""
+    return NOTHING if value is None else f"{number(value, digits)} min"
+
+
+def local_time(hhmm: str | None) -> str:
+    """From "0517" to "05:17"."""
+    return NOTHING if not hhmm else f"{hhmm[:2]}:{hhmm[2:]}"
+
+
+def day(iso: str | None) -> str:
+    """From "2013-01-01" to "Tuesday, 1 January 2013"."""
+    if not iso:
+        return NOTHING
+    when = date.fromisoformat(iso)
+    return f"{when:%A}, {when.day} {when:%B} {when:%Y}"
+
+
+def short_day(iso: str) -> str:
+    """From "2013-01-01" to "Tue 1 Jan"."""
+    when = date.fromisoformat(iso)
+    return f"{when:%a} {when.day} {when:%b}"
+
+
+def moment(milliseconds: int | None) -> str:
+    """UTC milliseconds -> "2013-01-01 05:17:23 UTC"."""
+    if milliseconds is None:
+        return NOTHING
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def age(milliseconds: int | None, now_ms: int | None = None) -> str:
+    """How long ago UTC milliseconds were: "4 seconds ago", "in 12 seconds", "3 days ago"."""
+    if milliseconds is None:
+        return NOTHING
+    if now_ms is None:
+        now_ms = round(datetime.now(UTC).timestamp() * 1000)
+    seconds = (now_ms - milliseconds) / 1000
+    text = duration(abs(seconds))
+    if text == "0 seconds":
+        return "just now"
+    return f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit that fits: "59 seconds", "1 minute", "3 days", "2 years"."""
+    for unit, length_s in (
+        ("year", 365.25 * 86400),
+        ("month", 30.44 * 86400),
+        ("day", 86400),
+        ("hour", 3600),
+        ("minute", 60),
+    ):
+        if seconds >= length_s:
+            return _counted(int(seconds / length_s), unit)
+    return _counted(int(seconds), "second")
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
+def short(text: str) -> str:
+    """The first digits of a hash."""
+    return text[:HASH_DIGITS_SHOWN] + "…" if len(text) > HASH_DIGITS_SHOWN else text
+
+
+def status(leg: Mapping[str, Any]) -> str:
+    """What happened to a flight: "Late 42 min", "Early 14 min", "On time", "Cancelled", …"""
+    known: str = STATUS.get(leg["status"], leg["status"])
+    delay = leg["ARR_DELAY"]
+    if leg["status"] == "late":
+        return f"{known} {minutes(delay)}"
+    if leg["status"] == "on_time" and delay < 0:
+        return f"Early {minutes(-delay)}"
+    return known

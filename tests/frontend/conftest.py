@@ -1,0 +1,34 @@
+"""Pages over a real backend: one chain of made-up flights that nobody writes to."""
+
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import Service, serving
+from tests.api.worlds import World, world_in
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def service(world: World) -> Iterator[Service]:
+    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as found:
+        yield found
+
+
+@pytest.fixture
+def pages(service: Service) -> FlaskClient:
+    """A client of the pages over `service`."""
+    return create_app(Settings(backend_url=service.url)).test_client()
+
+
+@pytest.fixture
+def lonely_pages() -> FlaskClient:
+    """A client of pages whose backend is away."""
+    return create_app(Settings(backend_url="http://127.0.0.1:1")).test_client()
