@@ -47,10 +47,10 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A good answer.
+    """One status that an operation answers.
 
     content: media type -> body. headers: names of headers that it has besides those of every
-    answer; always, but for those in `may_have`.
+    answer. may_have: of those that it has at times.
     """
 
     meaning: str
@@ -73,7 +73,6 @@ class Operation:
     tag: str
     summary: str
     answers: Mapping[int, Answer]
-    description: str = ""
     parameters: tuple[Parameter[Any], ...] = ()
     in_path: tuple[Parameter[Any], ...] = ()
     errors: tuple[int, ...] = ()

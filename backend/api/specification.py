@@ -22,8 +22,6 @@ from backend.api.schemas import SCHEMAS, ref
 from backend.parameters import Parameter, Schema
 from backend.version import VERSION
 
-METHODS = ("GET", "POST")  # HEAD and OPTIONS follow from these
-
 INFO: Schema = {
     "title": "Flightchain",
     "version": VERSION,
@@ -33,28 +31,32 @@ INFO: Schema = {
     "408, 414 or 431 if it is slow or too large.",
 }
 
-PROBLEMS: dict[int, tuple[str, tuple[str, ...]]] = {
-    400: ("Something in the request is wrong; `field` and `value` say what.", ()),
-    401: ("Writing needs a token here, and none or an unknown one came.", ("WWW-Authenticate",)),
-    404: ("The ledger has nothing by that height, id or page.", ()),
-    406: ("None of the formats that `Accept` names.", ()),
-    411: ("The body must be sent with a Content-Length.", ()),
-    413: ("The body is too large.", ()),
-    415: ("The body is of another media type.", ()),
-    422: (
-        "No flight, or rows that are none; or an Idempotency-Key that came with something else.",
-        (),
+PROBLEMS = {
+    400: Answer("Something in the request is wrong; `field` and `value` say what."),
+    401: Answer(
+        "Writing needs a token here, and none or an unknown one came.",
+        headers=("WWW-Authenticate",),
     ),
-    500: ("A block on the disk is damaged, or a fault of the service.", ()),
-    503: ("Not now: full, starting, busy or refused by the disk.", ("Retry-After",)),
+    404: Answer("The ledger has nothing by that height, id or page."),
+    406: Answer("None of the formats that `Accept` names."),
+    411: Answer("The body must be sent with a Content-Length."),
+    413: Answer("The body is too large."),
+    415: Answer("The body is of another media type."),
+    422: Answer(
+        "No flight, or rows that are none; or an Idempotency-Key that came with something else."
+    ),
+    500: Answer("A block on the disk is damaged, or a fault of the service."),
+    503: Answer("Not now: full, starting, busy or refused by the disk.", headers=("Retry-After",)),
 }
-"""Status -> what it means, and the headers that it may have besides those of every answer."""
+"""Status -> what it means. The body of all is a Problem."""
+
+_PROBLEM = {PROBLEM_JSON: Media(ref("Problem"))}
 
 EVERYWHERE = (400, 500, 503)  # the worker answers 503 to any request when too much is sent at once
 FOR_BODIES = (411, 413, 415, 422)
 
-_ALWAYS = ("X-Request-ID", "Server-Timing", "Cache-Control")
-_OF_VERSIONED = ("ETag",)
+_OF_ALL = ("X-Request-ID", "Cache-Control")
+_OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
 
 HEADERS: dict[str, tuple[str, Schema]] = {
     "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
@@ -108,7 +110,6 @@ DESCRIBE = Operation(
 def blueprint() -> Blueprint:
     """The description of the application that it is registered with."""
     routes = Blueprint("specification", __name__)
-
     compressed_once = cache(compressed)
 
     @cache
@@ -140,7 +141,10 @@ def document(app: Flask) -> Schema:
         "paths": paths,
         "components": {
             "schemas": SCHEMAS,
-            "responses": {_name(status): _problem(status) for status in PROBLEMS},
+            "responses": {
+                _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing")
+                for status, answer in PROBLEMS.items()
+            },
             "parameters": {"IfNoneMatch": IF_NONE_MATCH, "IdempotencyKey": IDEMPOTENCY_KEY},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
@@ -150,9 +154,8 @@ def document(app: Flask) -> Schema:
 def operations(app: Flask) -> Iterator[tuple[Rule, str, Operation]]:
     """Every route and method of `app`, but for OPTIONS and HEAD. Raises KeyError as `document`."""
     for rule in app.url_map.iter_rules():
-        for method in METHODS:
-            if method in (rule.methods or ()):
-                yield rule, method, operation_of(app.view_functions[rule.endpoint])
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            yield rule, method, operation_of(app.view_functions[rule.endpoint])
 
 
 def path_of(rule: Rule) -> str:
@@ -173,8 +176,6 @@ def _operation(operation: Operation) -> Schema:
         "parameters": list(_parameters(operation)),
         "responses": dict(_responses(operation)),
     }
-    if operation.description:
-        found["description"] = operation.description
     if operation.body:
         found["requestBody"] = {"required": True, "content": _content(operation.body)}
     if operation.writes:  # with or without, as the service is set up
@@ -205,26 +206,28 @@ def _parameter(parameter: Parameter[Any]) -> Schema:
 
 
 def _responses(operation: Operation) -> Iterator[tuple[str, Schema]]:
-    versioned_headers = _OF_VERSIONED if operation.has_etag else ()
+    always = (*_OF_GOOD, "ETag") if operation.has_etag else _OF_GOOD
     for status, answer in operation.answers.items():
-        always = (*_ALWAYS, *versioned_headers, *answer.headers)
-        yield (
-            str(status),
-            {
-                "description": answer.meaning,
-                "headers": _headers(always, answer.may_have),
-                "content": _content(answer.content),
-            },
-        )
+        yield str(status), _response(answer, answer.content, always)
     if operation.has_etag:
-        headers = _headers((*_ALWAYS, *versioned_headers), ())
-        yield "304", {"description": "What the client has is still right.", "headers": headers}
-    for status in sorted(errors_of(operation)):
-        if status not in operation.answers:
-            yield str(status), {"$ref": f"#/components/responses/{_name(status)}"}
+        unchanged = Answer("What the client has is still right.")
+        yield "304", _response(unchanged, {}, always)
+    for status in sorted(_errors_of(operation)):
+        yield str(status), {"$ref": f"#/components/responses/{_name(status)}"}
 
 
-def errors_of(operation: Operation) -> set[int]:
+def _response(
+    answer: Answer, content: Mapping[str, Media], always: tuple[str, ...], *sometimes: str
+) -> Schema:
+    found: Schema = {"description": answer.meaning, "headers": {}}
+    for name in (*always, *sometimes, *answer.headers, *answer.may_have):
+        what, schema = HEADERS[name]
+        is_always = name not in {*sometimes, *answer.may_have}
+        found["headers"][name] = {"description": what, "required": is_always, "schema": schema}
+    return {**found, "content": _content(content)} if content else found
+
+
+def _errors_of(operation: Operation) -> set[int]:
     """The statuses of problems that an operation may answer."""
     found = {*EVERYWHERE, *operation.errors}
     if operation.body:
@@ -239,26 +242,6 @@ def _content(bodies: Mapping[str, Media]) -> Schema:
         mimetype: {"schema": media.schema}
         | ({} if media.example is None else {"example": media.example})
         for mimetype, media in bodies.items()
-    }
-
-
-def _headers(always: tuple[str, ...], sometimes: tuple[str, ...]) -> Schema:
-    return {
-        name: {**_header(name), "required": name not in sometimes} for name in (*always, *sometimes)
-    }
-
-
-def _header(name: str) -> Schema:
-    what, schema = HEADERS[name]
-    return {"description": what, "schema": schema}
-
-
-def _problem(status: int) -> Schema:
-    what, may_have = PROBLEMS[status]
-    return {
-        "description": what,
-        "headers": _headers(_ALWAYS, may_have),
-        "content": {PROBLEM_JSON: {"schema": ref("Problem")}},
     }
 
 
