@@ -4,7 +4,7 @@ from functools import partial
 
 from flask import Blueprint, Response, request
 
-from backend.api.answers import answer, encode, versioned
+from backend.api.answers import answer, versioned
 from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.problems import InvalidFlights
 from backend.api.reading import (
@@ -42,12 +42,12 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
         """A transaction, pending or mined, with its block."""
         only(parameters(query_string(request)))
         number = whole_number("TRANSACTION_ID", transaction_id)
-        block_hash = ledger.block_hash_of_transaction(number)
-        if block_hash is None:
+        where = ledger.where_mined(number)
+        if where is None:
             return answer(ledger.transaction(number))
-        tag = tag_of(block_hash, "transaction", str(number))
+        tag = tag_of(where.hash, "transaction", str(number))
         return unchanged(request.environ, tag, SETTLED) or versioned(
-            request.environ, encode(ledger.transaction(number)), tag, SETTLED
+            request.environ, ledger.encoded_transaction(number, where), tag, SETTLED
         )
 
     return routes
