@@ -6,16 +6,19 @@ into the mempool; it never writes a block. Safe for threads.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, TypeVar
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from backend import scan, suggestions
 from backend.chain.block import Block, Header
 from backend.chain.canonical import canonical
-from backend.chain.columns import Columns, decode_rows
+from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
+from backend.chain.rows import transactions_json
 from backend.clock import now_ms
 from backend.coverage import covered
 from backend.distribution import distribution_of
@@ -37,7 +40,7 @@ from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import CachedBlocks, CacheStatistics
+from backend.storage.caches import CachedBlocks, CacheStatistics, Where
 from backend.storage.files import free_bytes
 
 Json = dict[str, Any]
@@ -47,7 +50,15 @@ Found = TypeVar("Found")
 COMMIT_POLL_S = 0.02
 MOST_DUPLICATES_SHOWN = 100
 _NUMBER, _DATE = POSITION["OP_CARRIER_FL_NUM"], POSITION["FL_DATE"]
+_HEADER_NAMES = tuple(field.name for field in fields(Header))
 NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
+
+
+class Encoded(NamedTuple):
+    """Something of a block as JSON, and the block's hash (hexadecimal)."""
+
+    hash: str
+    json: bytes
 
 
 class Ledger:
@@ -192,20 +203,32 @@ class Ledger:
 
     # --- blocks and transactions -------------------------------------------------------------
 
+    def has_block(self, height: int) -> bool:
+        """Whether a block can be had at once, without waiting for the disk: see `CachedBlocks`."""
+        return self._blocks.has(height)
+
+    def has_transaction(self, transaction_id: int) -> bool:
+        """Whether that holds for the block of a transaction; False if it is not mined."""
+        return self._blocks.has_transaction(transaction_id)
+
     def block_hash(self, height: int) -> str:
         """The hash on record of a block, which is not read for it. Raises NotFound."""
-        return self._store.place(height).hash.hex()
+        return self._blocks.where(height).hash
 
-    def block_hash_of_transaction(self, transaction_id: int) -> str | None:
-        """The hash on record of the block that holds a transaction; None if it is not mined."""
-        if transaction_id >= self.mined_count():
-            return None
-        return self.block_hash(self._store.height_of_transaction(transaction_id))
+    def where_mined(self, transaction_id: int) -> Where | None:
+        """The block that holds a transaction, which is not read for it; None if it is not mined."""
+        return self._blocks.where_transaction(transaction_id)
 
     def block(self, height: int, offset: int, limit: int) -> Json:
         """One block with up to `limit` of its transactions from row `offset` on."""
         block = self._blocks.block(height)
         return {**_header(block), "transactions": _rows(block, offset, limit)}
+
+    def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
+        """The same as JSON, several times faster; the block as it was at most a moment ago."""
+        block = self._blocks.block_lately(height)
+        rows = msgspec.Raw(b"[%b]" % b",".join(_encoded_rows(block, offset, limit)))
+        return Encoded(block.hash, msgspec.json.encode({**_header(block), "transactions": rows}))
 
     def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
@@ -221,24 +244,29 @@ class Ledger:
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""
-        if transaction_id < self.mined_count():
-            return self._mined_transaction(transaction_id)
+        where = self.where_mined(transaction_id)
+        if where is not None:
+            return self._mined_transaction(transaction_id, where)
         pending = self._mempool.find(transaction_id)
         if pending is None:
-            if transaction_id < self.mined_count():  # sealed in this very moment
-                return self._mined_transaction(transaction_id)
+            where = self.where_mined(transaction_id)
+            if where is not None:  # sealed in this very moment
+                return self._mined_transaction(transaction_id, where)
             raise NotFound(f"there is no transaction {transaction_id}")
         flight, timestamp = pending
         transaction = _transaction(flight, transaction_id, timestamp)
         return {"state": "pending", "transaction": transaction, "block": None}
 
-    def _mined_transaction(self, transaction_id: int) -> Json:
-        block = self._blocks.block(self._store.height_of_transaction(transaction_id))
-        header = block.header
-        row = transaction_id - header.first_transaction
-        (transaction,) = _rows(block, row, 1)
-        where = {"height": header.height, "hash": block.hash}
-        return {"state": "mined", "transaction": transaction, "block": where}
+    def _mined_transaction(self, transaction_id: int, where: Where) -> Json:
+        found: Json = msgspec.json.decode(self.encoded_transaction(transaction_id, where))
+        return found
+
+    def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
+        """A transaction that was found at `where`, as JSON. Raises NotFound or DamagedBlock."""
+        block = self._blocks.block_lately(where.height)
+        (row,) = _encoded_rows(block, transaction_id - block.header.first_transaction, 1)
+        mined_in = b'{"height":%d,"hash":"%b"}' % (where.height, block.hash.encode())
+        return b'{"state":"mined","transaction":%b,"block":%b}' % (row, mined_in)
 
     def transactions(self, first: int, count: int) -> list[Json]:
         """Up to `count` mined transactions from id `first` on."""
@@ -456,12 +484,21 @@ def _ratio(part: int, whole: int) -> float | None:
 def _rows(block: Block, offset: int, limit: int) -> list[Json]:
     """Up to `limit` transactions of a block from row `offset` on."""
     header = block.header
-    columns = decode_rows(block.body, header.transaction_count, offset, offset + limit)
-    return columns.transactions(header.first_transaction + offset, 0, limit)
+    columns = decode_body(block.body, header.transaction_count)
+    return columns.transactions(header.first_transaction, offset, offset + limit)
+
+
+def _encoded_rows(block: Block, offset: int, limit: int) -> list[bytes]:
+    """The same as JSON."""
+    header, after = block.header, offset + limit
+    return transactions_json(
+        block.body, header.transaction_count, header.first_transaction, offset, after
+    )
 
 
 def _header(block: Block) -> Json:
-    return {**asdict(block.header), "hash": block.hash}
+    header = block.header
+    return {**{name: getattr(header, name) for name in _HEADER_NAMES}, "hash": block.hash}
 
 
 def _transaction(flight: Flight, transaction_id: int, timestamp: int) -> Mapping[str, Value]:

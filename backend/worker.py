@@ -6,11 +6,11 @@ Here the loop (the main thread) owns all connections:
 
 - A request goes on only when its head and body are there. Until then it costs a buffer and no
   thread, so neither silent nor dribbling clients keep anybody from asking.
-- A quick one (`is_quick` of the application decides, by its first line) is answered in the loop:
+- A quick one (the application tells it by its head) is answered in the loop:
   no other thread is awake then.
 - Workers take turns with new connections: one that has more than another leaves them to it for a
   moment. Otherwise few clients can all end up with the same worker, while the others idle.
-- Everything else, whatever might wait for a disk, a block or a scan, goes to the threads.
+- Everything else, whatever might wait for a disk, a lock or a scan, goes to the threads.
 - Answers are sent by the loop, head and body in one packet. A client that does not read its answer
   costs a buffer, too, and no thread; but for exports, which are too long for a buffer.
 

@@ -119,7 +119,12 @@ class Loop:
     """A worker, its application and its clients."""
 
     def __init__(
-        self, patch: pytest.MonkeyPatch, address: Any, family: socket.AddressFamily, **options: int
+        self,
+        patch: pytest.MonkeyPatch,
+        address: Any,
+        family: socket.AddressFamily,
+        application: Any,
+        **options: int,
     ) -> None:
         self.later_s = 0.0  # how far the worker's clock is ahead
         now = lambda: time.monotonic() + self.later_s  # noqa: E731
@@ -133,7 +138,7 @@ class Loop:
         for name, value in {"threads": 2, "keepalive": KEEPALIVE_S, **options}.items():
             cfg.set(name, value)
         cfg.set("errorlog", os.devnull)
-        application: Any = Application()
+        application = application or Application()
         self.application: Application = application
         LoopWorker.setup()
         self.worker = _Stepped(1, os.getppid(), [self.listener], application, 30, cfg, Logger(cfg))
@@ -215,11 +220,18 @@ class Loop:
 
 @contextmanager
 def looping(
-    address: Any = None, family: socket.AddressFamily = socket.AF_INET, **options: int
+    address: Any = None,
+    family: socket.AddressFamily = socket.AF_INET,
+    application: Any = None,
+    **options: int,
 ) -> Iterator[Loop]:
-    """A loop at a free port, or at `address`. options: settings of gunicorn."""
+    """A loop at a free port, or at `address`, with a small application, or with `application`.
+
+    options: settings of gunicorn.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        loop = Loop(patch, address or ("127.0.0.1", free_port()), family, **options)
+        address = address or ("127.0.0.1", free_port())
+        loop = Loop(patch, address, family, application, **options)
         try:
             yield loop
         finally:

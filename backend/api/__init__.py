@@ -24,7 +24,7 @@ from backend.api import (
 from backend.api.answering import Answering
 from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE
-from backend.api.quick import is_quick
+from backend.api.quick import Quick
 from backend.api.writing import Writing
 from backend.ledger import Ledger
 from backend.settings import Settings
@@ -60,7 +60,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
         app.register_blueprint(part)
     problems.install(app, restart)
     observing.install(app, access_log=bool(settings.access_log))
-    app.extensions[QUICK] = is_quick
+    app.extensions[QUICK] = Quick(ledger)
     app.extensions[METRICS] = metrics.install(app, ledger, answers)
     return app
 

@@ -94,18 +94,18 @@ def blueprint(ledger: Ledger) -> Blueprint:
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)
         block_hash = ledger.block_hash(number)
-        tag = tag_of(block_hash, "block", query)
+        tag = tag_of_block(block_hash, query)
         if known := unchanged(environ, tag, SETTLED):
             return known
         encoding = encoding_for(environ)
         if not query and encoding and (body := kept.find((block_hash, encoding))):
             return encoded(body, encoding, tag, SETTLED)
-        found = ledger.block(number, offset, limit)
-        name = "" if query else found["hash"]
+        found = ledger.encoded_block(number, offset, limit)
+        name = "" if query else found.hash
         return versioned(
             environ,
-            encode({"block": found}),
-            tag_of(found["hash"], "block", query),
+            b'{"block":%b}' % found.json,
+            tag_of_block(found.hash, query),
             SETTLED,
             partial(_compressed_block, kept, name),
         )
@@ -128,6 +128,11 @@ def blueprint(ledger: Ledger) -> Blueprint:
         return response
 
     return routes
+
+
+def tag_of_block(block_hash: str, query: str) -> str:
+    """The tag of a block, or of the part of it that `query` chooses."""
+    return tag_of(block_hash, "block", query)
 
 
 def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: bytes) -> bytes:

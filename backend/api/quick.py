@@ -4,9 +4,18 @@ The worker's loop answers these itself and hands the rest to threads. A request 
 recognised is only slower; one that is recognised must never wait or compute for long. So this names
 what is quick: routes that cost the same whatever the ledger holds, and no parameter but theirs. The
 tip is not: it counts what is pending, and so waits while another thread syncs the mempool.
+
+Transactions and pages of a block are quick when the block is at hand in the caches; what needs the
+disk is left to the threads. A whole block is quick only when the answer is 304, which depends on
+its `If-None-Match`.
 """
 
 import re
+
+from backend.api.blocks import tag_of_block
+from backend.api.conditions import SETTLED, unchanged
+from backend.errors import FlightchainError
+from backend.ledger import Ledger
 
 _PARAMETERS = (
     "OP_CARRIER_FL_NUM",
@@ -18,12 +27,46 @@ _PARAMETERS = (
     "DEST_CITY_NAME",
 )
 _GIVEN = rf"(?:{'|'.join(_PARAMETERS)})=[^&# \r\n]*"
+_NUMBER = "[0-9]{1,15}"
+_PAGE = r"\?(?:offset=[0-9]{1,4}&)?limit=(?:[0-9]|[1-4][0-9]|50)"
 _QUICK = re.compile(
     rf"(?:GET|HEAD) /(?:health/live|(?:filter_transactions|average_delays|flight_counter)"
-    rf"\?{_GIVEN}(?:&{_GIVEN})*) HTTP/1\.[01]\r\n".encode()
+    rf"\?{_GIVEN}(?:&{_GIVEN})*|transactions/(?P<transaction>{_NUMBER})"
+    rf"|blocks/(?:(?P<page>{_NUMBER}){_PAGE}|(?P<block>{_NUMBER}))) HTTP/1\.[01]\r\n".encode()
 )
+_CONDITIONS = {
+    "HTTP_IF_NONE_MATCH": re.compile(rb"\r\nif-none-match:[ \t]*([^\r\n]*)", re.IGNORECASE),
+    "HTTP_ACCEPT_ENCODING": re.compile(rb"\r\naccept-encoding:[ \t]*([^\r\n]*)", re.IGNORECASE),
+}
 
 
-def is_quick(request: bytes) -> bool:
-    """Whether the request that starts with these bytes is quick."""
-    return _QUICK.match(request) is not None
+class Quick:
+    """Tells quick requests to `ledger` from others."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def __call__(self, request: bytes) -> bool:
+        """Whether the request that these bytes begin with, head and all, is quick."""
+        found = _QUICK.match(request)
+        if found is None or found.lastgroup is None:
+            return found is not None
+        try:
+            return self._is_at_hand(request, found.lastgroup, int(found[found.lastgroup]))
+        except (FlightchainError, OSError):  # whoever answers will meet it again, and say so
+            return False
+
+    def _is_at_hand(self, request: bytes, what: str, number: int) -> bool:
+        if what == "transaction":
+            return self._ledger.has_transaction(number)
+        if not self._ledger.has_block(number):
+            return False
+        return what == "page" or self._is_known(request, number)
+
+    def _is_known(self, request: bytes, height: int) -> bool:
+        """Whether the client has the block already, as its request says."""
+        head = request.partition(b"\r\n\r\n")[0]
+        given = {name: b",".join(field.findall(head)) for name, field in _CONDITIONS.items()}
+        environ = {name: text.decode("latin-1") for name, text in given.items() if text}
+        tag = tag_of_block(self._ledger.block_hash(height), "")
+        return unchanged(environ, tag, SETTLED) is not None

@@ -5,7 +5,7 @@ from functools import partial
 from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
-from backend.api.answers import answer, encode, versioned
+from backend.api.answers import answer, versioned
 from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import idempotency_key
@@ -70,12 +70,12 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
         """A transaction, pending or mined, with its block."""
         GET_TRANSACTION.given()
         number = TRANSACTION_ID.parse(transaction_id)
-        block_hash = ledger.block_hash_of_transaction(number)
-        if block_hash is None:
+        where = ledger.where_mined(number)
+        if where is None:
             return answer(ledger.transaction(number))
-        tag = tag_of(block_hash, "transaction", str(number))
+        tag = tag_of(where.hash, "transaction", str(number))
         return unchanged(request.environ, tag, SETTLED) or versioned(
-            request.environ, encode(ledger.transaction(number)), tag, SETTLED
+            request.environ, ledger.encoded_transaction(number, where), tag, SETTLED
         )
 
     return routes

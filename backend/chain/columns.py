@@ -45,6 +45,9 @@ _decode_values = msgspec.json.Decoder(list[int | str | None]).decode
 _decode_directory = msgspec.json.Decoder(list[tuple[int, int]]).decode
 
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, IndexError, ValueError)
+
+
 class BodyError(ValueError):
     """Bytes that are not a body."""
 
@@ -130,26 +133,17 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
     Raises BodyError if the bytes are not such a body. What the values mean is not looked at: that
     is the work of `rules`.
     """
-    return _decoded(body, count, names, 0, count)
-
-
-def decode_rows(body: bytes, count: int, start: int, stop: int) -> Columns:
-    """Rows `start` to `stop` (exclusive, clipped) of a body of `count` rows: quicker than all.
-
-    Raises BodyError as `decode_body`, but only for what stands in the way of these rows.
-    """
-    stop = min(stop, count)
-    return _decoded(body, count, COLUMN_NAMES, min(start, stop), stop)
-
-
-def _decoded(body: bytes, count: int, names: Sequence[str], start: int, stop: int) -> Columns:
     try:
-        return _decode(body, count, names, start, stop)
-    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError, ValueError) as error:
+        return _decode(body, count, names)
+    except UNREADABLE as error:
         raise BodyError(f"not a body of {count} transactions: {error}") from error
 
 
-def _decode(body: bytes, count: int, names: Sequence[str], start: int, stop: int) -> Columns:
+def directory_of(body: bytes) -> tuple[list[tuple[int, int]], list[int]]:
+    """Of each column the bytes of dictionary and codes, and where its dictionary begins.
+
+    Raises one of UNREADABLE.
+    """
     line_end = body.index(b"\n")
     sizes = _decode_directory(body[:line_end])
     if len(sizes) != len(COLUMN_NAMES):
@@ -157,6 +151,11 @@ def _decode(body: bytes, count: int, names: Sequence[str], start: int, stop: int
     offsets = list(accumulate((d + c for d, c in sizes), initial=line_end + 1))
     if offsets[-1] != len(body):
         raise BodyError(f"{len(body)} bytes instead of {offsets[-1]}")
+    return sizes, offsets
+
+
+def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
+    sizes, offsets = directory_of(body)
     found: dict[str, Column] = {}
     for name in names:
         index = COLUMN_INDEX[name]
@@ -166,13 +165,13 @@ def _decode(body: bytes, count: int, names: Sequence[str], start: int, stop: int
         width = 1 if len(values) <= _BYTE_CODES else 2
         if code_bytes != width * count:
             raise BodyError(f"{code_bytes} code bytes for {count} rows of {len(values)} values")
-        codes: Sequence[int] = body[codes_at + start : codes_at + stop]
+        codes: Sequence[int] = body[codes_at : codes_at + count]
         if width == 2:
-            codes = _joined(codes, body[codes_at + count + start : codes_at + count + stop])
+            codes = joined(codes, body[codes_at + count : codes_at + code_bytes])
         if _has_code_beyond(codes, len(values)):
             raise BodyError(f"column {name} has a code beyond its {len(values)} values")
         found[name] = Column(values, codes)
-    return Columns(stop - start, found)
+    return Columns(count, found)
 
 
 def _has_code_beyond(codes: Sequence[int], distinct: int) -> bool:
@@ -188,7 +187,7 @@ def _pack(column: Column) -> bytes:
     return pairs[0::2] + pairs[1::2]
 
 
-def _joined(low: Sequence[int], high: Sequence[int]) -> Sequence[int]:
+def joined(low: Sequence[int], high: Sequence[int]) -> Sequence[int]:
     """Codes of two bytes, from all low and all high bytes."""
     interleaved = bytearray(2 * len(low))
     interleaved[0::2] = low

@@ -9,21 +9,54 @@
 Both keep frames as they are on disk (compressed), so that a month of all US flights fits into each
 10 MB, and both count what a frame really takes in memory. A frame is checked every time it is
 used, so a scan verifies every block again, whether it came from the disk or from a cache.
+
+Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
+wait can know beforehand that a block is at hand: see `CachedBlocks.has`.
 """
 
 import threading
+import time
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from backend.chain.block import Block
 from backend.errors import Damage, DamagedBlock
 from backend.storage.block_store import BlockStore
-from backend.storage.codec import verified_block
+from backend.storage.codec import block_again, stated_body_bytes, verified_block
+from backend.storage.layout import Place
 
-# Key, hash, tuple, frame object and dictionary slot of one block beside the frame's own bytes.
+# Key, hash, ids, tuple, frame object, slots in dictionary and list of one block beside the frame's
+# own bytes.
 FRAME_OVERHEAD_BYTES = 300
 PLACES_AT_ONCE = 1024
+RECENT_S = 0.005
+MOST_AT_HAND_BYTES = 256 * 1024  # of a body; one of 1000 usual flights has 40 KB
 
-Kept = tuple[bytes, bytes]  # hash on record, frame
+
+@dataclass(slots=True)
+class Kept:
+    """A frame, its block's hash on record, the ids of its first transaction and after its last.
+
+    is_checked: whether it has been verified.
+    """
+
+    hash: bytes
+    frame: bytes
+    first_transaction: int
+    next_transaction: int
+    is_checked: bool = False
+
+
+Open = Callable[[bytes, int, bytes], Block]  # frame, height, hash on record
+
+
+class Where(NamedTuple):
+    """A block: its height and hash on record (hexadecimal)."""
+
+    height: int
+    hash: str
 
 
 @dataclass(slots=True)
@@ -50,6 +83,22 @@ class _Cache:
     def __init__(self, name: str, capacity_bytes: int) -> None:
         self.statistics = CacheStatistics(name, capacity_bytes)
         self._kept: dict[int, Kept] = {}
+        self._heights: list[int] = []  # of those, in order
+
+    def peek(self, height: int) -> Kept | None:
+        """The frame of a block, without counting."""
+        return self._kept.get(height)
+
+    def holder(self, transaction_id: int) -> int | None:
+        """The height of the block that holds a transaction, without counting."""
+        at = bisect_right(self._heights, transaction_id, key=self._first_transaction)
+        if at == 0:
+            return None
+        height = self._heights[at - 1]
+        return height if transaction_id < self._kept[height].next_transaction else None
+
+    def _first_transaction(self, height: int) -> int:
+        return self._kept[height].first_transaction
 
     def find(self, height: int) -> Kept | None:
         """The frame of a block, counted as a hit or a miss."""
@@ -64,14 +113,16 @@ class _Cache:
         """Keep a frame; whatever does not fit is evicted afterwards by `shrink`."""
         if height not in self._kept:
             self._kept[height] = kept
+            insort(self._heights, height)
             self.statistics.blocks += 1
-            self.statistics.bytes += kept_bytes(kept[1])
+            self.statistics.bytes += kept_bytes(kept.frame)
 
     def drop(self, height: int) -> None:
         """Evict one block."""
-        _, frame = self._kept.pop(height)
+        kept = self._kept.pop(height)
+        del self._heights[bisect_left(self._heights, height)]
         self.statistics.blocks -= 1
-        self.statistics.bytes -= kept_bytes(frame)
+        self.statistics.bytes -= kept_bytes(kept.frame)
         self.statistics.evictions += 1
 
     def forget(self, height: int) -> None:
@@ -82,12 +133,13 @@ class _Cache:
 
     def drop_below(self, floor: int) -> None:
         """Evict every block below `floor`."""
-        for height in [h for h in self._kept if h < floor]:
+        for height in self._heights[: bisect_left(self._heights, floor)]:
             self.drop(height)
 
     def clear(self) -> None:
         """Forget everything; not counted as evictions."""
         self._kept.clear()
+        self._heights.clear()
         self.statistics.blocks = self.statistics.bytes = 0
 
     def shrink(self, centre: int) -> None:
@@ -98,6 +150,10 @@ class _Cache:
             self.drop(height)
             if self.statistics.bytes <= self.statistics.capacity_bytes:
                 return
+
+
+def _kept(place: Place, frame: bytes) -> Kept:
+    return Kept(place.hash, frame, place.first_transaction, place.next_transaction)
 
 
 class CachedBlocks:
@@ -118,6 +174,7 @@ class CachedBlocks:
         self._floor = 0  # lowest block that belongs to the last cache
         self._asked = -2
         self._generation = 0  # counts how often everything was forgotten
+        self._is_recent_until = 0.0
 
     def statistics(self) -> list[CacheStatistics]:
         """The counts of both caches, as they are now."""
@@ -129,19 +186,85 @@ class CachedBlocks:
         with self._lock:
             self._start_anew()
 
+    def has(self, height: int) -> bool:
+        """Whether a block is at hand: it can be had without waiting for the disk or for anybody.
+
+        False, too, for one that is so large that unpacking it takes long, and while the caches do
+        not know of the newest block. Counts nothing.
+        """
+        return self._is_at_hand(lambda: height)
+
+    def has_transaction(self, transaction_id: int) -> bool:
+        """Whether the block that holds a transaction is at hand."""
+        return self._is_at_hand(lambda: self._holder(transaction_id))
+
+    def _is_at_hand(self, find_height: Callable[[], int | None]) -> bool:
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._is_recent() and self._store.height() != self._tip_height:
+                return False
+            height = find_height()
+            kept = None if height is None else self._cache_of(height).peek(height)
+            return kept is not None and stated_body_bytes(kept.frame) <= MOST_AT_HAND_BYTES
+        finally:
+            self._lock.release()
+
+    def _holder(self, transaction_id: int) -> int | None:
+        height = self._last.holder(transaction_id)
+        return self._random.holder(transaction_id) if height is None else height
+
+    def where(self, height: int) -> Where:
+        """A block, not read for it, as it was at most `RECENT_S` ago. Raises NotFound, Damage."""
+        with self._lock:
+            if not self._is_recent():
+                self._follow_tip()
+            kept = self._cache_of(height).peek(height)
+        hash_on_record = self._store.place(height).hash if kept is None else kept.hash
+        return Where(height, hash_on_record.hex())
+
+    def where_transaction(self, transaction_id: int) -> Where | None:
+        """The block that holds a transaction, likewise; None if none does. Raises Damage."""
+        with self._lock:
+            if not self._is_recent():
+                self._follow_tip()
+            height = self._holder(transaction_id)
+            kept = None if height is None else self._cache_of(height).peek(height)
+            if height is not None and kept is not None:
+                return Where(height, kept.hash.hex())
+        found = self._store.place_of_transaction(transaction_id)
+        return None if found is None else Where(found[0], found[1].hash.hex())
+
+    def _is_recent(self) -> bool:
+        """Whether the newest block was looked for a moment ago: that costs a tenth of a request."""
+        return time.monotonic() < self._is_recent_until
+
     def block(self, height: int) -> Block:
         """A checked block. Raises NotFound or DamagedBlock."""
-        hash_on_record, frame = self._frame(height)
+        return self._opened(height, self._frame(height))
+
+    def block_lately(self, height: int) -> Block:
+        """A block as it was at most `RECENT_S` ago, checked when it was first used.
+
+        Raises NotFound or DamagedBlock.
+        """
+        kept = self._frame(height, is_recent_enough=True)
+        return self._opened(height, kept, block_again if kept.is_checked else verified_block)
+
+    def _opened(self, height: int, kept: Kept, opened: Open = verified_block) -> Block:
         try:
-            return verified_block(frame, height, hash_on_record)
+            block = opened(kept.frame, height, kept.hash)
         except DamagedBlock:
             with self._lock:  # the disk may be put right; then it must be read again
                 self._cache_of(height).forget(height)
             raise
+        kept.is_checked = True
+        return block
 
-    def _frame(self, height: int) -> Kept:
+    def _frame(self, height: int, *, is_recent_enough: bool = False) -> Kept:
         with self._lock:
-            self._follow_tip()
+            if not (is_recent_enough and self._is_recent()):
+                self._follow_tip()
             in_order, self._asked = height == self._asked + 1, height
             found = self._cache_of(height).find(height)
             generation = self._generation
@@ -169,7 +292,7 @@ class CachedBlocks:
             not first <= height < first + len(frames)
         ):  # or large blocks, and the run ended before it came here
             first, frames = height, [self._store.frame(height)]
-        return {first + i: (place.hash, frame) for i, (place, frame) in enumerate(frames)}
+        return {first + i: _kept(*each) for i, each in enumerate(frames)}
 
     def _cache_of(self, height: int) -> _Cache:
         return self._last if height >= self._floor else self._random
@@ -180,6 +303,7 @@ class CachedBlocks:
             tip = self._store.tip()
         except Damage:  # of the tip's entry; whoever asks for the tip is told
             return
+        self._is_recent_until = time.monotonic() + RECENT_S
         height, tip_hash = (-1, b"") if tip is None else (tip[0], tip[1].hash)
         if (height, tip_hash) == (self._tip_height, self._tip_hash):
             return

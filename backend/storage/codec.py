@@ -1,7 +1,8 @@
 """Frames and blocks: what stands in a block file, checked on the way out.
 
 `verified_block` is what every read goes through: the frame's CRC, the header against the hash on
-record, the proof of work, the body against the header. `chain.rules` proves the rest.
+record, the proof of work, the body against the header. `chain.rules` proves the rest. Of a frame
+that has passed and stayed in memory, `block_again` looks at the CRC alone.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import zstandard
 
-from backend.chain.block import Block, HeaderError, decode_header, leading_zero_bits
+from backend.chain.block import Block, Header, HeaderError, decode_header, leading_zero_bits
 from backend.errors import DamagedBlock
 from backend.storage.layout import (
     MAGIC,
@@ -77,6 +78,11 @@ def frame_length(prefix: bytes | memoryview) -> int:
     return PREFIX_BYTES + int(header_size) + int(compressed_size)
 
 
+def stated_body_bytes(frame: bytes) -> int:
+    """What a frame, unchecked as yet, says of the length of its uncompressed body."""
+    return int(PREFIX.unpack_from(frame)[3]) if len(frame) >= PREFIX_BYTES else 0
+
+
 def frame_from(data: bytes | memoryview) -> Frame:
     """The frame at the start of `data`. Raises FrameError unless it is there and whole."""
     length = frame_length(data)
@@ -118,12 +124,7 @@ def verified_block(data: bytes, height: int, hash_on_record: bytes) -> Block:
     Raises DamagedBlock unless frame, header and body are whole, the header hashes to
     `hash_on_record` (32 bytes), has enough zero bits, is of `height`, and commits to the body.
     """
-    try:
-        frame = whole_frame(data)
-        body = body_of(frame)
-        header = decode_header(frame.header_bytes)
-    except (FrameError, HeaderError) as error:
-        raise DamagedBlock(height, str(error)) from error
+    frame, header, body = _unpacked(data, height)
     digest = hashlib.sha256(frame.header_bytes).digest()
     found = digest.hex()
     if digest != hash_on_record:
@@ -135,3 +136,21 @@ def verified_block(data: bytes, height: int, hash_on_record: bytes) -> Block:
     if hashlib.sha256(body).hexdigest() != header.body_hash:
         raise DamagedBlock(height, "its body does not hash to body_hash of its header")
     return Block(header, frame.header_bytes, found, body)
+
+
+def block_again(data: bytes, height: int, hash_on_record: bytes) -> Block:
+    """As `verified_block`, of a frame that has passed it in memory: only its checksum is looked at.
+
+    That spares the hashing, which takes half of the time where a processor has no instructions for
+    it. Raises DamagedBlock.
+    """
+    frame, header, body = _unpacked(data, height)
+    return Block(header, frame.header_bytes, hash_on_record.hex(), body)
+
+
+def _unpacked(data: bytes, height: int) -> tuple[Frame, Header, bytes]:
+    try:
+        frame = whole_frame(data)
+        return frame, decode_header(frame.header_bytes), body_of(frame)
+    except (FrameError, HeaderError) as error:
+        raise DamagedBlock(height, str(error)) from error

@@ -158,14 +158,29 @@ def test_a_run_stops_at_its_limit_of_bytes_but_gives_at_least_one_block(
 
 @pytest.mark.parametrize(
     "counts",
-    [[], [0], [3], [0, 3], [3, 0], [2, 0, 0, 2, 1], [0, 0, 5, 0, 0], [1] * 20],
+    [
+        [],
+        [0],
+        [3],
+        [0, 3],
+        [3, 0],
+        [2, 0, 0, 2, 1],
+        [0, 0, 5, 0, 0],
+        [1] * 20,
+        [*[1] * 30, 40, *[0] * 9, 1],
+        [60, *[0] * 20, *[1] * 9],
+        [2**n for n in range(7)],
+    ],
 )
 def test_a_transaction_is_found_in_its_block(tmp_path: Path, counts: list[int]) -> None:
     make_chain(tmp_path, counts)
     store = BlockStore(tmp_path)
     owners = [height + 1 for height, count in enumerate(counts) for _ in range(count)]
     assert [store.height_of_transaction(number) for number in range(len(owners))] == owners
+    found = [store.place_of_transaction(number) for number in range(len(owners))]
+    assert found == [(height, store.place(height)) for height in owners]
     for number in (-1, len(owners), 2**63):
+        assert store.place_of_transaction(number) is None
         with pytest.raises(NotFound):
             store.height_of_transaction(number)
     store.close()
@@ -415,21 +430,23 @@ def test_a_chain_cut_amid_a_read_is_not_found(
     make_chain(tmp_path, [1] * 3)
     store = BlockStore(tmp_path)
     whole = table_path(tmp_path).read_bytes()
-    height = store.height
+    table = store._table
 
-    def height_before_the_cut() -> int:
-        files.write_new(table_path(tmp_path), whole)
-        before = height()
+    def table_after_the_cut(*inode: int) -> object:
         files.write_new(table_path(tmp_path), whole[:-64])
-        return before
+        return table()
 
-    monkeypatch.setattr(store, "height", height_before_the_cut)
+    def before_the_cut(ask: Callable[[], object]) -> object:
+        files.write_new(table_path(tmp_path), whole)
+        return ask()
+
+    monkeypatch.setattr(store, "_table", table_after_the_cut)
     for ask in (store.block, store.frame, store.place):
         with pytest.raises(NotFound):
-            ask(3)
+            before_the_cut(lambda ask=ask: ask(3))  # type: ignore[misc]
     with pytest.raises(NotFound):
-        store.tip()
-    assert len(store.places(2, 2)) == 1
+        before_the_cut(store.tip)
+    assert before_the_cut(lambda: store.places(2, 2)) == store.places(2, 1)
     store.close()
 
 

@@ -7,7 +7,7 @@ import random
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -21,7 +21,7 @@ from backend.errors import Damage, DamagedBlock, NotFound
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks, kept_bytes
-from backend.storage.layout import ENTRY_BYTES, Place
+from backend.storage.layout import ENTRY_BYTES, Place, place_from
 from tests.storage.chains import (
     append_blocks,
     block_file,
@@ -461,6 +461,97 @@ def test_the_bytes_counted_are_the_bytes_taken(
 def test_a_frame_counts_more_than_its_length() -> None:
     assert kept_bytes(b"") > 150
     assert kept_bytes(bytes(1000)) - kept_bytes(b"") == 1000
+
+
+# What is at hand ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 3_000, 10**6])
+def test_what_is_at_hand_needs_no_disk_and_is_not_counted(tmp_path: Path, cache_bytes: int) -> None:
+    sizes = [1, 0, 3, 0, 0, 2] * 8
+    make_chain(tmp_path, sizes)
+    owners = [height for height, size in enumerate(sizes, 1) for _ in range(size)]
+    store = CountingStore(tmp_path)
+    cached = CachedBlocks(store, cache_bytes, 5)
+    assert not cached.has(3)
+    random_heights = random.Random(3)
+    for _ in range(60):
+        cached.block(random_heights.randint(0, len(sizes)))
+        counts, runs = cached.statistics(), len(store.runs)
+        at_hand = {height for height in range(-1, 99) if cached.has(height)}
+        assert len(at_hand) == sum(each.blocks for each in counts)
+        assert [cached.has_transaction(i) for i in range(len(owners) + 5)] == [
+            *(height in at_hand for height in owners),
+            *[False] * 5,
+        ]
+        for i, height in enumerate(owners):
+            assert cached.where_transaction(i) == cached.where(height)
+            assert cached.where(height) == (height, store.place(height).hash.hex())
+        assert cached.where_transaction(len(owners)) is None
+        assert (cached.statistics(), len(store.runs)) == (counts, runs)
+        for height in at_hand:
+            assert cached.block_lately(height) == cached.block(height)
+        assert len(store.runs) == runs
+    store.close()
+
+
+def test_nothing_is_at_hand_while_somebody_else_changes_the_caches(forty: Path) -> None:
+    store = BlockStore(forty)
+    cached = CachedBlocks(store, 10**6, RUN)
+    cached.block(5)
+    with cached._lock:
+        assert not cached.has(5)
+    assert cached.has(5)
+    store.close()
+
+
+def test_a_block_that_takes_long_to_unpack_is_not_at_hand(
+    forty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = BlockStore(forty)
+    cached = CachedBlocks(store, 10**6, RUN)
+    body_bytes = len(cached.block(5).body)
+    monkeypatch.setattr("backend.storage.caches.MOST_AT_HAND_BYTES", body_bytes)
+    assert cached.has(5)
+    monkeypatch.setattr("backend.storage.caches.MOST_AT_HAND_BYTES", body_bytes - 1)
+    assert not cached.has(5)
+    store.close()
+
+
+def test_of_a_block_that_was_checked_the_checksum_is_looked_at_again(forty: Path) -> None:
+    store = BlockStore(forty)
+    cached = CachedBlocks(store, 10**6, RUN)
+    cached.block_lately(5)
+    kept = cached._cache_of(5).peek(5)
+    assert kept is not None
+    assert kept.is_checked
+    kept.frame = kept.frame[:-1] + bytes([kept.frame[-1] ^ 1])
+    with pytest.raises(DamagedBlock, match="its checksum is wrong"):
+        cached.block_lately(5)
+    assert cached.block_lately(5).header.height == 5  # read again
+    store.close()
+
+
+def test_of_a_block_that_was_not_checked_more_than_the_checksum_is_looked_at(
+    tmp_path: Path,
+) -> None:
+    make_chain(tmp_path, [1] * 3)
+    table = table_path(tmp_path).read_bytes()
+    other = Place(bytes(32), *astuple(place_of(table, 2))[1:]).packed()
+    files.write_new(table_path(tmp_path), table[: 2 * ENTRY_BYTES] + other + table[-ENTRY_BYTES:])
+    store = BlockStore(tmp_path)
+    cached = CachedBlocks(store, 10**6, RUN)
+    cached.block_lately(1)
+    for _ in range(2):
+        with pytest.raises(DamagedBlock, match="on record"):
+            cached.block_lately(2)
+    store.close()
+
+
+def place_of(table: bytes, height: int) -> Place:
+    found = place_from(table[height * ENTRY_BYTES : (height + 1) * ENTRY_BYTES])
+    assert found is not None
+    return found
 
 
 # Threads, growth, damage --------------------------------------------------------------------------

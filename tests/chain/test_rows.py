@@ -1,0 +1,80 @@
+"""Rows of a body as JSON: those that decoding the whole body would give, wherever they stand."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chain.columns import BodyError, columns_of, encode_body
+from backend.chain.flight import Flight
+from backend.chain.rows import transactions_json
+from tests.chain import independent
+from tests.chain.naive_builder import EXAMPLE, row
+from tests.chain.strategies import batches
+
+Batch = tuple[list[Flight], list[int]]
+TWO_BODY = independent.encode_body([row(), row(OP_CARRIER_FL_NUM=336, ARR_DELAY=None)])
+SMALL = st.integers(0, 12)
+
+
+@given(batch=batches(), first=st.integers(0, 2**53), start=SMALL, stop=SMALL)
+def test_rows_are_the_transactions_as_json(batch: Batch, first: int, start: int, stop: int) -> None:
+    columns = columns_of(*batch)
+    rows = transactions_json(encode_body(columns), columns.count, first, start, stop)
+    expected = columns.transactions(first, start, stop) if start < stop else []
+    assert rows == [msgspec.json.encode(each) for each in expected]
+
+
+def many(count: int) -> tuple[bytes, list[dict[str, object]]]:
+    """A body in which every row has values of its own, with commas, quotes and gaps."""
+    flights = []
+    for i in range(count):
+        texts = {"ORIGIN_CITY_NAME": f'"{i}, \\ [é,]', "DEST_CITY_NAME": ","}
+        late = {"ARR_DELAY": None if i == 300 else i - 500, "OP_CARRIER_FL_NUM": i + 1}
+        times = {"DEP_TIME": f"{i // 60:02}{i % 60:02}", "ARR_TIME": None if i == 2 else "0000"}
+        flights.append(tuple({**EXAMPLE, **texts, **late, **times}.values())[:-1])
+    columns = columns_of(flights, [1_700_000_000_000 + i for i in range(count)])
+    return encode_body(columns), [dict(each) for each in columns.transactions(7, 0, count)]
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 258, 999, 1000])
+def test_every_row_is_found_alone_in_long_dictionaries(count: int) -> None:
+    body, expected = many(count)
+    for i in range(count):
+        (found,) = transactions_json(body, count, 7, i, i + 1)
+        assert json.loads(found) == expected[i]
+
+
+@given(start=st.integers(0, 1100), size=st.integers(0, 1100))
+def test_any_run_of_rows_is_found_in_long_dictionaries(start: int, size: int) -> None:
+    found = transactions_json(MANY[0], 1000, 7, start, start + size)
+    assert found == [msgspec.json.encode(each) for each in MANY[1][start : start + size]]
+
+
+MANY = many(1000)
+
+
+@given(st.binary(max_size=60), st.integers(1, 3))
+def test_random_bytes_are_a_body_error(data: bytes, count: int) -> None:
+    with pytest.raises(BodyError):
+        transactions_json(data, count, 0, 0, 1)
+
+
+@given(at=st.integers(0, len(TWO_BODY)), cut=st.integers(0, 3), put=st.binary(max_size=3))
+def test_a_spoiled_body_is_refused_or_read_and_never_fails_otherwise(
+    at: int, cut: int, put: bytes
+) -> None:
+    spoiled = TWO_BODY[:at] + put + TWO_BODY[at + cut :]
+    try:
+        assert len(transactions_json(spoiled, 2, 0, 0, 2)) == 2
+    except BodyError as error:
+        assert "not a body of 2 transactions" in str(error)
+
+
+def test_a_code_beyond_the_values_is_a_body_error() -> None:
+    for wrong in (b"\x02", b"\xff"):
+        with pytest.raises(BodyError):
+            transactions_json(TWO_BODY[:-1] + wrong, 2, 0, 1, 2)
+    assert len(transactions_json(TWO_BODY[:-1] + b"\xff", 2, 0, 0, 1)) == 1

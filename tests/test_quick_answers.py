@@ -1,0 +1,155 @@
+"""Blocks and transactions over HTTP: from the caches by the worker's loop, else by its threads."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.api import LEDGER, create_app
+from backend.ledger import Ledger
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import RECENT_S
+from backend.storage.layout import Place
+from tests.api.worlds import World, seal, world_in
+from tests.loops import Loop, answers, looping
+from tests.storage.chains import block_file, flip
+
+TRANSACTION, PAGE, BLOCK = "/transactions/150", "/blocks/5?limit=20", "/blocks/5"
+LIVE = "/health/live"
+
+
+def request(path: str, *headers: str, method: str = "GET") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+class Lanes:
+    """A loop with the real application on a chain; counts what is handed to threads."""
+
+    def __init__(self, loop: Loop, world: World, ledger: Ledger) -> None:
+        self.loop, self.world, self.ledger = loop, world, ledger
+        self.handed_over = 0
+        pool: Any = loop.worker.tpool
+        submit = pool.submit
+
+        def counted(*arguments: Any) -> Any:
+            self.handed_over += 1
+            return submit(*arguments)
+
+        pool.submit = counted
+
+    def ask(self, path: str, *headers: str) -> tuple[int, Any, str]:
+        """Status and body of an answer, and who gave it: "loop" or "thread"."""
+        before = self.handed_over
+        client = self.loop.answered(request(path, *headers))
+        ((status, body),) = answers(client.got)
+        who = "thread" if self.handed_over > before else "loop"
+        return status, json.loads(body) if body else None, who
+
+
+@pytest.fixture
+def lanes(tmp_path: Path) -> Iterator[Lanes]:
+    world = world_in(tmp_path)
+    app = create_app(world.settings)
+    application = SimpleNamespace(
+        wsgi=lambda: app, extensions=app.extensions, config=app.config
+    )  # as gunicorn wants it
+    with closing(app.extensions[LEDGER]) as ledger, looping(application=application) as loop:
+        yield Lanes(loop, world, ledger)
+
+
+@pytest.mark.parametrize("path", [TRANSACTION, PAGE, "/transactions/00150"])
+def test_the_disk_is_left_to_a_thread_and_the_caches_to_the_loop(lanes: Lanes, path: str) -> None:
+    status, cold, who = lanes.ask(path)
+    assert (status, who) == (200, "thread")
+    for _ in range(3):
+        assert lanes.ask(path) == (200, cold, "loop")
+
+
+def test_whoever_answers_says_the_same(lanes: Lanes) -> None:
+    whole = lanes.ask("/blocks/7")[1]["block"]
+    expected = [one for one in lanes.world.transactions if one["BLOCK_HEIGHT"] == 7]
+    assert lanes.ask("/blocks/7?limit=50")[1]["block"] == whole
+    for wanted, shown in zip(expected, whole["transactions"], strict=True):
+        assert {**shown, "BLOCK_HEIGHT": 7} == wanted
+        status, found, who = lanes.ask(f"/transactions/{wanted['TRANSACTION_ID']}")
+        assert (status, found["transaction"], who) == (200, shown, "loop")
+        assert found["block"] == {"height": 7, "hash": lanes.world.hashes[7]}
+
+
+def test_asking_whether_a_block_is_at_hand_counts_nothing(lanes: Lanes) -> None:
+    lanes.ask(PAGE)
+    before = lanes.ledger.cache_statistics()
+    for path in (PAGE, TRANSACTION):
+        assert lanes.loop.worker._is_quick(request(path))
+    assert lanes.ledger.cache_statistics() == before
+
+
+@pytest.mark.parametrize("path", [BLOCK, PAGE, TRANSACTION])
+def test_what_the_client_has_is_told_by_the_loop(lanes: Lanes, path: str) -> None:
+    lanes.ask(path)
+    client = lanes.loop.answered(request(path))
+    (etag,) = [line for line in client.got.split(b"\r\n") if line.startswith(b"ETag: ")]
+    known = etag.decode().replace("ETag", "If-None-Match")
+    assert lanes.ask(path, known) == (304, None, "loop")
+    assert lanes.ask(BLOCK, "If-None-Match: *")[::2] == (304, "thread")
+
+
+def test_a_whole_block_is_left_to_a_thread(lanes: Lanes) -> None:
+    assert [lanes.ask(BLOCK)[::2] for _ in range(3)] == [(200, "thread")] * 3
+
+
+@pytest.mark.parametrize("number", [10**14, 10**15 - 1, 10**15, 10**300])
+def test_a_huge_number_is_an_error_and_nothing_else(lanes: Lanes, number: int) -> None:
+    lanes.ask(PAGE)
+    expected = 404 if number < 10**15 else 400
+    for path in (f"/transactions/{number}", f"/blocks/{number}?limit=20", f"/blocks/{number}"):
+        status, problem, who = lanes.ask(path)
+        assert (status, problem["status"], who) == (expected, expected, "thread")
+
+
+def test_a_new_block_is_looked_at_by_a_thread_first(lanes: Lanes) -> None:
+    lanes.ask(PAGE)
+    seal(lanes.world.settings, [[]])
+    time.sleep(2 * RECENT_S)
+    assert lanes.ask(PAGE)[::2] == (200, "thread")
+    assert lanes.ask(PAGE)[::2] == (200, "loop")
+
+
+def test_a_damaged_block_is_a_problem_each_time(lanes: Lanes) -> None:
+    folder = lanes.world.settings.folder
+    with closing(BlockStore(folder)) as store:
+        place = store.place(5)
+    flip(block_file(folder), place.offset + place.length - 10)
+    for _ in range(3):
+        for path in (PAGE, f"/transactions/{place.first_transaction}"):
+            status, problem, _ = lanes.ask(path)
+            assert (status, problem["status"]) == (500, 500)
+            assert "block 5 is damaged" in problem["detail"]
+    assert lanes.ask("/blocks/6?limit=20")[::2] == (200, "loop")  # came with its neighbour
+
+
+def test_a_slow_disk_never_keeps_the_loop(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, is_reading, goes_on = BlockStore._read, threading.Event(), threading.Event()
+
+    def slowly(store: BlockStore, first: int, run: list[Place]) -> list[tuple[Place, bytes]]:
+        is_reading.set()
+        assert goes_on.wait(20)
+        return read(store, first, run)
+
+    lanes.ask("/blocks/29?limit=1")
+    monkeypatch.setattr(BlockStore, "_read", slowly)
+    waiting = lanes.loop.client(request("/transactions/0"))
+    lanes.loop.until(is_reading.is_set)
+    for path in ("/blocks/29?limit=20", LIVE, f"/transactions/{len(lanes.world.transactions) - 1}"):
+        assert lanes.ask(path)[::2] == (200, "loop")
+    assert waiting.read() == b""
+    goes_on.set()
+    lanes.loop.until(lambda: bool(answers(waiting.read())))
+    assert answers(waiting.got)[0][0] == 200
