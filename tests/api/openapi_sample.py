@@ -24,12 +24,20 @@ _PROBLEMS = {
     "503": ref("responses", "TryLater"),
 }
 _OPTIONS = [ref("parameters", "Engine"), ref("parameters", "AsOf")]
+_REQUEST_ID = {"description": "Its name in the logs.", "schema": {"type": "string"}}
 _TAGGED = {"ETag": ref("headers", "ETag"), "Cache-Control": ref("headers", "Cache-Control")}
 
 
 def _answer(name: str, description: str, **more: Any) -> Json:
     content = {JSON: {"schema": ref("schemas", name)}}
-    return {"200": {"description": description, "headers": _TAGGED, "content": content, **more}}
+    return {
+        "200": {
+            "description": description,
+            "headers": {**_TAGGED, "X-Request-ID": {**_REQUEST_ID, "required": name != "Header"}},
+            "content": content,
+            **more,
+        }
+    }
 
 
 def _read(tag: str, name: str, summary: str, parameters: list[Json], answer: Json) -> Json:

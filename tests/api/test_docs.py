@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend.api import docs
-from tests.api.openapi_sample import METHODS, STRUCTURE, sample
+from tests.api.openapi_sample import METHODS, STRUCTURE, sample, small
 from tests.api.reading_html import Page, row
 
 
@@ -111,6 +111,8 @@ def test_a_response_is_told_with_its_bodies_and_headers(page: Page) -> None:
     assert (status, meaning) == ("200 OK", "The legs.")
     assert body == "application/json Flights text/csv string"
     assert headers.startswith("ETag Cache-Control X-Flightchain-As-Of string The block")
+    headers = row(page.by_id("tip"), "200")[3]
+    assert headers == "ETag not always Cache-Control not always X-Request-ID"
     assert row(operation, "400")[1].endswith("names it. more")
     more = next(one for one in operation.all("a") if one.words == "more")
     assert more.get("href") == "#response-BadParameter"
@@ -130,6 +132,7 @@ def test_examples_are_those_given_and_else_made_of_the_schema(page: Page) -> Non
     ]
     assert '"FL_DATE": "2013-01-01"' in found[0].text
     made = page.by_id("average_delays").all("details")[0].words
+    assert made.startswith("200 application/json (values made up from the schema)")
     assert '"average_delay": 21.66837090402045' in made
     assert '"histogram": [ { "from": -15, "count": 812 } ]' in made
 
@@ -139,8 +142,17 @@ def test_nothing_is_made_up_for_an_error(page: Page) -> None:
 
 
 def test_a_header_that_is_shared_is_told_once(page: Page) -> None:
-    assert page.words.count("Names these bytes") == 1
-    assert page.by_id("header-ETag").tag == "tr"
+    for name, words in (("ETag", "Names these bytes"), ("X-Request-ID", "Its name in the logs.")):
+        assert page.words.count(words) == 1
+        assert words in page.by_id(f"header-{name}").words
+
+
+def test_headers_of_one_name_that_are_not_alike_are_told_where_they_are() -> None:
+    header = {"description": "Here.", "schema": {"type": "string"}}
+    other = {**header, "description": "There."}
+    answers = [{"description": "", "headers": {"X-One": each}} for each in (header, other, header)]
+    found = Page(docs.page(small(responses=dict(zip(("200", "201", "202"), answers, strict=True)))))
+    assert (found.words.count("Here."), found.words.count("There.")) == (2, 1)
 
 
 def test_who_may_is_told(page: Page) -> None:

@@ -104,7 +104,7 @@ def page(spec: Mapping[str, Any]) -> str:
             _scheme(n, document.followed(p)) for n, p in _named(components, "securitySchemes")
         ],
         answers=[(n, operations.answer("", p)) for n, p in _named(components, "responses")],
-        headers=[operations.header(n, p) for n, p in _named(components, "headers")],
+        headers=operations.headers(),
         schemas=[schemas.component(n, schema) for n, schema in _named(components, "schemas")],
     )
 

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from backend.api.docs import trying
 from backend.api.docs.prose import code, json_lines, json_text, link, phrase, prose
 from backend.api.docs.references import Document, Part
-from backend.api.docs.schemas import Row, Schemas, examples_in, plain
+from backend.api.docs.schemas import MADE_UP, Row, Schemas, examples_in, plain
 from backend.api.docs.trying import Form, Given
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
@@ -33,7 +33,7 @@ Other = tuple[str, str]  # the name of what the page has no words for, and it as
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A body. title: "" if there is but one. text: to be read. sent: as it is sent."""
+    """A body. title: "" if there is nothing to say. text: to be read. sent: as it is sent."""
 
     title: str
     text: str
@@ -126,6 +126,7 @@ class Operations:
         is_absolute = "://" in url
         self._server = url if is_absolute else DEFAULT_SERVER + url
         self._before_paths = "" if is_absolute else url
+        self._shared_headers = _shared_headers(document)
 
     def all(self) -> Iterator[Operation]:
         """Every operation, in the order of the document."""
@@ -143,16 +144,22 @@ class Operations:
             _phrase_of(status),
             phrase(found.get("description", "")),
             self._contents(found.get("content", {}), makes_up=status.startswith("2")),
-            [self.header(name, header) for name, header in found.get("headers", {}).items()],
+            [self._header_of(*header) for header in found.get("headers", {}).items()],
             f"response-{name}" if name else "",
             others(found, _TOLD_OF_RESPONSES),
         )
 
-    def header(self, name: str, part: Part) -> Row:
+    def headers(self) -> list[Row]:
+        """The headers that more than one response has."""
+        shared = self._shared_headers.items()
+        return [self._row(name, self._document.followed(part)) for name, part in shared]
+
+    def _header_of(self, name: str, part: Part) -> Row:
         """A header of a response."""
         shared = self._document.component(part, "headers")
-        found = self._document.followed(part)
-        return self._row(name, found, f"header-{shared}" if shared else "")
+        if name in self._shared_headers and _tells_the_same(self._shared_headers[name], part):
+            shared = name
+        return self._row(name, self._document.followed(part), f"header-{shared}" if shared else "")
 
     def _operation(self, path: str, method: str, item: Part) -> Operation:
         part = item[method]
@@ -245,7 +252,7 @@ class Operations:
         if schema is None:
             return Content(media_type, Markup(""), [], [], examples, more)
         if makes_up and not examples and _is_json(media_type):
-            examples = [_example("", media_type, self._schemas.value(schema))]
+            examples = [_example(MADE_UP, media_type, self._schemas.value(schema))]
         return Content(
             media_type,
             self._schemas.type_of(schema),
@@ -301,6 +308,32 @@ class Operations:
                 yield "--header", '"Authorization: Bearer $TOKEN"'
             elif (scheme["type"], scheme.get("in")) == ("apiKey", "header"):
                 yield "--header", f'{shell_quoted(scheme["name"] + ": ")}"$KEY"'
+
+
+def _shared_headers(document: Document) -> dict[str, Part]:
+    """Header components, and what several responses write out alike. Name -> header."""
+    found: dict[str, list[Part]] = {}
+    spec = document.spec
+    components = spec.get("components", {})
+    items = [document.followed(item) for item in spec.get("paths", {}).values()]
+    operations = [item[method] for item in items for method in METHODS if method in item]
+    responses = [each for one in operations for each in one.get("responses", {}).values()]
+    for response in (*components.get("responses", {}).values(), *responses):
+        for name, header in response.get("headers", {}).items():
+            found.setdefault(name, []).append(header)
+    alike = {
+        name: headers[0]
+        for name, headers in found.items()
+        if len(headers) > 1
+        and "$ref" not in headers[0]
+        and all(_tells_the_same(header, headers[0]) for header in headers)
+    }
+    return {**alike, **components.get("headers", {})}
+
+
+def _tells_the_same(header: Part, other: Part) -> bool:
+    """Whether they differ at most in `required`, which is about one response."""
+    return {**header, "required": None} == {**other, "required": None}
 
 
 def _described(item: Part, part: Part) -> Markup:

@@ -11,6 +11,7 @@ from backend.api.docs.references import Document, Part
 
 Schema = Part | bool
 
+MADE_UP = "(values made up from the schema)"
 MOST_LEVELS = 8  # of what is made up for a schema that holds itself
 
 _ALTERNATIVES = ("oneOf", "anyOf")
@@ -43,8 +44,8 @@ _FLAGS = {
     "writeOnly": "only in requests",
     "deprecated": "deprecated",
 }
-_MADE_UP: dict[str, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
-_MADE_UP_BY_FORMAT = {
+_BY_TYPE: dict[str, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+_BY_FORMAT = {
     "date": "2013-01-01",
     "date-time": "2013-01-01T00:00:00Z",
     "uri": "/",
@@ -72,14 +73,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A schema with a name of its own. examples: JSON, indented."""
+    """A schema with a name of its own. examples: JSON, indented, with what is to say of it."""
 
     name: str
     type: Markup
     limits: list[Markup]
     meaning: Markup
     rows: list[Row]
-    examples: list[str]
+    examples: list[tuple[str, str]]
 
 
 def plain(value: Any) -> str:
@@ -168,14 +169,16 @@ class Schemas:
         """A schema to be told in full."""
         rows = list(self.members(schema))
         part: Part = {} if isinstance(schema, bool) else schema
-        examples = examples_in(part) or ([self.value(schema)] if rows else [])
+        examples = [("", example) for example in examples_in(part)]
+        if rows and not examples:
+            examples = [(MADE_UP, self.value(schema))]
         return Component(
             name,
             self.type_of(schema),
             self.limits(schema, name),
             prose(part.get("description", "")),
             rows,
-            [json_lines(example) for example in examples],
+            [(said, json_lines(example)) for said, example in examples],
         )
 
     def members(self, schema: Schema, prefix: str = "") -> Iterator[Row]:
@@ -220,7 +223,7 @@ class Schemas:
             return [self.value(schema["items"], levels - 1)] if "items" in schema else []
         if kind in {"integer", "number"} and "minimum" in schema:
             return schema["minimum"]
-        return _MADE_UP_BY_FORMAT.get(schema.get("format", ""), _MADE_UP.get(kind))
+        return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE.get(kind))
 
 
 def _choice(values: list[Markup]) -> Markup:
