@@ -208,6 +208,7 @@ COMPONENTS: Json = {
             "content": {
                 "application/x-ndjson": {"schema": {"type": "string"}, "example": _BATCH},
                 "text/csv": {
+                    "x-header-line": "present",
                     "schema": {"type": "string"},
                     "example": 'FL_DATE,ORIGIN_CITY_NAME\n2013-01-01,"O\'Hare"\n',
                 },

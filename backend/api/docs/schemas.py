@@ -36,7 +36,7 @@ _SINGLE: tuple[tuple[str, Callable[[Any], Markup]], ...] = (
     ("pattern", lambda value: Markup("pattern {}").format(code(value))),
     ("const", lambda value: Markup("always {}").format(code(plain(value)))),
     ("enum", lambda values: _choice([code(plain(value)) for value in values])),
-    ("default", lambda value: Markup("default {}").format(code(plain(value)))),
+    ("default", lambda value: Markup("default {}").format(code(plain(value) or '""'))),
 )
 _FLAGS = {
     "uniqueItems": "no item twice",
@@ -111,14 +111,13 @@ class Schemas:
             if name:
                 return link(f"#schema-{name}", name)
             return self.type_of(self._document.followed(schema))
-        for keyword in _ALTERNATIVES:
-            if keyword in schema:
-                return self._alternatives(schema[keyword], keyword)
+        for keyword in _alternatives(schema):
+            return self._either(schema[keyword], keyword)
         if "allOf" in schema:
             return Markup(" and ").join(self.type_of(part) for part in schema["allOf"])
         return Markup(" or ").join(self._single(name, schema) for name in _types(schema))
 
-    def _alternatives(self, parts: list[Schema], keyword: str) -> Markup:
+    def _either(self, parts: list[Schema], keyword: str) -> Markup:
         types = [self.type_of(part) for part in parts]
         several = sum(one != "null" for one in types) > 1
         before = escape("either " if keyword == "oneOf" and several else "")
@@ -150,7 +149,8 @@ class Schemas:
         return found + [
             Markup("{} {}").format(keyword, code(plain(value)))
             for keyword, value in schema.items()
-            if keyword not in _TOLD and not (keyword == "title" and value == name)
+            if (keyword not in _TOLD and not (keyword == "title" and value == name))
+            or (keyword in _ALTERNATIVES and keyword not in _alternatives(schema))
         ]
 
     def row(self, name: str, schema: Schema, *, is_required: bool) -> Row:
@@ -206,11 +206,11 @@ class Schemas:
         given = [*examples_in(schema), *(schema[k] for k in ("default", "const") if k in schema)]
         if given or "enum" in schema:
             return (given or schema["enum"])[0]
-        for keyword in _ALTERNATIVES:
-            if keyword in schema:
-                return self.value(schema[keyword][0], levels - 1)
+        for keyword in _alternatives(schema):
+            return self.value(schema[keyword][0], levels - 1)
         if "allOf" in schema:
             parts = [self.value(part, levels - 1) for part in schema["allOf"]]
+            parts += [self._made_up(schema, levels)] if "properties" in schema else []
             return {name: value for part in parts for name, value in (part or {}).items()}
         return self._made_up(schema, levels)
 
@@ -224,6 +224,11 @@ class Schemas:
         if kind in {"integer", "number"} and "minimum" in schema:
             return schema["minimum"]
         return _BY_FORMAT.get(schema.get("format", ""), _BY_TYPE.get(kind))
+
+
+def _alternatives(schema: Part) -> list[str]:
+    """The keywords that say what the type is; beside a type they only limit it."""
+    return [each for each in _ALTERNATIVES if each in schema and "type" not in schema]
 
 
 def _choice(values: list[Markup]) -> Markup:
@@ -249,14 +254,14 @@ def _ranges(schema: Part) -> Iterator[Markup]:
     for low, high, counted in _RANGES:
         least, most = schema.get(low), schema.get(high)
         if least is not None and most is not None:
-            words = f"{least}" if least == most and counted else f"{least} to {most}"
+            words = f"exactly {least}" if least == most else f"{least} to {most}"
         elif least is not None:
             words = f"at least {least}"
         elif most is not None:
             words = f"at most {most}"
         else:
             continue
-        yield escape(words + (counted[:-1] if words.endswith(" 1") or words == "1" else counted))
+        yield escape(words + (counted[:-1] if words.endswith(" 1") else counted))
 
 
 def _parts(schema: Part) -> Iterator[Schema]:

@@ -7,7 +7,7 @@ to send that says the same as not to, so it is a field like the others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from shlex import quote as shell_quoted
 from typing import Any
@@ -50,7 +50,7 @@ class Field:
     value: str
     choices: list[str]
     attributes: dict[str, str]
-    is_one: bool = field(default=False)  # of the choices at most one
+    is_one: bool = False  # of the choices at most one
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,9 @@ def with_query(path: str, pairs: Iterable[Pair]) -> str:
 
 def curl(url: str, method: str, options: Iterable[tuple[str, str]], body: str | None) -> str:
     """A line for the shell. options: flags of curl with what comes behind them, quoted already."""
-    parts = [f"curl {shell_quoted(url)}"]
-    if method != ("GET" if body is None else "POST"):
-        parts[0] = (
-            "curl " + ("--head" if method == "HEAD" else f"--request {method}") + parts[0][4:]
-        )
+    is_usual = method == ("GET" if body is None else "POST")
+    flag = "" if is_usual else "--head " if method == "HEAD" else f"--request {method} "
+    parts = [f"curl {flag}{shell_quoted(url)}"]
     parts += [f"{flag} {value}" for flag, value in options]
     if body is not None:
         parts.append(f"--data-binary {shell_quoted(body)}")
