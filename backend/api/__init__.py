@@ -10,6 +10,7 @@ from flask import Flask, Response
 from backend.api import (
     batch,
     blocks,
+    docs,
     exporting,
     health,
     metrics,
@@ -56,6 +57,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
         study.blueprint(ledger, answering, writing),
         health.blueprint(ledger),
         specification.blueprint(),
+        docs.blueprint(lambda: specification.document(app)),
     ):
         app.register_blueprint(part)
     problems.install(app, restart)

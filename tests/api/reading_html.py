@@ -1,0 +1,99 @@
+"""Reading a page as a person or a browser does: its text, its links, its tables and forms."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+Attributes = dict[str, str | None]
+_EMPTY = {"meta", "link", "input", "br", "img", "hr"}
+
+
+@dataclass
+class Element:
+    """An element that is of interest, with the text in it."""
+
+    tag: str
+    attributes: Attributes
+    text: str = ""
+    inner: list["Element"] = field(default_factory=list)
+
+    def all(self, *tags: str) -> list["Element"]:
+        """The elements within, at any depth, in the order of the page."""
+        found = []
+        for one in self.inner:
+            found += ([one] if one.tag in tags else []) + one.all(*tags)
+        return found
+
+    def get(self, name: str) -> str:
+        return self.attributes.get(name) or ""
+
+    @property
+    def words(self) -> str:
+        """The text with single spaces."""
+        return " ".join(self.text.split())
+
+
+class Page(HTMLParser):
+    """A page. Elements that are not closed, or in the wrong order, are an error."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("root", {})
+        self._open = [self.root]
+        self.feed(html)
+        self.close()
+        assert self._open == [self.root], f"not closed: {self._open[-1].tag}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"an attribute twice: {attrs}"
+        element = Element(tag, dict(attrs))
+        self._open[-1].inner.append(element)
+        if tag not in _EMPTY:
+            self._open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open[-1].tag == tag, f"{self._open[-1].tag} is closed by {tag}"
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._open[-1].tag != "style":
+            for element in self._open:
+                element.text += data
+
+    def all(self, *tags: str) -> list[Element]:
+        return self.root.all(*tags)
+
+    def by_id(self, name: str) -> Element:
+        (found,) = [one for one in self.elements() if one.get("id") == name]
+        return found
+
+    def elements(self) -> list[Element]:
+        def within(element: Element) -> list[Element]:
+            return [each for one in element.inner for each in (one, *within(one))]
+
+        return within(self.root)
+
+    @property
+    def words(self) -> str:
+        return self.root.words
+
+
+def sent_by(form: Element) -> str:
+    """What a browser asks for when the form is sent as it stands."""
+    pairs = []
+    for one in form.all("input", "select"):
+        if one.tag == "select":
+            chosen = [each for each in one.all("option") if "selected" in each.attributes]
+            pairs.append((one.get("name"), (chosen or one.all("option"))[0].text.strip()))
+        elif one.get("type") not in {"radio", "checkbox"} or "checked" in one.attributes:
+            pairs.append((one.get("name"), one.get("value")))
+    return f"{form.get('action')}?{urlencode(pairs)}"
+
+
+def row(element: Element, name: str) -> list[str]:
+    """The cells of the first row with this name."""
+    for one in element.all("tr"):
+        cells = one.all("th", "td")
+        if cells[0].words.split(" ")[0] == name:
+            return [cell.words for cell in cells]
+    raise AssertionError(f"no row {name}")
