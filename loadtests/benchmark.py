@@ -26,7 +26,7 @@ from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
-from loadtests import footprint, posting, scanning, throughput
+from loadtests import footprint, memory, posting, scanning, throughput
 from loadtests.chains import Chains, Source, generated
 from loadtests.figures import Figure, details, table
 from loadtests.machine import description
@@ -69,12 +69,12 @@ ROWS: Mapping[int, Row] = {
     4: Row(footprint.imports, lambda plan: plan.repeats * _import_s(plan.flights)),
     5: Row(footprint.bytes_on_disk, lambda plan: _import_s(plan.flights)),
     1: Row(throughput.questions_against_nothing, lambda plan: 2 * _turns_s(plan), asks_month=True),
-    7: Row(footprint.memory, lambda plan: 2 * GUESSED_SETUP_S, asks_month=True),
-    8: Row(throughput.other_answers, lambda plan: 2 * _turns_s(plan), asks_month=True),
+    7: Row(memory.memory, lambda plan: 4 * GUESSED_SETUP_S, asks_month=True),
+    8: Row(throughput.other_answers, lambda plan: 4 * _turns_s(plan), asks_month=True),
     9: Row(posting.posts, lambda plan: 4 * plan.rounds * plan.round_s + GUESSED_SETUP_S),
     10: Row(
         throughput.worker_types,
-        lambda plan: 3 * (1 + len(KINDS)) * (1 + plan.repeats) * plan.round_s,
+        lambda plan: 3 * len(plan.worker_counts) * plan.repeats * (6 * plan.round_s + 2),
     ),
     3: Row(
         scanning.scan_against_study,
@@ -201,6 +201,8 @@ def plan_from(options: argparse.Namespace) -> Plan:
             scan_rounds=1,
             repeats=1,
             questions_per_kind=50,
+            hours=0.01,
+            worker_counts=(2,),
         )
     return Plan(rows, factors=factors)
 

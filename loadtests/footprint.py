@@ -1,28 +1,21 @@
-"""What the service takes: time to import (row 4), bytes on disk (row 5), time to start (row 6) and
-memory (row 7).
-"""
+"""What the service takes: time to import (row 4), bytes on disk (row 5), time to start (row 6)."""
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 from loadtests.chains import Chain, imported
 from loadtests.figures import Figure, short, spread_of
 from loadtests.machine import at_most_cores
-from loadtests.processes import Memory, ProgramFailed, Service, running
-from loadtests.questions import KINDS, Question, Questions, drawn, flights_of_block
+from loadtests.processes import running
+from loadtests.questions import KINDS, Question, drawn, flights_of_block
 from loadtests.session import LONGEST_FACTOR, SEED, Bench, load_now
 
 LEAST_IMPORTED_PER_S = 100_000
 IMPORT_CORES = 2
 MOST_BYTES_A_FLIGHT = 20.0
 MOST_START_S = 1.0
-MOST_WORKER_BYTES = 80_000_000
-MOST_SERVICE_BYTES = 256_000_000
-SCANS_AT_ONCE = 8
 
 
 def imports(bench: Bench) -> Iterator[Figure]:
@@ -107,44 +100,3 @@ def _first_question(bench: Bench, chain: Chain) -> Question:
 def _start_s(bench: Bench, chain: Chain, path: str) -> float:
     with running(chain.folder, bench.log, asking=path) as service:
         return service.first_answer_s
-
-
-def memory(bench: Bench) -> Iterator[Figure]:
-    """Proportional set sizes of a service after the load of row 1 and some scans."""
-    service = bench.month_service()
-    questions = bench.questions(bench.chains.month(), service)
-    bench.say("memory: every question, and scans at the same time")
-    if 1 not in bench.plan.rows:
-        for kind in KINDS:
-            bench.load(service, bench.script(kind, [q.path for q in questions[kind]]))
-    _scan_together(service, questions)
-    found = service.memory()
-    raw = {"pss_mb": [f"{one.role} {one.pss_bytes / 1e6:.1f}" for one in found], **load_now()}
-    largest = max((one.pss_bytes for one in found if one.role == "worker"), default=0)
-    if not largest:
-        raise ProgramFailed(f"no worker found among the processes of the service: {found}")
-    yield _memory_figure("largest worker", largest, MOST_WORKER_BYTES, raw)
-    yield _memory_figure("all processes", _total_bytes(found), MOST_SERVICE_BYTES, raw)
-
-
-def _scan_together(service: Service, questions: Questions) -> None:
-    """One scan of each kind over several connections at once."""
-    paths = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
-    with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
-        for _ in pool.map(service.get, paths):
-            pass
-
-
-def _total_bytes(found: Sequence[Memory]) -> int:
-    return sum(one.pss_bytes for one in found)
-
-
-def _memory_figure(what: str, pss_bytes: int, most_bytes: int, raw: dict[str, Any]) -> Figure:
-    return Figure(
-        7,
-        f"memory, {what} (proportional set size)",
-        f"{pss_bytes / 1e6:.1f} MB",
-        f"at most {most_bytes // 10**6} MB",
-        pss_bytes <= most_bytes,
-        raw=raw,
-    )

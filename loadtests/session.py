@@ -34,6 +34,8 @@ class Plan:
     scan_rounds: int = 3
     repeats: int = 3
     questions_per_kind: int = 2000
+    hours: float = 1.0  # of requests, before memory is measured
+    worker_counts: tuple[int, ...] = (1, 2, 4)
 
 
 @dataclass

@@ -23,6 +23,7 @@ MOST_OF_EMPTY_P99 = 1.5
 MOST_TIMES_SLOWER = 1.2
 LONG_FACTOR = 4
 PAGE = 20
+RECENT_BLOCKS = 20
 WORKER_TYPES = ("loop", "gthread", "sync")
 
 
@@ -49,26 +50,42 @@ def _script_of(bench: Bench, questions: Questions, kind: str) -> Path:
 
 
 def other_answers(bench: Bench) -> Iterator[Figure]:
-    """Transactions, pages of blocks and unchanged answers; questions to a longer chain."""
-    month = bench.chains.month()
+    """Transactions, pages of blocks and unchanged answers; questions to a longer chain.
+
+    All blocks of the month fit into the caches and are there; answers about them are not kept.
+    """
     service = bench.month_service()
-    tip = service.get("/tip")
-    random = Random(SEED)  # noqa: S311 - a load, no secrets
-    count = bench.plan.questions_per_kind
-    ids = [random.randrange(tip["transactions"]) for _ in range(count)]
-    heights = [random.randint(1, tip["height"]) for _ in range(count)]
-    transactions = bench.script("transactions", [f"/transactions/{i}" for i in ids])
-    pages = bench.script("pages", [f"/blocks/{h}?limit={PAGE}" for h in heights])
-    least = LEAST_OF_EMPTY_FOR_BLOCKS
-    yield from _against_nothing(bench, 8, service, "transactions/ID", transactions, least)
-    what = f"first {PAGE} flights of a block"
-    yield from _against_nothing(bench, 8, service, what, pages, least)
-    questions = bench.questions(month, service)
-    paths = [question.path for kind in KINDS for question in questions[kind]]
-    known = bench.script("known", paths, _etags(service, paths))
-    least = LEAST_OF_EMPTY_IF_KNOWN
-    yield from _against_nothing(bench, 8, service, "unchanged answers (304)", known, least)
+    questions = bench.questions(bench.chains.month(), service)
+    asked = {kind: [question.path for question in questions[kind]] for kind in KINDS}
+    for what, paths in _of_blocks(bench, service).items():
+        script = bench.script("blocks", paths)
+        yield from _against_nothing(bench, 8, service, what, script, LEAST_OF_EMPTY_FOR_BLOCKS)
+        asked[what] = paths
+    height = service.get("/tip")["height"]
+    asked["whole blocks"] = [f"/blocks/{at}" for at in range(1, height + 1)]
+    for what in (*KINDS, "transactions anywhere", "whole blocks"):
+        known = bench.script("known", asked[what], _etags(service, asked[what]))
+        title, least = f"{what}, unchanged (304)", LEAST_OF_EMPTY_IF_KNOWN
+        yield from _against_nothing(bench, 8, service, title, known, least)
     yield from _on_a_long_chain(bench)
+
+
+def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
+    """Paths of transactions and of blocks' first pages: all over the chain, and at its tip."""
+    tip, random = service.get("/tip"), Random(SEED)  # noqa: S311 - a load, no secrets
+    first = service.get(f"/blocks/{max(1, tip['height'] + 1 - RECENT_BLOCKS)}?limit=1")
+    recent = first["block"]["first_transaction"]
+    many = range(bench.plan.questions_per_kind)
+    anywhere = [random.randrange(tip["transactions"]) for _ in many]
+    newest = [random.randrange(recent, tip["transactions"]) for _ in many]
+    heights = [random.randint(1, tip["height"]) for _ in many]
+    return {
+        "transactions anywhere": [f"/transactions/{number}" for number in anywhere],
+        f"transactions of the newest {RECENT_BLOCKS} blocks": [
+            f"/transactions/{number}" for number in newest
+        ],
+        f"first {PAGE} flights of blocks anywhere": [f"/blocks/{h}?limit={PAGE}" for h in heights],
+    }
 
 
 def _etags(service: Service, paths: Sequence[str]) -> list[str]:
@@ -137,25 +154,38 @@ def _against_nothing(
 
 
 def worker_types(bench: Bench) -> Iterator[Figure]:
-    """The empty endpoint and the questions with each type of worker; no ratio, no target."""
+    """What each type and number of workers answers, all in turns; no ratio, no target."""
     month = bench.chains.month()
-    for kind in WORKER_TYPES:
-        with bench.service(month, worker_type=kind) as service:
-            bench.say(f"workers of type {kind}")
-            questions = bench.questions(month, service)
-            scripts = {"empty endpoint": bench.script("nothing", [EMPTY_ENDPOINT])}
-            scripts |= {name: _script_of(bench, questions, name) for name in KINDS}
-            for name, script in scripts.items():
-                bench.load(service, script)
-                loads = [bench.load(service, script) for _ in range(bench.plan.repeats)]
-                rate = median(_rates(loads))
-                p99_ms = median(load.p99_ms for load in loads)
-                yield Figure(
-                    10,
-                    f"{kind} workers, {name}",
-                    f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms",
-                    raw=_summary(kind, loads),
-                )
+    kinds = [(kind, count) for kind in WORKER_TYPES for count in bench.plan.worker_counts]
+    found: dict[tuple[str, int, str], list[wrk.Load]] = {}
+    for number in range(1, bench.plan.repeats + 1):
+        for kind, count in kinds:
+            bench.say(f"{count} {kind} workers, {number} of {bench.plan.repeats}")
+            with bench.service(month, worker_type=kind, workers=count) as service:
+                for name, script in _scripts(bench, service).items():
+                    bench.load(service, script)
+                    load = bench.load(service, script)
+                    found.setdefault((kind, count, name), []).append(load)
+    for (kind, count, name), loads in found.items():
+        rate, p99_ms = median(_rates(loads)), median(load.p99_ms for load in loads)
+        failed = sum(load.failed for load in loads)
+        yield Figure(
+            10,
+            f"{count} {kind} worker{'s' if count > 1 else ''}, {name}",
+            _with_failures(f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms", failed),
+            raw={**_summary(kind, loads), **load_now()},
+        )
+
+
+def _scripts(bench: Bench, service: Service) -> dict[str, Path]:
+    questions = bench.questions(bench.chains.month(), service)
+    mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
+    anywhere = _of_blocks(bench, service)["transactions anywhere"]
+    return {
+        "empty endpoint": bench.script("nothing", [EMPTY_ENDPOINT]),
+        "the three questions": bench.script("questions", mixed),
+        "transactions anywhere": bench.script("transactions", anywhere),
+    }
 
 
 def _rates(loads: Sequence[wrk.Load]) -> list[float]:

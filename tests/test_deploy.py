@@ -109,6 +109,40 @@ def test_the_frontend_is_in_the_compose_file_when_there_is_one() -> None:
     assert ("profiles: [frontend]" not in COMPOSE) == has_frontend, reason
 
 
+# --- numbers of both roles -------------------------------------------------------------------
+
+
+def in_unit(name: str, directive: str) -> list[str]:
+    return re.findall(rf"^{directive}=(.*)$", text_of(name), re.MULTILINE)
+
+
+@pytest.mark.parametrize("role", ["backend", "miner"])
+def test_the_units_of_both_roles_count_in_one_folder_that_outlives_each(role: str) -> None:
+    unit = f"flightchain-{role}.service"
+    assert "FLIGHTCHAIN_METRICS_DIR=/run/flightchain" in in_unit(unit, "Environment")
+    assert in_unit(unit, "RuntimeDirectory") == ["flightchain"]
+    assert in_unit(unit, "RuntimeDirectoryPreserve") == ["yes"]  # else the first to stop removes it
+    of_all = "flightchain-.service.d/hardening.conf"  # sets TMPDIR, which must stay one of its own
+    assert in_unit(of_all, "RuntimeDirectory") == ["%N"]
+    assert "TMPDIR=/run/%N" in in_unit(of_all, "Environment")
+
+
+def test_the_containers_of_both_roles_count_in_one_volume_in_memory() -> None:
+    (counting,) = re.findall(r"^x-counting: &counting.*\n((?:  .*\n)+)", COMPOSE, re.MULTILINE)
+    assert "FLIGHTCHAIN_METRICS_DIR: /run/flightchain " in counting
+    assert '"metrics:/run/flightchain"' in counting
+    assert '"chain:/var/lib/flightchain"' in counting
+    for role in ("miner", "backend"):
+        (service,) = re.findall(rf"^  {role}:.*\n((?:    .*\n)+)", COMPOSE, re.MULTILINE)
+        assert "<<: [*counting, *role]" in service
+        assert "environment:" not in service
+        assert "volumes:" not in service
+    (volume,) = re.findall(r"^  metrics:\n +driver_opts: (.*)$", COMPOSE, re.MULTILINE)
+    (user,) = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.MULTILINE)
+    assert "type: tmpfs" in volume
+    assert f"uid={user}," in volume
+
+
 # --- nginx -----------------------------------------------------------------------------------
 
 

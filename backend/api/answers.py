@@ -75,8 +75,8 @@ def encoded(
 def _whole(body: bytes, etag: str, cache_control: str, mimetype: str) -> Response:
     response = Whole(body, 200, content_type=mimetype)
     headers = response.headers
-    headers["ETag"] = etag
-    headers["Cache-Control"] = cache_control
+    headers.add("ETag", etag)  # which is quicker than to look for one
+    headers.add("Cache-Control", cache_control)
     return response
 
 

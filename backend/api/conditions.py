@@ -57,15 +57,21 @@ def quoted(tag: str, encoding: str = "") -> str:
 
 def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None:
     """304 if the client has the answer with this tag, else None. Without looking at the answer."""
+    encoding = known_encoding(environ, tag)
+    return None if encoding is None else not_modified(tag, encoding, cache_control)
+
+
+def known_encoding(environ: Environ, tag: str) -> str | None:
+    """The encoding in which the client has the answer with this tag; None if it has not."""
     given: str | None = environ.get("HTTP_IF_NONE_MATCH")
     if given is None:
         return None
     if given == quoted(tag):
-        return not_modified(tag, "", cache_control)
+        return ""
     known = _TAGS.findall(given)
     for encoding in ("", encoding_for(environ)):
         if quoted(tag, encoding) in known:
-            return not_modified(tag, encoding, cache_control)
+            return encoding
     return None
 
 
@@ -78,7 +84,7 @@ def not_modified(tag: str, encoding: str, cache_control: str) -> Response:
     """304 with the headers that the answer would have."""
     response = nothing(304)
     headers = response.headers
-    headers["ETag"] = quoted(tag, encoding)
-    headers["Cache-Control"] = cache_control
-    headers["Vary"] = "Accept-Encoding"
+    headers.add("ETag", quoted(tag, encoding))  # which is quicker than to look for one
+    headers.add("Cache-Control", cache_control)
+    headers.add("Vary", "Accept-Encoding")
     return response

@@ -32,6 +32,7 @@ from prometheus_client.registry import Collector
 from backend import metrics
 from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE
+from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
@@ -210,8 +211,7 @@ class CountedRequests:
         started = perf_counter()
 
         def begin(status: str, headers: Any, exc_info: Any = None) -> Any:
-            rule = environ["werkzeug.request"].url_rule  # Flask's own object, not yet let go
-            asked = (UNMATCHED if rule is None else rule.rule, environ["REQUEST_METHOD"], status)
+            asked = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
             try:
                 self._durations[asked].append(perf_counter() - started)
             except KeyError:

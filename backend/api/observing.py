@@ -16,17 +16,17 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
 import msgspec
-from flask import Flask, request
+from flask import Flask
 
 ACCESS_LOG = "flightchain.access_log"  # in the application's extensions: whether it is on
 REQUEST_ID = "flightchain.request_id"  # in the environ
 PARTS = "flightchain.timing_parts"  # in the environ: more of Server-Timing, with a comma before it
-_ROUTE = "flightchain.route"
 
 MAX_LOGGED_CHARACTERS = 1000
 
@@ -54,13 +54,22 @@ def new_request_id() -> str:
     return f"{_process}-{next(_numbers):x}"
 
 
+def route_of(environ: Environ) -> str | None:
+    """The rule of the application that a request has met; None for an address that is not ours.
+
+    Only while the headers go out: before there is no request of Flask, and afterwards it lets go.
+    """
+    request = environ.get("werkzeug.request")
+    rule = None if request is None else request.url_rule
+    return None if rule is None else str(rule.rule)
+
+
 def install(app: Flask, *, access_log: bool) -> None:
     """Put the layer around `app`."""
     app.extensions[ACCESS_LOG] = access_log
     inner: Any = _observed(app.wsgi_app)
     if access_log:
         inner = _logged(inner)
-        app.before_request(_remember_route)
     app.wsgi_app = inner  # type: ignore[method-assign]
 
 
@@ -87,26 +96,30 @@ def _observed(application: Application) -> Application:
 # --- the access log ------------------------------------------------------------------------------
 
 
-def _remember_route() -> None:
-    request.environ[_ROUTE] = request.url_rule.rule if request.url_rule else None
-
-
 def _logged(application: Application) -> Application:
     def logged(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         started = time.perf_counter()
-        statuses: list[int] = []
+        begun = _Begun()
 
         def start(status: str, headers: Headers, *more: Any) -> Any:
-            statuses.append(int(status[:3]))
+            begun.status, begun.route = int(status[:3]), route_of(environ)
             return start_response(status, headers, *more)
 
-        return _counted(application(environ, start), environ, statuses, started)
+        return _counted(application(environ, start), environ, begun, started)
 
     return logged
 
 
+@dataclass(slots=True)
+class _Begun:
+    """An answer whose headers go out."""
+
+    status: int = 500
+    route: str | None = None
+
+
 def _counted(
-    pieces: Iterable[bytes], environ: Environ, statuses: list[int], started: float
+    pieces: Iterable[bytes], environ: Environ, begun: _Begun, started: float
 ) -> Iterator[bytes]:
     """`pieces`, and when they have gone out or broken off a line about them."""
     sent, is_whole = 0, False
@@ -121,9 +134,9 @@ def _counted(
         write_line(
             request_id=environ.get(REQUEST_ID),
             method=environ["REQUEST_METHOD"],
-            route=environ.get(_ROUTE),
+            route=begun.route,
             query=environ.get("QUERY_STRING", "")[:MAX_LOGGED_CHARACTERS],
-            status=statuses[-1] if statuses else 500,
+            status=begun.status,
             bytes=sent,
             duration_ms=round(1000 * (time.perf_counter() - started), 3),
             client=environ.get("REMOTE_ADDR"),

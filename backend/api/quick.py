@@ -13,7 +13,7 @@ its `If-None-Match`.
 import re
 
 from backend.api.blocks import tag_of_block
-from backend.api.conditions import SETTLED, unchanged
+from backend.api.conditions import known_encoding
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 
@@ -65,8 +65,10 @@ class Quick:
 
     def _is_known(self, request: bytes, height: int) -> bool:
         """Whether the client has the block already, as its request says."""
+        tag = tag_of_block(self._ledger.block_hash(height), "")
+        if tag.encode() not in request:
+            return False
         head = request.partition(b"\r\n\r\n")[0]
         given = {name: b",".join(field.findall(head)) for name, field in _CONDITIONS.items()}
         environ = {name: text.decode("latin-1") for name, text in given.items() if text}
-        tag = tag_of_block(self._ledger.block_hash(height), "")
-        return unchanged(environ, tag, SETTLED) is not None
+        return known_encoding(environ, tag) is not None

@@ -28,7 +28,7 @@ needs_wrk = pytest.mark.skipif(
 needs_strace = pytest.mark.skipif(
     obstacle(slowed(1)) is not None, reason="needs strace; on Debian: apt install strace"
 )
-AT_MOST_S = 150  # half a minute on a small PC; only there so that nothing hangs
+AT_MOST_S = 300  # a minute on a small PC; only there so that nothing hangs
 
 # --- wrk -------------------------------------------------------------------------------------
 
@@ -59,7 +59,13 @@ def test_what_wrk_prints_is_understood() -> None:
 
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
-    [("812.00us", 0.812), ("2.88ms", 2.88), ("1.50s", 1500.0), ("2.00m", 120_000.0)],
+    [
+        ("812.00us", 0.812),
+        ("2.88ms", 2.88),
+        ("1.50s", 1500.0),
+        ("1.17s ", 1170.0),
+        ("2.00m", 120_000.0),
+    ],
 )
 def test_every_unit_of_latency_becomes_milliseconds(text: str, milliseconds: float) -> None:
     assert parsed(printed(p50=text)).p50_ms == pytest.approx(milliseconds)

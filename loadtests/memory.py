@@ -1,0 +1,178 @@
+"""Memory of the service (row 7), as proportional set sizes: after questions and scans, and after
+what many users ask in an hour, put through as fast as it goes.
+
+Memory that grows with the number of requests shows in the second: the service is measured after a
+tenth of the hour, too.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from loadtests.chains import Chain
+from loadtests.figures import Figure
+from loadtests.processes import Memory, ProgramFailed, Service
+from loadtests.questions import KINDS, Questions, flights_of_block
+from loadtests.session import SEED, Bench, load_now
+
+MOST_WORKER_BYTES = 80_000_000
+MOST_SERVICE_BYTES = 256_000_000
+SCANS_AT_ONCE = 8
+
+# An hour: 28 requests a second, a post a second, an export and a scan a minute.
+REQUESTS, POSTS, EXPORTS, SCANS = 100_000, 3_600, 60, 60
+MIX = {"questions": 80, "transactions": 10, "pages": 5, "whole blocks": 5}  # percent of requests
+PAGE = 20
+BEGINNING = 0.1
+POSTED = {"Content-Type": "application/json"}
+GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
+
+
+def memory(bench: Bench) -> Iterator[Figure]:
+    """After the load of row 1 and some scans, and after an hour's requests."""
+    service = bench.month_service()
+    questions = bench.questions(bench.chains.month(), service)
+    bench.say("memory: every question, and scans at the same time")
+    if 1 not in bench.plan.rows:
+        for kind in KINDS:
+            bench.load(service, bench.script(kind, [q.path for q in questions[kind]]))
+    _scan_together(service, questions)
+    yield from _figures("", service.memory())
+    bench.close()
+    yield from _after_an_hour(bench)
+
+
+def _scan_together(service: Service, questions: Questions) -> None:
+    """One scan of each kind over several connections at once."""
+    paths = [questions[kind][0].scan_path for kind in KINDS] * SCANS_AT_ONCE
+    with ThreadPoolExecutor(SCANS_AT_ONCE) as pool:
+        for _ in pool.map(service.get, paths):
+            pass
+
+
+def _total_bytes(found: Sequence[Memory]) -> int:
+    return sum(one.pss_bytes for one in found)
+
+
+def _figures(when: str, found: Sequence[Memory], **more: Any) -> Iterator[Figure]:
+    raw = {"pss_mb": _megabytes(found), **more, **load_now()}
+    yield _memory_figure(f"largest worker{when}", _largest_worker(found), MOST_WORKER_BYTES, raw)
+    yield _memory_figure(f"all processes{when}", _total_bytes(found), MOST_SERVICE_BYTES, raw)
+
+
+def _megabytes(found: Sequence[Memory]) -> list[str]:
+    return [f"{one.role} {one.pss_bytes / 1e6:.1f}" for one in found]
+
+
+def _largest_worker(found: Sequence[Memory]) -> int:
+    largest = max((one.pss_bytes for one in found if one.role == "worker"), default=0)
+    if not largest:
+        raise ProgramFailed(f"no worker found among the processes of the service: {found}")
+    return largest
+
+
+def _memory_figure(what: str, pss_bytes: int, most_bytes: int, raw: dict[str, Any]) -> Figure:
+    return Figure(
+        7,
+        f"memory, {what} (proportional set size)",
+        f"{pss_bytes / 1e6:.1f} MB",
+        f"at most {most_bytes // 10**6} MB",
+        pss_bytes <= most_bytes,
+        raw=raw,
+    )
+
+
+# --- an hour -------------------------------------------------------------------------------------
+
+
+def _after_an_hour(bench: Bench) -> Iterator[Figure]:
+    """On a copy of the month, as flights are posted to it."""
+    month = bench.chains.month()
+    chain = replace(month, folder=bench.empty_folder() / "chain")
+    shutil.copytree(month.folder, chain.folder, symlinks=True)
+    share = bench.plan.hours
+    with bench.service(chain) as service:
+        questions = bench.questions(chain, service)
+        bench.say("memory: an hour's requests as fast as they go")
+        _put_through(bench, service, chain, questions, share * BEGINNING)
+        before = service.memory()
+        _put_through(bench, service, chain, questions, share * (1 - BEGINNING))
+        found = service.memory()
+    growth = (_largest_worker(found) - _largest_worker(before)) / 1e6
+    grown = {"after_a_tenth_pss_mb": _megabytes(before), "largest_worker_grew_mb": growth}
+    yield from _figures(" after an hour's requests", found, **grown)
+
+
+def _put_through(
+    bench: Bench, service: Service, chain: Chain, questions: Questions, share: float
+) -> None:
+    """Requests of all kinds at the same time, this share of an hour's."""
+    with ThreadPoolExecutor(3) as pool:
+        doing = [
+            pool.submit(_post, service, _times(share, POSTS)),
+            pool.submit(_export, service, questions, _times(share, EXPORTS)),
+            pool.submit(_scan, service, questions, _times(share, SCANS)),
+        ]
+        script = bench.script("mix", _mixed(service, chain, questions))
+        left = _times(share, REQUESTS)
+        while left > 0:
+            load = bench.load(service, script)
+            if load.failed:
+                raise ProgramFailed(f"{load.failed} of {load.requests} mixed requests failed")
+            left -= load.requests
+        for each in doing:
+            each.result()
+
+
+def _times(share: float, count: int) -> int:
+    return max(1, round(share * count))
+
+
+def _mixed(service: Service, chain: Chain, questions: Questions) -> list[str]:
+    """Paths in the proportions of `MIX`, everywhere in the chain, in random order."""
+    random = Random(SEED)  # noqa: S311 - a load, no secrets
+    asked = [question.path for kind in KINDS for question in questions[kind]]
+    height = service.get("/tip")["height"]
+    draw = {
+        "questions": lambda: random.choice(asked),
+        "transactions": lambda: f"/transactions/{random.randrange(chain.flights)}",
+        "pages": lambda: f"/blocks/{random.randint(1, height)}?limit={PAGE}",
+        "whole blocks": lambda: f"/blocks/{random.randint(1, height)}",
+    }
+    kinds = random.choices(list(MIX), list(MIX.values()), k=len(asked))
+    return [draw[kind]() for kind in kinds]
+
+
+def _post(service: Service, count: int) -> None:
+    flights = flights_of_block(service, 1)
+    with service.connection() as connection:
+        for at in range(count):
+            flight = flights[at % len(flights)]
+            body = json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER})
+            connection.request("POST", "/transactions", body, POSTED)
+            response = connection.getresponse()
+            answer = response.read()
+            if response.status != 202:
+                raise ProgramFailed(f"a post was answered {response.status}: {answer[:300]!r}")
+
+
+def _export(service: Service, questions: Questions, count: int) -> None:
+    """Flights between two cities, as CSV."""
+    with service.connection() as connection:
+        for at in range(count):
+            asked = questions["flight_counter"][at % len(questions["flight_counter"])]
+            path = asked.path.replace("/flight_counter?", "/flights?") + "&format=csv"
+            connection.request("GET", path)
+            response = connection.getresponse()
+            if not response.read() or response.status != 200:
+                raise ProgramFailed(f"GET {path} was answered {response.status}")
+
+
+def _scan(service: Service, questions: Questions, count: int) -> None:
+    for at in range(count):
+        of_kind = questions[KINDS[at % len(KINDS)]]
+        service.get(of_kind[at % len(of_kind)].scan_path)
