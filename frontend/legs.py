@@ -4,7 +4,8 @@ A leg is a transaction as the backend shows it. The ledger has local times witho
 what is said here about days is what fits best.
 """
 
-from collections import Counter, deque
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ Leg = Mapping[str, Any]
 LATE_FROM_MINUTES = 15
 DAY_MINUTES = 24 * 60
 USUAL_TAXI_MINUTES = 30
+ZONE_MINUTES = 60  # so much earlier the clock may be after the shortest of flights
 WESTWARD_MINUTES = 3 * 60  # a clock may be earlier on arrival by this, without knowing the air time
 
 OUTCOMES = {  # the worst first
@@ -47,14 +49,15 @@ def worst(legs: Iterable[Leg]) -> str:
 
 
 def outcome_of_all(legs: Sequence[Leg]) -> str:
-    """As in "Late 42 min", "3 legs: all on time", "4 legs: 1 cancelled, 3 on time"."""
+    """As in "Late 42 min", "All 3 legs on time", "1 of 4 legs cancelled, 3 on time"."""
     if len(legs) < 2:
         return outcome(legs[0]) if legs else NO_FLIGHT
     counts = Counter(map(status_of, legs))
-    if len(counts) == 1:
-        return f"{len(legs)} legs: all {OUTCOMES[next(iter(counts))]}"
-    parts = (f"{counts[status]} {said}" for status, said in OUTCOMES.items() if counts[status])
-    return f"{len(legs)} legs: {', '.join(parts)}"
+    (first, count), *others = [(status, counts[status]) for status in OUTCOMES if counts[status]]
+    if not others:
+        return f"All {count} legs {OUTCOMES[first]}"
+    parts = [f"{count} of {len(legs)} legs {OUTCOMES[first]}"]
+    return ", ".join(parts + [f"{count} {OUTCOMES[status]}" for status, count in others])
 
 
 # --- days and times ------------------------------------------------------------------------------
@@ -105,25 +108,26 @@ def day_in_words(days: int) -> str:
 
 # --- order ---------------------------------------------------------------------------------------
 
-Leaving = dict[str, dict[str, deque[Leg]]]  # origin -> destination -> legs, the earliest first
+Leaving = dict[str, dict[str, list[Leg]]]  # origin -> destination -> legs, the earliest first
 
 
 def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
-    """The legs of one carrier's flight, chained: where one ends the next begins.
+    """The legs of one carrier's flight on a day, chained: where one ends the next begins.
 
     A route starts at an airport that more legs leave than reach. Where airports leave a choice, a
     leg from whose end it goes on comes before one that ends there, and then the departure decides.
-    Legs that fit nowhere are routes of their own. The routes are in the order of their departure.
+    What left before the leg in front of it belongs to the day before, and is a route of its own,
+    like legs that fit nowhere. The routes are in the order of their departure.
     """
     leaving: Leaving = {}
     for leg in sorted(legs, key=_by_departure):
-        leaving.setdefault(leg["ORIGIN"], {}).setdefault(leg["DEST"], deque()).append(leg)
+        leaving.setdefault(leg["ORIGIN"], {}).setdefault(leg["DEST"], []).append(leg)
     found: list[list[Leg]] = []
     while leaving:
-        airport, route = _start(leaving), []
-        while airport in leaving:
-            route.append(_taken(leaving, airport))
-            airport = route[-1]["DEST"]
+        origin, dest = _first(leaving)
+        route = [_taken(leaving, origin, dest, 0)]
+        while onward := _next(leaving, route[-1]):
+            route.append(_taken(leaving, *onward))
         found.append(route)
     return sorted(found, key=lambda route: _by_departure(route[0]))
 
@@ -133,28 +137,43 @@ def _by_departure(leg: Leg) -> tuple[int, int]:
     return (DAY_MINUTES if minute is None else minute), leg["TRANSACTION_ID"]
 
 
-def _start(leaving: Leaving) -> str:
-    """The airport at which the next route begins."""
+def _first(leaving: Leaving) -> tuple[str, str]:
+    """From where to where the next route begins."""
     surplus: Counter[str] = Counter()
     for origin, onward in leaving.items():
         for dest, legs in onward.items():
             surplus[origin] += len(legs)
             surplus[dest] -= len(legs)
+    ends = ((origin, dest) for origin, onward in leaving.items() for dest in onward)
+    return min(
+        ends,
+        key=lambda end: (
+            surplus[end[0]] <= 0,
+            end[1] not in leaving,
+            _by_departure(leaving[end[0]][end[1]][0]),
+        ),
+    )
 
-    def rank(airport: str) -> tuple[bool, tuple[int, int]]:
-        first = min(_by_departure(legs[0]) for legs in leaving[airport].values())
-        return surplus[airport] <= 0, first
 
-    return min(leaving, key=rank)
+def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
+    """Where the leg after `leg` stands in `leaving`: origin, destination, place; None: nowhere."""
+    minute, _ = _by_departure(leg)
+    earliest = (-1 if minute == DAY_MINUTES else minute - ZONE_MINUTES, -1)
+    here = leg["DEST"]
+    found = []
+    for dest, legs in leaving.get(here, {}).items():
+        place = bisect_left(legs, earliest, key=_by_departure)
+        if place < len(legs):
+            found.append(((dest not in leaving, _by_departure(legs[place])), (here, dest, place)))
+    return min(found)[1] if found else None
 
 
-def _taken(leaving: Leaving, airport: str) -> Leg:
-    """The next leg from `airport`, taken out of `leaving`."""
-    onward = leaving[airport]
-    dest = min(onward, key=lambda dest: (dest not in leaving, _by_departure(onward[dest][0])))
-    leg = onward[dest].popleft()
+def _taken(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
+    """That leg, taken out of `leaving`."""
+    onward = leaving[origin]
+    leg = onward[dest].pop(place)
     if not onward[dest]:
         del onward[dest]
     if not onward:
-        del leaving[airport]
+        del leaving[origin]
     return leg
