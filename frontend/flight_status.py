@@ -130,14 +130,16 @@ class FlightStatus:
         return ask
 
     def _numbers_like(self, number: str) -> list[Json]:
-        """Flight numbers that begin like `number`, with as many of its digits as any does."""
+        """Flight numbers that begin like `number`, those with most digits in common first."""
+        alike: dict[int, Json] = {}
         for digits in range(len(number), 0, -1):
             wanted = {"field": "flight_number", "q": number[:digits], "limit": NUMBERS_OFFERED + 1}
-            found: list[Json] = self._backend.get("/suggest", wanted)["suggestions"]
-            others = [one for one in found if str(one["value"]) != number]
-            if others:
-                return others[:NUMBERS_OFFERED]
-        return []
+            for one in self._backend.get("/suggest", wanted)["suggestions"]:
+                alike.setdefault(one["value"], one)
+            if len(alike) > NUMBERS_OFFERED:
+                break
+        alike.pop(int(number), None)
+        return list(alike.values())[:NUMBERS_OFFERED]
 
 
 def _iso(name: str, text: str) -> str:
@@ -198,5 +200,5 @@ def _plain_day(day: Day) -> Json:
         "FL_DATE": day.date,
         "is_covered": day.is_covered,
         "count": len(day.legs),
-        "outcome": legs.outcome_of_all(day.legs),
+        "outcome": legs.outcome_of_all(day.legs) if day.is_covered else None,
     }

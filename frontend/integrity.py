@@ -111,10 +111,11 @@ def _run(first: int, count: int) -> str:
     return f"{count} transactions, ids {first} to {first + count - 1}, none missing."
 
 
-def _same(what: str, claimed: str, computed: str) -> Check:
+def _same(what: str, claimed: str, computed: str, said: str = "Computed again, it fits.") -> Check:
+    """said: the result in words if they are the same."""
     if claimed == computed:
-        return Check(what, True, "Computed again, it is the same.")
-    return Check(what, False, "Computed again, it is another.", claimed, computed)
+        return Check(what, True, said)
+    return Check(what, False, "It does not fit.", claimed, computed)
 
 
 def _zero_bits(computed: str, wanted: int) -> Check:
@@ -127,9 +128,8 @@ def _zero_bits(computed: str, wanted: int) -> Check:
 
 def _link_down(block: Mapping[str, Any], below: Mapping[str, Any] | None) -> Check:
     if block["height"] == 0:
-        return _same(
-            "As the first block, it names no previous one", block["previous_hash"], NO_PREVIOUS
-        )
+        what = "As the first block it names no previous one, but zeros"
+        return _same(what, str(block["previous_hash"]), NO_PREVIOUS, "It does.")
     what = f"It names the hash of block {block['height'] - 1}"
     if below is None:
         return Check(what, None, "That block could not be had.")
