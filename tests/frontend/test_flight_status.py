@@ -189,6 +189,17 @@ def test_a_number_alone_gives_the_last_days_on_which_it_flew(
     assert len(rows) == sum(len(of(world, number, day)) for day in flown[1:11])
 
 
+def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -> None:
+    carrier = world.transactions[0]["OP_CARRIER_AIRLINE_ID"]
+    query = f"OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID={carrier}"
+    day = world.transactions[0]["FL_DATE"]
+    around = pages.get(f"{PAGE}.json?{query}&FL_DATE={day}").get_json()["days"]
+    alone = pages.get(f"{PAGE}.json?{query}").get_json()["flown"]
+    assert alone
+    for each in [*around, *alone]:
+        assert each["count"] == len(of(world, 1, each["FL_DATE"], carrier))
+
+
 def test_a_day_without_the_flight_offers_days_on_which_there_is_one(
     pages: FlaskClient, world: World
 ) -> None:
@@ -216,6 +227,15 @@ def test_a_carrier_that_did_not_fly_it_offers_those_that_did(
     assert f"of {label(other)}, leaving on" in page
     for carrier in {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}:
         assert f'<a href="{query}&OP_CARRIER_AIRLINE_ID={carrier}">{label(carrier)}</a>' in page
+
+
+def test_a_number_is_not_offered_for_itself(pages: FlaskClient, world: World) -> None:
+    first = min(each["FL_DATE"] for each in world.transactions)
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&before={first}")
+    assert "The ledger has no flights before that day." in page
+    linked = re.findall(rf'<td><a href="{PAGE}\?OP_CARRIER_FL_NUM=(\d+)"', page)
+    assert linked
+    assert "1" not in linked
 
 
 def test_a_number_that_never_flew_offers_numbers_that_begin_like_it(

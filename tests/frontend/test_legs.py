@@ -34,6 +34,11 @@ ORDERS = [
         ["ABAC"],
         "cancelled",
     ),
+    (
+        [("X", "A", "0600"), ("A", "C", "1500"), ("A", "B", None), ("B", "A", "1200")],
+        ["XABAC"],
+        "what goes on before what ends",
+    ),
     ([("B", "C", None), ("A", "B", None)], ["ABC"], "all cancelled"),
     ([("X", "Y", "1000"), ("A", "B", "0600"), ("B", "A", "0800")], ["ABA", "XY"], "two routes"),
     ([("A", "B", "0600"), ("A", "B", "0700")], ["AB", "AB"], "the same twice"),
@@ -78,6 +83,7 @@ def test_every_leg_is_in_one_route_and_every_route_is_a_chain(
 TIMES_AND_DAYS = [
     ("0517", 2, "0830", 227, 0, 0),
     ("2330", 0, "0730", 300, 0, 1),  # over night to the east
+    ("1500", 0, "0400", 480, 0, 1),  # far to the east
     ("2103", 0, "2211", 240, 0, 0),  # to the west, the clock goes with it
     ("0900", 0, "0850", 45, 0, 0),  # a short flight over the edge of a zone
     ("0900", 0, "0850", None, 0, 0),
