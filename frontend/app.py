@@ -8,7 +8,7 @@ from frontend import static_files, tables, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
-from frontend.pages import errors, home
+from frontend.pages import blocks, errors, flight_status, home, transactions
 from frontend.settings import Settings
 
 MAX_BODY_BYTES = 64 * 2**20
@@ -38,7 +38,12 @@ def create_app(settings: Settings) -> Flask:
     coverage = CoverageKeeper(backend)
     words.install(app)
     app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
-    for part in (home.blueprint(backend),):
+    for part in (
+        home.blueprint(backend),
+        flight_status.blueprint(backend, coverage),
+        blocks.blueprint(backend),
+        transactions.blueprint(backend),
+    ):
         app.register_blueprint(part)
     errors.install(app)
     static_files.install(app)

@@ -1,0 +1,142 @@
+"""Recomputing what a block claims: its hash, its zero bits, its links, its Merkle root.
+
+Pure, from the documents of the format and the standard library alone, and from the JSON that the
+backend sends. A second opinion: nothing here is shared with the code that made the blocks.
+
+- Canonical bytes: JSON as in RFC 8785. For integers, ASCII names, strings and null that is sorted
+  names, no spaces, UTF-8.
+- Block hash: SHA-256 of the canonical header.
+- Merkle root: RFC 6962 section 2.1, over the canonical bytes of each transaction.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from frontend.fields import HEADER_NAMES, TRANSACTION_NAMES
+
+NO_PREVIOUS = "0" * 64
+HASH_BITS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    what: the claim. holds: None if there was nothing to compare. result: in words. claimed,
+    computed: the two values, if they differ.
+    """
+
+    what: str
+    holds: bool | None
+    result: str
+    claimed: str = ""
+    computed: str = ""
+
+
+def canonical(record: Mapping[str, Any], names: Sequence[str]) -> bytes:
+    """The canonical bytes of the named members of `record`; one that is missing counts as null."""
+    chosen = {name: record.get(name) for name in names}
+    text = json.dumps(chosen, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode(errors="surrogatepass")  # not UTF-8: no hash of a block is of such bytes
+
+
+def block_hash(header: Mapping[str, Any]) -> str:
+    """The hash that a block with this header has."""
+    return sha256(canonical(header, HEADER_NAMES)).hexdigest()
+
+
+def leading_zero_bits(hash_hex: str) -> int:
+    """How many zero bits a SHA-256 begins with."""
+    return HASH_BITS - int(hash_hex, 16).bit_length()
+
+
+def merkle_root(transactions: Sequence[Mapping[str, Any]]) -> str:
+    """The root of the tree over `transactions`; of the empty one, SHA-256 of nothing."""
+    level = [sha256(b"\x00" + canonical(each, TRANSACTION_NAMES)).digest() for each in transactions]
+    if not level:
+        return sha256(b"").hexdigest()
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        odd_end = level[len(level) & ~1 :]  # moves up as it is
+        level = [sha256(b"\x01" + left + right).digest() for left, right in pairs] + odd_end
+    return level[0].hex()
+
+
+def header_checks(
+    block: Mapping[str, Any], below: Mapping[str, Any] | None, above: Mapping[str, Any] | None
+) -> list[Check]:
+    """What the header of `block` shows, beside those of its neighbours (None: there is none).
+
+    A neighbour's hash is computed from its header, too, and not taken from what it says.
+    """
+    computed = block_hash(block)
+    return [
+        _same("Its hash is the SHA-256 of its header", str(block["hash"]), computed),
+        _zero_bits(computed, block["difficulty_bits"]),
+        _link_down(block, below),
+        _link_up(computed, above),
+    ]
+
+
+def transaction_checks(block: Mapping[str, Any]) -> list[Check]:
+    """What all `transactions` of a whole `block` show."""
+    transactions, count = block["transactions"], block["transaction_count"]
+    first = block["first_transaction"]
+    ids = [each.get("TRANSACTION_ID") for each in transactions]
+    is_run = ids == list(range(first, first + count))
+    return [
+        Check("It holds the transactions that its header counts", True, _run(first, count))
+        if is_run
+        else Check(
+            "It holds the transactions that its header counts",
+            False,
+            "They are others.",
+            _run(first, count),
+            f"{len(ids)} transactions" + (f", ids {ids[0]} to {ids[-1]}" if ids else ""),
+        ),
+        _same(
+            "Its Merkle root is that of its transactions",
+            str(block["transactions_root"]),
+            merkle_root(transactions),
+        ),
+    ]
+
+
+def _run(first: int, count: int) -> str:
+    if not count:
+        return "None, as the header says."
+    return f"{count} transactions, ids {first} to {first + count - 1}, none missing."
+
+
+def _same(what: str, claimed: str, computed: str, said: str = "Computed again, it fits.") -> Check:
+    """said: the result in words if they are the same."""
+    if claimed == computed:
+        return Check(what, True, said)
+    return Check(what, False, "It does not fit.", claimed, computed)
+
+
+def _zero_bits(computed: str, wanted: int) -> Check:
+    what = "Its hash begins with the zero bits that its header asks for"
+    found = leading_zero_bits(computed)
+    if found >= wanted:
+        return Check(what, True, f"It begins with {found}; {wanted} are asked for.")
+    return Check(what, False, "It has fewer.", f"{wanted} zero bits", f"{found} zero bits")
+
+
+def _link_down(block: Mapping[str, Any], below: Mapping[str, Any] | None) -> Check:
+    if block["height"] == 0:
+        what = "As the first block it names no previous one, but zeros"
+        return _same(what, str(block["previous_hash"]), NO_PREVIOUS, "It does.")
+    what = f"It names the hash of block {block['height'] - 1}"
+    if below is None:
+        return Check(what, None, "That block could not be had.")
+    return _same(what, str(block["previous_hash"]), block_hash(below))
+
+
+def _link_up(computed: str, above: Mapping[str, Any] | None) -> Check:
+    if above is None:
+        return Check("The next block names its hash", None, "It is the newest: there is none yet.")
+    return _same(f"Block {above['height']} names its hash", str(above["previous_hash"]), computed)

@@ -1,0 +1,147 @@
+"""The chain: its blocks newest first, and each block with what was recomputed of it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request
+from werkzeug.wrappers import Response as Answer
+
+from frontend import fields, integrity
+from frontend.asking import BAD_INPUT, Asked, asked, filled_in
+from frontend.backend_client import Backend, Json
+from frontend.errors import Refused
+from frontend.tables import csv_twin, json_twin
+
+BLOCKS_A_PAGE = 25
+TRANSACTIONS_A_PAGE = 50
+HEADER_COLUMNS = ("height", "hash", *(name for name in fields.HEADER_NAMES if name != "height"))
+TRANSACTION_COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT")
+
+
+def blueprint(backend: Backend) -> Blueprint:
+    """The list of blocks, single blocks, and their twins."""
+    routes = Blueprint("blocks", __name__)
+
+    def listed(given: dict[str, str]) -> Json:
+        more = {} if "hash" in given else {"limit": BLOCKS_A_PAGE}
+        return backend.get("/blocks", {**given, **more})
+
+    @routes.get("/blocks")
+    def blocks() -> Answer | tuple[str, int]:
+        """Headers, newest first; a height or hash that was filled in leads to its block."""
+        given = filled_in(request.args)
+        if wanted := given.pop("height", None):
+            return _jump(backend, wanted)
+        question = asked(given or {"limit": str(BLOCKS_A_PAGE)}, listed)
+        found = question.answer
+        if "hash" in given and found and found["blocks"]:
+            return redirect(f"/blocks/{found['blocks'][0]['height']}")
+        return _list_page(backend, question)
+
+    @routes.get("/blocks.json")
+    def blocks_json() -> Response:
+        """The headers of that page, and the address of the next one."""
+        found = listed(filled_in(request.args))
+        following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
+        return json_twin({**found, "next": following})
+
+    @routes.get("/blocks.csv")
+    def blocks_csv() -> Response:
+        """One row a block."""
+        return csv_twin(HEADER_COLUMNS, listed(filled_in(request.args))["blocks"])
+
+    @routes.get("/blocks/<int:height>")
+    def block(height: int) -> str:
+        """Its header, what was recomputed, and its transactions by pages."""
+        given = filled_in(request.args)
+        is_checked = _is_wanted("check", given, "transactions")
+        found = _block(backend, height, {**given, "limit": str(TRANSACTIONS_A_PAGE)})
+        whole = _block(backend, height, {}) if is_checked else None
+        below, above = _neighbours(backend, height)
+        return render_template(
+            "block.html",
+            block=found,
+            below=below,
+            above=above,
+            offset=int(given.get("offset", 0)),
+            page_size=TRANSACTIONS_A_PAGE,
+            checks=_checks(found, whole, below, above),
+            is_checked=is_checked,
+            header=list(fields.in_words(fields.HEADER, found)),
+        )
+
+    @routes.get("/blocks/<int:height>.json")
+    def block_json(height: int) -> Response:
+        """The whole block, with every check."""
+        whole = _block(backend, height, filled_in(request.args))
+        checks = _checks(whole, whole, *_neighbours(backend, height))
+        return json_twin({"block": whole, "checks": list(map(asdict, checks))})
+
+    @routes.get("/blocks/<int:height>.csv")
+    def block_csv(height: int) -> Response:
+        """Its transactions, as they can be imported again."""
+        whole = _block(backend, height, filled_in(request.args))
+        rows = ({**each, "BLOCK_HEIGHT": height} for each in whole["transactions"])
+        return csv_twin(TRANSACTION_COLUMNS, rows)
+
+    return routes
+
+
+def _block(backend: Backend, height: int | str, parameters: Mapping[str, str]) -> Json:
+    found: Json = backend.get(f"/blocks/{height}", parameters)["block"]
+    return found
+
+
+def _neighbours(backend: Backend, height: int) -> tuple[Json | None, Json | None]:
+    """The headers of the block below and the one above, if there are."""
+    found = backend.get("/blocks", {"before": height + 2, "limit": 3})["blocks"]
+    by_height = {header["height"]: header for header in found}
+    return by_height.get(height - 1), by_height.get(height + 1)
+
+
+def _checks(
+    block: Json, whole: Json | None, below: Json | None, above: Json | None
+) -> list[integrity.Check]:
+    """whole: the block with all its transactions, if they are to be checked, too."""
+    checks = integrity.header_checks(block, below, above)
+    return checks + (integrity.transaction_checks(whole) if whole else [])
+
+
+def _is_wanted(name: str, given: dict[str, str], value: str) -> bool:
+    """Whether `name` has that value; taken out of `given`. Raises Refused for another value."""
+    text = given.pop(name, None)
+    if text not in {None, value}:
+        detail = f"{name} {text!r}: must be {value}, or left out"
+        raise Refused({"detail": detail, "field": name}, 400, None)
+    return text is not None
+
+
+def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
+    """To the block of a height that somebody typed, or the list with a word why not."""
+    height = wanted.replace(",", "")
+    detail = "must be a whole number from 0"
+    if height.isascii() and height.isdigit():
+        try:
+            return redirect(f"/blocks/{_block(backend, height, {'limit': '0'})['height']}")
+        except Refused as error:
+            if error.status not in BAD_INPUT | {404}:
+                raise
+            detail = error.detail
+    refused = Refused({"field": "height", "detail": detail}, 404, None)
+    return _list_page(backend, Asked({"height": wanted}, None, refused))
+
+
+def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
+    """The list that was asked for; without an answer, the newest blocks below what is wrong."""
+    found: Any = question.answer or backend.get("/blocks", {"limit": BLOCKS_A_PAGE})
+    tip = backend.get("/tip")["height"]
+    shown = render_template(
+        "blocks.html",
+        asked=question,
+        blocks=found["blocks"],
+        has_older=bool(found["next"]),
+        tip=tip,
+        page_size=BLOCKS_A_PAGE,
+    )
+    return shown, question.status

@@ -1,0 +1,79 @@
+"""What happened to flight N on day D; without a day, when it flew last."""
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend import fields, legs
+from frontend.asking import Asked, asked
+from frontend.backend_client import Backend, Json
+from frontend.coverage import CoverageKeeper
+from frontend.errors import Refused
+from frontend.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
+from frontend.tables import csv_twin, json_twin
+
+MOST_LEGS_SHOWN = 100
+COLUMNS = ("carrier", "leg", *fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status", "outcome")
+FILTERS = (
+    legs.outcome,
+    legs.outcome_of_all,
+    legs.worst,
+    legs.departure_day,
+    legs.arrival_day,
+    legs.day_in_words,
+)
+
+
+def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
+    """Flight status, its twins, and the days on which a number flew."""
+    routes = Blueprint("flight_status", __name__)
+    for each in FILTERS:
+        routes.add_app_template_filter(each)
+    status = FlightStatus(backend, coverage)
+
+    def answer(given: dict[str, str]) -> Json:
+        _refuse_format(given)
+        return {"found": status.of_day(given) if DAY in given else status.of_number(given)}
+
+    @routes.get(PATH)
+    def page() -> tuple[str, int]:
+        """The form, and what happened."""
+        question = asked(request.args, answer)
+        found = question.answer and question.answer["found"]
+        if isinstance(found, OfNumber):
+            shown = render_template("flight_days.html", asked=question, answer=found)
+        else:
+            offers = status.offers(found) if found and not found.count else None
+            shown = render_template(
+                "flight_status.html",
+                asked=question,
+                answer=found,
+                offers=offers,
+                most=MOST_LEGS_SHOWN,
+            )
+        return shown, question.status
+
+    @routes.get(f"{PATH}.json")
+    def page_json() -> Response:
+        """The legs in order and the outcomes of the days around, or the days on which it flew."""
+        return json_twin(plain(_found(asked(request.args, answer))))
+
+    @routes.get(f"{PATH}.csv")
+    def page_csv() -> Response:
+        """One row a leg, in order; without a day, of the last days on which it flew."""
+        return csv_twin(COLUMNS, rows(_found(asked(request.args, answer)).carriers))
+
+    return routes
+
+
+def _found(question: Asked) -> OfDay | OfNumber:
+    """The answer of a twin, which has no form to say what is wrong. Raises Refused."""
+    if question.answer is None:
+        raise question.refused or Refused({"detail": "there is no question"}, 400, None)
+    found: OfDay | OfNumber = question.answer["found"]
+    return found
+
+
+def _refuse_format(given: dict[str, str]) -> None:
+    """The backend would take it, and answer something else than JSON."""
+    if "format" in given:
+        detail = "format is no parameter of a page; .json and .csv are addresses of their own"
+        raise Refused({"detail": detail, "field": "format"}, 400, None)
