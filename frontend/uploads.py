@@ -5,6 +5,7 @@ a quoted cell cannot go over several.
 """
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,6 +14,7 @@ from typing import Any
 from frontend.backend_client import Backend, Json
 from frontend.errors import Refused
 
+CLOCKS_AGREE_S = 1.0
 CSV, NDJSON = "text/csv", "application/x-ndjson"
 KIND_OF_NAME = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,14 +49,16 @@ class Outcome:
     """What the ledger says to rows.
 
     good, bad: how many are flights, how many are not. bad_rows: the first of these, each with
-    `row`, `field`, `value`, `detail`. added: how many of the good ones were added, then with the
-    ids `first` to `last`, at `timestamp` (UTC milliseconds).
+    `row`, `field`, `value`, `detail`. added: how many of the good ones are in the ledger, with the
+    ids `first` to `last`, since `timestamp` (UTC milliseconds). before: how many of these were so
+    already, because the same was sent before.
     """
 
     good: int
     bad: int
     bad_rows: Sequence[Mapping[str, Any]]
     added: int = 0
+    before: int = 0
     first: int | None = None
     last: int | None = None
     timestamp: int | None = None
@@ -104,6 +108,7 @@ def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, tok
 
     on_error: "skip" adds the good ones; "reject" adds nothing if one is bad.
     """
+    started = time.time()
     try:
         found = _sent(backend, body, kind, {"on_error": on_error}, key, token)
     except Refused as refused:
@@ -115,10 +120,17 @@ def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, tok
         found["rejected"],
         found["errors"],
         found["accepted"],
+        found["accepted"] if _is_older(found, started) else 0,
         found.get("first_transaction"),
         found.get("last_transaction"),
         found.get("timestamp"),
     )
+
+
+def _is_older(receipt: Json, started: float) -> bool:
+    """Whether a receipt is of an earlier request than that which was `started` (Unix time)."""
+    accepted = receipt.get("timestamp")
+    return accepted is not None and accepted / 1000 < started - CLOCKS_AGREE_S
 
 
 def _sent(

@@ -5,6 +5,7 @@ JavaScript the file comes whole, in a form, and the page says what became of it.
 """
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -66,7 +67,9 @@ def _add_form(routes: Blueprint, backend: Backend) -> None:
         if file is None or not file.filename:
             return _again(Unreadable(NO_FILE))
         is_check, on_error = values.get("action") == "check", _on_error(values)
-        body, token = file.read(), token_in(values)
+        with closing(file):  # which may be on the disk
+            body = file.read()
+        token = token_in(values)
         kind = kind_of(file.filename, body)
         try:
             if is_check:

@@ -106,7 +106,7 @@ async function send(job, slice, action) {
 async function sendAll(job, action) {
   const { cutter } = job;
   const began = performance.now();
-  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, first: null, last: null });
+  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null });
   let done = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
   for (const slice of cutter.slices) {
@@ -114,6 +114,7 @@ async function sendAll(job, action) {
     found.good += outcome.good;
     found.bad += outcome.bad;
     found.added += outcome.added;
+    found.before += outcome.before;
     if (outcome.added) {
       found.first ??= outcome.first;
       found.last = outcome.last;
@@ -135,6 +136,7 @@ async function sendAll(job, action) {
 
 function show(what, share) {
   phase.textContent = what;
+  counts.textContent = "";
   said.textContent = "";
   bar.value = share;
 }
@@ -148,13 +150,14 @@ function receipts(found) {
 function accepted(found) {
   const ids = found.added === 1 ? `as transaction ${found.first}` : `as transactions ${found.first} to ${found.last}`;
   const out = found.bad ? ` ${counted(found.bad, "row was", "rows were")} left out.` : "";
-  return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted, ${ids}.${out}`);
+  const again = found.before ? ` ${found.before === found.added ? "All" : number(found.before)} of them were accepted when this file was sent before: within a day nothing is added twice.` : "";
+  return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted, ${ids}.${out}${again}`);
 }
 
 function rowsTable({ rows, bad }) {
   const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["Field", "Value", "What is wrong"].map((title) => node("th", { scope: "col" }, title)));
   const body = rows.map((row) =>
-    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", {}, node("code", {}, row.field)), node("td", {}, node("code", {}, String(row.value ?? ""))), node("td", {}, row.detail)));
+    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", { class: "value" }, node("code", {}, String(row.value ?? ""))), node("td", {}, row.detail)));
   const caption = `Rows that are not flights${bad > rows.length ? `, ${number(rows.length)} of ${number(bad)}` : ""}`;
   const table = node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...body));
   return node("div", { class: "scroll", role: "region", "aria-label": "Bad rows", tabindex: "0" }, table);
