@@ -111,6 +111,9 @@ async function sendAll(job, action) {
   show(action === "check" ? "Checking" : "Adding", 0);
   for (const slice of cutter.slices) {
     const outcome = await send(job, slice, action);
+    if (job.isAdding && job.onError === "reject" && outcome.bad) {
+      throw new Problem("A row that was a flight when it was checked is none now: the file was changed.");
+    }
     found.good += outcome.good;
     found.bad += outcome.bad;
     found.added += outcome.added;
