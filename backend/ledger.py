@@ -372,7 +372,7 @@ class Ledger:
         wait_s: how long to wait until it is mined and in the index. key: see `Mempool.accept`.
         Raises TryLater when full, KeyReused, WriteFailed, DamagedMempool.
         """
-        (copy,) = self._copies_of([flight], key)
+        (copy,) = self._copies_of([flight])
         accepted = self._mempool.accept([flight], now_ms(), durable=durable, key=key)
         transaction_id = accepted.first_transaction
         transaction = _transaction(flight, transaction_id, accepted.timestamp)
@@ -380,7 +380,8 @@ class Ledger:
             "TRANSACTION_ID": transaction_id,
             **self._receipt(accepted, transaction_id, wait_s, durable),
             "content_hash": leaf_hash(canonical(transaction)).hex(),
-            "duplicate_of": copy,
+            # When a key comes again, the flight that came with it first is found: itself.
+            "duplicate_of": None if copy == transaction_id else copy,
         }
 
     def add_batch(
@@ -392,7 +393,8 @@ class Ledger:
         key: IdempotencyKey | None = None,
     ) -> Json:
         """Accept flights (at least one), all or none, with ids one after the other; as `add`."""
-        copies = self._copies_of(flights, key)
+        # Whoever sends many with a key knows what is sent twice.
+        copies = [None] * len(flights) if key else self._copies_of(flights)
         accepted = self._mempool.accept(flights, now_ms(), durable=durable, key=key)
         first = accepted.first_transaction
         last = first + len(flights) - 1
@@ -419,13 +421,8 @@ class Ledger:
             "durable": durable or is_mined,
         }
 
-    def _copies_of(self, flights: Sequence[Flight], key: IdempotencyKey | None) -> list[int | None]:
-        """For each flight the first id of an equal one in the ledger.
-
-        Not for what comes with a key: whoever sends one knows what is sent twice.
-        """
-        if key is not None:
-            return [None] * len(flights)
+    def _copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
+        """For each flight the first id of an equal one in the ledger."""
         copies = self._mempool.copies_of(flights)
         try:
             days = {f[_DATE] for f in flights}

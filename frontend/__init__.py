@@ -8,5 +8,8 @@ asks no other host for anything, and has an address that says what is on it:
     words           numbers, days, times and states as people read them
     asking          from a form to a question, and from a refusal to a message beside a field
     tables          the `.csv` twin of a page
+    forgery         no other site can make a visitor's browser post
+    filled          a form to post, as it comes back when nothing was added
+    flight_form     the form for one flight; columns, uploads: files of flights
     pages/          one module for each kind of page: request in, backend asked, template out
 """

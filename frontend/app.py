@@ -4,11 +4,20 @@ import secrets
 
 from flask import Flask, Response, request
 
-from frontend import static_files, tables, words
+from frontend import forgery, static_files, tables, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
-from frontend.pages import blocks, errors, flight_status, home, transactions
+from frontend.pages import (
+    adding,
+    blocks,
+    errors,
+    flight_status,
+    home,
+    receipts,
+    transactions,
+    uploading,
+)
 from frontend.settings import Settings
 
 MAX_BODY_BYTES = 64 * 2**20
@@ -32,7 +41,7 @@ def create_app(settings: Settings) -> Flask:
     app = Flask(__name__, static_folder=None)
     app.secret_key = secrets.token_bytes(32)  # of one run: forms of an earlier one are sent again
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.config["SESSION_COOKIE_SAMESITE"] = "Strict"
+    forgery.install(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     backend = Backend(settings.backend_url)
     coverage = CoverageKeeper(backend)
@@ -43,6 +52,9 @@ def create_app(settings: Settings) -> Flask:
         flight_status.blueprint(backend, coverage),
         blocks.blueprint(backend),
         transactions.blueprint(backend),
+        adding.blueprint(backend, coverage),
+        receipts.blueprint(backend),
+        uploading.blueprint(backend),
     ):
         app.register_blueprint(part)
     errors.install(app)

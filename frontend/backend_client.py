@@ -17,6 +17,7 @@ from frontend.errors import BackendAway, Refused
 Json = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 2.0, 20.0
+BATCH_ANSWER_S = 120.0  # a hundred thousand flights, on a small computer with a slow disk
 CHUNK_BYTES = 64 * 1024
 
 
@@ -50,10 +51,28 @@ class Backend:
         """
         headers = {**_headers(token, key), "Content-Type": kind}
         answer = self._answer(
-            "POST", "/transactions/batch", params=dict(options), data=body, headers=headers
+            "POST",
+            "/transactions/batch",
+            answer_s=BATCH_ANSWER_S,
+            params=dict(options),
+            data=body,
+            headers=headers,
         )
         receipt: Json = answer.json()
         return receipt
+
+    def wants_token(self) -> bool:
+        """Whether adding needs a token: the backend is asked to check a batch of nothing without.
+
+        Raises as `get`.
+        """
+        try:
+            self.add_batch(b"\n", "application/x-ndjson", {"dry_run": "true"}, "", "")
+        except Refused as error:
+            if error.status != 401:
+                raise
+            return True
+        return False
 
     def stream(self, path: str, parameters: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
         """Content-Type and body of an answer that may be long. Raises as `get`."""
@@ -67,17 +86,19 @@ class Backend:
         except requests.RequestException as error:
             raise BackendAway(self.url, "the answer broke off") from error
 
-    def _answer(self, method: str, path: str, **how: Any) -> requests.Response:
+    def _answer(
+        self, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
+    ) -> requests.Response:
         try:
             answer = self._session().request(
                 method,
                 self.url + path,
-                timeout=(CONNECT_S, ANSWER_S),
+                timeout=(CONNECT_S, answer_s),
                 allow_redirects=False,
                 **how,
             )
         except requests.Timeout as error:
-            raise BackendAway(self.url, f"no answer within {ANSWER_S:g} s") from error
+            raise BackendAway(self.url, f"no answer within {answer_s:g} s") from error
         except requests.RequestException as error:
             raise BackendAway(self.url, _reason(error)) from error
         if answer.ok:
@@ -97,7 +118,9 @@ class Backend:
 
 def _headers(token: str, key: str) -> dict[str, str]:
     headers = {"Idempotency-Key": key} if key else {}
-    return headers | ({"Authorization": f"Bearer {token}"} if token else {})
+    # What no header may hold is in no token: one with a ? instead is refused as any wrong one.
+    sendable = "".join(one if one.isascii() and one.isprintable() else "?" for one in token)
+    return headers | ({"Authorization": f"Bearer {sendable}"} if token else {})
 
 
 def _refused(answer: requests.Response) -> Refused:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from frontend.backend_client import Backend
+from frontend.errors import BackendAway, Refused
 
 ASK_AGAIN_S = 5.0
 
@@ -62,6 +63,15 @@ class Coverage:
         )
 
     @cached_property
+    def _airports(self) -> dict[str, Airport]:
+        most_first = reversed(self.airports)  # a code that moved is where it has most flights
+        return {airport.code: airport for airport in most_first}
+
+    def airport(self, code: str) -> Airport | None:
+        """The airport of that code, if the ledger has it."""
+        return self._airports.get(code)
+
+    @cached_property
     def _carriers(self) -> dict[int, Carrier]:
         return {carrier.number: carrier for carrier in self.carriers}
 
@@ -69,6 +79,9 @@ class Coverage:
         """The carrier of that OP_CARRIER_AIRLINE_ID, known or not."""
         number = int(number)
         return self._carriers.get(number) or Carrier(number, None, None, 0)
+
+
+NOTHING_KNOWN = Coverage(0, None, None, (), ())
 
 
 class CoverageKeeper:
@@ -84,6 +97,13 @@ class CoverageKeeper:
         if known is None or time.monotonic() - known[0] > ASK_AGAIN_S:
             known = self._known = (time.monotonic(), _coverage(self._backend))
         return known[1]
+
+    def last_known(self) -> Coverage:
+        """As `now`; while the backend does not answer, what it said last, or nothing."""
+        try:
+            return self.now()
+        except (BackendAway, Refused):
+            return self._known[1] if self._known else NOTHING_KNOWN
 
 
 def _coverage(backend: Backend) -> Coverage:

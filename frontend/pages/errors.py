@@ -1,5 +1,7 @@
 """Every error as a page in the common layout, or as a problem where JSON or CSV was asked for."""
 
+from typing import Any
+
 from flask import Flask, Response, render_template, request
 from werkzeug.exceptions import HTTPException
 
@@ -54,13 +56,20 @@ def _unexpected(app: Flask, error: Exception) -> Response:
 def _page(status: int, title: str, detail: str, kind: str) -> Response:
     """kind: which advice the page gives."""
     if request.path.endswith(TWINS):
-        response = json_twin(
-            {"type": "about:blank", "title": title, "status": status, "detail": detail}
-        )
-        response.content_type = "application/problem+json"
-    else:
-        page = render_template("error.html", title=title, detail=detail, kind=kind)
-        response = Response(page, content_type="text/html; charset=utf-8")
+        return problem_twin(status, title, detail)
+    page = render_template("error.html", title=title, detail=detail, kind=kind)
+    response = Response(page, content_type="text/html; charset=utf-8")
+    response.status_code = status
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def problem_twin(status: int, title: str, detail: str, **more: Any) -> Response:
+    """An error as JSON (RFC 9457). more: further members."""
+    response = json_twin(
+        {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    )
+    response.content_type = "application/problem+json"
     response.status_code = status
     response.headers["Cache-Control"] = "no-store"
     return response

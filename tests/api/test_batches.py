@@ -218,6 +218,18 @@ def test_a_single_flight_takes_a_key_too(client: FlaskClient) -> None:
     assert send()["TRANSACTION_ID"] == 1
 
 
+def test_a_single_flight_with_a_key_is_told_of_an_equal_one_but_not_of_itself(
+    client: FlaskClient, settings: Settings
+) -> None:
+    def duplicate_of(key: str) -> object:
+        response = client.post("/transactions", json=GOOD, headers={"Idempotency-Key": key})
+        return good(response, response.status_code)["duplicate_of"]
+
+    for _ in range(2):
+        assert [duplicate_of("a"), duplicate_of("b"), duplicate_of("b")] == [None, 0, 0]
+        seal(settings, [[]])
+
+
 @pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9", "a\tb"])
 def test_a_key_that_is_none_is_refused(client: FlaskClient, key: str) -> None:
     response = client.post("/transactions", json=GOOD, headers={"Idempotency-Key": key})

@@ -1,0 +1,88 @@
+"""A form to post, as it comes back when nothing was added: with what was typed, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from flask import Response
+
+from frontend.asking import Values
+from frontend.errors import BackendAway, Refused
+from frontend.forgery import CSRFError
+from frontend.words import duration
+
+AWAY_RETRY_AFTER_S = 5
+
+EXPIRED = (
+    "This page is older than the last start of the pages, or the browser did not keep its cookie. "
+    "Nothing was added."
+)
+AWAY = "The ledger does not answer, so it is not known whether anything was added."
+NEVER_TWICE = "Nothing is added twice."
+ASKS_FOR_ONE = "This ledger asks for a token, so that not everybody can write to it."
+KNOWS_ANOTHER = "The ledger does not know this token, or not any more. Please give another one."
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """values: what was typed. notice: what is to be said above the form. problems: beside fields.
+
+    status: of HTTP. retry_after_s: when it is worth another try, if that helps.
+    """
+
+    values: Values = field(default_factory=dict)
+    notice: str = ""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    retry_after_s: int | None = None
+
+    def error(self, name: str) -> str:
+        """What is wrong with a field; "" if nothing is."""
+        return self.problems.get(name, "")
+
+    @property
+    def wants_token(self) -> bool:
+        """Whether the backend asked for a token, or for another one."""
+        return "TOKEN" in self.problems
+
+    def finish(self, response: Response) -> Response:
+        """`response` with the status, and with when to try again."""
+        response.status_code = self.status
+        if self.retry_after_s:
+            response.headers["Retry-After"] = str(self.retry_after_s)
+        return response
+
+
+def come_back(problem: Exception, values: Values, token: str, again: str) -> Filled:
+    """The form after a problem with none of its own fields.
+
+    problem: a CSRFError, BackendAway or Refused. token: that came with the form. again: a sentence
+    that says how it is sent again.
+    """
+    match problem:
+        case CSRFError():
+            return Filled(values, f"{EXPIRED} {again}", status=400)
+        case Refused(status=401):
+            return Filled(values, problems={"TOKEN": about_token(token)}, status=401)
+        case Refused(status=503, retry_after_s=wait_s):
+            wait = f" In about {duration(wait_s)} it is worth a try." if wait_s else ""
+            notice = f"The ledger takes nothing at the moment: {problem.detail}."
+            notice = f"{notice} Nothing was added. {again}{wait}"
+            return Filled(values, notice, status=503, retry_after_s=wait_s)
+        case Refused(status=status) if status < 500:
+            return Filled(values, f"The ledger does not take this: {problem}.", status=status)
+        case Refused():
+            return Filled(values, f"The ledger reports an error: {problem}. {again}", status=502)
+        case BackendAway():
+            notice = f"{AWAY} {again} {NEVER_TWICE}"
+            return Filled(values, notice, status=503, retry_after_s=AWAY_RETRY_AFTER_S)
+    raise problem
+
+
+def token_in(values: Values) -> str:
+    """The write token that was typed; it goes to the backend and nowhere else."""
+    return values.get("TOKEN", "").strip()
+
+
+def about_token(token: str) -> str:
+    """What to say when the backend refuses `token`, "" if none was given."""
+    return KNOWS_ANOTHER if token else ASKS_FOR_ONE

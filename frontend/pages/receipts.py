@@ -1,0 +1,77 @@
+"""`/receipts/ID`: what was accepted, and where it stands. Made anew from the ledger each time.
+
+So it shows nothing but what is in the ledger, and the address can be kept and passed on.
+"""
+
+import json
+import shlex
+from hashlib import sha256
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend.backend_client import Backend, Json
+from frontend.errors import Refused
+from frontend.tables import json_twin
+
+GIVEN_BY_THE_LEDGER = {"TRANSACTION_ID", "timestamp"}
+
+
+def blueprint(backend: Backend) -> Blueprint:
+    """Receipts of the transactions of `backend`."""
+    routes = Blueprint("receipts", __name__)
+
+    def standing(number: int) -> Json:
+        """The transaction, its state, and when the next block is due."""
+        tip = backend.get("/tip")
+        found = backend.get(f"/transactions/{number}")
+        return {**found, "next_block_at": tip["next_block_at"]}
+
+    def receipt(number: int) -> Json:
+        found = standing(number)
+        content = canonical(found["transaction"])
+        return {
+            **found,
+            "content_hash": sha256(b"\0" + content).hexdigest(),
+            "duplicate_of": _equal_one(found["transaction"], request.args.get("duplicate_of", "")),
+        }
+
+    def _equal_one(transaction: Json, number: str) -> int | None:
+        """The earlier transaction of that number, if it says the same: anybody can make a link."""
+        if not (number.isascii() and number.isdigit()) or len(number) > 15:
+            return None
+        try:
+            other = backend.get(f"/transactions/{int(number)}")["transaction"]
+        except Refused:
+            return None
+        is_earlier = other["TRANSACTION_ID"] < transaction["TRANSACTION_ID"]
+        return int(number) if is_earlier and _flight(other) == _flight(transaction) else None
+
+    @routes.get("/receipts/<int:number>")
+    def page(number: int) -> str:
+        """The receipt of one transaction."""
+        found = receipt(number)
+        content = canonical(found["transaction"])
+        command = f"printf '\\000%s' {shlex.quote(content.decode())} | sha256sum"
+        return render_template("receipt.html", **found, command=command)
+
+    @routes.get("/receipts/<int:number>.json")
+    def twin(number: int) -> Response:
+        """The twin of the receipt."""
+        return json_twin(receipt(number))
+
+    @routes.get("/receipts/<int:number>/state")
+    def state(number: int) -> str:
+        """What of the receipt changes, to be put in its place by `refresh.js`."""
+        return render_template("receipt_state.html", **standing(number))
+
+    return routes
+
+
+def canonical(transaction: Json) -> bytes:
+    """The bytes whose hash the ledger keeps: JSON as in RFC 8785, of integers, texts and null."""
+    text = json.dumps(transaction, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode()
+
+
+def _flight(transaction: Json) -> Json:
+    return {name: value for name, value in transaction.items() if name not in GIVEN_BY_THE_LEDGER}

@@ -1,0 +1,168 @@
+"""`/upload`: a file of flights, checked or added.
+
+`upload.js` sends a file in slices to `/upload.json` and puts together what becomes of them. Without
+JavaScript the file comes whole, in a form, and the page says what became of it.
+"""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint, Response, make_response, render_template, request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from frontend.backend_client import Backend
+from frontend.columns import COLUMNS, sample_csv, sample_ndjson
+from frontend.errors import BackendAway, Refused
+from frontend.filled import NEVER_TWICE, Filled, come_back, token_in
+from frontend.forgery import CSRFError
+from frontend.pages.errors import problem_twin
+from frontend.tables import json_twin
+from frontend.uploads import CSV, NDJSON, Unreadable, added, checked, key_of, kind_of
+
+SKIP, REJECT = "skip", "reject"
+NO_FILE = "Please choose a file."
+AGAIN = "Please choose the file again."
+TOO_LONG = (
+    "The file is too long to be sent in one piece; nothing was added. With JavaScript it is sent "
+    "in parts. Or cut it into several files, each with the header; or, on the machine of the "
+    "ledger: python -m backend import FILE"
+)
+SLICE_TOO_LONG = (
+    "This ledger is set to take less at once than this page sends. On its own machine: "
+    "python -m backend import FILE"
+)
+SAMPLES = {"csv": (sample_csv, CSV), "ndjson": (sample_ndjson, NDJSON)}
+
+
+def blueprint(backend: Backend) -> Blueprint:
+    """Files of flights for `backend`."""
+    routes = Blueprint("uploading", __name__)
+    _add_form(routes, backend)
+    _add_slices(routes, backend)
+    _add_samples(routes)
+
+    def refused(problem: Exception) -> Response:
+        return _failed(problem) if request.path.endswith(".json") else _again(problem)
+
+    routes.register_error_handler(CSRFError, refused)
+    routes.register_error_handler(RequestEntityTooLarge, refused)
+    return routes
+
+
+# --- a file in one piece -------------------------------------------------------------------------
+
+
+def _add_form(routes: Blueprint, backend: Backend) -> None:
+    @routes.get("/upload")
+    def form() -> Response:
+        """Where a file is chosen."""
+        return _shown(Filled(), wants_token=backend.wants_token())
+
+    @routes.post("/upload")
+    def whole() -> Response:
+        """A file in one piece."""
+        file, values = request.files.get("file"), request.form
+        if file is None or not file.filename:
+            return _again(Unreadable(NO_FILE))
+        is_check, on_error = values.get("action") == "check", _on_error(values)
+        with closing(file):  # which may be on the disk
+            body = file.read()
+        token = token_in(values)
+        kind = kind_of(file.filename, body)
+        try:
+            if is_check:
+                outcome = checked(backend, body, kind, token)
+            else:
+                outcome = added(backend, body, kind, on_error, key_of(body, on_error), token)
+        except (Unreadable, BackendAway, Refused) as problem:
+            return _again(problem)
+        is_refused = bool(outcome.bad) and not outcome.added and not is_check
+        return _shown(
+            Filled({"on_error": on_error}, status=422 if is_refused else 200),
+            wants_token=bool(token),
+            outcome=outcome,
+            is_check=is_check,
+            name=file.filename,
+        )
+
+
+def _shown(filled: Filled, *, wants_token: bool, **result: Any) -> Response:
+    page = render_template(
+        "upload.html", filled=filled, wants_token=wants_token, columns=COLUMNS, **result
+    )
+    return filled.finish(make_response(page))
+
+
+def _again(problem: Exception) -> Response:
+    """The form with what was wrong. The file has to be chosen again: browsers forget it."""
+    try:
+        token = token_in(request.form)
+    except RequestEntityTooLarge:
+        token = ""
+    if _is_too_long(problem):
+        filled = Filled(problems={"file": TOO_LONG}, status=413)
+    elif isinstance(problem, Unreadable):
+        where = f"Line {problem.line}: " if problem.line else ""
+        filled = Filled(problems={"file": f"{where}{problem}"}, status=422)
+    else:
+        filled = come_back(problem, {}, token, AGAIN)
+    return _shown(filled, wants_token=bool(token) or filled.wants_token)
+
+
+# --- slices --------------------------------------------------------------------------------------
+
+
+def _add_slices(routes: Blueprint, backend: Backend) -> None:
+    @routes.post("/upload.json")
+    def slice_of_file() -> Response:
+        """A slice that `upload.js` sends: its outcome, or a problem."""
+        body, on_error, token = request.get_data(), _on_error(request.args), _token_in_header()
+        kind = NDJSON if request.mimetype == NDJSON else CSV
+        key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
+        try:
+            if request.args.get("action") == "check":
+                return json_twin(asdict(checked(backend, body, kind, token)))
+            return json_twin(asdict(added(backend, body, kind, on_error, key, token)))
+        except (Unreadable, BackendAway, Refused) as problem:
+            return _failed(problem)
+
+
+def _failed(problem: Exception) -> Response:
+    """What was wrong with a slice."""
+    if isinstance(problem, Unreadable):
+        return problem_twin(422, "Not readable", str(problem), line=problem.line)
+    if _is_too_long(problem):
+        return problem_twin(413, "Too long", SLICE_TOO_LONG)
+    filled = come_back(problem, {}, _token_in_header(), NEVER_TWICE)
+    detail = filled.notice or filled.error("TOKEN")
+    return filled.finish(problem_twin(filled.status, "Not added", detail))
+
+
+def _token_in_header() -> str:
+    return request.headers.get("Authorization", "").removeprefix("Bearer").strip()
+
+
+# --- samples -------------------------------------------------------------------------------------
+
+
+def _add_samples(routes: Blueprint) -> None:
+    @routes.get("/upload/sample.csv", defaults={"form": "csv"})
+    @routes.get("/upload/sample.ndjson", defaults={"form": "ndjson"})
+    def sample(form: str) -> Response:
+        """A file that shows the columns, and can be uploaded."""
+        make, kind = SAMPLES[form]
+        response = Response(make(), content_type=f"{kind}; charset=utf-8")
+        response.headers["Content-Disposition"] = f'attachment; filename="flights.{form}"'
+        return response
+
+
+def _on_error(values: Mapping[str, str]) -> str:
+    return SKIP if values.get("on_error") == SKIP else REJECT
+
+
+def _is_too_long(problem: Exception) -> bool:
+    return isinstance(problem, RequestEntityTooLarge) or (
+        isinstance(problem, Refused) and problem.status == 413
+    )

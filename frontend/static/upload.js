@@ -1,0 +1,248 @@
+// Sends a file in slices, with a progress bar. What must be all or nothing is checked as a whole
+// first. A slice that gets no answer is sent again, with the same Idempotency-Key: it comes from the
+// content of the whole file and the place of the slice, so that the file can be chosen again after a
+// break, too, and nothing is added twice. The file is never in memory as a whole.
+import { Cutter } from "./slices.js";
+
+const READ_BYTES = 2 ** 20;
+const MOST_ATTEMPTS = 30;
+const LONGEST_WAIT_S = 30;
+const MOST_ROWS_SHOWN = 500;
+const SEND_AGAIN = new Set([408, 429, 502, 503, 504]);
+const KINDS = { csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson" };
+
+const [form, progress, phase, bar, counts, said, stop, result] =
+  ["upload", "progress", "phase", "bar", "counts", "said", "stop", "result"].map((id) => document.getElementById(id));
+
+class Problem extends Error {}
+
+// --- words ---------------------------------------------------------------------------------------
+
+const number = (value) => value.toLocaleString("en-US");
+const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
+
+function duration(seconds) {
+  if (seconds < 90) return counted(Math.max(1, Math.round(seconds)), "second", "seconds");
+  return counted(Math.round(seconds / 60), "minute", "minutes");
+}
+
+function node(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+// --- reading and sending -------------------------------------------------------------------------
+
+async function bytesOf(blob) {
+  try {
+    return await blob.arrayBuffer();
+  } catch {
+    throw new Problem("The file cannot be read any more: it was changed, moved or removed.");
+  }
+}
+
+async function kindOf(file) {
+  const named = KINDS[file.name.split(".").pop().toLowerCase()];
+  const start = new TextDecoder().decode(await bytesOf(file.slice(0, 1000))).trimStart();
+  return named ?? (start.startsWith("{") ? KINDS.ndjson : KINDS.csv);
+}
+
+async function cut(job) {
+  const cutter = new Cutter(job.kind === KINDS.csv);
+  for (let at = 0; at < job.file.size; at += READ_BYTES) {
+    job.stopping.signal.throwIfAborted();
+    cutter.feed(new Uint8Array(await bytesOf(job.file.slice(at, at + READ_BYTES))));
+    bar.value = Math.min(1, (at + READ_BYTES) / job.file.size);
+    counts.textContent = `${counted(cutter.lines, "line", "lines")} so far`;
+  }
+  cutter.finish();
+  return cutter;
+}
+
+function pause(seconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, 1000 * seconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+}
+
+async function post(job, slice, action) {
+  const header = job.file.slice(0, job.cutter.headerEnd);
+  const body = await bytesOf(new Blob([header, job.file.slice(slice.start, slice.end)]));
+  const key = `slice-${job.onError}-${job.cutter.fingerprint}-${slice.line}-${slice.lines}`;
+  const headers = { "Content-Type": job.kind, "X-CSRFToken": form.elements.csrf_token.value, "Idempotency-Key": key };
+  if (job.token) headers.Authorization = `Bearer ${job.token}`;
+  const address = `/upload.json?action=${action}&on_error=${job.onError}`;
+  return fetch(address, { method: "POST", body, headers, signal: job.stopping.signal });
+}
+
+// The outcome of a slice, however often it has to be sent.
+async function send(job, slice, action) {
+  for (let attempt = 1; ; attempt += 1) {
+    let answer = null;
+    try {
+      answer = await post(job, slice, action);
+      if (answer.ok) return await answer.json();
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // which is what a broken connection is
+      answer = null;
+    }
+    const problem = answer ? await answer.json().catch(() => ({})) : {};
+    const detail = problem.detail ?? "The pages do not answer.";
+    if ((answer && !SEND_AGAIN.has(answer.status)) || attempt === MOST_ATTEMPTS) {
+      const line = problem.line ? `Line ${number(job.cutter.lineOf(slice, problem.line))}: ` : "";
+      throw new Problem(line + detail);
+    }
+    const wait = Number(answer?.headers.get("Retry-After")) || Math.min(LONGEST_WAIT_S, 2 ** (attempt - 1));
+    said.textContent = `${detail} It goes on by itself in ${duration(wait)}.`;
+    await pause(wait, job.stopping.signal);
+    said.textContent = "";
+  }
+}
+
+// Sends all slices one after the other, and adds up what becomes of them.
+async function sendAll(job, action) {
+  const { cutter } = job;
+  const began = performance.now();
+  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null });
+  let done = 0;
+  show(action === "check" ? "Checking" : "Adding", 0);
+  for (const slice of cutter.slices) {
+    const outcome = await send(job, slice, action);
+    if (job.isAdding && job.onError === "reject" && outcome.bad) {
+      throw new Problem("A row that was a flight when it was checked is none now: the file was changed.");
+    }
+    found.good += outcome.good;
+    found.bad += outcome.bad;
+    found.added += outcome.added;
+    found.before += outcome.before;
+    if (outcome.added) {
+      found.first ??= outcome.first;
+      found.last = outcome.last;
+    }
+    for (const row of outcome.bad_rows) {
+      if (found.rows.length < MOST_ROWS_SHOWN) found.rows.push({ ...row, row: cutter.lineOf(slice, row.row) });
+    }
+    done += slice.lines;
+    const rate = done / ((performance.now() - began) / 1000);
+    const left = (cutter.lines - done) / rate;
+    bar.value = done / cutter.lines;
+    counts.textContent =
+      `${number(done)} of ${counted(cutter.lines, "line", "lines")}, ${number(Math.round(rate))} a second` +
+      (done < cutter.lines - 1 ? `, about ${duration(left)} left` : "");
+  }
+}
+
+// --- showing -------------------------------------------------------------------------------------
+
+function show(what, share) {
+  phase.textContent = what;
+  counts.textContent = "";
+  said.textContent = "";
+  bar.value = share;
+}
+
+function receipts(found) {
+  const links = [node("a", { href: `/receipts/${found.first}` }, found.added === 1 ? "its receipt" : "the first")];
+  if (found.added > 1) links.push(", ", node("a", { href: `/receipts/${found.last}` }, "the last"));
+  return node("p", {}, "Receipts: ", ...links);
+}
+
+function accepted(found) {
+  const ids = found.added === 1 ? `as transaction ${found.first}` : `as transactions ${found.first} to ${found.last}`;
+  const out = found.bad ? ` ${counted(found.bad, "row was", "rows were")} left out.` : "";
+  const again = found.before ? ` ${found.before === found.added ? "All" : number(found.before)} of them were accepted when this file was sent before: within a day nothing is added twice.` : "";
+  return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted, ${ids}.${out}${again}`);
+}
+
+function rowsTable({ rows, bad }) {
+  const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["Field", "Value", "What is wrong"].map((title) => node("th", { scope: "col" }, title)));
+  const body = rows.map((row) =>
+    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", { class: "value" }, node("code", {}, String(row.value ?? ""))), node("td", {}, row.detail)));
+  const caption = `Rows that are not flights${bad > rows.length ? `, ${number(rows.length)} of ${number(bad)}` : ""}`;
+  const table = node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...body));
+  return node("div", { class: "scroll", role: "region", "aria-label": "Bad rows", tabindex: "0" }, table);
+}
+
+// title, kind: of the notice. texts: paragraphs.
+function conclude(job, title, kind, ...texts) {
+  const heading = node("h2", { id: "result-title", tabindex: "-1" }, `${job.file.name}: ${title}`);
+  result.replaceChildren(heading, node("div", { class: `notice ${kind}` }, ...texts));
+  if (job.found?.rows.length) result.append(rowsTable(job.found));
+  result.hidden = false;
+  heading.focus();
+}
+
+function concludeWhole(job) {
+  const { found } = job;
+  const isCheck = job.action === "check";
+  if (!found.good && !found.bad) {
+    conclude(job, "nothing was added", "good", node("p", {}, "There is no flight in this file."));
+  } else if (found.added) {
+    conclude(job, "added", found.bad ? "warn" : "good", accepted(found), receipts(found));
+  } else {
+    const all = found.good === 1 ? "The row is a flight." : `All ${number(found.good)} rows are flights.`;
+    const sums = !found.bad ? all : `${counted(found.good, "row is a flight", "rows are flights")}, ${counted(found.bad, "is", "are")} not.`;
+    const kind = found.bad ? (isCheck ? "warn" : "bad") : "good";
+    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", kind, node("p", {}, isCheck ? sums : `${sums} Nothing was added.`));
+  }
+}
+
+function concludeBroken(job, error) {
+  const isStopped = job.stopping.signal.aborted;
+  const texts = isStopped ? [] : [node("p", {}, error instanceof Problem || error instanceof RangeError ? error.message : `This page failed: ${error}`)];
+  if (job.found?.added) {
+    const on = "The rest was not. Choose the same file and the same way again to go on where it stopped: within a day nothing is added twice.";
+    texts.push(accepted(job.found), receipts(job.found), node("p", {}, on));
+  } else if (!job.isAdding) {
+    texts.push(node("p", {}, "Nothing was added."));
+  } else {
+    texts.push(node("p", {}, "It is not known whether the first part was added. Choose the same file again: within a day nothing is added twice."));
+  }
+  conclude(job, isStopped ? "stopped" : "not added", isStopped ? "warn" : "bad", ...texts);
+}
+
+// --- the whole -----------------------------------------------------------------------------------
+
+const warn = (event) => event.preventDefault();
+
+async function run(job) {
+  job.kind = await kindOf(job.file);
+  job.cutter = await cut(job);
+  if (job.action === "check" || job.onError === "reject") await sendAll(job, "check");
+  if (job.action === "check" || (job.onError === "reject" && job.found.bad)) return;
+  job.isAdding = true;
+  await sendAll(job, "add");
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const { elements } = form;
+  const job = {
+    file: elements.file.files[0],
+    action: event.submitter?.value ?? "check",
+    onError: elements.on_error.value,
+    token: elements.TOKEN?.value.trim() ?? "",
+    stopping: new AbortController(),
+  };
+  const buttons = form.querySelectorAll("button");
+  stop.onclick = () => job.stopping.abort();
+  buttons.forEach((button) => (button.disabled = true));
+  result.hidden = true;
+  progress.hidden = false;
+  show("Reading the file", 0);
+  phase.focus();
+  window.addEventListener("beforeunload", warn);
+  try {
+    await run(job);
+    concludeWhole(job);
+  } catch (error) {
+    concludeBroken(job, error);
+  } finally {
+    window.removeEventListener("beforeunload", warn);
+    progress.hidden = true;
+    buttons.forEach((button) => (button.disabled = false));
+  }
+});

@@ -1,0 +1,146 @@
+"""A file of flights, or a slice of one: whether it can be read, and what the ledger says to it.
+
+Rows are numbered by their lines, from 1 and with the header, as the backend does. A row is a line:
+a quoted cell cannot go over several.
+"""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from frontend.backend_client import Backend, Json
+from frontend.errors import Refused
+
+CLOCKS_AGREE_S = 1.0
+CSV, NDJSON = "text/csv", "application/x-ndjson"
+KIND_OF_NAME = {".csv": CSV, ".ndjson": NDJSON, ".jsonl": NDJSON}
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+PACKED = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "packed with gzip",
+    b"\xfd7zXZ": "packed with xz",
+}
+
+SAVE_AS_UTF_8 = "Save it again as UTF-8 (in a spreadsheet: “CSV UTF-8”)."
+EMPTY = "The file is empty."
+
+# "body, line 7: line b'…': is longer than …"; what is quoted may be cut, and then has no end.
+_problem = re.compile(
+    r"body(?:, line (?P<line>\d+): line)? "
+    r"b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|['\"].*?…): (?P<reason>.*)",
+    re.DOTALL,
+)
+
+
+class Unreadable(Exception):
+    """No row of a file can be taken. line: where it begins to be so; None if there is no saying."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the ledger says to rows.
+
+    good, bad: how many are flights, how many are not. bad_rows: the first of these, each with
+    `row`, `field`, `value`, `detail`. added: how many of the good ones are in the ledger, with the
+    ids `first` to `last`, since `timestamp` (UTC milliseconds). before: how many of these were so
+    already, because the same was sent before.
+    """
+
+    good: int
+    bad: int
+    bad_rows: Sequence[Mapping[str, Any]]
+    added: int = 0
+    before: int = 0
+    first: int | None = None
+    last: int | None = None
+    timestamp: int | None = None
+
+
+def kind_of(name: str, body: bytes) -> str:
+    """The Content-Type of a file: as its name says, or else as it begins."""
+    ending = f".{name.rpartition('.')[2].lower()}"
+    start = body[:1000].removeprefix(BYTE_ORDER_MARK).lstrip()
+    return KIND_OF_NAME.get(ending) or (NDJSON if start.startswith(b"{") else CSV)
+
+
+def readable(body: bytes) -> bytes:
+    """`body` without a byte order mark. Raises Unreadable unless it is text in UTF-8."""
+    for start, what in PACKED.items():
+        if body.startswith(start):
+            raise Unreadable(f"The file is {what}. Unpack it first.")
+    if body.startswith(UTF_16) or b"\0" in body[:4]:
+        raise Unreadable(f"The file is UTF-16 and not UTF-8. {SAVE_AS_UTF_8}")
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"A letter in it is not UTF-8. {SAVE_AS_UTF_8}", line) from None
+    body = body.removeprefix(BYTE_ORDER_MARK)
+    if not body.strip():
+        raise Unreadable(EMPTY)
+    return body
+
+
+def key_of(body: bytes, on_error: str) -> str:
+    """The Idempotency-Key of a file that is sent whole: the same file is added once a day."""
+    return f"upload-{on_error}-{sha256(body).hexdigest()}"
+
+
+def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
+    """What would become of the rows; nothing is added.
+
+    Raises Unreadable; BackendAway; and Refused for what is not about the rows.
+    """
+    found = _sent(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
+    return Outcome(found["accepted"], found["rejected"], found["errors"])
+
+
+def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, token: str) -> Outcome:
+    """What became of the rows. Raises as `checked`.
+
+    on_error: "skip" adds the good ones; "reject" adds nothing if one is bad.
+    """
+    started = time.time()
+    try:
+        found = _sent(backend, body, kind, {"on_error": on_error}, key, token)
+    except Refused as refused:
+        if not refused.errors:
+            raise
+        return checked(backend, body, kind, token)  # which counts all of the bad rows
+    return Outcome(
+        found["accepted"],
+        found["rejected"],
+        found["errors"],
+        found["accepted"],
+        found["accepted"] if _is_older(found, started) else 0,
+        found.get("first_transaction"),
+        found.get("last_transaction"),
+        found.get("timestamp"),
+    )
+
+
+def _is_older(receipt: Json, started: float) -> bool:
+    """Whether a receipt is of an earlier request than that which was `started` (Unix time)."""
+    accepted = receipt.get("timestamp")
+    return accepted is not None and accepted / 1000 < started - CLOCKS_AGREE_S
+
+
+def _sent(
+    backend: Backend, body: bytes, kind: str, options: Mapping[str, str], key: str, token: str
+) -> Json:
+    try:
+        return backend.add_batch(readable(body), kind, options, key, token)
+    except Refused as refused:
+        match = _problem.fullmatch(refused.detail) if refused.status == 422 else None
+        if match is None or refused.errors:
+            raise
+        line = int(match["line"]) if match["line"] else None
+        raise Unreadable(f"It {match['reason']}.", line) from None

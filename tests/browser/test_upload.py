@@ -1,0 +1,208 @@
+"""`upload.js` and the receipt in a real browser. Skipped where there is none."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+from werkzeug.serving import make_server
+
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import Service, free_port, serving
+from tests.api.worlds import generated, seal, settings_for
+from tests.flights import csv_of
+from tests.frontend.writing import FLIGHTS
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ROWS = 12_000  # three slices of 5,000 lines or less
+SLICES = "**/upload.json*"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The pages at `url`, of a ledger of their own."""
+
+    url: str
+    service: Service
+
+    @property
+    def transactions(self) -> int:
+        tip = self.service.json("/tip")
+        return int(tip["transactions"]) + int(tip["pending"])
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    folder = tmp_path_factory.mktemp("upload")
+    seal(settings_for(folder), [FLIGHTS])
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=2) as service:
+        app = create_app(Settings(backend_url=service.url))
+        server = make_server("127.0.0.1", free_port(), app, threaded=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield Pages(f"http://127.0.0.1:{server.port}", service)
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser, pages: Pages) -> Iterator[Page]:
+    found = browser.new_page()
+    found.goto(f"{pages.url}/upload")
+    yield found
+    found.close()
+
+
+def file_of(folder: Path, seed_rows: int, *spoilt: int) -> Path:
+    """A file of `ROWS` flights, those from `seed_rows` on, with bad rows on these lines."""
+    lines = csv_of(generated(seed_rows + ROWS)[seed_rows:]).splitlines()
+    for number in spoilt:
+        lines[number - 1] = "x" + lines[number - 1]
+    path = folder / "flights.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def sent(page: Page, path: Path, button: str = "Add the flights") -> str:
+    """Send a file and wait for what became of it."""
+    start(page, path, button)
+    return result(page)
+
+
+def start(page: Page, path: Path, button: str = "Add the flights") -> None:
+    page.set_input_files("#file", path)
+    page.get_by_role("button", name=button).click()
+
+
+def result(page: Page) -> str:
+    page.wait_for_selector("#result:not([hidden])", timeout=60_000)
+    assert page.evaluate("document.activeElement.id") == "result-title"
+    return page.inner_text("#result")
+
+
+def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_path: Path) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url.rpartition("/")[2]))
+    before = pages.transactions
+    path = file_of(tmp_path, 0)
+    said = sent(page, path)
+    assert f"12,000 flights were accepted, as transactions {before} to {before + ROWS - 1}." in said
+    assert [request for request in requests if request.startswith("upload")] == [
+        *["upload.json?action=check&on_error=reject"] * 3,
+        *["upload.json?action=add&on_error=reject"] * 3,
+    ]
+    assert page.get_by_role("link", name="the last").get_attribute("href") == (
+        f"/receipts/{before + ROWS - 1}"
+    )
+    page.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
+    assert "All of them were accepted when this file was sent before" in sent(page, path)
+    assert pages.transactions == before + ROWS
+
+
+def test_bad_rows_have_the_numbers_of_their_lines(page: Page, pages: Pages, tmp_path: Path) -> None:
+    before = pages.transactions
+    path = file_of(tmp_path, 1, 3, 7001, 11_501)
+    for button, said in (("Check only", "checked"), ("Add the flights", "Nothing was added")):
+        text = sent(page, path, button)
+        assert said in text
+        assert "11,997 rows are flights, 3 are not." in text
+        numbers = page.locator("#result td.n").all_inner_texts()
+        assert numbers == ["3", "7,001", "11,501"]
+    assert pages.transactions == before
+    page.get_by_label("Add the others").check()
+    assert "3 rows were left out" in sent(page, path)
+    assert pages.transactions == before + ROWS - 3
+
+
+def test_a_slice_whose_answer_is_lost_is_sent_again_and_added_once(
+    page: Page, pages: Pages, tmp_path: Path
+) -> None:
+    before = pages.transactions
+    lost: list[str] = []
+
+    def lose_the_second(route: Route) -> None:
+        if "action=add" in route.request.url:
+            lost.append(route.request.url)
+        if len(lost) == 2:
+            route.fetch()  # it arrives, and the answer does not come back
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route(SLICES, lose_the_second)
+    assert "12,000 flights were accepted" in sent(page, file_of(tmp_path, 2))
+    assert len(lost) == 4
+    assert pages.transactions == before + ROWS
+
+
+def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_path: Path) -> None:
+    before = pages.transactions
+    path = file_of(tmp_path, 3)
+    page.get_by_label("Add the others").check()
+    held: list[Route] = []
+    let_go: list[Route] = []
+
+    def hold_the_third(route: Route) -> None:
+        let_go.append(route)
+        if len(let_go) == 3:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route(SLICES, hold_the_third)
+    start(page, path)
+    page.locator("#counts", has_text="10,000 of").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Stop").click()
+    text = result(page)
+    assert "stopped" in text
+    assert "10,000 flights were accepted" in text
+    assert "The rest was not." in text
+    page.unroute(SLICES)
+    assert pages.transactions == before + 10_000
+    assert "12,000 flights were accepted" in sent(page, path)
+    assert pages.transactions == before + ROWS
+
+
+def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "flights.csv"
+    for content, said in (
+        (b"a,b\n1,2\n", "It is not a table of flights"),
+        (b"", "The file is empty."),
+        (csv_of(FLIGHTS).encode("utf-16"), "The file is UTF-16"),
+        (csv_of(FLIGHTS).encode() + b"\xe9", f"Line {len(FLIGHTS) + 2}: A letter in it"),
+    ):
+        path.write_bytes(content)
+        text = sent(page, path)
+        assert said in text
+        assert "Nothing was added." in text
+
+
+def test_a_receipt_turns_to_mined_by_itself(page: Page, pages: Pages) -> None:
+    page.goto(f"{pages.url}/add")
+    page.get_by_label("Day", exact=True).fill("2013-01-02")
+    page.get_by_label("Flight number").fill("12")
+    page.get_by_label("Carrier", exact=True).select_option(index=1)
+    page.get_by_label("From").fill(str(FLIGHTS[0][6]).lower())
+    page.get_by_label("To", exact=True).fill(str(FLIGHTS[0][10]))
+    page.get_by_label("Departure", exact=True).fill("05:17")
+    page.get_by_label("The flight was cancelled").check()
+    assert not page.get_by_label("Departure", exact=True).is_visible()
+    page.get_by_role("button", name="Add the flight").dblclick()
+    page.wait_for_url("**/receipts/*")
+    page.wait_for_selector(".state.mined", timeout=30_000)
+    assert not page.get_by_role("button", name="Pause updates").is_visible()

@@ -1,0 +1,119 @@
+"""A ledger to write to, and a visitor who fills in forms."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import unescape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from flask.testing import FlaskClient
+from werkzeug.datastructures import FileStorage
+from werkzeug.test import TestResponse, encode_multipart
+
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import Service, serving
+from tests.api.worlds import generated, seal, settings_for
+
+FLIGHTS = generated(60)
+
+GOOD_FORM = {
+    "FL_DATE": "2013-01-02",
+    "OP_CARRIER_AIRLINE_ID": "other",
+    "OTHER_CARRIER": "19977",
+    "OP_CARRIER_FL_NUM": "1545",
+    "ORIGIN": "xna",
+    "ORIGIN_CITY_NAME": "Fayetteville, AR",
+    "ORIGIN_STATE_NM": "Arkansas",
+    "DEST": "ITH",
+    "DEST_CITY_NAME": "Ithaca, NY",
+    "DEST_STATE_NM": "New York",
+    "DEP_TIME": "5:17",
+    "DEP_DELAY": "−3",
+    "ARR_TIME": "08:30",
+    "ARR_DELAY": "11",
+    "AIR_TIME": "127",
+}
+"""Of airports that made-up flights never touch."""
+
+Form = Mapping[str, str]
+NO_CHANGES: Form = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """service: the backend. client: of the pages, with the cookies of one browser."""
+
+    service: Service
+    client: FlaskClient
+
+    def hidden(self, path: str = "/add") -> dict[str, str]:
+        """The hidden fields of the form at `path`, as it is shown anew."""
+        return hidden(self.client.get(path).get_data(as_text=True))
+
+    def send(self, changes: Form = NO_CHANGES, form: Form = GOOD_FORM) -> TestResponse:
+        """Fill in the form for one flight, anew, and send it."""
+        return self.client.post("/add", data={**form, **self.hidden(), **changes})
+
+    def upload(self, body: bytes, name: str = "flights.csv", **changes: str) -> TestResponse:
+        """Send a file in one piece."""
+        form = {**self.hidden("/upload"), "action": "add", "on_error": "reject", **changes}
+        boundary, data = encode_multipart({**form, "file": FileStorage(BytesIO(body), name)})
+        kind = f"multipart/form-data; boundary={boundary}"
+        return self.client.post("/upload", data=data, content_type=kind)
+
+    def slice(self, body: bytes, action: str = "add", **headers: str) -> TestResponse:
+        """Send a slice of CSV as upload.js does."""
+        token = {"X-CSRFToken": self.hidden("/upload")["csrf_token"]}
+        path = f"/upload.json?action={action}&on_error=reject"
+        headers = token | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post(path, data=body, content_type="text/csv", headers=headers)
+
+    @property
+    def transactions(self) -> int:
+        """How many there are, mined or not."""
+        tip = self.service.json("/tip")
+        return int(tip["transactions"]) + int(tip["pending"])
+
+
+def hidden(page: str) -> dict[str, str]:
+    """The hidden fields of a page."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+
+
+def errors_beside(page: TestResponse) -> dict[str, str]:
+    """Field -> what is said beside it."""
+    found = re.findall(r'class="error" id="(\w+)-error"[^>]*>([^<]*)<', page.get_data(as_text=True))
+    return {name: unescape(text) for name, text in found}
+
+
+def notice(page: TestResponse) -> str:
+    """What is said above the form."""
+    found = re.search(r'role="alert">\s*<p>(.*?)</p>', page.get_data(as_text=True), re.DOTALL)
+    return unescape(found[1]) if found else ""
+
+
+def value_of(page: TestResponse, name: str) -> str:
+    """What stands in a field."""
+    text = page.get_data(as_text=True)
+    found = re.search(rf'<input id="{name}"[^>]*? value="([^"]*)"', text)
+    return unescape(found[1]) if found else ""
+
+
+def chosen(page: TestResponse, name: str) -> str:
+    """What is chosen of a list."""
+    text = page.get_data(as_text=True)
+    options = re.search(rf'<select id="{name}".*?</select>', text, re.DOTALL)
+    found = re.search(r'value="([^"]*)" selected', options[0]) if options else None
+    return found[1] if found else ""
+
+
+@contextmanager
+def visiting(folder: Path, **settings: Any) -> Iterator[Visitor]:
+    """A visitor of a ledger of its own, with `FLIGHTS` in it. settings: of the backend."""
+    seal(settings_for(folder), [FLIGHTS])
+    with serving(folder, **settings) as service:
+        yield Visitor(service, create_app(Settings(backend_url=service.url)).test_client())
