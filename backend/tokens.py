@@ -1,9 +1,10 @@
 """Tokens for writing: who may post when the service can be reached from elsewhere.
 
-Reading is open. Writing needs `Authorization: Bearer TOKEN` as soon as the service listens beyond
-loopback, or when FLIGHTCHAIN_REQUIRE_TOKEN says so (behind a proxy it listens on loopback and is
-public all the same). A token is 256 random bits, shown once when it is made; `tokens.json` in the
-chain's folder keeps its SHA-256, which needs no salt for so much randomness.
+Reading is open. Writing needs `Authorization: Bearer TOKEN` as soon as the service or the frontend,
+which passes on what it is sent, listens beyond loopback, or when FLIGHTCHAIN_REQUIRE_TOKEN says so
+(behind a proxy both listen on loopback and are public all the same). A token is 256 random bits,
+shown once when it is made; `tokens.json` in the chain's folder keeps its SHA-256, which needs no
+salt for so much randomness.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from backend.errors import FlightchainError, InvalidInput, NotAllowed
-from backend.settings import Settings
+from backend.settings import Settings, variable
 from backend.storage import files
 
 FILE_NAME = "tokens.json"
@@ -38,7 +39,16 @@ _decode = msgspec.json.Decoder(list[Token]).decode
 
 def are_needed(settings: Settings) -> bool:
     """Whether writing needs a token."""
-    return bool(settings.require_token) or not _is_loopback(settings.host)
+    return bool(settings.require_token) or bool(_reachable(settings))
+
+
+def _reachable(settings: Settings) -> str:
+    """Which setting lets others in, and its value; "" if none does."""
+    for name in ("host", "frontend_host"):
+        host = getattr(settings, name)
+        if not _is_loopback(host):
+            return f"{variable(name)} {host}"
+    return ""
 
 
 def _is_loopback(host: str) -> bool:
@@ -115,7 +125,7 @@ def require_some(settings: Settings) -> None:
         reason = (
             "FLIGHTCHAIN_REQUIRE_TOKEN asks for tokens"
             if settings.require_token
-            else f"FLIGHTCHAIN_HOST {settings.host} can be reached from elsewhere"
+            else f"{_reachable(settings)} can be reached from elsewhere"
         )
         raise FlightchainError(f"{reason}, and there is no token yet; {MAKE_ONE}")
 

@@ -40,6 +40,7 @@ def create_app(settings: Settings) -> Flask:
     app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
     for part in (home.blueprint(backend),):
         app.register_blueprint(part)
+    app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     errors.install(app)
     static_files.install(app)
     app.after_request(_finished)

@@ -5,6 +5,7 @@ the running with the virtual environment that runs these tests.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
-from tests.api.processes import ROOT, Service, environment, processes_of, until
+from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -87,7 +89,11 @@ def calls(stand_in: Path) -> list[str]:
 
 
 PIP = "-m pip --quiet --disable-pip-version-check install"
-WORK = ["-m backend import --if-empty --then-serve"]
+INSTALLS = [
+    f"{PIP} --requirement requirements.txt",
+    f"{PIP} --requirement frontend/requirements.txt",
+]
+WORK = ["-m backend import --if-empty --then-serve --frontend"]
 
 
 def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not(
@@ -96,7 +102,7 @@ def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
     assert calls(stand_in) == [
         f"-m venv {stand_in.parent / 'venv'}",
-        f"{PIP} --requirement requirements.txt",
+        *INSTALLS,
         *WORK,
     ]
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
@@ -125,7 +131,7 @@ def test_an_install_that_fails_ends_the_run_and_is_tried_again(stand_in: Path) -
     assert not any(line in WORK for line in calls(stand_in))
     (stand_in.parent / "fail-pip").unlink()
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
-    assert calls(stand_in) == [f"{PIP} --requirement requirements.txt", *WORK]
+    assert calls(stand_in) == [*INSTALLS, *WORK]
 
 
 def test_an_import_that_fails_ends_the_run(stand_in: Path) -> None:
@@ -180,7 +186,11 @@ def installed(tmp_path: Path) -> Path:
     python = venv / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
-    for name in ("requirements.txt", "backend/sources/requirements.txt"):
+    for name in (
+        "requirements.txt",
+        "frontend/requirements.txt",
+        "backend/sources/requirements.txt",
+    ):
         shutil.copy(ROOT / name, venv / f"installed-{name.replace('/', '-')}")
     return venv
 
@@ -195,7 +205,7 @@ def started(tmp_path: Path, installed: Path) -> Iterator[list[Service]]:
 
 
 def begin(folder: Path, venv: Path, data: str) -> Service:
-    settings = {"VENV": venv, "FLIGHTCHAIN_DATA": data}
+    settings = {"VENV": venv, "FLIGHTCHAIN_DATA": data, "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
     return Service(folder, command=(str(SCRIPTS / "run"),), **settings)
 
 
@@ -208,7 +218,10 @@ def test_one_command_imports_serves_and_stops_and_the_next_starts_at_once(
         started.append(service := begin(folder, installed, "generate:3000"))
         service.wait_until_ready()
         until(lambda: "Flightchain answers at" in service.said())
-        assert service.processes()[service.process.pid][-3:] == ["-m", "backend", "serve"]
+        arguments = service.processes()[service.process.pid]
+        assert arguments[-4:] == ["-m", "backend", "serve", "--frontend"]
+        pages = re.findall(r"^open (\S+)$", service.said(), re.MULTILINE)[-1]
+        assert "Ask the flight ledger" in requests.get(pages, timeout=10).text
         tips.append(service.json("/tip"))
         question = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01"
         index, scan = (

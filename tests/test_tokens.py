@@ -29,6 +29,7 @@ from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
 )
 def test_tokens_are_needed_beyond_loopback(host: str, needed: bool) -> None:
     assert are_needed(Settings(host=host)) is needed
+    assert are_needed(Settings(frontend_host=host)) is needed  # it passes on what it is sent
     assert are_needed(Settings(host=host, require_token=1))
 
 
@@ -85,6 +86,8 @@ def test_a_public_service_without_a_token_does_not_start(tmp_path: Path) -> None
     Tokens(tmp_path).add("lab")
     require_some(settings)
     require_some(Settings(dir=str(tmp_path / "other")))
+    with pytest.raises(FlightchainError, match=r"FLIGHTCHAIN_FRONTEND_HOST 0\.0\.0\.0"):
+        require_some(Settings(dir=str(tmp_path / "other"), frontend_host="0.0.0.0"))
 
 
 def test_writing_needs_a_token_and_reading_does_not(tmp_path: Path) -> None:
