@@ -8,7 +8,7 @@ from frontend import static_files, tables, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
-from frontend.pages import errors, home
+from frontend.pages import about, days, errors, home, search
 from frontend.settings import Settings
 
 MAX_BODY_BYTES = 64 * 2**20
@@ -38,7 +38,12 @@ def create_app(settings: Settings) -> Flask:
     coverage = CoverageKeeper(backend)
     words.install(app)
     app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
-    for part in (home.blueprint(backend),):
+    for part in (
+        home.blueprint(backend),
+        search.blueprint(backend, coverage),
+        days.blueprint(backend, coverage),
+        about.blueprint(settings),
+    ):
         app.register_blueprint(part)
     app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     errors.install(app)

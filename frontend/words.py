@@ -19,7 +19,19 @@ STATUS = {
 
 def install(app: Flask) -> None:
     """Make the filters of this module known to the templates of `app`."""
-    for filter_ in (number, share, minutes, local_time, day, short_day, age, moment, short, status):
+    for filter_ in (
+        counted,
+        number,
+        share,
+        minutes,
+        local_time,
+        day,
+        short_day,
+        age,
+        moment,
+        short,
+        status,
+    ):
         app.add_template_filter(filter_)
 
 
@@ -87,12 +99,13 @@ def duration(seconds: float) -> str:
         ("minute", 60),
     ):
         if seconds >= length_s:
-            return _counted(int(seconds / length_s), unit)
-    return _counted(int(seconds), "second")
+            return counted(int(seconds / length_s), unit)
+    return counted(int(seconds), "second")
 
 
-def _counted(count: int, unit: str) -> str:
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+def counted(count: int, unit: str) -> str:
+    """1191, "flight" -> "1,191 flights"."""
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 def short(text: str) -> str:
