@@ -28,6 +28,7 @@ def install(app: Flask) -> None:
         day,
         short_day,
         age,
+        due,
         moment,
         short,
         status,
@@ -87,6 +88,12 @@ def age(milliseconds: int | None, now_ms: int | None = None) -> str:
     if text == "0 seconds":
         return "just now"
     return f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def due(milliseconds: int, now_ms: int | None = None) -> str:
+    """When UTC milliseconds will be: "in 12 seconds", or "any moment" if they have gone by."""
+    words = age(milliseconds, now_ms)
+    return words if words.startswith("in ") else "any moment"
 
 
 def duration(seconds: float) -> str:

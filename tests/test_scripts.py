@@ -17,6 +17,7 @@ import pytest
 import requests
 
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
+from tests.browser.chromium import NAMES
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -173,6 +174,67 @@ def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in
     calls(stand_in)
     assert run(stand_in).returncode == 0
     assert calls(stand_in)[0].startswith("-m venv ")
+
+
+# --- a browser for the tests ----------------------------------------------------------------------
+
+TOOLS = ("bash", "dirname", "cp", "cmp", "tr", "mkdir", "env")
+
+
+@pytest.fixture
+def machine(stand_in: Path) -> Path:
+    """A folder of commands that has all that scripts/test needs, but no browser."""
+    folder = stand_in.parent / "machine"
+    folder.mkdir()
+    for name in TOOLS:
+        (folder / name).symlink_to(str(shutil.which(name)))
+    tools = stand_in.parent / "venv" / "bin"
+    tools.mkdir(parents=True)
+    for name in ("python", "ruff", "mypy", "pytest"):
+        shutil.copy(stand_in, tools / name)
+    return folder
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def run_tests(machine: Path) -> "subprocess.CompletedProcess[str]":
+    here = machine.parent
+    paths = {"PATH": machine, "PYTHON": here / "python", "VENV": here / "venv"}
+    return subprocess.run(
+        [SCRIPTS / "test"],
+        env=environment(here / "chain", **paths),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_browser_that_is_missing_is_installed_and_that_is_said(machine: Path) -> None:
+    put(machine, "id", "echo 0")
+    put(machine, "apt-get", f'echo "apt-get $*" >> "{machine.parent / "calls"}"')
+    done = run_tests(machine)
+    assert done.returncode == 0, done.stderr
+    assert "Debian's package chromium" in done.stderr
+    assert "apt-get install --yes --quiet chromium" in calls(machine.parent / "python")
+    put(machine, "chromium", "")
+    assert run_tests(machine).returncode == 0
+    assert not any("apt-get" in call for call in calls(machine.parent / "python"))
+
+
+def test_who_may_install_nothing_is_told_what_is_missing(machine: Path) -> None:
+    put(machine, "id", "echo 1000")
+    put(machine, "apt-get", "exit 1")
+    done = run_tests(machine)
+    assert (done.returncode, calls(machine.parent / "python")) == (1, [])
+    assert done.stderr.endswith("is missing; on Debian: sudo apt install chromium\n")
+
+
+def test_tests_and_scripts_know_the_same_browsers() -> None:
+    assert f" {' '.join(NAMES)};" in (SCRIPTS / "lib.sh").read_text(encoding="utf-8")
 
 
 # --- running -------------------------------------------------------------------------------------
