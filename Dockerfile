@@ -1,7 +1,8 @@
 # One image for amd64 and arm64; the command chooses the role:
 #
-#   docker run … flightchain                             fill an empty chain, serve and mine
+#   docker run … flightchain                             fill an empty chain, serve, mine, show pages
 #   docker run … flightchain backend serve --only-http   answer over HTTP
+#   docker run … flightchain frontend                    pages for a browser
 #   docker run … flightchain backend mine                seal blocks
 #   docker run … flightchain backend import FILE         and all other commands
 #
@@ -10,8 +11,9 @@
 FROM python:3.13-slim AS build
 WORKDIR /opt/flightchain
 COPY requirements.txt ./
+COPY frontend/requirements.txt frontend.txt
 RUN python -m venv --without-pip venv \
- && pip --python venv/bin/python install --no-cache-dir --requirement requirements.txt
+ && pip --python venv/bin/python install --no-cache-dir --requirement requirements.txt --requirement frontend.txt
 # `--build-arg NYCFLIGHTS=0` leaves out the 14 MB of FLIGHTCHAIN_DATA=nycflights.
 ARG NYCFLIGHTS=1
 COPY backend/sources/requirements.txt nycflights.txt
@@ -19,7 +21,7 @@ RUN if [ "$NYCFLIGHTS" = 1 ]; then \
       pip --python venv/bin/python install --no-cache-dir --no-deps --requirement nycflights.txt; \
     fi
 COPY . .
-RUN python -m compileall -q backend
+RUN python -m compileall -q backend frontend
 
 FROM python:3.13-slim
 RUN groupadd --gid 10001 flightchain \
@@ -31,10 +33,11 @@ ENV PATH=/opt/flightchain/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     FLIGHTCHAIN_DIR=/var/lib/flightchain \
     FLIGHTCHAIN_DATA=none \
-    FLIGHTCHAIN_HOST=0.0.0.0
+    FLIGHTCHAIN_HOST=0.0.0.0 \
+    FLIGHTCHAIN_FRONTEND_HOST=0.0.0.0
 USER 10001:10001
 VOLUME /var/lib/flightchain
-EXPOSE 8000
+EXPOSE 5000 8000
 # Not urlopen: that would ask a proxy which the environment names.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=5m CMD ["python", "-c", "\
 import http.client, os, sys; \
@@ -42,4 +45,4 @@ service = http.client.HTTPConnection('127.0.0.1', int(os.environ.get('FLIGHTCHAI
 service.request('GET', '/health/live'); \
 sys.exit(service.getresponse().status != 200)"]
 ENTRYPOINT ["python", "-m"]
-CMD ["backend", "import", "--if-empty", "--then-serve"]
+CMD ["backend", "import", "--if-empty", "--then-serve", "--frontend"]

@@ -90,6 +90,7 @@ def _bar(description: str, unit: str) -> Iterator[Callable[[int, int], None]]:
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of --generate.")
 @click.option("--if-empty", is_flag=True, help="What FLIGHTCHAIN_DATA names, into an empty chain.")
 @click.option("--then-serve", is_flag=True, help="Go on as `serve` when all is imported.")
+@click.option("--frontend", is_flag=True, help="With --then-serve: the pages for a browser, too.")
 @click.option("--skip-bad", is_flag=True, help="Leave bad rows out and count them.")
 @click.pass_obj
 def import_command(
@@ -100,6 +101,7 @@ def import_command(
     seed: int,
     if_empty: bool,
     then_serve: bool,
+    frontend: bool,
     skip_bad: bool,
 ) -> None:
     """Import flights from FILES: BTS on-time CSV, what `GET /flights` exports (CSV or NDJSON), both
@@ -109,6 +111,10 @@ def import_command(
     """
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
         raise click.UsageError("give FILES, --nycflights, --generate N or --if-empty, one of them")
+    if frontend and not then_serve:
+        raise click.UsageError("--frontend goes with --then-serve")
+    if then_serve:  # a long import should not end with a port that is taken
+        _require_all_to_serve(settings, frontend=frontend)
     specifications = [str(file) for file in files]
     if nycflights:
         specifications = ["nycflights"]
@@ -119,7 +125,8 @@ def import_command(
     for specification in specifications:
         _import(settings, _source(specification), skip_bad=skip_bad)
     if then_serve:  # the same process, so that whoever started it can stop it
-        os.execv(sys.executable, [sys.executable, "-m", "backend", "serve"])  # noqa: S606
+        serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
+        os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
 
 
 def _import_default(settings: Settings) -> None:
@@ -212,17 +219,27 @@ def _source(specification: str) -> Any:
 
 @main.command()
 @click.option("--only-http", is_flag=True, help="Without the miner, which then runs elsewhere.")
+@click.option("--frontend", is_flag=True, help="With the pages for a browser.")
 @click.pass_obj
-def serve(settings: Settings, only_http: bool) -> None:
+def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Answer over HTTP and mine, until SIGTERM or Ctrl-C."""
     from backend import server, tokens
 
-    tokens.require_some(settings)
+    if only_http and frontend:
+        raise click.UsageError("--only-http is without the frontend: run `python -m frontend`")
     if only_http:
+        tokens.require_some(settings)
         server.run_http(settings)
         return
-    server.require_port(settings)
-    server.supervise(settings, say)
+    _require_all_to_serve(settings, frontend=frontend)
+    server.supervise(settings, say, frontend=frontend)
+
+
+def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
+    from backend import server, tokens
+
+    tokens.require_some(settings)
+    server.require_ports(settings, frontend=frontend)
 
 
 @main.command()

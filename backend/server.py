@@ -1,13 +1,15 @@
-"""The processes of a running service: gunicorn with its workers, the miner, and who watches both.
+"""The processes of a running service: gunicorn with its workers, the miner, and who watches them.
 
-`serve` starts the two as processes of their own and looks after them: a miner that dies is started
-again, a signal stops both in order. Under systemd or in containers the two roles can be run without
-it (`serve --only-http`, `mine`).
+`serve` starts the two as processes of their own and looks after them: one that dies is started
+again, a signal stops all in order. With `--frontend` the pages for a browser are a third, which is
+known here by the name of its module and the port it listens at, and by nothing else. Under systemd
+or in containers the roles are run without it (`serve --only-http`, `mine`, `python -m frontend`).
 """
 
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -35,9 +37,9 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class Child:
     """A process of ours that is started again when it dies."""
 
-    def __init__(self, name: str, arguments: list[str], report: Report) -> None:
+    def __init__(self, name: str, module: str, arguments: list[str], report: Report) -> None:
         self.name = name
-        self._command = [sys.executable, "-m", "backend", *arguments]
+        self._command = [sys.executable, "-m", module, *arguments]
         self._report = report
         self._process: subprocess.Popen[bytes] | None = None
         self._pause_s = FIRST_PAUSE_S
@@ -85,29 +87,31 @@ class Child:
             self._process.wait()
 
 
-def supervise(settings: Settings, report: Report) -> None:
-    """Run gunicorn and the miner until SIGTERM or SIGINT."""
+def supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
+    """Run gunicorn and the miner, and the `frontend` if it is wanted, until SIGTERM or SIGINT."""
     with run_folder(settings) as metrics_folder:
         if metrics_folder is not None:
-            os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the two
-        _supervise(settings, report)
+            os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the children
+        _supervise(settings, report, frontend=frontend)
 
 
-def _supervise(settings: Settings, report: Report) -> None:
+def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stopping.append(received))
     children = [
-        Child("the miner", ["mine"], report),
-        Child("the web server", ["serve", "--only-http"], report),
+        Child("the miner", "backend", ["mine"], report),
+        Child("the web server", "backend", ["serve", "--only-http"], report),
     ]
+    if frontend:  # stopped first, so that no page is asked for while its backend goes
+        children.append(Child("the frontend", "frontend", [], report))
     for child in children:
         child.start()
     deadline = time.monotonic() + READY_WITHIN_S
     is_announced = False
     while not stopping:
         if not is_announced:
-            is_announced = _announce_if_ready(settings, report, deadline)
+            is_announced = _announce_if_ready(settings, report, deadline, frontend=frontend)
         for child in children:
             child.look()
         time.sleep(0.05 if not is_announced else 0.5)
@@ -119,22 +123,29 @@ def _supervise(settings: Settings, report: Report) -> None:
     report("stopped; every acknowledged flight is on the disk")
 
 
-def base_url(settings: Settings) -> str:
-    """Where the service can be reached from this machine."""
-    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+def base_url(host: str, port: int) -> str:
+    """Where what listens there can be reached from this machine."""
+    host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _announce_if_ready(settings: Settings, report: Report, deadline: float) -> bool:
-    """Say where the service is once it is ready, or why it is not when the deadline has come."""
-    url = base_url(settings)
+def _announce_if_ready(
+    settings: Settings, report: Report, deadline: float, *, frontend: bool
+) -> bool:
+    """Say where everything is once it is ready, or why it is not when the deadline has come."""
+    url = base_url(settings.host, settings.port)
+    pages = base_url(settings.frontend_host, settings.frontend_port)
     try:
         _get(f"{url}/health/ready")
+        if frontend:
+            _get(f"{pages}/health/live")
     except urllib.error.HTTPError as error:
         detail = json.loads(error.read() or b"{}").get("detail", error.reason)
     except OSError as error:
         detail = str(error)
     else:
+        if frontend:
+            report(f"open {pages}")
         report(f"Flightchain answers at {url}")
         report(f"for example: curl '{url}{_example(url)}'")
         return True
@@ -229,17 +240,27 @@ def _let_waiters_go_at_the_end(worker: Any) -> None:
         signal.signal(number, handle)
 
 
-def require_port(settings: Settings) -> None:
-    """Raise FlightchainError if something listens at our address already."""
-    import socket
+def require_ports(settings: Settings, *, frontend: bool) -> None:
+    """Raise FlightchainError if something listens already where we are to listen."""
+    _require_port(settings, "host", "port")
+    if frontend:
+        if settings.frontend_port == settings.port:
+            raise FlightchainError(
+                f"{variable('frontend_port')} {settings.frontend_port} is also the port of the "
+                "service; choose another"
+            )
+        _require_port(settings, "frontend_host", "frontend_port")
 
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+
+def _require_port(settings: Settings, host_setting: str, port_setting: str) -> None:
+    host, port = getattr(settings, host_setting), getattr(settings, port_setting)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((settings.host, settings.port))
+            probe.bind((host, port))
         except OSError as error:
             raise FlightchainError(
-                f"cannot listen at {settings.host} port {settings.port}: {error.strerror}; "
-                "choose another FLIGHTCHAIN_PORT or FLIGHTCHAIN_HOST"
+                f"cannot listen at {host} port {port}: {error.strerror}; "
+                f"choose another {variable(port_setting)} or {variable(host_setting)}"
             ) from None

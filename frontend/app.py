@@ -9,12 +9,15 @@ from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.pages import (
+    about,
     adding,
     blocks,
+    days,
     errors,
     flight_status,
     home,
     receipts,
+    search,
     transactions,
     uploading,
 )
@@ -55,8 +58,12 @@ def create_app(settings: Settings) -> Flask:
         adding.blueprint(backend, coverage),
         receipts.blueprint(backend),
         uploading.blueprint(backend),
+        search.blueprint(backend, coverage),
+        days.blueprint(backend, coverage),
+        about.blueprint(settings),
     ):
         app.register_blueprint(part)
+    app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     errors.install(app)
     static_files.install(app)
     app.after_request(_finished)

@@ -47,6 +47,10 @@ class Coverage:
     carriers: tuple[Carrier, ...]
     airports: tuple[Airport, ...]
 
+    def covers(self, day: str) -> bool:
+        """Whether `day` (YYYY-MM-DD) lies between the first and the last day with flights."""
+        return bool(self.first_date and self.last_date and self.first_date <= day <= self.last_date)
+
     @cached_property
     def cities(self) -> tuple[str, ...]:
         """City names, those with the most flights first."""

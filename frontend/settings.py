@@ -15,13 +15,14 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """host, port: where it listens. backend_url: without a slash at the end. threads: of requests
-    in hand at the same time.
+    """host, port: where it listens. backend_url: without a slash at the end. backend_host: where
+    the backend listens; "" if that is not known. threads: of requests in hand at the same time.
     """
 
     host: str = "127.0.0.1"
     port: int = 5000
     backend_url: str = "http://127.0.0.1:8000"
+    backend_host: str = ""
     threads: int = 8
 
 
@@ -31,6 +32,7 @@ DEFAULT = Settings()
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """The settings in `environment`. Raises InvalidSetting."""
     url = environment.get("FLIGHTCHAIN_BACKEND_URL", AUTO)
+    host = ""
     if url == AUTO:
         host = environment.get("FLIGHTCHAIN_HOST", DEFAULT.host)
         port = _port(environment, "FLIGHTCHAIN_PORT", 8000)
@@ -41,6 +43,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         environment.get("FLIGHTCHAIN_FRONTEND_HOST", DEFAULT.host),
         _port(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
         url.rstrip("/"),
+        host,
     )
 
 

@@ -19,7 +19,20 @@ STATUS = {
 
 def install(app: Flask) -> None:
     """Make the filters of this module known to the templates of `app`."""
-    for filter_ in (number, share, minutes, local_time, day, short_day, age, moment, short, status):
+    for filter_ in (
+        counted,
+        number,
+        share,
+        minutes,
+        local_time,
+        day,
+        short_day,
+        age,
+        due,
+        moment,
+        short,
+        status,
+    ):
         app.add_template_filter(filter_)
 
 
@@ -77,6 +90,12 @@ def age(milliseconds: int | None, now_ms: int | None = None) -> str:
     return f"{text} ago" if seconds > 0 else f"in {text}"
 
 
+def due(milliseconds: int, now_ms: int | None = None) -> str:
+    """When UTC milliseconds will be: "in 12 seconds", or "any moment" if they have gone by."""
+    words = age(milliseconds, now_ms)
+    return words if words.startswith("in ") else "any moment"
+
+
 def duration(seconds: float) -> str:
     """In the largest unit that fits: "59 seconds", "1 minute", "3 days", "2 years"."""
     for unit, length_s in (
@@ -87,12 +106,13 @@ def duration(seconds: float) -> str:
         ("minute", 60),
     ):
         if seconds >= length_s:
-            return _counted(int(seconds / length_s), unit)
-    return _counted(int(seconds), "second")
+            return counted(int(seconds / length_s), unit)
+    return counted(int(seconds), "second")
 
 
-def _counted(count: int, unit: str) -> str:
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+def counted(count: int, unit: str) -> str:
+    """1191, "flight" -> "1,191 flights"."""
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 def short(text: str) -> str:

@@ -34,3 +34,22 @@ install() {
     cp "$requirements" "$mark"
   fi
 }
+
+# need PACKAGE WHAT COMMAND...: one of the commands; if there is none and we may, Debian's package.
+need() {
+  local package=$1 what=$2 command
+  shift 2
+  for command in "$@"; do
+    if command -v "$command" >/dev/null; then return; fi
+  done
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing $what (Debian's package $package)" >&2
+    { apt-get install --yes --quiet "$package" || { apt-get update && apt-get install --yes --quiet "$package"; }; } >&2 ||
+      fail "apt-get could not install $package"
+  else
+    fail "$what is missing; on Debian: sudo apt install $package"
+  fi
+}
+
+# need_browser: what the tests in a browser and the screenshots need; tests/browser/chromium.py knows the same names.
+need_browser() { need chromium "a browser to test the pages in" chromium chromium-browser google-chrome; }

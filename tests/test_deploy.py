@@ -15,9 +15,13 @@ import pytest
 
 from backend.cli import main
 from backend.server import _gunicorn_options
-from backend.settings import Settings, table
+from backend.settings import Settings, from_environment, table
+from backend.tokens import are_needed
+from frontend.app import MAX_BODY_BYTES
+from frontend.server import _options as frontend_options
+from frontend.settings import Settings as FrontendSettings
 from tests import test_scripts
-from tests.api.processes import ROOT, environment, free_port, serving
+from tests.api.processes import ROOT, environment, free_port, serving, until
 
 DEPLOY = ROOT / "scripts" / "deploy"
 SHIPPED = [ROOT / "Dockerfile", *(path for path in sorted(DEPLOY.rglob("*")) if path.is_file())]
@@ -75,38 +79,45 @@ def test_every_command_exists_with_its_options(name: str) -> None:
 
 
 def health_checks() -> list[str]:
-    """The Python programs by which containers of the service and of the miner are looked at."""
+    """The Python programs by which containers of service, miner and frontend are looked at."""
     unfolded = DOCKERFILE.replace("\\\n", "")
     (of_image,) = re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", unfolded, re.MULTILINE)
-    (of_miner,) = re.findall(r"- -c\n +- \|\n((?: {10}.*\n)+)", COMPOSE)
-    return [json.loads(of_image)[2], textwrap.dedent(of_miner)]
+    of_miner, of_frontend = re.findall(r"- -c\n +- \|\n((?: {10}.*\n)+)", COMPOSE)
+    return [json.loads(of_image)[2], textwrap.dedent(of_miner), textwrap.dedent(of_frontend)]
 
 
-def is_healthy(check: str, folder: Path, port: int) -> bool:
+def is_healthy(check: str, folder: Path, ports: dict[str, int]) -> bool:
     proxy = {"http_proxy": "http://127.0.0.1:9"}  # is not asked
     done = subprocess.run(
         [sys.executable, "-c", check],
         cwd=ROOT,
-        env=environment(folder, FLIGHTCHAIN_PORT=port, **proxy),
+        env=environment(folder, **ports, **proxy),
         capture_output=True,
         check=False,
     )
     return done.returncode == 0
 
 
+def free_ports() -> dict[str, int]:
+    return {"FLIGHTCHAIN_PORT": free_port(), "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
+
+
 def test_health_checks_tell_a_running_service_from_none(tmp_path: Path) -> None:
-    with serving(tmp_path / "chain") as service:
-        assert [is_healthy(check, service.folder, service.port) for check in health_checks()] == [
-            True,
-            True,
-        ]
-    assert not any(is_healthy(check, tmp_path / "chain", free_port()) for check in health_checks())
+    folder, ports = tmp_path / "chain", free_ports()
+    with serving(folder, "--frontend", **ports) as service:
+        until(lambda: "open http" in service.said())
+        assert [is_healthy(check, folder, ports) for check in health_checks()] == [True] * 3
+    assert not any(is_healthy(check, folder, free_ports()) for check in health_checks())
 
 
-def test_the_frontend_is_in_the_compose_file_when_there_is_one() -> None:
-    has_frontend = (ROOT / "frontend").is_dir()
-    reason = "take `profiles` from the frontend in compose.yaml, and publish its port"
-    assert ("profiles: [frontend]" not in COMPOSE) == has_frontend, reason
+def test_the_frontend_is_public_in_containers_only_where_writing_needs_a_token() -> None:
+    """It shares the addresses of the backend, which listens on all of them, too."""
+    defaults = dict(re.findall(r"(FLIGHTCHAIN_\w*HOST)=(\S+)", DOCKERFILE))
+    assert defaults == {"FLIGHTCHAIN_HOST": "0.0.0.0", "FLIGHTCHAIN_FRONTEND_HOST": "0.0.0.0"}
+    assert are_needed(from_environment(defaults))
+    assert 'network_mode: "service:backend"' in COMPOSE
+    published = re.findall(r'- "([\d.]+):(\d+):(\d+)"', COMPOSE)
+    assert published == [("127.0.0.1", port, port) for port in ("8000", "5000")]
 
 
 # --- numbers of both roles -------------------------------------------------------------------
@@ -154,11 +165,13 @@ def in_nginx(directive: str) -> str:
 def test_limits_of_nginx_fit_those_of_the_service() -> None:
     defaults = Settings()
     most_mib = int(in_nginx("client_max_body_size").removesuffix("m"))
-    assert most_mib * 2**20 == defaults.max_body_bytes
+    assert most_mib * 2**20 == MAX_BODY_BYTES > defaults.max_body_bytes
     assert int(in_nginx("proxy_read_timeout").removesuffix("s")) > defaults.commit_wait_s
-    assert f"server 127.0.0.1:{defaults.port};" in NGINX
+    for port in (defaults.port, defaults.frontend_port):
+        assert f"server 127.0.0.1:{port};" in NGINX
     kept_s = re.findall(r"keepalive_timeout (\d+)s;", NGINX)
     assert int(kept_s[0]) < _gunicorn_options(defaults, None)["keepalive"]
+    assert int(kept_s[1]) < frontend_options(FrontendSettings())["keepalive"]
 
 
 # --- the installer ---------------------------------------------------------------------------
@@ -225,7 +238,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     pips = (stand_in.parent / "calls").read_text().count(" install ")
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first
-    assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 1
+    assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 2
 
 
 def test_settings_of_the_owner_are_kept(stand_in: Path) -> None:
@@ -267,6 +280,7 @@ def test_the_frontend_is_installed_when_there_is_one(
     (project / "backend").mkdir()
     if has_frontend:
         (project / "frontend").mkdir()
+        shutil.copy(ROOT / "frontend" / "requirements.txt", project / "frontend")
     done = run(stand_in, "--root", root, install=project / "scripts" / "deploy" / "install")
     assert done.returncode == 0, done.stderr
     unit = "etc/systemd/system/flightchain-frontend.service"

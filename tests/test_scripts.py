@@ -5,6 +5,7 @@ the running with the virtual environment that runs these tests.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
-from tests.api.processes import ROOT, Service, environment, processes_of, until
+from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
+from tests.browser.chromium import NAMES
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -87,7 +90,11 @@ def calls(stand_in: Path) -> list[str]:
 
 
 PIP = "-m pip --quiet --disable-pip-version-check install"
-WORK = ["-m backend import --if-empty --then-serve"]
+INSTALLS = [
+    f"{PIP} --requirement requirements.txt",
+    f"{PIP} --requirement frontend/requirements.txt",
+]
+WORK = ["-m backend import --if-empty --then-serve --frontend"]
 
 
 def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not(
@@ -96,7 +103,7 @@ def test_the_first_run_makes_an_environment_and_installs_and_the_second_does_not
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
     assert calls(stand_in) == [
         f"-m venv {stand_in.parent / 'venv'}",
-        f"{PIP} --requirement requirements.txt",
+        *INSTALLS,
         *WORK,
     ]
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
@@ -125,7 +132,7 @@ def test_an_install_that_fails_ends_the_run_and_is_tried_again(stand_in: Path) -
     assert not any(line in WORK for line in calls(stand_in))
     (stand_in.parent / "fail-pip").unlink()
     assert run(stand_in, FLIGHTCHAIN_DATA="none").returncode == 0
-    assert calls(stand_in) == [f"{PIP} --requirement requirements.txt", *WORK]
+    assert calls(stand_in) == [*INSTALLS, *WORK]
 
 
 def test_an_import_that_fails_ends_the_run(stand_in: Path) -> None:
@@ -169,6 +176,67 @@ def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in
     assert calls(stand_in)[0].startswith("-m venv ")
 
 
+# --- a browser for the tests ----------------------------------------------------------------------
+
+TOOLS = ("bash", "dirname", "cp", "cmp", "tr", "mkdir", "env")
+
+
+@pytest.fixture
+def machine(stand_in: Path) -> Path:
+    """A folder of commands that has all that scripts/test needs, but no browser."""
+    folder = stand_in.parent / "machine"
+    folder.mkdir()
+    for name in TOOLS:
+        (folder / name).symlink_to(str(shutil.which(name)))
+    tools = stand_in.parent / "venv" / "bin"
+    tools.mkdir(parents=True)
+    for name in ("python", "ruff", "mypy", "pytest"):
+        shutil.copy(stand_in, tools / name)
+    return folder
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def run_tests(machine: Path) -> "subprocess.CompletedProcess[str]":
+    here = machine.parent
+    paths = {"PATH": machine, "PYTHON": here / "python", "VENV": here / "venv"}
+    return subprocess.run(
+        [SCRIPTS / "test"],
+        env=environment(here / "chain", **paths),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_browser_that_is_missing_is_installed_and_that_is_said(machine: Path) -> None:
+    put(machine, "id", "echo 0")
+    put(machine, "apt-get", f'echo "apt-get $*" >> "{machine.parent / "calls"}"')
+    done = run_tests(machine)
+    assert done.returncode == 0, done.stderr
+    assert "Debian's package chromium" in done.stderr
+    assert "apt-get install --yes --quiet chromium" in calls(machine.parent / "python")
+    put(machine, "chromium", "")
+    assert run_tests(machine).returncode == 0
+    assert not any("apt-get" in call for call in calls(machine.parent / "python"))
+
+
+def test_who_may_install_nothing_is_told_what_is_missing(machine: Path) -> None:
+    put(machine, "id", "echo 1000")
+    put(machine, "apt-get", "exit 1")
+    done = run_tests(machine)
+    assert (done.returncode, calls(machine.parent / "python")) == (1, [])
+    assert done.stderr.endswith("is missing; on Debian: sudo apt install chromium\n")
+
+
+def test_tests_and_scripts_know_the_same_browsers() -> None:
+    assert f" {' '.join(NAMES)};" in (SCRIPTS / "lib.sh").read_text(encoding="utf-8")
+
+
 # --- running -------------------------------------------------------------------------------------
 
 
@@ -180,7 +248,11 @@ def installed(tmp_path: Path) -> Path:
     python = venv / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
-    for name in ("requirements.txt", "backend/sources/requirements.txt"):
+    for name in (
+        "requirements.txt",
+        "frontend/requirements.txt",
+        "backend/sources/requirements.txt",
+    ):
         shutil.copy(ROOT / name, venv / f"installed-{name.replace('/', '-')}")
     return venv
 
@@ -195,7 +267,7 @@ def started(tmp_path: Path, installed: Path) -> Iterator[list[Service]]:
 
 
 def begin(folder: Path, venv: Path, data: str) -> Service:
-    settings = {"VENV": venv, "FLIGHTCHAIN_DATA": data}
+    settings = {"VENV": venv, "FLIGHTCHAIN_DATA": data, "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
     return Service(folder, command=(str(SCRIPTS / "run"),), **settings)
 
 
@@ -208,7 +280,10 @@ def test_one_command_imports_serves_and_stops_and_the_next_starts_at_once(
         started.append(service := begin(folder, installed, "generate:3000"))
         service.wait_until_ready()
         until(lambda: "Flightchain answers at" in service.said())
-        assert service.processes()[service.process.pid][-3:] == ["-m", "backend", "serve"]
+        arguments = service.processes()[service.process.pid]
+        assert arguments[-4:] == ["-m", "backend", "serve", "--frontend"]
+        pages = re.findall(r"^open (\S+)$", service.said(), re.MULTILINE)[-1]
+        assert "Ask the flight ledger" in requests.get(pages, timeout=10).text
         tips.append(service.json("/tip"))
         question = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01"
         index, scan = (

@@ -21,7 +21,16 @@ import requests
 
 from backend.audit import verify
 from backend.storage.files import FileLock
-from tests.api.processes import ROOT, Service, backend, environment, processes_of, serving, until
+from tests.api.processes import (
+    ROOT,
+    Service,
+    backend,
+    environment,
+    free_port,
+    processes_of,
+    serving,
+    until,
+)
 from tests.api.worlds import GOOD, Json, seal, settings_for, world_in
 from tests.flights import on_disk
 
@@ -51,6 +60,30 @@ def test_it_is_made_of_one_miner_one_web_server_and_its_workers(service: Service
     ours = {service.process.pid, service.miner(), service.web_master(), *service.workers()}
     assert set(service.processes()) == ours
     assert len(ours) == 5
+
+
+def test_the_frontend_is_a_third_child_that_is_started_again_and_ends_first(folder: Path) -> None:
+    port = free_port()
+    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
+        pages = f"http://127.0.0.1:{port}"
+        until(lambda: f"open {pages}\nFlightchain answers at {service.url}\n" in service.said())
+        assert is_shown(pages)
+        killed = service.child("frontend")
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: service.child("frontend") not in {0, killed})
+        assert "the frontend ended with status -9" in service.said()
+        until(lambda: is_shown(pages))
+        assert service.stop(within_s=STOPS_WITHIN_S) == 0
+        assert service.processes() == {}
+        assert "did not stop" not in service.said()
+        assert "Traceback" not in service.said()
+
+
+def is_shown(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=10).status_code == 200
+    except requests.RequestException:
+        return False
 
 
 def test_every_worker_gives_the_same_answers(service: Service) -> None:
@@ -418,19 +451,30 @@ def open_files(pid: int) -> set[Path]:
 # --- starting where it should not ----------------------------------------------------------------
 
 
-def test_a_port_in_use_is_said_in_one_line(folder: Path) -> None:
+@pytest.mark.parametrize("setting", ["FLIGHTCHAIN_PORT", "FLIGHTCHAIN_FRONTEND_PORT"])
+@pytest.mark.parametrize("command", [["serve"], ["import", "--generate", "9", "--then-serve"]])
+def test_a_port_in_use_is_said_in_one_line(folder: Path, setting: str, command: list[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        found = backend(folder, "serve", FLIGHTCHAIN_PORT=port)
+        ports = {"FLIGHTCHAIN_PORT": free_port(), setting: port}
+        found = backend(folder, *command, "--frontend", **ports)
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.startswith("error: ")
     assert str(port) in found.stderr
-    assert "FLIGHTCHAIN_PORT" in found.stderr
+    assert f"another {setting} " in found.stderr
     assert found.stderr.count("\n") == 1
     assert not folder.exists()
     assert processes_of(folder) == {}
+
+
+def test_service_and_frontend_need_a_port_each(folder: Path) -> None:
+    port = free_port()
+    ports = {"FLIGHTCHAIN_PORT": port, "FLIGHTCHAIN_FRONTEND_PORT": port}
+    found = backend(folder, "serve", "--frontend", **ports)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is also ")
 
 
 def test_an_address_that_is_not_ours_is_said_in_one_line(folder: Path) -> None:

@@ -1,50 +1,171 @@
 "use strict";
-// Keeps elements with data-refresh="ADDRESS" data-every-s="N" up to date: fetches the element anew
-// and puts it in its place, until what comes back has no data-refresh any more. Rests while the page
-// is hidden or paused. When the element's data-say changes, screen readers are told, and only then.
+// Keeps elements with data-refresh="ADDRESS" data-every-s="N" up to date: fetches the element anew and
+// puts it in its place when it says something new, until it comes back without data-refresh. Rests
+// while the page is hidden or paused, and asks ever more rarely while there is no answer.
+//
+// In the paragraph [data-live] stand the button [data-pause] and [data-status], which screen readers
+// speak: what the element's data-say says when that changes, and at most one message a minute.
 
+const LONGEST_WAIT_S = 60;
+const ANSWER_WITHIN_S = 15;
+const QUIET_S = 60;
+
+const live = document.querySelector("[data-live]");
 const pause = document.querySelector("[data-pause]");
 const statusLine = document.querySelector("[data-status]");
 let paused = false;
+let clockAhead; // milliseconds that the server's clock is ahead of ours; undefined before it is known
 
 function resting() {
   return paused || document.hidden;
 }
 
-// A focused link is not torn away: it gets the focus back, or the update waits.
+// --- waiting ---------------------------------------------------------------------------------------
+
+function wait(seconds) {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener("wake", done);
+      resolve();
+    };
+    const timer = setTimeout(done, 1000 * seconds);
+    addEventListener("wake", done);
+  });
+}
+
+function wake() {
+  if (!resting()) dispatchEvent(new Event("wake"));
+}
+document.addEventListener("visibilitychange", wake);
+addEventListener("online", wake);
+
+// --- speaking --------------------------------------------------------------------------------------
+
+let toSay = "";
+let saidAt = -Infinity;
+let speaking = 0;
+
+function say(text) {
+  toSay = text;
+  if (!statusLine || speaking) return;
+  speaking = setTimeout(() => {
+    speaking = 0;
+    saidAt = performance.now();
+    statusLine.textContent = toSay;
+  }, Math.max(0, saidAt + 1000 * QUIET_S - performance.now()));
+}
+
+const note = document.createElement("span"); // what there is to see while there is no answer
+note.className = "away";
+
+function answered(failures) {
+  note.remove();
+  if (failures > 1) say("The ledger answers again");
+}
+
+function unanswered(failures) {
+  note.textContent = "The ledger does not answer. What is shown may be old; it is asked again.";
+  if (live) live.append(note);
+  if (failures === 2) say("The ledger does not answer");
+}
+
+// --- refreshing ------------------------------------------------------------------------------------
+
+async function fetched(address) {
+  const answer = await fetch(address, {
+    headers: { Accept: "text/html" },
+    signal: AbortSignal.timeout(1000 * ANSWER_WITHIN_S),
+  });
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  clockAhead = Date.parse(answer.headers.get("Date")) - Date.now();
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  return document.adoptNode(page.body.firstElementChild);
+}
+
+// How long ago something was is no news: see the clock below.
+function news(element) {
+  return element.outerHTML.replace(/(<time [^>]*>)[^<]*/g, "$1");
+}
+
+// The new element in place of the old one; or the old one, if what somebody has the focus on, or has
+// selected, would be lost.
 function exchange(element, fresh) {
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
-  const again = focused && fresh.querySelector(`a[href="${CSS.escape(focused.getAttribute("href") || "")}"]`);
-  if (focused && !again) return element;
+  const again = focused && [...fresh.querySelectorAll("a[href]")].find((link) => link.href === focused.href);
+  const selection = getSelection();
+  const isSelected = !selection.isCollapsed && selection.containsNode(element, true);
+  if ((focused && !again) || isSelected) return element;
+  const isNew = fresh.dataset.say !== element.dataset.say;
   element.replaceWith(fresh);
   if (again) again.focus({ preventScroll: true });
-  if (statusLine && fresh.dataset.say !== element.dataset.say) statusLine.textContent = fresh.dataset.say;
+  if (isNew) say(fresh.dataset.say);
   return fresh;
 }
 
 async function keepFresh(element) {
+  let failures = 0;
   while (element.dataset.refresh) {
-    await new Promise((resolve) => setTimeout(resolve, 1000 * element.dataset.everyS));
-    if (resting()) continue;
+    await wait(Math.min(element.dataset.everyS * 2 ** failures, LONGEST_WAIT_S));
+    while (resting()) await wait(LONGEST_WAIT_S);
     try {
-      const answer = await fetch(element.dataset.refresh, { headers: { Accept: "text/html" } });
-      if (!answer.ok) continue;
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const fresh = page.body.firstElementChild;
-      if (fresh && fresh.outerHTML !== element.outerHTML) element = exchange(element, document.adoptNode(fresh));
+      const fresh = await fetched(element.dataset.refresh);
+      answered(failures);
+      failures = 0;
+      if (!resting() && news(fresh) !== news(element)) element = exchange(element, fresh);
     } catch {
-      continue; // the service is away for a moment
+      failures += 1;
+      unanswered(failures);
     }
+  }
+  if (pause && pause !== document.activeElement && !document.querySelector("[data-refresh]")) pause.hidden = true;
+}
+
+// A page that says that the ledger is away is asked for again, and shown when there is an answer.
+async function comeBack() {
+  for (let failures = 0; ; failures += 1) {
+    await wait(Math.min(2 * 1.5 ** failures, LONGEST_WAIT_S));
+    while (resting()) await wait(LONGEST_WAIT_S);
+    const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
+    if (answer && answer.status !== 503) return location.reload();
   }
 }
 
-for (const element of document.querySelectorAll("[data-refresh]")) keepFresh(element);
+// --- the clock: how long ago things were, in the words of the server ---------------------------------
 
-if (pause) {
-  pause.closest("[data-live]").hidden = false;
+const UNITS = [["year", 31557600], ["month", 2630016], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+function inWords(seconds) {
+  const [unit, length] = UNITS.find(([, length]) => seconds >= length) || ["second", 1];
+  const count = Math.floor(seconds / length);
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+function age(element) {
+  const seconds = (Date.now() + clockAhead - Date.parse(element.dateTime)) / 1000;
+  if (seconds <= -1) return `in ${inWords(-seconds)}`;
+  if (element.dataset.age === "due") return "any moment";
+  return seconds < 1 ? "just now" : `${inWords(seconds)} ago`;
+}
+
+function tick() {
+  if (resting() || clockAhead === undefined) return;
+  for (const element of document.querySelectorAll("time[data-age]")) {
+    const text = age(element);
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------
+
+for (const element of document.querySelectorAll("[data-refresh]")) keepFresh(element);
+if (document.querySelector("[data-come-back]")) comeBack();
+if (live && pause) {
+  live.hidden = false;
+  setInterval(tick, 1000);
   pause.addEventListener("click", () => {
     paused = !paused;
     pause.setAttribute("aria-pressed", String(paused));
-    pause.textContent = paused ? "Updates are paused: go on" : "Pause updates";
+    wake();
   });
 }

@@ -1,0 +1,83 @@
+"""`/about`: what the ledger is, what it protects, what its words mean, how programs ask it."""
+
+import ipaddress
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend import fields
+from frontend.settings import EVERYWHERE, Settings, for_url
+from frontend.tables import json_twin
+
+PORT_BEHIND_NGINX = 8001  # of the service, in scripts/deploy/nginx.conf
+
+DEFINITIONS = {
+    "On time": "a flight that arrived less than 15 minutes after schedule, as the US Department of "
+    "Transportation counts; early flights are on time",
+    "Late": "a flight that arrived 15 minutes or more after schedule",
+    "Arrived": "a flight whose arrival at its destination is recorded, on time or late",
+    "Cancelled": "a flight that did not take place",
+    "No arrival recorded": "a flight that was not cancelled and has no arrival at its destination; "
+    "most were diverted",
+    "Average delay": "the mean of ARR_DELAY, in minutes, over the flights that arrived; early "
+    "flights count below zero; flights that were cancelled or have no arrival do not count",
+    "On time of arrived": "the share of the flights that arrived which were on time",
+    "On time of scheduled": "the share of all flights which were on time: flights that were "
+    "cancelled or have no arrival count here, and not as on time",
+    "Day": "FL_DATE, local; both days of a period count",
+    "Pending": "accepted and on the disk, but in no block yet",
+}
+
+
+def blueprint(settings: Settings) -> Blueprint:
+    """Needs no backend: it can be read while that is away."""
+    routes = Blueprint("about", __name__)
+
+    @routes.get("/about")
+    def about() -> str:
+        """The page."""
+        return render_template(
+            "about.html", definitions=DEFINITIONS, fields=fields.TRANSACTION, **_api(settings)
+        )
+
+    @routes.get("/about.json")
+    def about_json() -> Response:
+        """Definitions, fields and the address of the API."""
+        dictionary = [
+            {"name": each.name, "label": each.label, "meaning": each.meaning}
+            for each in fields.TRANSACTION
+        ]
+        return json_twin(
+            {"definitions": DEFINITIONS, "fields": dictionary, "api": _api(settings)["api"]}
+        )
+
+    return routes
+
+
+def _api(settings: Settings) -> dict[str, Any]:
+    """Where this visitor reaches the service, if at all; and what is said of it."""
+    visited = urlsplit(f"//{request.host}").hostname or ""
+    is_proxied = "X-Forwarded-For" in request.headers
+    return {"api": api_for(settings, visited, is_proxied=is_proxied), "is_proxied": is_proxied}
+
+
+def api_for(settings: Settings, visited: str, *, is_proxied: bool) -> str | None:
+    """The address of the service for somebody who reached this frontend at the host `visited`.
+
+    None if the service listens on its own machine only, and that is not where the visitor is.
+    """
+    if is_proxied:
+        return f"http://{for_url(visited)}:{PORT_BEHIND_NGINX}"
+    service = urlsplit(settings.backend_url)
+    host = settings.backend_host or service.hostname or ""
+    if host in EVERYWHERE or (_is_loopback(host) and _is_loopback(visited)):
+        return f"http://{for_url(visited)}:{service.port or 80}"
+    return None if _is_loopback(host) else settings.backend_url
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

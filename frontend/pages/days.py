@@ -1,0 +1,79 @@
+"""`/days/YYYY-MM-DD`: one day, carrier by carrier."""
+
+from datetime import date, timedelta
+
+from flask import Blueprint, Response, abort, render_template
+
+from frontend.backend_client import Backend, Json
+from frontend.coverage import Coverage, CoverageKeeper
+from frontend.tables import csv_twin, json_twin
+
+FIRST_YEAR, LAST_YEAR = 1900, 2199  # of the ledger
+COLUMNS = (
+    "OP_CARRIER_AIRLINE_ID",
+    "carrier",
+    "flights",
+    "arrived",
+    "cancelled",
+    "no_arrival",
+    "average_delay",
+    "on_time_share_of_arrived",
+    "on_time_share_of_scheduled",
+)
+
+
+def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
+    """The days of the ledger behind `backend`."""
+    routes = Blueprint("days", __name__)
+
+    def carriers_on(day: str) -> list[Json]:
+        """What `average_delays` says about each carrier with flights on `day`, the most first."""
+        known = coverage.now()
+        found = []
+        for carrier in known.carriers if known.covers(day) else ():
+            interval = {"INITIAL_DATE": day, "FINAL_DATE": day}
+            question = {"OP_CARRIER_AIRLINE_ID": carrier.number, **interval}
+            answer = backend.get("/average_delays", question)
+            if answer["flights"]:
+                found.append({**answer["query"], **answer, "carrier": carrier.label})
+        return sorted(found, key=lambda one: -one["flights"])
+
+    @routes.get("/days/<day>")
+    def one_day(day: str) -> str:
+        """The table, and the days before and after."""
+        when = _day(day)
+        return render_template(
+            "day.html", day=day, carriers=carriers_on(day), **_beside(when, coverage.now())
+        )
+
+    @routes.get("/days/<day>.json")
+    def one_day_json(day: str) -> Response:
+        """The twin."""
+        _day(day)
+        rows = [{column: one[column] for column in COLUMNS} for one in carriers_on(day)]
+        return json_twin({"FL_DATE": day, "carriers": rows})
+
+    @routes.get("/days/<day>.csv")
+    def one_day_csv(day: str) -> Response:
+        """The twin as a table."""
+        _day(day)
+        return csv_twin(COLUMNS, carriers_on(day))
+
+    return routes
+
+
+def _day(text: str) -> date:
+    """The day that an address names; else 404."""
+    try:
+        when = date.fromisoformat(text)
+    except ValueError:
+        when = date.min
+    if when.isoformat() != text or not FIRST_YEAR <= when.year <= LAST_YEAR:
+        abort(404, f"{text} is no day; an address is like /days/2013-01-05")
+    return when
+
+
+def _beside(when: date, known: Coverage) -> dict[str, str | None]:
+    """The day before and the day after, each None beyond what the ledger covers."""
+    beside = {"before": str(when - timedelta(1)), "after": str(when + timedelta(1))}
+    return {name: day if known.covers(day) else None for name, day in beside.items()}

@@ -1,0 +1,49 @@
+"""`/search?q=`: to the page of what is looked for, or a list of what it may be."""
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request
+from werkzeug.wrappers import Response as AnyResponse
+
+from frontend import search as texts
+from frontend.backend_client import Backend
+from frontend.coverage import CoverageKeeper
+from frontend.finding import Finder
+from frontend.tables import json_twin
+
+
+def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
+    """Search in the ledger behind `backend`."""
+    routes = Blueprint("search", __name__)
+
+    def found() -> dict[str, Any]:
+        """What was typed, what it may be, and if that is nothing: what may help."""
+        typed = request.args.get("q", "").strip()
+        finder = Finder(backend, coverage.now())
+        possibilities = finder.found(texts.meanings(typed))
+        is_found = bool(possibilities)
+        return {
+            "query": typed,
+            "possibilities": possibilities,
+            "suggestions": finder.suggestions(typed) if typed and not is_found else [],
+            "examples": [] if is_found else finder.examples(),
+        }
+
+    @routes.get("/search")
+    def search() -> str | AnyResponse:
+        """The one thing that it can be, or a list."""
+        it = found()
+        if len(it["possibilities"]) == 1:
+            return redirect(it["possibilities"][0].address)
+        return render_template("search.html", **it)
+
+    @routes.get("/search.json")
+    def search_json() -> Response:
+        """The twin; it redirects to nothing."""
+        it = found()
+        for name in ("possibilities", "suggestions"):
+            it[name] = [asdict(one) for one in it[name]]
+        return json_twin(it)
+
+    return routes

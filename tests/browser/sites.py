@@ -1,0 +1,112 @@
+"""Backend and frontend as processes, over a small ledger."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import requests
+
+from backend.chain.fields import FIELD_NAMES
+from backend.storage.block_store import BlockStore
+from tests.api.processes import ROOT, Service, environment, free_port, until
+from tests.api.worlds import GOOD, Json, generated, seal, settings_for
+from tests.flights import on_disk
+
+# Flights of each block after genesis.
+LEDGERS: dict[str, list[int]] = {"many": [40, 1, 0, 59, *[50] * 26], "few": [3], "empty": []}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """url: of the pages. service: behind them. values: for the addresses in the table."""
+
+    url: str
+    service: Service
+    values: dict[str, str]
+
+    def address(self, template: str) -> str:
+        """`template` with the values of this ledger."""
+        return template.format_map(self.values)
+
+
+def make_ledger(folder: Path, sizes: list[int]) -> None:
+    """A chain with made-up flights."""
+    flights = iter(generated(sum(sizes)) if sizes else [])
+    seal(settings_for(folder), [[next(flights) for _ in range(size)] for size in sizes])
+
+
+@contextmanager
+def site_over(folder: Path) -> Iterator[Site]:
+    """Pages and service over the chain in `folder`, without a miner: see `Site.service`."""
+    with served(folder) as service, shown(service) as url:
+        yield Site(url, service, values_in(folder))
+
+
+@contextmanager
+def served(folder: Path, port: int = 0) -> Iterator[Service]:
+    """The service alone, at `port` or a free one; nothing is mined unless a test does."""
+    settings: dict[str, Any] = {"FLIGHTCHAIN_WORKERS": 1, "FLIGHTCHAIN_PORT": port or free_port()}
+    service = Service(folder, "--only-http", **settings)
+    try:
+        until(lambda: service.answers("/health/live"))
+        yield service
+    finally:
+        service.end()
+
+
+@contextmanager
+def shown(service: Service) -> Iterator[str]:
+    """The frontend of `service`; its address."""
+    ports = {"FLIGHTCHAIN_PORT": service.port, "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "frontend"], cwd=ROOT, env=environment(service.folder, **ports)
+    )
+    url = f"http://127.0.0.1:{ports['FLIGHTCHAIN_FRONTEND_PORT']}"
+    try:
+        until(lambda: _is_live(url))
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _is_live(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/health/live", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def values_in(folder: Path) -> dict[str, str]:
+    """What of the chain in `folder` may stand in an address, quoted for a query string.
+
+    Of a flight in the middle; on an empty ledger of one that could be there.
+    """
+    flights: list[Json] = [
+        dict(zip(FIELD_NAMES, flight, strict=True)) for flight in on_disk(folder).flights
+    ]
+    flight = flights[len(flights) // 2] if flights else GOOD
+    days = sorted(each["FL_DATE"] for each in flights or [GOOD])
+    with closing(BlockStore(folder)) as store:
+        tip = store.height()
+        newest = store.place(tip).hash.hex()
+    origin = flight["ORIGIN_CITY_NAME"]
+    values = {
+        "number": flight["OP_CARRIER_FL_NUM"],
+        "carrier": flight["OP_CARRIER_AIRLINE_ID"],
+        "day": flight["FL_DATE"],
+        "first": days[0],
+        "last": days[-1],
+        "origin": origin,
+        "origin_typo": origin[:2] + origin[3:],
+        "destination": flight["DEST_CITY_NAME"],
+        "id": len(flights) // 2,
+        "tip": tip,
+        "hash": newest,
+    }
+    return {name: quote_plus(str(value)) for name, value in values.items()}

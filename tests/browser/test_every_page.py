@@ -1,0 +1,142 @@
+"""What holds for each page of the table, on a ledger with many, few and no flights."""
+
+import gzip
+from typing import Literal
+
+import pytest
+import requests
+from axe_playwright_python.base import AxeResults  # type: ignore[import-untyped]
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Page
+
+from frontend import static_files
+from tests.browser.conftest import Visit
+from tests.browser.sites import LEDGERS, Site
+from tests.browser.table import PAGES, Row
+
+WIDTHS = (320, 1280, 1920)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+HEIGHT = 900
+
+MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 30_000, 15_000  # compressed
+
+AXE = Axe().axe_script
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+CONTRAST = ["color-contrast"]
+
+every_page = pytest.mark.parametrize("row", PAGES, ids=lambda row: row.address)
+every_ledger = pytest.mark.parametrize("ledger", LEDGERS)
+
+
+def status_of(row: Row, ledger: str) -> int | None:
+    return row.status if ledger == "many" else None
+
+
+@every_ledger
+@every_page
+def test_it_fits_any_width_and_is_built_as_a_page(
+    visit: Visit, sites: dict[str, Site], ledger: str, row: Row
+) -> None:
+    page = visit(sites[ledger]).open(row.address, status_of(row, ledger))
+    grounds = set()
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            taken = page.evaluate("document.documentElement.scrollWidth")
+            assert taken <= width, f"{taken} px on {width} px, {scheme}"
+    assert len(grounds) == len(SCHEMES)
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator("h1").count() == 1
+    assert page.locator("h1").inner_text().strip()
+    assert page.locator("main").count() == 1
+
+
+def violations(page: Page, rules: list[str]) -> str:
+    """What axe finds against these rules, or rules with these tags; "" if it finds nothing."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    found = AxeResults(page.evaluate("options => axe.run(document, options)", options))
+    return str(found.generate_report()) if found.violations_count else ""
+
+
+@every_page
+def test_it_is_accessible(visit: Visit, site: Site, row: Row) -> None:
+    """WCAG 2.2 AA as far as a program can tell."""
+    page = visit(site, reduced_motion="reduce").open(row.address, row.status)
+    assert violations(page, WCAG) == ""
+    page.emulate_media(color_scheme="dark")  # at once, as no colour fades into another
+    assert violations(page, CONTRAST) == ""
+
+
+@pytest.mark.parametrize("ledger", LEDGERS.keys() - {"many"})
+@every_page
+def test_it_is_accessible_on_a_narrow_screen_with_little_to_show(
+    visit: Visit, sites: dict[str, Site], ledger: str, row: Row
+) -> None:
+    visitor = visit(sites[ledger], viewport={"width": WIDTHS[0], "height": HEIGHT})
+    assert violations(visitor.open(row.address, None), WCAG) == ""
+
+
+def test_axe_finds_what_is_wrong(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    page.evaluate("document.querySelector('h1').style.color = '#e8e8e8'")
+    page.evaluate("document.querySelector('html').removeAttribute('lang')")
+    report = violations(page, WCAG)
+    assert "color-contrast" in report
+    assert "html-has-lang" in report
+
+
+@every_page
+def test_it_is_there_without_scripts(visit: Visit, site: Site, row: Row) -> None:
+    visitor = visit(site, java_script_enabled=False)
+    page = visitor.open(row.address, row.status)
+    assert page.locator("h1").is_visible()
+    assert page.locator("[data-live]").is_visible() is False
+    page.locator("#search").fill(site.values["day"])
+    page.locator("#search").press("Enter")
+    assert page.url == f"{site.url}/days/{site.values['day']}"
+
+
+def test_no_two_pages_have_the_same_title(visit: Visit, site: Site) -> None:
+    visitor = visit(site)
+    titles = [visitor.open(row.address, row.status).title() for row in PAGES]
+    assert all(title.endswith(" · Flightchain") for title in titles)
+    by_title = {title: row.address for title, row in zip(titles, PAGES, strict=True)}
+    assert sorted(by_title.values()) == sorted(row.address for row in PAGES)
+
+
+@every_ledger
+@every_page
+def test_it_is_small(sites: dict[str, Site], ledger: str, row: Row) -> None:
+    site = sites[ledger]
+    with requests.get(
+        site.url + site.address(row.address),
+        headers={"Accept-Encoding": "gzip"},
+        stream=True,
+        timeout=10,
+    ) as answer:
+        assert len(answer.raw.read(decode_content=False)) <= MOST_HTML_BYTES
+
+
+def test_scripts_and_styles_are_small() -> None:
+    """All of them together."""
+    sizes = dict.fromkeys((".js", ".css"), 0)
+    for path in static_files.FOLDER.iterdir():
+        sizes[path.suffix] = sizes.get(path.suffix, 0) + len(gzip.compress(path.read_bytes(), 9))
+    assert 0 < sizes[".js"] <= MOST_SCRIPT_BYTES
+    assert 0 < sizes[".css"] <= MOST_STYLE_BYTES
+
+
+def test_a_request_elsewhere_and_a_message_are_noticed(visit: Visit, site: Site) -> None:
+    visitor = visit(site)
+    page = visitor.open("/about")
+    page.evaluate("console.error('on purpose')")
+    page.goto("about:blank")
+    page.set_content("<img src='http://203.0.113.7/picture'>")
+    page.wait_for_function("document.images[0].complete")
+    assert any("on purpose" in fault for fault in visitor.faults)
+    assert any("request to http://203.0.113.7/picture" in fault for fault in visitor.faults)
+    visitor.faults.clear()

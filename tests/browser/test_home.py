@@ -1,0 +1,217 @@
+"""The home page: what keeps itself up to date, and the keyboard."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.api.processes import backend
+from tests.api.worlds import GOOD
+from tests.browser.conftest import Visit
+from tests.browser.sites import Site, make_ledger, site_over
+
+STEP_MS = 5_000
+STEPS = 40
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Site]:
+    """A site of one test, which may write."""
+    make_ledger(tmp_path / "chain", [3])
+    with site_over(tmp_path / "chain") as found:
+        yield found
+
+
+def mine(site: Site) -> None:
+    done = backend(site.service.folder, "mine", "--once")
+    assert done.returncode == 0, done.stderr
+
+
+def fact(page: Page, name: str) -> str:
+    """The value of a fact of the part that is kept up to date."""
+    found = page.locator(".standing dl div", has=page.get_by_text(name, exact=True))
+    return found.locator("dd").inner_text()
+
+
+def after_a_while(page: Page, condition: Callable[[], bool]) -> None:
+    """Let the clock of `page` run fast until `condition` holds; it must have been installed."""
+    for _ in range(STEPS):
+        if condition():
+            return
+        page.clock.fast_forward(STEP_MS)
+        page.wait_for_timeout(100)
+    assert condition()
+
+
+# --- live ------------------------------------------------------------------------------------
+
+
+def test_a_flight_shows_as_pending_and_then_in_a_block_without_reload(
+    visit: Visit, own: Site
+) -> None:
+    """In real time."""
+    page = visit(own).open("/")
+    page.evaluate("window.isTheSamePage = true")
+    assert (fact(page, "Newest block"), fact(page, "Pending")) == ("1", "0")
+    status = page.locator("[data-status]")
+    assert own.service.post(GOOD).status_code == 202
+    facts = page.locator(".standing dl")
+    expect(facts).to_contain_text("Pending\n1", use_inner_text=True, timeout=12_000)
+    assert status.text_content() == ""  # that is no news to be spoken
+    mine(own)
+    newest = page.locator(".standing tbody td").first
+    expect(newest).to_have_text("2", timeout=12_000)
+    assert (fact(page, "Newest block"), fact(page, "Pending")) == ("2", "0")
+    expect(status).to_have_text("Block 2 is the newest")
+    assert page.evaluate("window.isTheSamePage") is True
+
+
+def test_while_paused_nothing_is_asked_and_nothing_changes(visit: Visit, own: Site) -> None:
+    visitor = visit(own)
+    page = visitor.context.new_page()
+    page.clock.install()
+    page.goto("/")
+    button = page.get_by_role("button", name="Pause updates")
+    button.press("Enter")
+    assert button.get_attribute("aria-pressed") == "true"
+    own.service.post(GOOD)
+    before, asked = page.locator(".standing").inner_html(), len(visitor.requests)
+    for _ in range(5):
+        page.clock.fast_forward(60_000)
+        page.wait_for_timeout(50)
+    assert page.locator(".standing").inner_html() == before
+    assert len(visitor.requests) == asked
+    button.press("Enter")
+    assert button.get_attribute("aria-pressed") == "false"
+    after_a_while(page, lambda: fact(page, "Pending") == "1")
+
+
+def test_a_page_that_nobody_sees_asks_for_nothing(visit: Visit, own: Site) -> None:
+    visitor = visit(own)
+    page = visitor.context.new_page()
+    page.clock.install()
+    page.goto("/")
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => window.isHidden})")
+    page.evaluate("window.isHidden = true")
+    asked = len(visitor.requests)
+    for _ in range(5):
+        page.clock.fast_forward(60_000)
+        page.wait_for_timeout(50)
+    assert len(visitor.requests) == asked
+    page.evaluate("window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_timeout(300)
+    assert len(visitor.requests) > asked
+
+
+def test_what_has_the_focus_or_is_selected_is_not_torn_away(visit: Visit, own: Site) -> None:
+    visitor = visit(own)
+    page = visitor.context.new_page()
+    page.clock.install()
+    page.goto("/")
+    link = page.locator(".standing tbody a").first
+    link.focus()
+    own.service.post(GOOD)
+    after_a_while(page, lambda: fact(page, "Pending") == "1")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "/blocks/1"
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('.standing code'))")
+    chosen = page.evaluate("getSelection().toString()")
+    own.service.post(GOOD)
+    for _ in range(4):
+        page.clock.fast_forward(STEP_MS)
+        page.wait_for_timeout(100)
+    assert page.evaluate("getSelection().toString()") == chosen != ""
+    page.evaluate("getSelection().removeAllRanges()")
+    after_a_while(page, lambda: fact(page, "Pending") == "2")
+
+
+def test_news_are_spoken_once_a_minute_at_most(visit: Visit, own: Site) -> None:
+    page = visit(own).context.new_page()
+    page.clock.install()
+    page.goto("/")
+    page.evaluate("""() => {
+      window.spoken = [];
+      const line = document.querySelector("[data-status]");
+      new MutationObserver(() => spoken.push(line.textContent)).observe(line, {childList: true});
+    }""")
+    for height in (2, 3, 4):
+        own.service.post(GOOD)
+        mine(own)
+        after_a_while(page, lambda height=height: fact(page, "Newest block") == str(height))  # type: ignore[misc]
+    assert page.evaluate("spoken") == ["Block 2 is the newest"]
+    page.clock.fast_forward(60_000)
+    after_a_while(page, lambda: len(page.evaluate("spoken")) == 2)
+    assert page.evaluate("spoken")[1] == "Block 4 is the newest"
+
+
+def test_how_long_ago_it_was_grows_by_itself(visit: Visit, site: Site) -> None:
+    page = visit(site, "ERR_INTERNET_DISCONNECTED").context.new_page()
+    page.clock.install()
+    page.goto("/")
+    shown = page.locator(".standing tbody time").first
+    page.clock.fast_forward(STEP_MS)  # learns the server's time
+    page.wait_for_timeout(300)
+    page.clock.fast_forward(1000)
+    before = shown.inner_text()
+    assert before.endswith(" ago")
+    page.context.set_offline(True)  # no server tells it
+    page.clock.fast_forward(3 * 3_600_000)
+    page.wait_for_timeout(100)
+    page.clock.fast_forward(1000)
+    assert shown.inner_text() != before
+    assert shown.inner_text() in {"3 hours ago", "4 hours ago"}
+
+
+# --- the keyboard ----------------------------------------------------------------------------
+
+FOCUSED = """() => {
+  const element = document.activeElement, style = getComputedStyle(element);
+  const box = element.getBoundingClientRect();
+  return {
+    order: [...document.querySelectorAll("*")].indexOf(element),
+    isBody: element === document.body,
+    what: element.outerHTML.slice(0, 80),
+    box: [box.left, box.top, box.width, box.height],
+    hasOutline: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    isSeen: box.width > 0 && box.top >= 0 && box.bottom <= innerHeight && box.left >= 0,
+  };
+}"""
+
+
+def test_the_first_stop_leads_to_the_content(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+def test_every_stop_is_in_order_and_can_be_seen(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/")
+    stops = []
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(FOCUSED)
+        if stop["isBody"]:
+            break
+        stops.append(stop)
+    assert len(stops) > 20
+    assert [stop for stop in stops if not stop["hasOutline"]] == []
+    assert [stop for stop in stops if not stop["isSeen"]] == []
+    assert [stop["order"] for stop in stops] == sorted(stop["order"] for stop in stops)
+
+
+def test_an_answer_is_reached_with_the_keyboard_alone(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "search":
+            break
+    page.keyboard.type(site.values["day"])
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/days/{site.values['day']}")
+    assert page.locator("tbody tr").count() > 0

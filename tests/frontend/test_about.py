@@ -1,0 +1,65 @@
+"""What the ledger is, and where its API is for whoever reads that."""
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.chain.fields import FIELD_NAMES
+from frontend.pages.about import PORT_BEHIND_NGINX, api_for
+from frontend.settings import Settings, from_environment
+from tests.test_deploy import NGINX
+
+
+def test_it_defines_what_is_counted_and_every_field(lonely_pages: FlaskClient) -> None:
+    """Also while the backend is away."""
+    page = lonely_pages.get("/about")
+    assert page.status_code == 200
+    text = page.get_data(as_text=True)
+    for name in FIELD_NAMES:
+        assert f"<code>{name}</code>" in text
+    twin = lonely_pages.get("/about.json").get_json()
+    names = {each["name"] for each in twin["fields"]}
+    assert names == {*FIELD_NAMES, "TRANSACTION_ID", "timestamp"}
+    assert "less than 15 minutes" in twin["definitions"]["On time"]
+
+
+LOOPBACK, EVERYWHERE, ONE = ({"FLIGHTCHAIN_HOST": host} for host in ("127.0.0.1", "::", "10.1.1.4"))
+ELSEWHERE = {"FLIGHTCHAIN_BACKEND_URL": "http://ledger.example:8100/"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "visited", "expected"),
+    [
+        (LOOPBACK, "127.0.0.1", "http://127.0.0.1:8000"),
+        (LOOPBACK, "localhost", "http://localhost:8000"),
+        (LOOPBACK, "::1", "http://[::1]:8000"),
+        (LOOPBACK, "pi.local", None),
+        (EVERYWHERE, "pi.local", "http://pi.local:8000"),
+        (EVERYWHERE, "127.0.0.1", "http://127.0.0.1:8000"),
+        (ONE, "pi.local", "http://10.1.1.4:8000"),
+        (ELSEWHERE, "pi.local", "http://ledger.example:8100"),
+    ],
+)
+def test_the_address_of_the_api_is_one_that_the_visitor_can_reach(
+    environment: dict[str, str], visited: str, expected: str | None
+) -> None:
+    settings = from_environment(environment)
+    assert api_for(settings, visited, is_proxied=False) == expected
+
+
+def test_behind_nginx_the_api_is_at_the_port_that_nginx_has_for_it() -> None:
+    assert f"listen {PORT_BEHIND_NGINX} " in NGINX
+    assert (
+        api_for(Settings(), "pi.local", is_proxied=True) == f"http://pi.local:{PORT_BEHIND_NGINX}"
+    )
+
+
+def test_who_cannot_reach_the_api_is_told_how_to_open_it(lonely_pages: FlaskClient) -> None:
+    here = lonely_pages.get("/about", headers={"Host": "localhost:5000"}).get_data(as_text=True)
+    assert 'href="http://localhost:1/docs"' in here
+    there = lonely_pages.get("/about", headers={"Host": "pi.local:5000"}).get_data(as_text=True)
+    assert "FLIGHTCHAIN_HOST=0.0.0.0" in there
+    assert "/docs" in there
+    proxied = {"Host": "pi.local", "X-Forwarded-For": "10.1.1.9"}
+    assert 'href="http://pi.local:8001/docs"' in lonely_pages.get(
+        "/about", headers=proxied
+    ).get_data(as_text=True)
