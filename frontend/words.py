@@ -21,6 +21,7 @@ def install(app: Flask) -> None:
     """Make the filters of this module known to the templates of `app`."""
     for filter_ in (number, share, minutes, local_time, day, short_day, age, moment, short, status):
         app.add_template_filter(filter_)
+    app.jinja_env.globals["short_interval"] = short_interval
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -55,6 +56,17 @@ def short_day(iso: str) -> str:
     """From "2013-01-01" to "Tue 1 Jan"."""
     when = date.fromisoformat(iso)
     return f"{when:%a} {when.day} {when:%b}"
+
+
+def short_interval(first: str, last: str) -> str:
+    """Two ISO dates -> "1 to 31 July 2013"; what both have in common is said once."""
+    one, other = date.fromisoformat(first), date.fromisoformat(last)
+    end = f"{other.day} {other:%B} {other:%Y}"
+    if one == other:
+        return end
+    if one.year != other.year:
+        return f"{one.day} {one:%B} {one:%Y} to {end}"
+    return f"{one.day} to {end}" if one.month == other.month else f"{one.day} {one:%B} to {end}"
 
 
 def moment(milliseconds: int | None) -> str:
