@@ -8,7 +8,7 @@ from frontend import static_files, tables, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
-from frontend.pages import errors, home
+from frontend.pages import average_delays, errors, flight_counter, home
 from frontend.settings import Settings
 
 MAX_BODY_BYTES = 64 * 2**20
@@ -38,7 +38,12 @@ def create_app(settings: Settings) -> Flask:
     coverage = CoverageKeeper(backend)
     words.install(app)
     app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
-    for part in (home.blueprint(backend),):
+    parts = (
+        home.blueprint(backend),
+        average_delays.blueprint(backend, coverage),
+        flight_counter.blueprint(backend, coverage),
+    )
+    for part in parts:
         app.register_blueprint(part)
     errors.install(app)
     static_files.install(app)
