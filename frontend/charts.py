@@ -157,12 +157,13 @@ _TIME_LABELS: Sequence[tuple[Callable[[date], bool], Callable[[date], str]]] = (
     ),
 )
 """Which days may have a tick, and what stands there: from many to few."""
+_FIRST_LABELS = {"day": 0, "month": 2, "year": 4}  # of these, by what the axis is cut into
 
 
 def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
     """At most MOST_TICKS ticks, each in the middle of its slot."""
     width = 100 / len(time.slots)
-    for is_marked, label in _TIME_LABELS:  # noqa: B007  the one that fits is used below
+    for is_marked, label in _TIME_LABELS[_FIRST_LABELS[time.unit] :]:  # noqa: B007  the one that fits is used below
         places = [place for place, slot in enumerate(time.slots) if is_marked(slot.first)]
         if len(places) <= MOST_TICKS:
             break
@@ -177,11 +178,9 @@ def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
 
 
 def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str = "") -> Bar:
-    """A bar from 0 to `value`."""
-    top, bottom = sorted((axis.place(value), axis.zero))
-    if value and bottom - top < LEAST_BAR:
-        top, bottom = (bottom - LEAST_BAR, bottom) if value > 0 else (top, top + LEAST_BAR)
-    return Bar(x, top, width, bottom - top, text, kind)
+    """A bar from 0 up to `value` > 0."""
+    height = max(axis.zero - axis.place(value), LEAST_BAR)
+    return Bar(x, axis.zero - height, width, height, text, kind)
 
 
 def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) -> Bars:

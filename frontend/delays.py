@@ -20,7 +20,7 @@ FEW_ARRIVALS = 100
 """Below it, chance matters. Delays of single flights scatter by about 40 minutes (standard
 deviation), so that a mean of 100 is uncertain by 2 * 40 / sqrt(100) = 8 minutes, and the 90th
 percentile rests on the ten flights beyond it."""
-FEW_A_DAY = 10
+FEW_IN_A_SLOT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class Delays:
         return 0 < arrived < FEW_ARRIVALS
 
     @property
-    def are_few_a_day(self) -> bool:
-        """Whether most of its days rest on a handful of flights."""
-        arrived = [day["arrived"] for day in self.answer["by_day"]]
-        return bool(arrived) and median(arrived) < FEW_A_DAY
+    def are_few_a_slot(self) -> bool:
+        """Whether most of its days (or months) rest on a handful of flights."""
+        arrived = [cell.arrived for cell in self.cells.values()]
+        return bool(arrived) and median(arrived) < FEW_IN_A_SLOT
 
     @cached_property
     def means(self) -> dict[int, float]:

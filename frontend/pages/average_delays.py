@@ -7,7 +7,7 @@ from flask import Blueprint, Response, render_template, request
 from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
-from frontend.delays import DAY_COLUMNS, FEW_A_DAY, FEW_ARRIVALS, Report, day_rows, report
+from frontend.delays import DAY_COLUMNS, FEW_ARRIVALS, FEW_IN_A_SLOT, Report, day_rows, report
 from frontend.errors import Refused
 from frontend.intervals import offered, shown, whole
 from frontend.tables import csv_twin, json_twin
@@ -49,7 +49,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             most_carriers=MOST_CARRIERS,
             intervals=offered(known, interval.get("FINAL_DATE")),
             report=_report(found, known) if found else None,
-            limits={"arrivals": FEW_ARRIVALS, "a_day": FEW_A_DAY},
+            limits={"arrivals": FEW_ARRIVALS, "in_a_slot": FEW_IN_A_SLOT},
             interval=interval,
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")

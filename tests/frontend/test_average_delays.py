@@ -99,6 +99,14 @@ def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: Worl
         assert int(cells[place][column]) == sum(0 <= delay < 15 for delay in delays)
 
 
+def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
+    page = text_of(pages, over_days(BUSY))
+    found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(−?\d+)', page)
+    assert {kind for kind, _ in found} == {"on_time", "late"}
+    for kind, low in found:
+        assert (kind == "late") == (int(low.replace("−", "-")) >= 15)
+
+
 def test_several_carriers_stand_side_by_side(pages: FlaskClient, world: World) -> None:
     page = text_of(pages, over_days(BUSY, OTHER, BUSY))
     table = page[page.index('id="summary"') :].partition("</table>")[0]

@@ -86,7 +86,10 @@ def test_ticks_of_time_are_few_and_in_order(count: int) -> None:
     assert 1 <= len(found) <= MOST_TICKS
     assert 1 <= sum(tick.is_coarse for tick in found) <= MOST_COARSE_TICKS
     places = [0, *(tick.at for tick in found), 100]
-    assert all(one < other for one, other in pairwise(places))
+    gaps = [other - one for one, other in pairwise(places)]
+    assert all(gap > 0 for gap in gaps)
+    inner = gaps[1:-1]
+    assert not inner or max(inner) < 1.2 * min(inner)
 
 
 def test_a_tick_is_in_the_middle_of_its_day() -> None:
@@ -100,16 +103,14 @@ def test_a_tick_is_in_the_middle_of_its_day() -> None:
 # --- bars
 
 
-@given(st.lists(NUMBERS, min_size=1))
-def test_a_bar_reaches_from_zero_to_its_value(values: list[float]) -> None:
+@given(st.lists(st.floats(1e-3, 1e6), min_size=1))
+def test_a_bar_reaches_from_zero_up_to_its_value(values: list[float]) -> None:
     upright = axis(values)
     for value in values:
         found = bar(upright, 0, 1, value, "")
-        ends = {found.y, found.y + found.height}
-        assert any(math.isclose(end, upright.zero, abs_tol=1e-6) for end in ends)
-        far = found.y if value > 0 else found.y + found.height
-        assert abs(far - upright.place(value)) <= LEAST_BAR
-        assert (found.height >= LEAST_BAR * (1 - 1e-6)) == bool(value)
+        assert found.y + found.height == pytest.approx(upright.zero)
+        assert abs(found.y - upright.place(value)) <= LEAST_BAR
+        assert found.height >= LEAST_BAR
 
 
 def test_days_without_flights_have_no_bar() -> None:

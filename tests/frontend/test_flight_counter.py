@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from frontend.app import create_app
 from frontend.settings import Settings
 from frontend.words import number
+from tests.api.processes import Service
 from tests.api.worlds import World
 from tests.frontend.fake_backend import answering
 from tests.frontend.years import Year
@@ -19,6 +20,12 @@ from tests.frontend.years import Year
 FROM, TO = "San Francisco, CA", "Los Angeles, CA"
 FIRST, LAST = "2015-01-02", "2015-01-08"
 MOST_BYTES = 50_000
+
+
+@pytest.fixture(scope="module")
+def pages(service: Service) -> FlaskClient:
+    """One for all: each application reads the table of airports anew."""
+    return create_app(Settings(backend_url=service.url)).test_client()
 
 
 def asking(origin: str = FROM, destination: str = TO, **more: str) -> dict[str, str]:
