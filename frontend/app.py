@@ -11,9 +11,11 @@ from frontend.coverage import CoverageKeeper
 from frontend.pages import (
     about,
     adding,
+    average_delays,
     blocks,
     days,
     errors,
+    flight_counter,
     flight_status,
     home,
     receipts,
@@ -50,9 +52,11 @@ def create_app(settings: Settings) -> Flask:
     coverage = CoverageKeeper(backend)
     words.install(app)
     app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
-    for part in (
+    parts = (
         home.blueprint(backend),
         flight_status.blueprint(backend, coverage),
+        average_delays.blueprint(backend, coverage),
+        flight_counter.blueprint(backend, coverage),
         blocks.blueprint(backend),
         transactions.blueprint(backend),
         adding.blueprint(backend, coverage),
@@ -61,7 +65,8 @@ def create_app(settings: Settings) -> Flask:
         search.blueprint(backend, coverage),
         days.blueprint(backend, coverage),
         about.blueprint(settings),
-    ):
+    )
+    for part in parts:
         app.register_blueprint(part)
     app.add_url_rule("/health/live", "live", lambda: {"status": "ok"})
     errors.install(app)

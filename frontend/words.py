@@ -34,6 +34,7 @@ def install(app: Flask) -> None:
         status,
     ):
         app.add_template_filter(filter_)
+    app.jinja_env.globals["short_interval"] = short_interval
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -68,6 +69,17 @@ def short_day(iso: str) -> str:
     """From "2013-01-01" to "Tue 1 Jan"."""
     when = date.fromisoformat(iso)
     return f"{when:%a} {when.day} {when:%b}"
+
+
+def short_interval(first: str, last: str) -> str:
+    """Two ISO dates -> "1 to 31 July 2013"; what both have in common is said once."""
+    one, other = date.fromisoformat(first), date.fromisoformat(last)
+    end = f"{other.day} {other:%B} {other:%Y}"
+    if one == other:
+        return end
+    if one.year != other.year:
+        return f"{one.day} {one:%B} {one:%Y} to {end}"
+    return f"{one.day} to {end}" if one.month == other.month else f"{one.day} {one:%B} to {end}"
 
 
 def moment(milliseconds: int | None) -> str:

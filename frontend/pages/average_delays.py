@@ -1,0 +1,84 @@
+"""How late one or several carriers are over an interval: the page and its twins."""
+
+from typing import Any
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend.asking import asked, filled_in
+from frontend.backend_client import Backend, Json
+from frontend.coverage import Coverage, CoverageKeeper
+from frontend.delays import DAY_COLUMNS, FEW_ARRIVALS, FEW_IN_A_SLOT, Report, day_rows, report
+from frontend.errors import Refused
+from frontend.intervals import offered, shown, whole
+from frontend.tables import csv_twin, json_twin
+
+CARRIER = "OP_CARRIER_AIRLINE_ID"
+MOST_CARRIERS = 6  # that can be told apart
+BREAKDOWN = {"group_by": "day", "distribution": "true"}
+
+
+def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
+    """`/average_delays` and its twins."""
+    routes = Blueprint("average_delays", __name__)
+
+    def answers(given: dict[str, str]) -> Json:
+        """One answer of each carrier, all as of the same block. Raises Refused, BackendAway."""
+        carriers = chosen()
+        if len(carriers) > MOST_CARRIERS:
+            detail = f"at most {MOST_CARRIERS} carriers can be compared, not {len(carriers)}"
+            raise Refused({"field": CARRIER, "detail": detail}, 400, None)
+        question = whole(keeper.now()) | given | BREAKDOWN
+        found: list[Json] = []
+        for carrier in carriers or [""]:
+            found.append(backend.get("/average_delays", question | {CARRIER: carrier}))
+            question["as_of"] = str(found[0]["as_of"]["height"])
+        return {"carriers": found}
+
+    @routes.get("/average_delays")
+    def page() -> Response:
+        """The form, and the answer if something is asked."""
+        known = keeper.now()
+        result = asked(request.args.to_dict(), answers)
+        found = result.answer["carriers"] if result.answer else []
+        interval = found[0]["query"] if found else result.values
+        text = render_template(
+            "average_delays.html",
+            known=known,
+            asked=result,
+            chosen=chosen(),
+            most_carriers=MOST_CARRIERS,
+            intervals=offered(known, interval.get("FINAL_DATE")),
+            report=_report(found, known) if found else None,
+            limits={"arrivals": FEW_ARRIVALS, "in_a_slot": FEW_IN_A_SLOT},
+            interval=interval,
+        )
+        return Response(text, result.status, content_type="text/html; charset=utf-8")
+
+    @routes.get("/average_delays.json")
+    def as_json() -> Response:
+        """The backend's answers, one of each carrier."""
+        return json_twin(answers(filled_in(request.args.to_dict())))
+
+    @routes.get("/average_delays.csv")
+    def as_csv() -> Response:
+        """The days of each carrier."""
+        found = answers(filled_in(request.args.to_dict()))["carriers"]
+        return csv_twin(DAY_COLUMNS, day_rows(found))
+
+    return routes
+
+
+def chosen() -> list[str]:
+    """The carriers of this request, each once."""
+    given = (text.strip() for text in request.args.getlist(CARRIER))
+    return list(dict.fromkeys(text for text in given if text))
+
+
+def _report(found: list[Json], known: Coverage) -> Report:
+    query: Any = found[0]["query"]
+    days = [day["FL_DATE"] for answer in found for day in answer["by_day"]]
+    return report(
+        found,
+        [known.carrier(answer["query"][CARRIER]) for answer in found],
+        shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days),
+    )

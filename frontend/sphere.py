@@ -1,0 +1,81 @@
+"""Distances and ways on the earth, taken as a sphere, and a map of a part of it. Pure.
+
+Places are (latitude, longitude) in degrees, north and east positive. Formulas: great circles as in
+R. W. Sinnott, "Virtues of the Haversine" (1984) and K. Shoemake, "Animating rotation with
+quaternion curves" (1985, slerp); the projection as in J. P. Snyder, "Map Projections: A Working
+Manual" (1987), page 185.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import asin, atan2, cos, degrees, hypot, radians, sin, sqrt
+
+EARTH_RADIUS_KM = 6371.0088  # mean, as of the IUGG
+KM_PER_MILE = 1.609344
+LEAST_SINE = 1e-9  # of the angle of a great circle: below, its ends are one place or opposite ones
+LEAST_COSINE = -0.5  # of the angle from the middle of a map: beyond 120 degrees all is distorted
+
+Place = tuple[float, float]
+Point = tuple[float, float]
+Vector = tuple[float, float, float]
+
+
+def distance_km(one: Place, other: Place) -> float:
+    """The length of the great circle from one place to the other."""
+    return EARTH_RADIUS_KM * _angle(_vector(one), _vector(other))
+
+
+def way(one: Place, other: Place, pieces: int) -> list[Place]:
+    """Places along the great circle, at equal distances, both ends among them.
+
+    Raises ValueError for places opposite to each other, between which there is more than one.
+    """
+    start, end = _vector(one), _vector(other)
+    angle = _angle(start, end)
+    if sin(angle) < LEAST_SINE:
+        if angle > 1:
+            raise ValueError(f"{one} and {other} are opposite to each other")
+        return [one] * (pieces + 1)
+    shares = (
+        (sin((1 - t) * angle), sin(t * angle)) for t in (n / pieces for n in range(pieces + 1))
+    )
+    return [
+        _place([(a * x + b * y) / sin(angle) for x, y in zip(start, end, strict=True)])
+        for a, b in shares
+    ]
+
+
+def _vector(place: Place) -> Vector:
+    latitude, longitude = map(radians, place)
+    return cos(latitude) * cos(longitude), cos(latitude) * sin(longitude), sin(latitude)
+
+
+def _place(vector: Sequence[float]) -> Place:
+    x, y, z = vector
+    return degrees(atan2(z, hypot(x, y))), degrees(atan2(y, x))
+
+
+def _angle(one: Vector, other: Vector) -> float:
+    """Radians. Exact for small angles, too."""
+    half_chord = sqrt(sum((x - y) ** 2 for x, y in zip(one, other, strict=True))) / 2
+    return 2 * asin(min(1.0, half_chord))
+
+
+@dataclass(frozen=True, slots=True)
+class AroundMiddle:
+    """A map of true areas (Lambert's azimuthal). Great circles through its middle are straight."""
+
+    middle: Place
+
+    def point(self, place: Place) -> Point | None:
+        """(km to the right of the middle, km below it); None on the far side of the earth."""
+        middle_latitude, middle_longitude = map(radians, self.middle)
+        latitude, longitude = map(radians, place)
+        east = cos(latitude) * sin(longitude - middle_longitude)
+        along = cos(latitude) * cos(longitude - middle_longitude)
+        north = cos(middle_latitude) * sin(latitude) - sin(middle_latitude) * along
+        cosine = sin(middle_latitude) * sin(latitude) + cos(middle_latitude) * along
+        if cosine < LEAST_COSINE:
+            return None
+        scale = EARTH_RADIUS_KM * sqrt(2 / (1 + cosine))
+        return scale * east, -scale * north

@@ -1,0 +1,104 @@
+"""A year of answers as the backend gives them, of carriers and cities that are made up."""
+
+import random
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+CARRIERS = [19393, 19690, 19790, 19805, 19930, 19977, 20304]
+FIRST, LAST = date(2013, 1, 1), date(2013, 12, 31)
+DAYS = [(FIRST + timedelta(days=number)).isoformat() for number in range(365)]
+
+
+class Year:
+    """Answers of a ledger that grows by a block with every question."""
+
+    def __init__(self) -> None:
+        self.height = 100
+        self.asked: list[Mapping[str, str]] = []
+        self._random = random.Random(7)
+
+    def __call__(self, path: str, parameters: Mapping[str, str]) -> Any:
+        if path == "/coverage":
+            return coverage()
+        self.height += 1
+        self.asked.append(parameters)
+        height = int(parameters.get("as_of", self.height))
+        found = self._delays() if path == "/average_delays" else self._counts(parameters)
+        query: dict[str, Any] = dict(parameters)
+        if "OP_CARRIER_AIRLINE_ID" in query:
+            query["OP_CARRIER_AIRLINE_ID"] = int(query["OP_CARRIER_AIRLINE_ID"])
+        return {**found, "as_of": {"height": height, "tip_hash": f"{height:064}"}, "query": query}
+
+    def _delays(self) -> Any:
+        days = [{"FL_DATE": day, **self._day()} for day in DAYS]
+        steps = range(-75, 195, 15)
+        histogram = [
+            {
+                "from": None if low == steps[0] else low,
+                "to": None if low == steps[-1] else low + 15,
+                "flights": 20,
+            }
+            for low in steps
+        ]
+        return {
+            **self._day(),
+            "arrived": 20 * len(steps),
+            "by_day": days,
+            "distribution": {"median": -3.5, "p90": 44, "histogram": histogram},
+        }
+
+    def _day(self) -> dict[str, Any]:
+        flights = self._random.randrange(500, 900)
+        arrived = flights - self._random.randrange(90)
+        cancelled = self._random.randrange(flights - arrived + 1)
+        return {
+            "average_delay": self._random.gauss(8, 20),
+            "flights": flights,
+            "arrived": arrived,
+            "cancelled": cancelled,
+            "no_arrival": flights - arrived - cancelled,
+            "on_time_share_of_arrived": self._random.random(),
+            "on_time_share_of_scheduled": self._random.random(),
+            "average_departure_delay": self._random.gauss(8, 20),
+        }
+
+    def _counts(self, parameters: Mapping[str, str]) -> Any:
+        match parameters.get("group_by"):
+            case "day":
+                counts = [self._random.randrange(90) for _ in DAYS]
+                by_day = [
+                    {"FL_DATE": day, "count": count}
+                    for day, count in zip(DAYS, counts, strict=True)
+                    if count
+                ]
+                return {"count": sum(counts), "by_day": by_day}
+            case "carrier":
+                by_carrier = [{"OP_CARRIER_AIRLINE_ID": each, "count": 9} for each in CARRIERS]
+                return {"count": 9 * len(CARRIERS), "by_carrier": by_carrier}
+        return {"count": 17}
+
+
+def coverage() -> Any:
+    """Of the year: cities with airports that are where they are, and one that nobody knows."""
+    airports = (("ORD", "Chicago, IL"), ("LGA", "New York, NY"), ("JFK", "New York, NY"),
+        ("LAX", "Los Angeles, CA"), ("SEA", "Seattle, WA"), ("MIA", "Miami, FL"),
+        ("HNL", "Honolulu, HI"), ("ZZZ", "Nowhere, KS"))  # fmt: skip
+    return {
+        "flights": 1_000_000,
+        "first_date": FIRST.isoformat(),
+        "last_date": LAST.isoformat(),
+        "carriers": [
+            {
+                "OP_CARRIER_AIRLINE_ID": each,
+                "code": f"C{number}",
+                "name": f"Carrier of name {number}",
+                "flights": 9,
+            }
+            for number, each in enumerate(CARRIERS)
+        ],
+        "airports": [
+            {"code": code, "city": city, "state": "", "flights": 100 - number}
+            for number, (code, city) in enumerate(airports)
+        ],
+    }
