@@ -1,12 +1,14 @@
 """The README says what is so: settings, addresses, commands."""
 
+import re
 from pathlib import Path
 
 from backend.api import create_app
 from backend.cli import main
 from backend.settings import Settings, table
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
@@ -22,6 +24,12 @@ def test_every_route_is_named(tmp_path: Path) -> None:
     for rule in app.url_map.iter_rules():
         shown = rule.rule.replace("<height>", "HEIGHT").replace("<id:transaction_id>", "ID")
         assert shown in README, rule.rule
+
+
+def test_every_file_that_is_linked_or_shown_is_there() -> None:
+    linked = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", README)
+    assert len(linked) >= 2
+    assert [path for path in linked if not (ROOT / path).exists()] == []
 
 
 def test_every_command_is_named() -> None:

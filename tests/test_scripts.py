@@ -29,13 +29,13 @@ def test_there_are_the_scripts_that_the_readme_promises() -> None:
     assert {"run", "test"} <= {path.name for path in SCRIPTS.iterdir()}
 
 
-@pytest.mark.parametrize("path", [SCRIPTS / "lib.sh", SCRIPTS / "run", SCRIPTS / "test"], ids=str)
+@pytest.mark.parametrize("path", [SCRIPTS / "lib.sh", *SHELL_SCRIPTS], ids=str)
 def test_bash_can_read_it(path: Path) -> None:
     done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["run", "test"])
+@pytest.mark.parametrize("name", ["run", "test", "bench", "screenshots"])
 def test_it_can_be_called_by_its_name(name: str) -> None:
     path = SCRIPTS / name
     assert os.access(path, os.X_OK)
