@@ -16,6 +16,29 @@ class Row:
 
 PAGES = (
     Row("/"),
+    Row("/filter_transactions"),
+    Row("/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"),
+    Row("/filter_transactions?OP_CARRIER_FL_NUM={number}"),
+    Row("/filter_transactions?OP_CARRIER_FL_NUM=99999&FL_DATE={day}"),
+    Row("/filter_transactions?OP_CARRIER_FL_NUM=x&FL_DATE={day}", 400),
+    Row("/average_delays"),
+    Row("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={first}&FINAL_DATE={last}"),
+    Row("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805"),
+    Row("/flight_counter"),
+    Row(
+        "/flight_counter?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}"
+        "&INITIAL_DATE={first}&FINAL_DATE={last}"
+    ),
+    Row("/flight_counter?ORIGIN_CITY_NAME=Atlantis&DEST_CITY_NAME={destination}"),
+    Row("/blocks"),
+    Row("/blocks/0"),
+    Row("/blocks/{tip}"),
+    Row("/blocks/{tip}?check=transactions"),
+    Row("/blocks/999999", 404),
+    Row("/transactions/{id}"),
+    Row("/receipts/{id}"),
+    Row("/add"),
+    Row("/upload"),
     Row("/search"),
     Row("/search?q=7"),
     Row("/search?q=Timbuktu"),
