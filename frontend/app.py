@@ -1,6 +1,10 @@
 """The application: pages, filters, headers, errors."""
 
 import secrets
+from collections.abc import Iterable
+from string import punctuation
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from flask import Flask, Response, request
 
@@ -25,6 +29,9 @@ from frontend.pages import (
 )
 from frontend.settings import Settings
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse
+
 MAX_BODY_BYTES = 64 * 2**20
 
 CONTENT_SECURITY_POLICY = (
@@ -41,9 +48,21 @@ HEADERS = {
 }
 
 
+class _Pages(Flask):
+    def wsgi_app(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
+        """Answer a request, in whose query bytes that are no ASCII are percent-encoded before.
+
+        Browsers do that. Of others PEP 3333 hands such bytes over as Latin-1, and Werkzeug fails.
+        """
+        query: str = environ.get("QUERY_STRING", "")
+        if not query.isascii():
+            environ["QUERY_STRING"] = quote(query, safe=punctuation, encoding="latin-1")
+        return super().wsgi_app(environ, start_response)
+
+
 def create_app(settings: Settings) -> Flask:
     """The pages over the backend at `settings.backend_url`. Asks nobody anything yet."""
-    app = Flask(__name__, static_folder=None)
+    app = _Pages(__name__, static_folder=None)
     app.secret_key = secrets.token_bytes(32)  # of one run: forms of an earlier one are sent again
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     forgery.install(app)

@@ -62,7 +62,7 @@ def last_before(before: str, most: int, known: Coverage, ask: AskDay) -> Found:
     """The last covered days before `before` with legs, the newest first, at most `most` of them."""
     if not known.first_date or not known.last_date:
         return Found([])
-    day = newest = min(plus(before, -1), known.last_date)
+    newest = min(plus(before, -1), known.last_date)
     flown: list[Day] = []
     oldest = ""
     for day in _backwards(newest, known.first_date):

@@ -97,7 +97,8 @@ class FlightStatus:
         others = {name: text for name, text in given.items() if name != "before"}
         after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
         before = _iso("before", given.get("before", after_all))
-        query = self._ask({**others, DAY: before})["query"]  # refuses what is no number
+        some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
+        query = self._ask({**others, DAY: some_day})["query"]  # refuses what is no number
         del query[DAY]
         found = flight_days.last_before(before, DAYS_OFFERED, known, self._asker(given))
         carriers = _by_carrier([leg for day in found.flown for leg in day.legs], known)

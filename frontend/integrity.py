@@ -20,6 +20,8 @@ from frontend.fields import HEADER_NAMES, TRANSACTION_NAMES
 NO_PREVIOUS = "0" * 64
 HASH_BITS = 256
 
+_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -39,8 +41,7 @@ class Check:
 def canonical(record: Mapping[str, Any], names: Sequence[str]) -> bytes:
     """The canonical bytes of the named members of `record`; one that is missing counts as null."""
     chosen = {name: record.get(name) for name in names}
-    text = json.dumps(chosen, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.encode(errors="surrogatepass")  # not UTF-8: no hash of a block is of such bytes
+    return _json(chosen).encode(errors="surrogatepass")  # which is no UTF-8, so no block has it
 
 
 def block_hash(header: Mapping[str, Any]) -> str:

@@ -42,9 +42,7 @@ def blueprint(backend: Backend) -> Blueprint:
     @routes.get("/blocks.json")
     def blocks_json() -> Response:
         """The headers of that page, and the address of the next one."""
-        found = listed(filled_in(request.args))
-        following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
-        return json_twin({**found, "next": following})
+        return json_twin(_with_next(listed(filled_in(request.args))))
 
     @routes.get("/blocks.csv")
     def blocks_csv() -> Response:
@@ -57,14 +55,16 @@ def blueprint(backend: Backend) -> Blueprint:
         given = filled_in(request.args)
         is_checked = _is_wanted("check", given, "transactions")
         found = _block(backend, height, {**given, "limit": str(TRANSACTIONS_A_PAGE)})
+        offset = int(given.get("offset", 0))
         whole = _block(backend, height, {}) if is_checked else None
+        found = _page_of(whole, offset) if whole else found  # what is shown is what was checked
         below, above = _neighbours(backend, height)
         return render_template(
             "block.html",
             block=found,
             below=below,
             above=above,
-            offset=int(given.get("offset", 0)),
+            offset=offset,
             page_size=TRANSACTIONS_A_PAGE,
             checks=_checks(found, whole, below, above),
             is_checked=is_checked,
@@ -88,9 +88,21 @@ def blueprint(backend: Backend) -> Blueprint:
     return routes
 
 
+def _with_next(found: Json) -> Json:
+    """A page of headers, with the address of the next one here."""
+    following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
+    return {**found, "next": following}
+
+
 def _block(backend: Backend, height: int | str, parameters: Mapping[str, str]) -> Json:
     found: Json = backend.get(f"/blocks/{height}", parameters)["block"]
     return found
+
+
+def _page_of(whole: Json, offset: int) -> Json:
+    """The block with a page of its transactions."""
+    rows = whole["transactions"][offset : offset + TRANSACTIONS_A_PAGE]
+    return {**whole, "transactions": rows}
 
 
 def _neighbours(backend: Backend, height: int) -> tuple[Json | None, Json | None]:

@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 
 from frontend.app import create_app
 from frontend.backend_client import Backend
+from frontend.integrity import merkle_root
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import Json, World, transaction_of
@@ -45,6 +46,8 @@ def test_the_list_can_be_walked_down_and_up_again(pages: FlaskClient, world: Wor
     back = heights_on(source(pages, link(page, "Newer")))
     assert back[0] == world.tip
     assert link(source(pages, "/blocks"), "Newer") == ""
+    middle = heights_on(source(pages, link(source(pages, "/blocks?before=3"), "Newer")))
+    assert middle == list(range(27, 2, -1))
 
 
 def test_a_row_says_what_a_block_holds(pages: FlaskClient, world: World) -> None:
@@ -125,7 +128,7 @@ def test_a_block_shows_its_header_its_neighbours_and_its_flights(
 def test_every_check_of_blocks_of_every_kind_passes(pages: FlaskClient, world: World) -> None:
     for height in (0, 1, 2, EMPTY, LARGEST, world.tip - 1, world.tip):
         page = text(pages, f"/blocks/{height}?check=transactions")
-        assert "Checks all passed" in page, height
+        assert "Checked just now header and flights: passed" in page, height
         assert "Failed" not in page, height
         assert page.count("Passed:") == (5 if height == world.tip else 6), height
         assert "Check its transactions, too" not in page
@@ -134,6 +137,7 @@ def test_every_check_of_blocks_of_every_kind_passes(pages: FlaskClient, world: W
 
 def test_the_transactions_are_checked_on_request_only(pages: FlaskClient) -> None:
     page = text(pages, f"/blocks/{LARGEST}")
+    assert "Checked just now header: passed" in page
     assert "Merkle root is that of its transactions" not in page
     assert "Check its transactions, too" in page
     assert pages.get(f"/blocks/{LARGEST}?check=all").status_code == 400
@@ -208,6 +212,15 @@ class Liar(Backend):
         return found
 
 
+class WholeLiar(Liar):
+    """One that lies only to whoever asks for a whole block."""
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        if path == f"/blocks/{self._height}" and not parameters:
+            return super().get(path, parameters)
+        return Backend.get(self, path, parameters)
+
+
 LIES = [
     ("the header is another", LARGEST, {"nonce": 10**9}, 2),
     ("the block below is another", LARGEST - 1, {"nonce": 10**9}, 1),
@@ -227,7 +240,7 @@ def test_what_does_not_fit_together_is_told_with_both_values(
     monkeypatch.setattr("frontend.app.Backend", lambda url: Liar(url, height, changed))
     pages = create_app(Settings(backend_url=service.url)).test_client()
     page = text(pages, f"/blocks/{LARGEST}")
-    assert "Checks failed: see below" in page
+    assert "Checked just now failed: see below" in page
     assert f"{failures} of 4 checks failed." in page, what
     assert page.count("Failed:") == failures
     assert page.count("It says") == page.count("Computed ") - page.count("Computed again") - 1
@@ -251,3 +264,25 @@ def test_a_transaction_that_was_changed_is_found(
     page = text(pages, f"/blocks/{LARGEST}?check=transactions")
     assert "1 of 6 checks failed." in page
     assert "Failed: Its Merkle root is that of its transactions" in page
+
+
+def test_flights_and_a_root_that_fit_only_each_other_are_found(
+    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    forged = [transaction_of(each) for each in in_block(world, LARGEST)]
+    forged[7]["ARR_DELAY"] = 0
+    changed = {"transactions": forged, "transactions_root": merkle_root(forged)}
+    monkeypatch.setattr("frontend.app.Backend", lambda url: WholeLiar(url, LARGEST, changed))
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    page = text(pages, f"/blocks/{LARGEST}?check=transactions")
+    assert "Failed: Its hash is the SHA-256 of its header" in page
+
+
+def test_no_text_in_an_address_breaks_a_page(pages: FlaskClient) -> None:
+    for address in ("/", "/blocks", "/filter_transactions", "/blocks/4", "/transactions/1"):
+        answer = pages.get(address, environ_overrides={"QUERY_STRING": "\xff"})
+        assert answer.status_code == 200, address
+    query = "OP_CARRIER_FL_NUM=\xc3\xa91+%C3%A9&FL_DATE=2015-01-01"
+    answer = pages.get("/filter_transactions", environ_overrides={"QUERY_STRING": query})
+    assert answer.status_code == 400
+    assert 'value="é1 é"' in answer.get_data(as_text=True)

@@ -7,15 +7,21 @@ import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import pairwise, permutations
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
 from backend.carriers import CARRIER
 from frontend import legs
+from frontend.app import create_app
+from frontend.backend_client import Backend
 from frontend.coverage import Coverage
 from frontend.flight_days import MOST_DAYS_ASKED, covers, last_before, nearest, plus
 from frontend.legs import Leg
+from frontend.pages.flight_status import MOST_LEGS_SHOWN
+from frontend.settings import Settings
+from tests.api.processes import Service
 from tests.api.worlds import Json, World, status_of
 
 PAGE = "/filter_transactions"
@@ -296,6 +302,31 @@ def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> Non
         ("?OP_CARRIER_FL_NUM=1", "Days of flight 1"),
     ):
         assert f"<title>{title} · Flightchain</title>" in source(pages, PAGE + query)
+
+
+class Echo(Backend):
+    """A backend in which every flight was added sixty times."""
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        found = super().get(path, parameters)
+        if path == PAGE:
+            found["flights"] = [leg for leg in found["flights"] for _ in range(60)]
+            found["count"] *= 60
+        return found
+
+
+def test_of_very_many_legs_the_first_are_shown_and_all_are_in_the_twin(
+    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    monkeypatch.setattr("frontend.app.Backend", Echo)
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    number, day = max(keys(world), key=lambda key: len(of(world, *key)))
+    query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    count = 60 * len(of(world, number, day))
+    page = source(pages, PAGE + query)
+    assert len(ids_on(page)) == MOST_LEGS_SHOWN < count
+    assert f"{count:,} legs are in the ledger" in page
+    assert len(table(pages, f"{PAGE}.csv{query}")) == count
 
 
 # --- which days are asked
