@@ -67,8 +67,12 @@ def wrong(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 def typed(values: Values) -> dict[str, str]:
-    """The values as they are meant: without space around, airport codes in capitals."""
+    """The values as they are meant: without space around, airport codes in capitals.
+
+    Without the token, which is shown nowhere again.
+    """
     found = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
+    found.pop("TOKEN", None)
     for name in AIRPORTS:
         if name in found:
             found[name] = found[name].upper()

@@ -5,7 +5,7 @@ JavaScript the file comes whole, in a form, and the page says what became of it.
 """
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -97,17 +97,17 @@ def _shown(filled: Filled, *, wants_token: bool, **result: Any) -> Response:
 
 def _again(problem: Exception) -> Response:
     """The form with what was wrong. The file has to be chosen again: browsers forget it."""
-    try:
-        token = token_in(request.form)
-    except RequestEntityTooLarge:
-        token = ""
+    form: Mapping[str, str] = {}
+    with suppress(RequestEntityTooLarge):
+        form = request.form
+    values, token = {"on_error": _on_error(form)}, token_in(form)
     if _is_too_long(problem):
-        filled = Filled(problems={"file": TOO_LONG}, status=413)
+        filled = Filled(values, problems={"file": TOO_LONG}, status=413)
     elif isinstance(problem, Unreadable):
         where = f"Line {problem.line}: " if problem.line else ""
-        filled = Filled(problems={"file": f"{where}{problem}"}, status=422)
+        filled = Filled(values, problems={"file": f"{where}{problem}"}, status=422)
     else:
-        filled = come_back(problem, {}, token, AGAIN)
+        filled = come_back(problem, values, token, AGAIN)
     return _shown(filled, wants_token=bool(token) or filled.wants_token)
 
 
