@@ -49,6 +49,7 @@ class Id(BaseConverter):
     """
 
     regex = "(?!batch$)[^/]+"
+    part_isolating = True  # it never takes a slash
 
 
 def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
