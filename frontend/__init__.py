@@ -8,5 +8,11 @@ asks no other host for anything, and has an address that says what is on it:
     words           numbers, days, times and states as people read them
     asking          from a form to a question, and from a refusal to a message beside a field
     tables          the `.csv` twin of a page
+    intervals       intervals of days: offered as links, cut for charts
+    charts          geometry of bars and lines (pure)
+    sphere          great circles, and a map around a middle (pure)
+    outline         the shape of scattered points (pure)
+    maps, places    the map of a route, and where its airports are
+    delays          what the page of delays makes of the backend's answers
     pages/          one module for each kind of page: request in, backend asked, template out
 """
