@@ -5,11 +5,22 @@ asks no other host for anything, and has an address that says what is on it:
 
     settings        where it listens, where the backend is
     backend_client  the only module that talks to the backend
-    words           numbers, days, times and states as people read them
+    coverage        what the ledger covers, a few seconds old
     asking          from a form to a question, and from a refusal to a message beside a field
-    tables          the `.csv` twin of a page
+    words, fields   values and names as people read them
+    tables          the `.csv` and `.json` twins of a page
+    static_files    styles and scripts, at addresses that change with them
     forgery         no other site can make a visitor's browser post
-    filled          a form to post, as it comes back when nothing was added
-    flight_form     the form for one flight; columns, uploads: files of flights
+
+What the pages of one kind work with:
+
+    search          what a text may mean (pure); finding, places: which of it the ledger has
+    legs            the legs of a flight in order (pure); flight_status, flight_days
+    delays          averages of several carriers; intervals: of days, as links and for charts
+    charts          geometry of bars and lines (pure)
+    maps            the map of a route; sphere, outline (pure), coordinates of airports
+    integrity       what a block claims, computed again (pure)
+    flight_form     the form for one flight; filled: a form that comes back
+    uploads         files of flights; columns: what is in them
     pages/          one module for each kind of page: request in, backend asked, template out
 """

@@ -37,7 +37,7 @@ def test_pages_say_that_it_is_away_and_come_back_by_themselves(
         assert live.inner_text().count("does not answer. What is shown") == 1
         with served(folder, site.service.port):
             after_a_while(home, lambda: "may be old" not in live.inner_text())
-            page.wait_for_function("!document.querySelector('[data-come-back]')")
+            expect(page.locator("[data-come-back]")).to_have_count(0, timeout=30_000)
             expect(page.locator("h1")).not_to_have_text("The ledger does not answer")
 
 

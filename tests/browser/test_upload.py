@@ -1,13 +1,12 @@
-"""`upload.js` and the receipt in a real browser. Skipped where there is none."""
+"""`upload.js` and the receipt in a real browser."""
 
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 from werkzeug.serving import make_server
 
 from frontend.app import create_app
@@ -17,11 +16,8 @@ from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ROWS = 12_000  # three slices of 5,000 lines or less
 SLICES = "**/upload.json*"
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +46,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture

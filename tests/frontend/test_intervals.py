@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from frontend.coverage import Coverage
 from frontend.intervals import MOST_SLOTS, offered, shown, time_axis, whole
+from frontend.words import short_interval
 
 DAYS = st.dates(date(1900, 1, 1), date(2199, 12, 31))
 
@@ -79,6 +80,21 @@ def test_of_many_months_those_of_one_year_are_offered() -> None:
         assert found[2:8] == ["2008", "2009", "2010", "2011", "2012", "2013"]
         assert found[8:10] == [f"January {year}", f"February {year}"]
         assert len(found) == 8 + 12
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [
+        ("2013-07-04", "2013-07-04", "4 July 2013"),
+        ("2013-07-01", "2013-07-31", "1 to 31 July 2013"),
+        ("2013-07-01", "2013-08-02", "1 July to 2 August 2013"),
+        ("2012-07-01", "2013-07-02", "1 July 2012 to 2 July 2013"),
+    ],
+)
+def test_an_interval_in_words_says_once_what_both_days_have(
+    first: str, last: str, words: str
+) -> None:
+    assert short_interval(first, last) == words
 
 
 def test_an_empty_ledger_offers_nothing() -> None:
