@@ -1,12 +1,13 @@
 """The application: pages, filters, headers, errors."""
 
 import secrets
+import time
 from collections.abc import Iterable
 from string import punctuation
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 
 from frontend import forgery, static_files, tables, words
 from frontend.asking import Asked
@@ -65,9 +66,10 @@ def create_app(settings: Settings) -> Flask:
     app = _Pages(__name__, static_folder=None)
     app.secret_key = secrets.token_bytes(32)  # of one run: forms of an earlier one are sent again
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    backend = Backend(settings.backend_url)
+    _tell_times(app, backend)  # before and after everything else
     forgery.install(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    backend = Backend(settings.backend_url)
     coverage = CoverageKeeper(backend)
     words.install(app)
     app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
@@ -92,6 +94,23 @@ def create_app(settings: Settings) -> Flask:
     static_files.install(app)
     app.after_request(_finished)
     return app
+
+
+def _tell_times(app: Flask, backend: Backend) -> None:
+    """Say in Server-Timing how long a page took, and how much of that was spent waiting."""
+
+    @app.before_request
+    def begin() -> None:
+        g.started = time.perf_counter()
+        backend.take_waited_s()
+
+    @app.after_request
+    def tell(response: Response) -> Response:
+        total_ms = 1000 * (time.perf_counter() - g.started)
+        waited_ms = 1000 * backend.take_waited_s()
+        timing = f"total;dur={total_ms:.2f}, backend;dur={waited_ms:.2f}"
+        response.headers["Server-Timing"] = timing
+        return response
 
 
 def _finished(response: Response) -> Response:

@@ -5,7 +5,8 @@ turns out to be closed; what adds flights is sent with an Idempotency-Key, so th
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from typing import Any
 
 import requests
@@ -18,7 +19,6 @@ Json = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 2.0, 20.0
 BATCH_ANSWER_S = 120.0  # a hundred thousand flights, on a small computer with a slow disk
-CHUNK_BYTES = 64 * 1024
 
 
 class Backend:
@@ -27,6 +27,15 @@ class Backend:
     def __init__(self, url: str) -> None:
         self.url = url
         self._local = threading.local()
+
+    def take_waited_s(self) -> float:
+        """How long this thread has waited for answers since it last asked this, seconds."""
+        waited_s = self._waited_s()
+        self._local.waited_s = 0.0
+        return waited_s
+
+    def _waited_s(self) -> float:
+        return getattr(self._local, "waited_s", 0.0)
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """The JSON at `path`. Raises BackendAway, Refused."""
@@ -74,21 +83,10 @@ class Backend:
             return True
         return False
 
-    def stream(self, path: str, parameters: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
-        """Content-Type and body of an answer that may be long. Raises as `get`."""
-        answer = self._answer("GET", path, params=dict(parameters), stream=True)
-        return answer.headers["Content-Type"], self._pieces(answer)
-
-    def _pieces(self, answer: requests.Response) -> Iterator[bytes]:
-        try:
-            with answer:
-                yield from answer.iter_content(CHUNK_BYTES)
-        except requests.RequestException as error:
-            raise BackendAway(self.url, "the answer broke off") from error
-
     def _answer(
         self, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
     ) -> requests.Response:
+        started = time.perf_counter()
         try:
             answer = self._session().request(
                 method,
@@ -101,6 +99,8 @@ class Backend:
             raise BackendAway(self.url, f"no answer within {answer_s:g} s") from error
         except requests.RequestException as error:
             raise BackendAway(self.url, _reason(error)) from error
+        finally:
+            self._local.waited_s = self._waited_s() + time.perf_counter() - started
         if answer.ok:
             return answer
         with answer:

@@ -26,7 +26,7 @@ from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
-from loadtests import footprint, memory, posting, scanning, throughput
+from loadtests import footprint, memory, pages, posting, scanning, throughput
 from loadtests.chains import Chains, Source, generated
 from loadtests.figures import Figure, details, table
 from loadtests.machine import description
@@ -76,6 +76,7 @@ ROWS: Mapping[int, Row] = {
         throughput.worker_types,
         lambda plan: 3 * len(plan.worker_counts) * plan.repeats * (6 * plan.round_s + 2),
     ),
+    11: Row(pages.pages, lambda plan: GUESSED_SETUP_S, asks_month=True),
     3: Row(
         scanning.scan_against_study,
         lambda plan: (
@@ -202,7 +203,7 @@ def plan_from(options: argparse.Namespace) -> Plan:
             repeats=1,
             questions_per_kind=50,
             hours=0.01,
-            worker_counts=(2,),
+            worker_counts=(1,),
         )
     return Plan(rows, factors=factors)
 

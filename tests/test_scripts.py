@@ -276,10 +276,10 @@ def test_one_command_imports_serves_and_stops_and_the_next_starts_at_once(
 ) -> None:
     folder = tmp_path / "chain"
     tips = []
-    for _ in range(2):
+    for start in (1, 2):
         started.append(service := begin(folder, installed, "generate:3000"))
         service.wait_until_ready()
-        until(lambda: "Flightchain answers at" in service.said())
+        until(lambda count=start: service.said().count("Flightchain answers at") == count)  # type: ignore[misc]
         arguments = service.processes()[service.process.pid]
         assert arguments[-4:] == ["-m", "backend", "serve", "--frontend"]
         pages = re.findall(r"^open (\S+)$", service.said(), re.MULTILINE)[-1]

@@ -241,7 +241,7 @@ class CachedBlocks:
 
     def block(self, height: int) -> Block:
         """A checked block. Raises NotFound or DamagedBlock."""
-        return self._opened(height, self._frame(height))
+        return self._opened(height, self._frame(height), verified_block)
 
     def block_lately(self, height: int) -> Block:
         """A block as it was at most `RECENT_S` ago, checked when it was first used.
@@ -251,7 +251,7 @@ class CachedBlocks:
         kept = self._frame(height, is_recent_enough=True)
         return self._opened(height, kept, block_again if kept.is_checked else verified_block)
 
-    def _opened(self, height: int, kept: Kept, opened: Open = verified_block) -> Block:
+    def _opened(self, height: int, kept: Kept, opened: Open) -> Block:
         try:
             block = opened(kept.frame, height, kept.hash)
         except DamagedBlock:

@@ -1,6 +1,7 @@
 """The home page, and what all pages have in common."""
 
 import gzip
+import re
 
 from flask.testing import FlaskClient
 
@@ -60,3 +61,12 @@ def test_a_page_that_is_none_says_so_in_the_same_layout(pages: FlaskClient) -> N
     assert page.status_code == 404
     assert "There is no such page" in page.get_data(as_text=True)
     assert 'class="brand"' in page.get_data(as_text=True)
+
+
+def test_a_page_says_how_long_it_took_and_how_much_of_that_it_waited(pages: FlaskClient) -> None:
+    for path, waits in (("/blocks", True), ("/about", False)):
+        timing = pages.get(path).headers["Server-Timing"]
+        found = re.fullmatch(r"total;dur=([\d.]+), backend;dur=([\d.]+)", timing)
+        assert found is not None
+        total_ms, waited_ms = map(float, found.groups())
+        assert (0 < waited_ms < total_ms) if waits else (waited_ms == 0 < total_ms)

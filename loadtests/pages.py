@@ -1,0 +1,82 @@
+"""What the frontend takes to make a page, beyond what it waits for the backend (row 11).
+
+Both are in the Server-Timing of every page, as the frontend measures them.
+"""
+
+import re
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException
+from statistics import median
+from time import monotonic, sleep
+
+from loadtests.chains import Chain
+from loadtests.figures import Figure, short
+from loadtests.processes import HOST, LOOK_EVERY_S, READY_WITHIN_S, ProgramFailed, free_port
+from loadtests.questions import KINDS, Questions
+from loadtests.session import Bench, load_now
+
+MOST_PAGE_MS = 30.0
+TIMES = 20  # each address; of questions as many different ones
+ALWAYS = ("/", "/blocks", "/blocks/1", "/blocks/1?check=transactions", "/transactions/0", "/add")
+
+_TIMING = re.compile(r"total;dur=([\d.]+), backend;dur=([\d.]+)")
+
+
+def pages(bench: Bench) -> Iterator[Figure]:
+    """The median of each kind of page, and the slowest kind."""
+    chain, port = bench.chains.month(), free_port()
+    with bench.service(chain, ("serve", "--frontend"), frontend_port=port) as service:
+        addresses = _addresses(bench.questions(chain, service))
+        bench.say("making pages")
+        connection = HTTPConnection(HOST, port, timeout=READY_WITHIN_S)
+        _wait_for(connection)
+        _made_ms(connection, chain, addresses)  # once, so that all is loaded
+        made_ms = _made_ms(connection, chain, addresses)
+        connection.close()
+    medians_ms = {name: median(times) for name, times in made_ms.items()}
+    slowest = max(medians_ms, key=lambda name: medians_ms[name])
+    yield Figure(
+        11,
+        f"a page, beyond the backend's answers, slowest kind ({slowest}), ms",
+        short(medians_ms[slowest]),
+        f"at most {MOST_PAGE_MS:g}",
+        medians_ms[slowest] <= MOST_PAGE_MS,
+        raw={"median_ms": medians_ms, "load": load_now()},
+    )
+
+
+def _addresses(questions: Questions) -> dict[str, list[str]]:
+    asked = {kind: [question.path for question in questions[kind][:TIMES]] for kind in KINDS}
+    return {**{address: [address] * TIMES for address in ALWAYS}, **asked}
+
+
+def _made_ms(
+    connection: HTTPConnection, chain: Chain, addresses: dict[str, list[str]]
+) -> dict[str, list[float]]:
+    """For each kind of page what its making took, ms. Raises ProgramFailed."""
+    found: dict[str, list[float]] = {}
+    for name, paths in addresses.items():
+        for path in paths:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            response.read()
+            timing = _TIMING.search(response.headers.get("Server-Timing", ""))
+            if response.status != 200 or timing is None:
+                raise ProgramFailed(f"page {path} of {chain.label} has status {response.status}")
+            total_ms, backend_ms = map(float, timing.groups())
+            found.setdefault(name, []).append(total_ms - backend_ms)
+    return found
+
+
+def _wait_for(connection: HTTPConnection) -> None:
+    deadline_s = monotonic() + READY_WITHIN_S
+    while monotonic() < deadline_s:
+        try:
+            connection.request("GET", "/health/live")
+            connection.getresponse().read()
+        except (OSError, HTTPException):
+            connection.close()
+            sleep(LOOK_EVERY_S)
+        else:
+            return
+    raise ProgramFailed(f"the frontend did not answer within {READY_WITHIN_S} s")

@@ -1,0 +1,48 @@
+"""The three questions asked from the home page with the keyboard alone."""
+
+from urllib.parse import unquote_plus, urlsplit
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Visit
+from tests.browser.sites import Site
+
+MOST_STEPS = 60
+
+# Page -> what is typed into the fields of its form that are empty, by name.
+ASKED = {
+    "/filter_transactions": {"OP_CARRIER_FL_NUM": "{number}"},
+    "/average_delays": {},
+    "/flight_counter": {"ORIGIN_CITY_NAME": "{origin}", "DEST_CITY_NAME": "{destination}"},
+}
+
+
+def focused(page: Page, path: str) -> tuple[str, str]:
+    """Kind and name of the element that has the focus, if it is in the form of this page."""
+    kind, name = page.evaluate(
+        """path => {
+            const at = document.activeElement, form = at.closest("form");
+            const is_inside = form && form.getAttribute("action") === path;
+            return is_inside ? [at.tagName, at.name] : ["", ""];
+        }""",
+        path,
+    )
+    return kind, name
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_a_question_is_asked_without_a_mouse(visit: Visit, site: Site, path: str) -> None:
+    page = visit(site).open("/")
+    for _ in range(MOST_STEPS):
+        page.keyboard.press("Tab")
+        kind, name = focused(page, path)
+        if name in ASKED[path]:
+            page.keyboard.type(unquote_plus(site.address(ASKED[path][name])))
+        if kind == "BUTTON":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{path}?*")
+    assert urlsplit(page.url).path == path
+    assert "Not understood" not in page.title()
+    assert page.locator(".error").count() == 0
