@@ -241,10 +241,11 @@ def lines_in_time(
     series: Sequence[tuple[str, int, Mapping[int, float]]],
     texts: Sequence[str],
     upright: Axis | None = None,
+    ticks: tuple[Tick, ...] | None = None,
 ) -> Lines:
     """A line for each (name, number, value by slot); broken where a slot has no value.
 
-    texts: one for each slot, or none. upright: the vertical axis, for charts with a common one.
+    texts: one for each slot, or none. upright, ticks: the axes, for charts with common ones.
     """
     upright = upright or usual_axis([value for _, _, of in series for value in of.values()])
     pitch = 100 / len(time.slots)
@@ -257,7 +258,7 @@ def lines_in_time(
     labels = spread([runs[-1][-1][1] for _, _, runs, _ in drawn], LABEL_DISTANCE, 0, 100)
     return Lines(
         upright,
-        time_ticks(time),
+        time_ticks(time) if ticks is None else ticks,
         tuple(_line(*each, label_at=label) for each, label in zip(drawn, labels, strict=True)),
         tuple(Bar(place * pitch, 0, pitch, 100, text) for place, text in enumerate(texts)),
     )
