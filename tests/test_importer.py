@@ -489,7 +489,7 @@ def test_a_wrong_call_is_explained_and_makes_nothing(
 def test_ctrl_c_ends_with_130_and_running_it_again_completes(
     tmp_path: Path, chosen: Settings
 ) -> None:
-    rows = flights(8000)
+    rows = flights(30_000)
     path = str(written(tmp_path, rows))
     for already in (0, 2000):
         with started(chosen, path) as process:
@@ -499,7 +499,7 @@ def test_ctrl_c_ends_with_130_and_running_it_again_completes(
         assert process.returncode == 130
         assert said.endswith("stopped\n")
         assert "Traceback" not in said
-    assert 0 < transactions_in(chosen.folder) < 8000
+    assert 0 < transactions_in(chosen.folder) < 30_000
     assert command(chosen, path)[0] == 0
     assert_holds(chosen, rows)
 
