@@ -54,9 +54,14 @@ def leading_zero_bits(hash_hex: str) -> int:
     return HASH_BITS - int(hash_hex, 16).bit_length()
 
 
+def leaf_hash(content: bytes) -> bytes:
+    """The hash of a leaf with these bytes: of a transaction the content hash of its receipt."""
+    return sha256(b"\x00" + content).digest()
+
+
 def merkle_root(transactions: Sequence[Mapping[str, Any]]) -> str:
     """The root of the tree over `transactions`; of the empty one, SHA-256 of nothing."""
-    level = [sha256(b"\x00" + canonical(each, TRANSACTION_NAMES)).digest() for each in transactions]
+    level = [leaf_hash(canonical(each, TRANSACTION_NAMES)) for each in transactions]
     if not level:
         return sha256(b"").hexdigest()
     while len(level) > 1:

@@ -3,14 +3,14 @@
 So it shows nothing but what is in the ledger, and the address can be kept and passed on.
 """
 
-import json
 import shlex
-from hashlib import sha256
 
 from flask import Blueprint, Response, render_template, request
 
 from frontend.backend_client import Backend, Json
 from frontend.errors import Refused
+from frontend.fields import TRANSACTION_NAMES
+from frontend.integrity import canonical, leaf_hash
 from frontend.tables import json_twin
 
 GIVEN_BY_THE_LEDGER = {"TRANSACTION_ID", "timestamp"}
@@ -28,10 +28,9 @@ def blueprint(backend: Backend) -> Blueprint:
 
     def receipt(number: int) -> Json:
         found = standing(number)
-        content = canonical(found["transaction"])
         return {
             **found,
-            "content_hash": sha256(b"\0" + content).hexdigest(),
+            "content_hash": leaf_hash(_content(found["transaction"])).hex(),
             "duplicate_of": _equal_one(found["transaction"], request.args.get("duplicate_of", "")),
         }
 
@@ -50,8 +49,8 @@ def blueprint(backend: Backend) -> Blueprint:
     def page(number: int) -> str:
         """The receipt of one transaction."""
         found = receipt(number)
-        content = canonical(found["transaction"])
-        command = f"printf '\\000%s' {shlex.quote(content.decode())} | sha256sum"
+        content = _content(found["transaction"]).decode()
+        command = f"printf '\\000%s' {shlex.quote(content)} | sha256sum"
         return render_template("receipt.html", **found, command=command)
 
     @routes.get("/receipts/<int:number>.json")
@@ -67,10 +66,9 @@ def blueprint(backend: Backend) -> Blueprint:
     return routes
 
 
-def canonical(transaction: Json) -> bytes:
-    """The bytes whose hash the ledger keeps: JSON as in RFC 8785, of integers, texts and null."""
-    text = json.dumps(transaction, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.encode()
+def _content(transaction: Json) -> bytes:
+    """The bytes whose hash the ledger keeps."""
+    return canonical(transaction, TRANSACTION_NAMES)
 
 
 def _flight(transaction: Json) -> Json:
