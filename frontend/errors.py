@@ -9,6 +9,8 @@ FrontendError
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+RETRY_AFTER_S = 5  # what is said when the backend is away, or does not say it
+
 
 class FrontendError(Exception):
     """Any error of the frontend."""

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from flask import Response
 
 from frontend.asking import Values
-from frontend.errors import BackendAway, Refused
+from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.forgery import CSRFError
 from frontend.words import duration
-
-AWAY_RETRY_AFTER_S = 5
 
 EXPIRED = (
     "This page is older than the last start of the pages, or the browser did not keep its cookie. "
@@ -74,7 +72,7 @@ def come_back(problem: Exception, values: Values, token: str, again: str) -> Fil
             return Filled(values, f"The ledger reports an error: {problem}. {again}", status=502)
         case BackendAway():
             notice = f"{AWAY} {again} {NEVER_TWICE}"
-            return Filled(values, notice, status=503, retry_after_s=AWAY_RETRY_AFTER_S)
+            return Filled(values, notice, status=503, retry_after_s=RETRY_AFTER_S)
     raise problem
 
 

@@ -7,8 +7,9 @@
   first.
 
 Both keep frames as they are on disk (compressed), so that a month of all US flights fits into each
-10 MB, and both count what a frame really takes in memory. A frame is checked every time it is
-used, so a scan verifies every block again, whether it came from the disk or from a cache.
+10 MB, and both count what a frame really takes in memory. `CachedBlocks.block` checks a frame every
+time, so a scan verifies every block again, whether it came from the disk or from a cache;
+`block_lately` verifies it once and then looks at its checksum alone.
 
 Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
 wait can know beforehand that a block is at hand: see `CachedBlocks.has`.

@@ -5,10 +5,9 @@ from typing import Any
 from flask import Flask, Response, render_template, request
 from werkzeug.exceptions import HTTPException
 
-from frontend.errors import BackendAway, Refused
+from frontend.errors import RETRY_AFTER_S, BackendAway, Refused
 from frontend.tables import json_twin
 
-RETRY_AFTER_S = 5
 TWINS = (".json", ".csv")
 
 
