@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
+from loadtests.bench.figures import Figure, short, spread_of
+from loadtests.bench.session import LONGEST_FACTOR, SEED, Bench, load_now
 from loadtests.chains import Chain, imported
-from loadtests.figures import Figure, short, spread_of
 from loadtests.machine import at_most_cores
 from loadtests.processes import running
 from loadtests.questions import KINDS, Question, drawn, flights_of_block
-from loadtests.session import LONGEST_FACTOR, SEED, Bench, load_now
 
 LEAST_IMPORTED_PER_S = 100_000
 IMPORT_CORES = 2

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from loadtests import benchmark
-from loadtests.benchmark import ROWS, Report, options_from, plan_from
-from loadtests.figures import Figure, Spread, details, pairwise, short, spread_of, table
+from loadtests.bench import benchmark
+from loadtests.bench.benchmark import ROWS, Report, options_from, plan_from
+from loadtests.bench.figures import Figure, Spread, details, pairwise, short, spread_of, table
+from loadtests.bench.slow_disk import obstacle, slowed
 from loadtests.machine import at_most_cores, file_system
 from loadtests.processes import PROJECT, environment, family, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
-from loadtests.slow_disk import obstacle, slowed
 from loadtests.wrk import Load, WrkFailed, parsed, write_script
 
 needs_wrk = pytest.mark.skipif(
@@ -329,7 +329,7 @@ def test_without_strace_nothing_is_slowed_and_it_is_said() -> None:
 def a_quick_run(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
     """`--quick` with its temporary files below `folder`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "loadtests.benchmark", "--quick", *options],
+        [sys.executable, "-m", "loadtests.bench.benchmark", "--quick", *options],
         cwd=PROJECT,
         env=os.environ | {"TMPDIR": str(folder), "FLIGHTCHAIN_PORT": "1"},
         stdout=subprocess.PIPE,

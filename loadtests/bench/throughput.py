@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from loadtests import wrk
-from loadtests.figures import Figure, pairwise, short, spread_of
+from loadtests.bench.figures import Figure, pairwise, short, spread_of
+from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.processes import Service
 from loadtests.questions import KINDS, Questions
-from loadtests.session import SEED, Bench, load_now
 
 EMPTY_ENDPOINT = "/health/live"
 LEAST_OF_EMPTY = 0.9

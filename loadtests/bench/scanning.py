@@ -13,10 +13,10 @@ from time import perf_counter
 from typing import Any
 
 from loadtests.baseline import StudyLedger, write_chain
-from loadtests.figures import Figure, pairwise, spread_of
+from loadtests.bench.figures import Figure, pairwise, spread_of
+from loadtests.bench.session import Bench, load_now
 from loadtests.processes import ProgramFailed, Service
 from loadtests.questions import KINDS, Flight, Question, flights_of_block
-from loadtests.session import Bench, load_now
 
 LEAST_TIMES_FASTER = 15.0
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from loadtests.bench.figures import Figure
+from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.chains import Chain
-from loadtests.figures import Figure
 from loadtests.processes import Memory, ProgramFailed, Service
 from loadtests.questions import KINDS, Questions, flights_of_block
-from loadtests.session import SEED, Bench, load_now
 
 MOST_WORKER_BYTES = 80_000_000
 MOST_SERVICE_BYTES = 256_000_000

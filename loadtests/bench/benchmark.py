@@ -26,13 +26,13 @@ from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
-from loadtests import footprint, memory, pages, posting, scanning, throughput
+from loadtests.bench import footprint, memory, pages, posting, scanning, throughput
+from loadtests.bench.figures import Figure, details, table
+from loadtests.bench.session import FLIGHTS, LONGEST_FACTOR, Bench, Plan
 from loadtests.chains import Chains, Source, generated
-from loadtests.figures import Figure, details, table
 from loadtests.machine import description
 from loadtests.processes import PROJECT, ProgramFailed
 from loadtests.questions import KINDS, KNOWN_ANSWERS, KNOWN_MONTH, disagreements
-from loadtests.session import FLIGHTS, LONGEST_FACTOR, Bench, Plan
 from loadtests.wrk import WrkFailed
 
 DEFAULT_MONTH = PROJECT.parent / "shared" / "data" / KNOWN_MONTH

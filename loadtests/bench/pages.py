@@ -9,11 +9,11 @@ from http.client import HTTPConnection, HTTPException
 from statistics import median
 from time import monotonic, sleep
 
+from loadtests.bench.figures import Figure, short
+from loadtests.bench.session import Bench, load_now
 from loadtests.chains import Chain
-from loadtests.figures import Figure, short
 from loadtests.processes import HOST, LOOK_EVERY_S, READY_WITHIN_S, ProgramFailed, free_port
 from loadtests.questions import KINDS, Questions
-from loadtests.session import Bench, load_now
 
 MOST_PAGE_MS = 30.0
 TIMES = 20  # each address; of questions as many different ones

@@ -13,11 +13,11 @@ from pathlib import Path
 from time import perf_counter
 
 from loadtests import wrk
-from loadtests.figures import Figure, pairwise, spread_of
+from loadtests.bench.figures import Figure, pairwise, spread_of
+from loadtests.bench.session import Bench, load_now
+from loadtests.bench.slow_disk import SYNC_MS, obstacle, slowed
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import flights_of_block
-from loadtests.session import Bench, load_now
-from loadtests.slow_disk import SYNC_MS, obstacle, slowed
 
 BATCH_PATH = "/transactions/batch"
 BATCH_BLOCKS = 5
