@@ -1,0 +1,122 @@
+"""The command line of the lab: `scripts/lab`, or `python -m loadtests` where its needs are there.
+
+scripts/lab list                          what there is
+scripts/lab run open-workload --quick     measure and report, in two minutes
+scripts/lab run all --out results         every experiment, a folder each
+scripts/lab analyse DIR                   make the report anew from what was measured
+scripts/lab compare DIR DIR               two runs of one experiment side by side
+scripts/lab errata                        what the studies have printed wrong
+"""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from loadtests.experiments import NAMES, experiment
+from loadtests.lab import analysing, running
+from loadtests.lab.errata import errata_section
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.report.page import plain_page
+from loadtests.lab.results import REPORT, Results, ResultsError
+from loadtests.processes import PROJECT, ProgramFailed
+
+RESULTS = PROJECT / "loadtests" / "results"
+INTERRUPTED = 130
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    """The lab."""
+
+
+@main.command("list")
+def list_experiments() -> None:
+    """The experiments, what each reproduces, and its modes."""
+    for name in NAMES:
+        found = experiment(name)
+        of = f"study {found.study}, {found.reproduces}" if found.study else found.reproduces
+        click.echo(f"{name}: {of} ({', '.join(found.modes)})")
+
+
+@main.command()
+@click.argument("names", nargs=-1, required=True, type=click.Choice([*NAMES, "all"]))
+@click.option("--mode", type=click.Choice([str(mode) for mode in Mode]), help="Default: its first.")
+@click.option("--scale", type=click.FloatRange(min=0, min_open=True), help="K: times are divided.")
+@click.option("--seed", default=1, show_default=True, help="Of every random number.")
+@click.option("--reps", type=click.IntRange(min=1), help="Replications.")
+@click.option("--quick", is_flag=True, help="Everything once, within two minutes.")
+@click.option("--out", type=_FOLDER, help="For the results; default: loadtests/results.")
+def run(
+    names: tuple[str, ...],
+    mode: str | None,
+    scale: float | None,
+    seed: int,
+    reps: int | None,
+    quick: bool,
+    out: Path | None,
+) -> None:
+    """Measure experiments; each leaves a folder with its raw rows and its report."""
+    began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    for name in NAMES if "all" in names else names:
+        found = experiment(name)
+        options = Options(Mode(mode) if mode else found.modes[0], scale, seed, reps, quick)
+        folder = (out or RESULTS) / f"{name}-{began}"
+        _say(f"{name}: {found.title}")
+        running.run(found, options, folder, _say)
+        click.echo(folder)
+
+
+@main.command()
+@click.argument("folders", nargs=-1, required=True, type=_FOLDER)
+def analyse(folders: tuple[Path, ...]) -> None:
+    """Make the summary and the report of results anew from their raw rows."""
+    for folder in folders:
+        analysing.analyse(Results(folder))
+        click.echo(folder / REPORT)
+
+
+@main.command()
+@click.argument("before", type=_FOLDER)
+@click.argument("after", type=_FOLDER)
+@click.option("--out", type=_FILE, default=Path("comparison.html"), show_default=True)
+def compare(before: Path, after: Path, out: Path) -> None:
+    """Put two runs of one experiment side by side."""
+    out.write_text(analysing.comparison_page(Results(before), Results(after)), encoding="utf-8")
+    click.echo(out)
+
+
+@main.command()
+@click.option("--out", type=_FILE, default=Path("errata.html"), show_default=True)
+def errata(out: Path) -> None:
+    """Write the errata of all five studies as a page."""
+    lead = ["Every number of the five studies was computed again. These do not agree."]
+    out.write_text(plain_page("Errata", lead, [errata_section()]), encoding="utf-8")
+    click.echo(out)
+
+
+def run_command() -> int:
+    """The exit status: 0, 1 for what went wrong, 2 for wrong usage, 130 for Ctrl-C."""
+    try:
+        main.main(standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except (ResultsError, ProgramFailed) as problem:
+        _say(f"error: {problem}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_command())

@@ -1,0 +1,161 @@
+"""Figures as SVG: lines, steps, points and bars, drawn by matplotlib in one visual language.
+
+Colours are written as CSS variables of the page, so that a figure follows its light or dark look;
+text stays text. The same figure gives the same bytes. Who a series comes from decides how it looks:
+the study's is orange and dotted, ours blue with points, a model's green and dashed.
+
+Source: matplotlib's svg backend, rcParams `svg.hashsalt` and `svg.fonttype`.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal, cast
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
+
+Source = Literal["study", "ours", "model", "second", "third", "bound"]
+Shape = Literal["line", "points", "steps", "bars"]
+
+# Colours that stand for variables of the page: see page.css.
+_COLOURS = {
+    "ours": ("#a10001", "--data-1"),
+    "study": ("#a10002", "--data-2"),
+    "model": ("#a10003", "--data-3"),
+    "second": ("#a10004", "--data-4"),
+    "third": ("#a10005", "--data-6"),
+    "bound": ("#a10006", "--data-5"),
+    "ink": ("#a10007", "--ink"),
+    "line": ("#a10008", "--line"),
+}
+_STROKES = {"ours": "-", "study": ":", "model": "--", "second": "-.", "third": "-", "bound": ":"}
+_MARKS = {"ours": "o", "study": "s", "model": "", "second": "^", "third": "D", "bound": ""}
+
+_IDS = re.compile(r'(?<=\bid=")|(?<=href="#)|(?<=url\(#)')
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _COLOURS["line"][0],
+    "axes.edgecolor": _COLOURS["ink"][0],
+    "axes.labelcolor": _COLOURS["ink"][0],
+    "text.color": _COLOURS["ink"][0],
+    "xtick.color": _COLOURS["ink"][0],
+    "ytick.color": _COLOURS["ink"][0],
+    "legend.frameon": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values of one source. low, high: an interval around each y; None where there is none.
+
+    xs of bars may be words. A y of None leaves a gap.
+    """
+
+    name: str
+    source: Source
+    xs: Sequence[float] | Sequence[str]
+    ys: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    shape: Shape = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What an axis shows, with its unit. limits: None is chosen from the values."""
+
+    label: str
+    is_logarithmic: bool = False
+    limits: tuple[float, float] | None = field(default=None)
+
+
+def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
+    """The SVG element with these series, for use inside HTML."""
+    words = repr((x, y, series))
+    with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
+        canvas = Canvas(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+        axes = canvas.subplots()
+        bars = [one for one in series if one.shape == "bars"]
+        for one in series:
+            if one.shape == "bars":
+                _bars(axes, one, bars.index(one), len(bars))
+            else:
+                _curve(axes, one)
+        _frame(axes, x, y)
+        if len(series) > 1:
+            canvas.legend(loc="outside upper left", ncols=3)
+        written = io.StringIO()
+        canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(written.getvalue(), sha256(words.encode()).hexdigest()[:8])
+
+
+def _curve(axes: Axes, one: Series) -> None:
+    colour = _COLOURS[one.source][0]
+    ys = [float("nan") if value is None else value for value in one.ys]
+    stroke = "" if one.shape == "points" else _STROKES[one.source]
+    mark = "" if one.shape == "steps" else _MARKS[one.source]
+    if one.shape == "points" and not mark:
+        mark = "x"
+    axes.plot(
+        cast("Any", one.xs),
+        ys,
+        color=colour,
+        linestyle=stroke,
+        marker=mark,
+        markersize=4,
+        linewidth=1.4,
+        drawstyle="steps-post" if one.shape == "steps" else "default",
+        label=one.name,
+    )
+    _interval(axes, one, list(one.xs))
+
+
+def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
+    width = 0.8 / count
+    centres = [at + (place - (count - 1) / 2) * width for at in range(len(one.xs))]
+    heights = [0.0 if value is None else value for value in one.ys]
+    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source][0], label=one.name)
+    axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
+    _interval(axes, one, centres)
+
+
+def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
+    """A vertical line from low to high at every x that has both."""
+    for x, low, high in zip(xs, one.low, one.high, strict=False):
+        if low is not None and high is not None:
+            axes.vlines(x, low, high, color=_COLOURS[one.source][0], linewidth=1.2, alpha=0.7)
+
+
+def _frame(axes: Axes, x: Axis, y: Axis) -> None:
+    axes.set_xlabel(x.label)
+    axes.set_ylabel(y.label)
+    if x.is_logarithmic:
+        axes.set_xscale("log")
+    if y.is_logarithmic:
+        axes.set_yscale("log")
+    if x.limits:
+        axes.set_xlim(*x.limits)
+    if y.limits:
+        axes.set_ylim(*y.limits)
+    axes.set_axisbelow(True)
+
+
+def _inline(document: str, name: str) -> str:
+    """The element of an SVG document; its ids are its own among several in one page."""
+    element = document[document.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = _IDS.sub(f"f{name}-", element)
+    for colour, variable in _COLOURS.values():
+        element = element.replace(colour, f"var({variable})")
+    return element.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

@@ -1,0 +1,117 @@
+"""A report as one HTML file: inline styles and SVG, no script, nothing loaded from anywhere."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from loadtests.lab.report.content import Cell, Report, Section, Table
+
+EMULATED = (
+    "Emulated storage. Block reads and checks were replaced by injected waits of 46/K ms and "
+    "39/K ms, taken from report 000, K = {scale:g}. This tests queueing behaviour and our models; "
+    "it is not a measurement of any disk or of a Raspberry Pi. Seconds in report units are "
+    "R/E[S] × 40.499."
+)
+MODES = {
+    "real": "Real: the service as shipped",
+    "emulated": "Emulated storage, K = {scale:g}",
+    "model": "Model: no server was measured",
+}
+NONE = "–"
+
+_HERE = Path(__file__).parent
+
+
+def report_page(
+    title: str,
+    lead: Sequence[str],
+    manifest: dict[str, Any],
+    report: Report,
+    more: Sequence[Section],
+) -> str:
+    """The report of a run. more: sections after the report's own, such as errata."""
+    scale = manifest["scale"] or 1
+    warnings = []
+    if manifest["state"] != "complete":
+        warnings.append("This run was interrupted; it shows what was measured until then.")
+    if manifest["quick"]:
+        warnings.append("A quick run: everything once and briefly. Its figures prove nothing.")
+    return _rendered(
+        title=title,
+        lead=lead,
+        mode=MODES[manifest["mode"]].format(scale=scale),
+        emulated=EMULATED.format(scale=scale) if manifest["mode"] == "emulated" else "",
+        warnings=warnings,
+        findings=report.findings,
+        sections=[*report.sections, *more],
+        facts=_facts(manifest),
+    )
+
+
+def plain_page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
+    """A page that is not about one run: errata, comparisons."""
+    return _rendered(
+        title=title,
+        lead=lead,
+        mode="",
+        emulated="",
+        warnings=[],
+        findings=[],
+        sections=sections,
+        facts=[],
+    )
+
+
+def shown(cell: Cell, digits: int = 3) -> str:
+    """A cell as text: numbers with `digits` significant digits, None as a dash.
+
+    >>> shown(40.499375), shown(1234567.8), shown(0.00012345), shown(None), shown(12)
+    ('40.5', '1,234,568', '0.000123', '–', '12')
+    """
+    if cell is None:
+        return NONE
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int) or abs(cell) >= 10**digits - 0.5:
+        return f"{cell:,.0f}"
+    text = f"{cell:#.{digits}g}"
+    return text.rstrip(".") if "e" not in text else f"{cell:.{digits - 1}e}"
+
+
+def _rendered(**content: Any) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = shown
+    environment.filters["is_number"] = _is_number_column
+    css = (_HERE / "page.css").read_text(encoding="utf-8")
+    return environment.get_template("page.html").render(css=css, **content)
+
+
+def _is_number_column(table: Table, column: int) -> bool:
+    cells = [row[column] for row in table.rows if row[column] is not None]
+    return bool(cells) and not any(isinstance(cell, str) for cell in cells)
+
+
+def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+    """The manifest as names and values; what is nested is told with its path."""
+    facts = []
+    for name, value in manifest.items():
+        if isinstance(value, dict):
+            facts += [(f"{name}: {inner}", shown_fact(v)) for inner, v in value.items()]
+        else:
+            facts.append((name, shown_fact(value)))
+    return facts
+
+
+def shown_fact(value: object) -> str:
+    """A value of the manifest in words."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return NONE if value is None else str(value)

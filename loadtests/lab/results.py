@@ -1,0 +1,114 @@
+"""The folder that a run leaves: a manifest, tables as CSV, and what is rebuilt from them.
+
+    manifest.json   experiment, mode, K, seed, versions, machine, when, and whether it was completed
+    *.csv           raw rows, written line by line while they are measured (RFC 4180)
+    server.log      what the servers said
+    summary.json, report.html   made by `analyse` from the above, byte for byte the same each time
+
+A table is flushed at least once a second, so that whatever ends a run leaves what was measured.
+"""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any, TextIO
+
+MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
+FLUSH_EVERY_S = 1.0
+
+
+class ResultsError(Exception):
+    """A folder that is not a result, or lacks a table; the message names it."""
+
+
+class TableWriter:
+    """Writes the rows of one table. columns: the names, in order."""
+
+    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
+        self._stream = stream
+        self._writer = csv.writer(stream)
+        self._columns = tuple(columns)
+        self._flush_at_s = 0.0
+        self._writer.writerow(self._columns)
+
+    def write(self, **cells: object) -> None:
+        """Add a row; None becomes an empty cell. Raises ValueError unless every column is given."""
+        if cells.keys() != set(self._columns):
+            raise ValueError(f"row has {sorted(cells)}, the table has {sorted(self._columns)}")
+        self._writer.writerow([_cell(cells[name]) for name in self._columns])
+        if monotonic() >= self._flush_at_s:
+            self._stream.flush()
+            self._flush_at_s = monotonic() + FLUSH_EVERY_S
+
+
+def _cell(value: object) -> object:
+    return repr(value) if isinstance(value, float) else value  # repr: nothing of it is lost
+
+
+class Results:
+    """A folder of results, being written or being read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextmanager
+    def table(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
+        """Write the table `name` (without .csv), which must not exist yet."""
+        with (self.folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as stream:
+            yield TableWriter(stream, columns)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a table."""
+        return (self.folder / f"{name}.csv").exists()
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """The rows of a table, every cell as text, "" for none.
+
+        A last line that was cut off is left out. Raises ResultsError if there is no such table.
+        """
+        path = self.folder / f"{name}.csv"
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise ResultsError(f"{self.folder} has no table {path.name}") from None
+        whole = text[: text.rfind("\n") + 1]
+        return list(csv.DictReader(whole.splitlines()))
+
+    def write_manifest(self, content: Mapping[str, Any]) -> None:
+        """Write the manifest anew."""
+        self._write(MANIFEST, as_json(content))
+
+    def manifest(self) -> dict[str, Any]:
+        """What the run was. Raises ResultsError if this is no folder of results."""
+        try:
+            found: dict[str, Any] = json.loads(self._read(MANIFEST))
+        except ValueError as problem:
+            raise ResultsError(f"{self.folder / MANIFEST} is not JSON: {problem}") from problem
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """What `analyse` found. Raises ResultsError if it did not run here yet."""
+        found: dict[str, Any] = json.loads(self._read(SUMMARY))
+        return found
+
+    def write_analysis(self, summary: Mapping[str, Any], report: str) -> None:
+        """Write what was rebuilt from the tables."""
+        self._write(SUMMARY, as_json(summary))
+        self._write(REPORT, report)
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            raise ResultsError(f"{self.folder} is no folder of results: no {name}") from None
+
+    def _write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+
+def as_json(content: object) -> str:
+    """JSON for people, the same for the same content."""
+    return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -1,0 +1,109 @@
+"""Running an experiment: a folder, a manifest, the measurement, the analysis.
+
+Whatever ends the measurement, the manifest says so and what was measured is kept and analysed as
+far as it goes.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Experiment, Options, Run
+from loadtests.lab.results import REPORT, Results, ResultsError
+from loadtests.machine import description
+from loadtests.processes import PROJECT
+
+_PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
+
+
+def run(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> None:
+    """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
+
+    Raises ResultsError if it exists or the mode is not one of the experiment's, KeyboardInterrupt
+    after what was measured until then has been analysed.
+    """
+    if options.mode not in experiment.modes:
+        modes = ", ".join(experiment.modes)
+        raise ResultsError(f"{experiment.name} has no mode {options.mode}; it has {modes}")
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ResultsError(f"{folder} exists; results are never written over") from None
+    results = Results(folder)
+    manifest = _manifest(experiment, options, folder)
+    results.write_manifest(manifest)
+    scratch = Path(mkdtemp(prefix="flightchain-lab-"))
+    try:
+        experiment.measure(Run(options, results, scratch, say))
+        manifest["state"] = "complete"
+    except KeyboardInterrupt:
+        say("interrupted; what was measured is kept")
+        raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        manifest["ended"] = _now()
+        results.write_manifest(manifest)
+        _analysed(results, is_complete=manifest["state"] == "complete", say=say)
+
+
+def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]) -> None:
+    """Analyse; part of a measurement may be too little, which is then said and no more."""
+    try:
+        report = analyse(results)
+    except Exception as problem:
+        if is_complete:
+            raise
+        say(f"too little was measured for a report: {problem!r}")
+        return
+    for finding in report.findings:
+        say(f"- {finding}")
+    say(f"report: {results.folder / REPORT}")
+
+
+def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[str, Any]:
+    return {
+        "experiment": experiment.name,
+        "mode": str(options.mode),
+        "scale": options.scale,
+        "seed": options.seed,
+        "reps": options.reps,
+        "quick": options.quick,
+        "state": "interrupted",  # until it is complete
+        "started": _now(),
+        "ended": None,
+        "commit": _commit(),
+        "machine": description(folder),
+        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit that is measured; None without git."""
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607  whichever git is there
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return None
+    return asked.stdout.strip() or None

@@ -1,0 +1,43 @@
+"""An experiment as small as one can be: squares, one row each."""
+
+from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.results import Results
+
+
+def measure(run: Run) -> None:
+    with run.results.table("squares", ("x", "square")) as table:
+        for x in range(int(run.choose(quick=3, full=6))):
+            if x == run.options.reps:
+                raise KeyboardInterrupt
+            table.write(x=x, square=float(x * x))
+    with run.results.table("runs", ("run", "accepted", "reasons")) as table:
+        table.write(run="one", accepted="yes", reasons="")
+        table.write(run="two", accepted="no", reasons="a <neighbour> was loud")
+
+
+def analyse(results: Results) -> Report:
+    rows = results.rows("squares")
+    xs, ys = [float(row["x"]) for row in rows], [float(row["square"]) for row in rows]
+    top = max(ys)
+    table = Table("Squares", ("x", "Square"), list(zip(xs, ys, strict=True)))
+    svg = drawn(Axis("x"), Axis("square"), [Series("squares", "ours", xs, ys)])
+    figure = Figure("Squares", svg, "They grow.", table)
+    return Report(
+        findings=[f"The largest is {top:g} & no more."],
+        sections=[Section("Growth", ["A < B"], [figure])],
+        metrics=[Metric("largest", top, "s", top - 1, top + 1)],
+    )
+
+
+EXPERIMENT = Experiment(
+    name="miniature",
+    study="002",
+    title="Squares",
+    reproduces="nothing",
+    about="It squares.",
+    modes=(Mode.REAL, Mode.EMULATED),
+    measure=measure,
+    analyse=analyse,
+)

@@ -1,0 +1,219 @@
+"""Running, keeping, analysing and comparing, with an experiment of six rows."""
+
+import json
+import re
+import xml.dom.minidom
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from loadtests import __main__ as command
+from loadtests import experiments
+from loadtests.lab import analysing
+from loadtests.lab.errata import ERRATA
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.report.page import shown
+from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.running import run
+from tests.loadtests.lab.miniature import EXPERIMENT
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysing, "experiment", {"miniature": EXPERIMENT}.__getitem__)
+    monkeypatch.setattr(command, "experiment", {"miniature": EXPERIMENT}.__getitem__)
+
+
+def done(folder: Path, mode: Mode = Mode.REAL, **options: object) -> Results:
+    run(EXPERIMENT, Options(mode, **options), folder, lambda text: None)  # type: ignore[arg-type]
+    return Results(folder)
+
+
+def report_of(results: Results) -> str:
+    return (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+class TestRunning:
+    def test_leaves_a_manifest_tables_a_summary_and_a_report(self, tmp_path: Path) -> None:
+        results = done(tmp_path / "one")
+        manifest = results.manifest()
+        assert (manifest["experiment"], manifest["state"]) == ("miniature", "complete")
+        assert manifest["machine"]["cores"] >= 1
+        assert [row["square"] for row in results.rows("squares")][-1] == "25.0"
+        assert results.summary()["metrics"][0]["value"] == 25
+
+    def test_makes_the_same_report_again_byte_for_byte(self, tmp_path: Path) -> None:
+        results = done(tmp_path / "one")
+        before = {p.name: p.read_bytes() for p in results.folder.iterdir()}
+        analysing.analyse(results)
+        assert {p.name: p.read_bytes() for p in results.folder.iterdir()} == before
+
+    def test_keeps_and_analyses_what_was_measured_before_an_interrupt(self, tmp_path: Path) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            done(tmp_path / "one", reps=4)
+        results = Results(tmp_path / "one")
+        assert results.manifest()["state"] == "interrupted"
+        assert len(results.rows("squares")) == 4
+        assert "was interrupted" in report_of(results)
+
+    def test_says_that_too_little_was_measured_for_a_report(self, tmp_path: Path) -> None:
+        said: list[str] = []
+        with pytest.raises(KeyboardInterrupt):
+            run(EXPERIMENT, Options(Mode.REAL, reps=0), tmp_path / "one", said.append)
+        assert any("too little was measured" in line for line in said)
+
+    def test_never_writes_over_results(self, tmp_path: Path) -> None:
+        done(tmp_path / "one")
+        with pytest.raises(ResultsError, match="never written over"):
+            done(tmp_path / "one")
+
+    def test_refuses_a_mode_that_the_experiment_has_not(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultsError, match="no mode model; it has real, emulated"):
+            done(tmp_path / "one", Mode.MODEL)
+        assert not (tmp_path / "one").exists()
+
+
+class TestTables:
+    def test_a_row_that_was_cut_off_is_left_out(self, tmp_path: Path) -> None:
+        (tmp_path / "cut.csv").write_bytes(b"x,y\r\n1,2\r\n3,")
+        assert Results(tmp_path).rows("cut") == [{"x": "1", "y": "2"}]
+
+    def test_a_row_has_every_column(self, tmp_path: Path) -> None:
+        with (
+            Results(tmp_path).table("t", ("x", "y")) as table,
+            pytest.raises(ValueError, match="row has"),
+        ):
+            table.write(x=1)
+
+    def test_none_is_empty_and_numbers_lose_nothing(self, tmp_path: Path) -> None:
+        results = Results(tmp_path)
+        with results.table("t", ("x", "y")) as table:
+            table.write(x=None, y=0.1 + 0.2)
+        assert results.rows("t") == [{"x": "", "y": "0.30000000000000004"}]
+
+    def test_a_missing_table_and_a_strange_folder_are_named(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultsError, match=r"has no table other\.csv"):
+            Results(tmp_path).rows("other")
+        with pytest.raises(ResultsError, match="is no folder of results"):
+            analysing.analyse(Results(tmp_path))
+
+
+class TestReport:
+    def test_escapes_text_and_loads_nothing(self, tmp_path: Path) -> None:
+        page = report_of(done(tmp_path / "one"))
+        assert "The largest is 25 &amp; no more." in page
+        assert "a &lt;neighbour&gt; was loud" in page
+        assert "<script" not in page
+        assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', page)
+
+    def test_tells_its_mode_and_what_is_emulated(self, tmp_path: Path) -> None:
+        real = report_of(done(tmp_path / "real"))
+        emulated = report_of(done(tmp_path / "emulated", Mode.EMULATED, scale=100))
+        assert "the service as shipped" in real
+        assert "K = 100. This tests queueing behaviour" in emulated
+        assert "Emulated storage" not in real
+
+    def test_lists_rejected_runs_and_the_errata_of_its_study(self, tmp_path: Path) -> None:
+        page = report_of(done(tmp_path / "one"))
+        assert "2 runs were made; 1 of them were rejected" in page
+        assert "Schema validation in Go" in page
+        assert "Equation (1)" not in page
+
+    @pytest.mark.parametrize(
+        ("cell", "text"),
+        [
+            (40.499375, "40.5"),
+            (0.05, "0.0500"),
+            (1234.5, "1,234"),
+            (999.7, "1,000"),
+            (0.000012, "1.20e-05"),
+            (None, "–"),
+            (1234567, "1,234,567"),
+            ("word", "word"),
+            (0.0, "0.00"),
+        ],
+    )
+    def test_numbers_have_three_digits(self, cell: float | None, text: str) -> None:
+        assert shown(cell) == text
+
+
+class TestDrawing:
+    LINE = (
+        Axis("x / s"),
+        Axis("y / s"),
+        [Series("a", "ours", [1, 2], [1, None], [0, None], [2, None])],
+    )
+
+    def test_is_the_same_each_time_and_well_formed(self) -> None:
+        assert drawn(*self.LINE) == drawn(*self.LINE)
+        xml.dom.minidom.parseString(drawn(*self.LINE))
+
+    def test_follows_the_colours_of_the_page(self) -> None:
+        assert "var(--data-1)" in drawn(*self.LINE)
+        assert "#a1000" not in drawn(*self.LINE)
+
+    def test_two_figures_share_no_id(self) -> None:
+        other = drawn(
+            Axis("x"), Axis("y"), [Series("b", "study", ["p", "q"], [1, 2], shape="bars")]
+        )
+        ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (drawn(*self.LINE), other)]
+        assert all(ids)
+        assert not ids[0] & ids[1]
+
+    def test_every_reference_has_its_target(self) -> None:
+        svg = drawn(*self.LINE)
+        targets = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+        assert targets <= set(re.findall(r'\bid="([^"]+)"', svg))
+
+
+class TestComparing:
+    def test_decides_by_intervals(self, tmp_path: Path) -> None:
+        short, long = done(tmp_path / "short", quick=True), done(tmp_path / "long")
+        page = analysing.comparison_page(short, long)
+        assert "<td>more</td>" in page
+        assert "no difference seen" in analysing.comparison_page(long, long)
+        assert "<td>less</td>" in analysing.comparison_page(long, short)
+
+    def test_refuses_different_modes(self, tmp_path: Path) -> None:
+        real, emulated = done(tmp_path / "a"), done(tmp_path / "b", Mode.EMULATED, scale=2)
+        with pytest.raises(ResultsError, match="mode is real in one, emulated in two"):
+            analysing.comparison_page(real, emulated)
+
+
+class TestCommand:
+    def ask(self, *arguments: object) -> Result:
+        return CliRunner().invoke(command.main, [str(argument) for argument in arguments])
+
+    def test_writes_reports_comparisons_and_errata(self, tmp_path: Path) -> None:
+        folder = done(tmp_path / "one").folder
+        (folder / "report.html").unlink()
+        assert self.ask("analyse", folder).exit_code == 0
+        assert (folder / "report.html").exists()
+        assert self.ask("compare", folder, folder, "--out", tmp_path / "c.html").exit_code == 0
+        assert self.ask("errata", "--out", tmp_path / "e.html").exit_code == 0
+        text = (tmp_path / "e.html").read_text(encoding="utf-8")
+        assert all(erratum.study in text for erratum in ERRATA)
+
+    def test_names_an_experiment_that_does_not_exist(self) -> None:
+        asked = self.ask("run", "nothing")
+        assert asked.exit_code == 2
+        assert "nothing" in asked.output
+
+    def test_says_what_is_wrong_without_a_traceback(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("sys.argv", ["lab", "analyse", str(tmp_path)])
+        assert command.run_command() == 1
+        assert "error:" in capsys.readouterr().err
+
+    def test_manifest_is_json(self, tmp_path: Path) -> None:
+        assert json.loads((done(tmp_path / "one").folder / "manifest.json").read_bytes())
+
+
+def test_every_experiment_is_what_its_name_says() -> None:
+    for name in experiments.NAMES:
+        found = experiments.experiment(name)
+        assert found.name == name
+        assert found.modes
