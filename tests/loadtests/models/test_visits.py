@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.visits import bottleneck, demands_s, visit_ratios
+from loadtests.models.visits import Routing, bottleneck, demands_s, visit_ratios
 
 from .study import STUDY, same
 
-STUDY_ROUTING = {
+STUDY_ROUTING: Routing = {
     "terminal": {"cpu": 1},
     "cpu": {
         "terminal": Fraction(1, 523),
@@ -31,7 +31,7 @@ def test_the_studys_visit_ratios_are_exact() -> None:
 
 def test_the_studys_probabilities_as_floats_give_floats() -> None:
     p1, p2, p3, p4, p5 = STUDY["network"]["probabilities"]
-    routing = {
+    routing: Routing = {
         "terminal": {"cpu": 1},
         "cpu": {"terminal": p1, "cpu": p2, "disk": p3},
         "disk": {"delay": 1},
