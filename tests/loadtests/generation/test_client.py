@@ -1,4 +1,4 @@
-"""One request: whatever the server does there is exactly one answer, and it is judged by its bytes."""
+"""One request: whatever the server does, there is exactly one answer, judged by its bytes."""
 
 import socket
 import threading

@@ -84,7 +84,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
     written(path, ROW)
     path.write_text(path.read_text() + "open-1,x\r\n")
-    with pytest.raises(ValueError, match="'x'.* is not a raw row"):
+    with pytest.raises(ValueError, match=r"'x'.* is not a raw row"):
         read_rows(path)
 
 

@@ -1,4 +1,4 @@
-"""Runs from an experiment: real Locust, a server of known service time, and what the folder keeps."""
+"""Runs from an experiment: real Locust, a server of known service time, what the folder keeps."""
 
 import csv
 import http.server
@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from math import nan
 from pathlib import Path
 from random import Random
@@ -69,7 +69,7 @@ def test_an_open_run_keeps_every_arrival_at_its_intended_time(
     assert read_rows(tmp_path / "requests.csv") == list(record.rows)
     assert samples.read(tmp_path / "samples.csv").keys() == {"open-1"}
     assert record.facts().scheduled == len(schedule) == record.facts().requests
-    with pytest.raises(ValueError, match="open-1 is in .* already"):
+    with pytest.raises(ValueError, match=r"open-1 is in .* already"):
         open_run(threads, schedule, run="open-1", folder=tmp_path)
 
 
@@ -132,7 +132,7 @@ def test_a_closed_run_never_has_more_in_flight_than_customers(
     for customer in range(4):
         own = sorted((row for row in rows if customer_of(row) == customer), key=number_of)
         assert [number_of(row) for row in own] == list(range(30))
-        for row, after in zip(own, own[1:], strict=False):
+        for row, after in pairwise(own):
             assert after.sent_s - row.done_s >= 0.01 - 2e-6, "the think time"
         drawn = islice(mixed(choices, Random(f"7/{customer}"), shares), 30)
         assert [row.kind for row in own] == [request.kind for request in drawn]
@@ -174,7 +174,7 @@ def counting() -> Iterator[tuple[str, list[object]]]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Nothing."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -38,7 +38,7 @@ def test_failures_are_no_throughput() -> None:
 
 @pytest.mark.parametrize("warm_up", [2, 3])
 def test_nothing_between_warm_up_and_end_is_an_error(warm_up: int) -> None:
-    with pytest.raises(ValueError, match="before the last was ready|did not do 3 requests"):
+    with pytest.raises(ValueError, match=r"before the last was ready|did not do 3 requests"):
         closed_window([*rows_of(0, 1, 2), *rows_of(1, 3, 9)], warm_up)
 
 
