@@ -20,6 +20,7 @@ MODES = {
     "model": "Model: no server was measured",
 }
 NONE = "–"
+FOLDED_ROWS = 40  # a table of more is opened by who wants it
 
 _HERE = Path(__file__).parent
 
@@ -91,7 +92,7 @@ def _rendered(**content: Any) -> str:
     environment.filters["shown"] = shown
     environment.filters["is_number"] = _is_number_column
     css = (_HERE / "page.css").read_text(encoding="utf-8")
-    return environment.get_template("page.html").render(css=css, **content)
+    return environment.get_template("page.html").render(css=css, folded_rows=FOLDED_ROWS, **content)
 
 
 def _is_number_column(table: Table, column: int) -> bool:
