@@ -21,6 +21,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.processes import PROJECT, ProgramFailed
+from loadtests.wrk import WrkFailed
 
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
@@ -112,7 +113,7 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (ResultsError, ProgramFailed) as problem:
+    except (ResultsError, ProgramFailed, WrkFailed) as problem:
         _say(f"error: {problem}")
         return 1
     return 0
