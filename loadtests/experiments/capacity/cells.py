@@ -123,9 +123,9 @@ class Cells:
             for turn, found in logs[n].items():
                 off.setdefault(turn, []).append(found - mean)
         overall = fmean(means.values())
-        found = estimate([overall + fmean(values) for _, values in sorted(off.items())])
-        assert found is not None  # there is a turn
-        return Estimate(exp(overall), *(end and exp(end) for end in (found.low, found.high)))
+        over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
+        assert over is not None  # there is a turn
+        return Estimate(exp(overall), *(end and exp(end) for end in (over.low, over.high)))
 
     def _log_ratios(self, one: Configuration, other: Configuration, n: int) -> dict[int, float]:
         ours, theirs = (self._by_turn(of, QUESTIONS, n) for of in (one, other))
