@@ -6,12 +6,10 @@ from loadtests.experiments.capacity.cells import Cells, Configuration, Estimate,
 from loadtests.experiments.capacity.findings import (
     chosen,
     findings,
-    generator_cores,
     limit_per_s,
-    server_cores,
     shown_knee,
 )
-from loadtests.experiments.capacity.rounds import ENDPOINTS, NOTHING, QUESTIONS, reasons
+from loadtests.experiments.capacity.rounds import ENDPOINTS, NOTHING, QUESTIONS, judged
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.results import Results
@@ -131,7 +129,7 @@ def _rejected(cells: Cells, kind: str) -> list[Series]:
     rounds = [
         one
         for one in cells.made
-        if (one.worker_type, one.endpoint) == (kind, QUESTIONS) and reasons(one)
+        if (one.worker_type, one.endpoint) == (kind, QUESTIONS) and not judged(one).accepted
     ]
     if not rounds:
         return []
@@ -298,8 +296,8 @@ def _row(cells: Cells, of: Configuration, n: int) -> Sequence[str | float | None
         middle("p50_s", 1000),
         middle("p99_s", 1000),
         middle("demand_s", 1e6),
-        cells.middle(of, QUESTIONS, n, server_cores),
-        cells.middle(of, QUESTIONS, n, generator_cores),
+        middle("server_cores"),
+        middle("generator_cores"),
         middle("customers_seen", 1 / n),
         f"{len(cells.rounds(of, QUESTIONS, n))} of {made}",
     )

@@ -12,7 +12,7 @@ from loadtests.experiments.capacity.rounds import (
     WORKER_TYPES,
     Round,
     from_row,
-    reasons,
+    judged,
 )
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results
@@ -63,7 +63,7 @@ class Cells:
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         self.made = rounds
-        self.accepted = [one for one in rounds if not reasons(one)]
+        self.accepted = [one for one in rounds if judged(one).accepted]
         self._cells: dict[tuple[Configuration, str], dict[int, list[Round]]] = {}
         for one in sorted(self.accepted, key=lambda one: (one.connections, one.turn)):
             cell = self._cells.setdefault((_configuration(one), one.endpoint), {})
@@ -125,7 +125,8 @@ class Cells:
         overall = fmean(means.values())
         over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
         assert over is not None  # there is a turn
-        return Estimate(exp(overall), *(end and exp(end) for end in (over.low, over.high)))
+        ends = (None if end is None else exp(end) for end in (over.low, over.high))
+        return Estimate(exp(overall), *ends)
 
     def _log_ratios(self, one: Configuration, other: Configuration, n: int) -> dict[int, float]:
         ours, theirs = (self._by_turn(of, QUESTIONS, n) for of in (one, other))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from loadtests.experiments.capacity.cells import Cells, Configuration, Estimate
-from loadtests.experiments.capacity.rounds import QUESTIONS, Round
+from loadtests.experiments.capacity.rounds import QUESTIONS
 from loadtests.models import laws
 from loadtests.models.scalability import ScalabilityLaw
 
@@ -140,8 +140,8 @@ def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
         return
     n = peak[0]
     cores = cells.made[0].cores
-    server = cells.middle(of, QUESTIONS, n, server_cores) or 0.0
-    generator = cells.middle(of, QUESTIONS, n, generator_cores) or 0.0
+    server = cells.middle(of, QUESTIONS, n, lambda one: one.server_cores) or 0.0
+    generator = cells.middle(of, QUESTIONS, n, lambda one: one.generator_cores) or 0.0
     limit = limit_per_s(cells, of, QUESTIONS, n)
     used = f"With {n} connections {of} used {server:.2f} cores and the generator {generator:.2f}"
     bound = f"{limit:,.0f} a second at most (min(workers, cores)/D)" if limit else "more"
@@ -155,16 +155,6 @@ def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
             f"{used} of the {cores} there are: the generator did not take what the service lacked. "
             f"By its demand of processor time the service could answer {bound}."
         )
-
-
-def server_cores(one: Round) -> float:
-    """How many cores the service kept busy (utilisation law)."""
-    return one.server_cpu_s / one.duration_s
-
-
-def generator_cores(one: Round) -> float:
-    """How many cores the generator kept busy."""
-    return one.generator_cpu_s / one.duration_s
 
 
 def limit_per_s(cells: Cells, of: Configuration, endpoint: str, connections: int) -> float | None:

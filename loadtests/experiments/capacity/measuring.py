@@ -22,9 +22,10 @@ from loadtests.experiments.capacity.rounds import (
     ENDPOINTS,
     NOTHING,
     QUESTIONS,
+    RULES,
     WORKER_TYPES,
     Round,
-    reasons,
+    judged,
 )
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import TableWriter
@@ -35,6 +36,7 @@ from loadtests.questions import drawn, require_answers, sample
 NULL_PATH = "/health/live"
 SETTLE_S = 1
 
+VERDICTS = ("run", "accepted", "reasons", *(rule.name for rule in RULES))
 Cell = tuple[str, int, str, int]  # type of the workers, their number, endpoint, connections
 Member = TypeVar("Member")
 
@@ -95,7 +97,7 @@ def measure_by(plan: Plan, run: Run, turns: int) -> None:
     random = run.random("capacity: order of rounds")
     with (
         run.results.table("rounds", COLUMNS) as rounds,
-        run.results.table("runs", ("run", "accepted", "reasons", "foreign_cpu")) as verdicts,
+        run.results.table("runs", VERDICTS) as verdicts,
     ):
         bench = _Bench(plan, run, chain, rounds, verdicts)
         for turn in range(1, turns + plan.more_turns + 1):
@@ -152,15 +154,12 @@ class _Bench:
 
     def _round(self, service: Service, turn: int, cell: Cell) -> None:
         one = _measured(service, self._scripts[cell[2]], self._plan.round_s, turn, cell)
-        found = reasons(one)
-        self._accepted[cell] += not found
+        verdict = judged(one)
+        self._accepted[cell] += verdict.accepted
         self._rounds.write(**one.cells())
-        self._verdicts.write(
-            run=one.run,
-            accepted="no" if found else "yes",
-            reasons="; ".join(found),
-            foreign_cpu=one.foreign_cpu,
-        )
+        looked_at = {rule.name: verdict.values[rule.name] for rule in RULES}
+        accepted = "yes" if verdict.accepted else "no"
+        self._verdicts.write(run=one.run, accepted=accepted, reasons=verdict.reasons, **looked_at)
 
 
 def _measured(service: Service, script: Path, duration_s: int, turn: int, cell: Cell) -> Round:
@@ -186,7 +185,6 @@ def _measured(service: Service, script: Path, duration_s: int, turn: int, cell: 
         server_cpu_s=usage.server_s,
         generator_cpu_s=usage.own_s,
         foreign_cpu=usage.foreign_cores,
-        stolen_cpu=usage.stolen_cores,
         cores=len(sched_getaffinity(0)),
     )
 

@@ -4,16 +4,20 @@ A row of the table `rounds` holds what was measured and nothing else; what a rul
 the table `runs`, and is computed again from the row by whoever analyses.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import Any
+
+from loadtests.generation.rules import RULES as ALL_RULES
+from loadtests.generation.rules import Facts, Verdict, judge
 
 QUESTIONS, NOTHING = "questions", "nothing"
 ENDPOINTS = (QUESTIONS, NOTHING)
 WORKER_TYPES = ("loop", "gthread", "sync")  # the service's own first
 
-MOST_FOREIGN_CORES = 0.10
-MOST_FAILED = 0.01
+RULES = tuple(
+    rule for rule in ALL_RULES if rule.name in {"failed_requests", "foreign_cpu", "client_cpu"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +26,8 @@ class Round:
 
     run: its id. turn: all configurations are measured once in a turn. endpoint: one of ENDPOINTS.
     mean_s, p50_s, p99_s: latency of the requests; None if none was answered. server_cpu_s,
-    generator_cpu_s: processor seconds. foreign_cpu, stolen_cpu: cores that others kept busy, and
-    that the host took. cores: of the machine, for all of them.
+    generator_cpu_s: processor seconds. foreign_cpu: cores that others kept busy. cores: of the
+    machine, for all of them.
     """
 
     run: str
@@ -41,13 +45,22 @@ class Round:
     server_cpu_s: float
     generator_cpu_s: float
     foreign_cpu: float
-    stolen_cpu: float
     cores: int
 
     @property
     def throughput_per_s(self) -> float:
         """X: answers a second."""
         return self.requests / self.duration_s
+
+    @property
+    def server_cores(self) -> float:
+        """How many cores the service kept busy (utilisation law)."""
+        return self.server_cpu_s / self.duration_s
+
+    @property
+    def generator_cores(self) -> float:
+        """How many cores the generator kept busy."""
+        return self.generator_cpu_s / self.duration_s
 
     @property
     def demand_s(self) -> float:
@@ -82,22 +95,12 @@ def _value(name: str, text: str) -> Any:
     return float(text) if text else None
 
 
-def reasons(one: Round) -> list[str]:
-    """Why a round does not count; nothing if it does."""
-    failed = one.failed / one.requests if one.requests else 1.0
-    rules: Sequence[tuple[bool, str]] = (
-        (not one.requests, "no request was answered"),
-        (
-            bool(one.requests) and failed > MOST_FAILED,
-            f"{failed:.1%} of the requests failed",
-        ),
-        (
-            one.foreign_cpu > MOST_FOREIGN_CORES,
-            f"other programs took {one.foreign_cpu:.0%} of a core",
-        ),
-        (
-            one.stolen_cpu > MOST_FOREIGN_CORES,
-            f"the host of this machine took {one.stolen_cpu:.0%} of a core",
-        ),
+def judged(one: Round) -> Verdict:
+    """Whether a round counts, by those of the lab's rules that a round can break."""
+    facts = Facts(
+        requests=one.requests,
+        failed=one.failed,
+        foreign_cpu=one.foreign_cpu,
+        client_cpu=one.generator_cores,
     )
-    return [reason for is_broken, reason in rules if is_broken]
+    return judge(facts, RULES)

@@ -30,7 +30,6 @@ ROUND = Round(
     server_cpu_s=0.8,
     generator_cpu_s=0.2,
     foreign_cpu=0.01,
-    stolen_cpu=0.0,
     cores=2,
 )
 
