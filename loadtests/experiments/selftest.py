@@ -43,7 +43,7 @@ MOST_HANDLER_EXCESS = 0.01  # of the demand, served longer than asked for
 OPEN = "open"
 
 GOOD = (
-    f"This machine can be measured on: the known queue behaves as theory says, to {TOLERANCE:.0%}, "
+    f"This machine can be measured on: the known queue behaves as theory says, to {TOLERANCE * 100:g} %, "
     "and no rule rejects the run."
 )
 CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
@@ -188,8 +188,8 @@ def _reasons(results: Results, seen: Observed) -> list[tuple[str, str]]:
         if reason
     ]
     if seen.handler_excess > MOST_HANDLER_EXCESS:
-        told = f"the server served {seen.handler_excess:.1%} longer than asked"
-        found.append(("service overhead", f"{told}, limit {MOST_HANDLER_EXCESS:.0%}"))
+        told = f"the server served {seen.handler_excess * 100:.1f} % longer than asked"
+        found.append(("service overhead", f"{told}, limit {MOST_HANDLER_EXCESS * 100:g} %"))
     if seen.verdict is not Verdict.AGREES and not found:
         advice = "do it again, and if it stays, distrust the lab on this machine"
         found.append((f"the queue {seen.verdict}, and no rule says why", advice))
@@ -227,7 +227,10 @@ def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
     calibrations, line = _calibrations(results), _judged(results)
     expected, difference = seen.expected(), seen.difference_s
     model_s = seen.model.response_time_s
-    share = [f"{value / model_s:+.1%}" for value in (difference.low, difference.high)]
+    shown = [
+        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0: no -0.0
+        for value_s in (difference.estimate, difference.low, difference.high)
+    ]
     return [
         (
             "E[S] before and after",
@@ -243,9 +246,9 @@ def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
         ("M/G/1, long run", _ms(model_s)),
         (
             "Measured less replayed",
-            f"{difference.estimate / model_s:+.1%} of E[R] (95 %: {share[0]} to {share[1]})",
+            f"{shown[0]} of E[R] (95 %: {shown[1]} to {shown[2]})",
         ),
-        (f"Verdict on M/G/1, tolerance {TOLERANCE:.0%}", str(seen.verdict)),
+        (f"Verdict on M/G/1, tolerance {TOLERANCE * 100:g} %", str(seen.verdict)),
     ]
 
 

@@ -179,7 +179,7 @@ def _little(cells: Cells) -> Iterator[str]:
             yield f"Little's law holds for {kind}: {told} in all {len(shares)} rounds."
         else:
             yield (
-                f"Little's law, {kind}: {told}, off by more than {LITTLE_TOLERANCE:.0%} in "
+                f"Little's law, {kind}: {told}, off by more than {LITTLE_TOLERANCE * 100:g} % in "
                 f"{len(off)} of {len(shares)} rounds. What is missing is time that the generator "
                 "does not count as latency: opening a connection anew, or an answer that did not "
                 "come before the round ended."

@@ -57,9 +57,7 @@ def schedule() -> list[Arrival]:
     return arrivals(times_s, demanded(gamma_demands(DEMAND_S, DEMAND_CV, random)))
 
 
-def made(
-    folder: Path, facts: Facts = QUIET, slower: float = 1.0, later_s: float = 0.0
-) -> Results:
+def made(folder: Path, facts: Facts = QUIET, slower: float = 1.0, later_s: float = 0.0) -> Results:
     """A result of a perfect queue. slower: its handler, times; later_s: every answer."""
     results, asked = Results(folder), schedule()
     served_s = [(arrival.demand_s or 0) * slower for arrival in asked]
@@ -71,7 +69,9 @@ def made(
     for arrival, service_s, response_s in zip(asked, served_s, responses_s, strict=True):
         at_s = arrival.intended_s
         done_s = at_s + response_s + later_s
-        file.write([Row(OPEN, arrival.index, "known", at_s, at_s, at_s, done_s, service_s, 200, "1")])
+        file.write(
+            [Row(OPEN, arrival.index, "known", at_s, at_s, at_s, done_s, service_s, 200, "1")]
+        )
     file.close()
     with results.table("calibration", CALIBRATION) as table:
         for run in ("before", "after"):
@@ -96,20 +96,20 @@ def test_a_queue_that_behaves_passes(tmp_path: Path) -> None:
     assert "can be measured on" in report.findings[0]
     told = "\n".join(report.findings)
     assert "E[S] before and after: 21.50 ms and 21.50 ms." in told
-    assert "Measured less replayed: +0.0% of E[R]" in told
-    assert "tolerance 5%: agrees" in told
+    assert "Measured less replayed: +0.0 % of E[R]" in told
+    assert "tolerance 5 %: agrees" in told
 
 
 def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, later_s=0.005))
     assert "no rule says why" in report.failure
-    assert "tolerance 5%: disagrees" in "\n".join(report.findings)
+    assert "tolerance 5 %: disagrees" in "\n".join(report.findings)
 
 
 def test_a_server_that_serves_longer_than_asked_fails(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, slower=1.03))
     assert "service overhead" in report.failure
-    assert "3.0% longer than asked" in "\n".join(report.findings)
+    assert "3.0 % longer than asked" in "\n".join(report.findings)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from loadtests import experiments
 from loadtests.lab import analysing
 from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.content import Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import run
@@ -170,7 +170,6 @@ class TestDrawing:
         points = Series("measured", "second", [1, 2], [1, 2], shape="points")
         curve = Series("", "second", [1, 2], [1, 2], shape="curve")
         svg = drawn(Axis("x"), Axis("y"), [points, curve, replace(points, name="other")])
-        assert svg.count('<g id="') >= 1
         assert ">_<" not in svg
         assert "measured" in svg
 
