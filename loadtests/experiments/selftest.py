@@ -43,8 +43,8 @@ MOST_HANDLER_EXCESS = 0.01  # of the demand, served longer than asked for
 OPEN = "open"
 
 GOOD = (
-    f"This machine can be measured on: the known queue behaves as theory says, to {TOLERANCE * 100:g} %, "
-    "and no rule rejects the run."
+    "This machine can be measured on: the known queue behaves as theory says, to "
+    f"{TOLERANCE * 100:g} %, and no rule rejects the run."
 )
 CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
 LIKELY = {
