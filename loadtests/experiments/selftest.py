@@ -206,7 +206,7 @@ def analyse(results: Results) -> Report:
     return Report(
         findings=[
             failure or GOOD,
-            *(f"{cause}: {what}." for cause, what in reasons),
+            *(f"{cause.capitalize()}: {what}." for cause, what in reasons),
             *(f"{name}: {value}." for name, value in values),
         ],
         sections=[Section("Measured and modelled", [_METHOD], [_figure(seen)])],

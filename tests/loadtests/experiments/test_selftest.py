@@ -127,7 +127,7 @@ def test_a_run_that_a_rule_rejects_fails_with_its_cause(
 ) -> None:
     report = of(tmp_path, **changes)
     assert report.failure == f"This machine is too noisy now: {cause}."
-    assert any(finding.startswith(f"{cause}: ") for finding in report.findings)
+    assert any(finding.startswith(f"{cause.capitalize()}: ") for finding in report.findings)
 
 
 def test_every_rule_of_the_lab_has_a_cause() -> None:

@@ -120,7 +120,7 @@ class TestReport:
 
     def test_lists_rejected_runs_and_the_errata_of_its_study(self, tmp_path: Path) -> None:
         page = report_of(done(tmp_path / "one"))
-        assert "2 runs were made; 1 of them were rejected" in page
+        assert "Runs made: 2. Of these rejected by rule, kept, and counted nowhere: 1." in page
         assert "Schema validation in Go" in page
         assert "Equation (1)" not in page
 
