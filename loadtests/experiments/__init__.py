@@ -9,7 +9,7 @@ from importlib import import_module
 
 from loadtests.lab.experiment import Experiment
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = ("selftest", "capacity")
 
 
 def experiment(name: str) -> Experiment:
