@@ -19,10 +19,10 @@ from frontend.charts.plots import (
 )
 from frontend.charts.time_axis import TimeAxis
 from frontend.coverage import Carrier
+from frontend.questions.legs import LATE_FROM_MINUTES
 from frontend.words import minutes, number, share
 
 BIN_MINUTES = 15
-LATE_FROM = 15  # minutes: on time is less, as the US Department of Transportation counts
 TICK_MINUTES = 30
 
 FEW_ARRIVALS = 100
@@ -118,7 +118,7 @@ class Bin:
     @property
     def kind(self) -> str:
         """On time or late."""
-        return "late" if self.high is None or self.high > LATE_FROM else "on_time"
+        return "late" if self.high is None or self.high > LATE_FROM_MINUTES else "on_time"
 
 
 def _range(low: int, last: int) -> str:

@@ -42,18 +42,13 @@ def plus(day: str, days: int) -> str:
         return (date.max if days > 0 else date.min).isoformat()
 
 
-def covers(known: Coverage, day: str) -> bool:
-    """Whether `day` lies between the first and the last day with flights."""
-    return bool(known.first_date and known.last_date and known.first_date <= day <= known.last_date)
-
-
 def around(day: str, legs: list[Leg], days: int, known: Coverage, ask: AskDay) -> list[Day]:
     """`day`, whose `legs` are known, and so many `days` before and after it."""
     others = [plus(day, offset) for offset in range(-days, days + 1)]
     return [
-        Day(other, legs, covers(known, other))
+        Day(other, legs, known.covers(other))
         if other == day
-        else Day(other, ask(other) if covers(known, other) else [], covers(known, other))
+        else Day(other, ask(other) if known.covers(other) else [], known.covers(other))
         for other in others
     ]
 
@@ -101,4 +96,4 @@ def _outwards(day: str, known: Coverage) -> Iterable[str]:
     middle = min(max(day, known.first_date), known.last_date)
     steps = (step for back in range(MOST_DAYS_ASKED // 2 + 1) for step in (-back, back))
     days = dict.fromkeys(plus(middle, step) for step in steps)
-    return [other for other in days if other != day and covers(known, other)]
+    return [other for other in days if other != day and known.covers(other)]

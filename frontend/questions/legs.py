@@ -13,7 +13,7 @@ from frontend import words
 
 Leg = Mapping[str, Any]
 
-LATE_FROM_MINUTES = 15
+LATE_FROM_MINUTES = 15  # on time is less, as the US Department of Transportation counts
 DAY_MINUTES = 24 * 60
 USUAL_TAXI_MINUTES = 30
 ZONE_MINUTES = 60  # so much earlier the clock may be after the shortest of flights

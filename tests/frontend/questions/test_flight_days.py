@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 
 from frontend.coverage import Coverage
-from frontend.questions.flight_days import MOST_DAYS_ASKED, covers, last_before, nearest, plus
+from frontend.questions.flight_days import MOST_DAYS_ASKED, last_before, nearest, plus
 from frontend.questions.legs import Leg
 
 
@@ -66,7 +66,7 @@ def test_the_nearest_days_are_found_on_both_sides_and_inside_the_coverage() -> N
     assert nearest("2013-01-10", 1, NOTHING, diary.ask) == []
     diary = Diary()
     assert nearest("2016-01-10", 3, YEAR, diary.ask) == []
-    assert all(covers(YEAR, day) for day in diary.asked)
+    assert all(YEAR.covers(day) for day in diary.asked)
     assert len(diary.asked) == len(set(diary.asked)) <= MOST_DAYS_ASKED
 
 
