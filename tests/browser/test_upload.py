@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Route, expect
 from werkzeug.serving import make_server
 
 from frontend.app import create_app
@@ -30,7 +30,7 @@ class Pages:
 
     @property
     def transactions(self) -> int:
-        """For a moment those are left out of which a block is being made."""
+        """Those are left out of which a block is made between the readings of the two."""
         tip = self.service.json("/tip")
         return int(tip["transactions"]) + int(tip["pending"])
 
@@ -212,3 +212,6 @@ def test_a_receipt_turns_to_mined_by_itself(page: Page, pages: Pages) -> None:
     page.wait_for_url("**/receipts/*")
     page.wait_for_selector(".state.mined", timeout=30_000)
     assert not page.get_by_role("button", name="Pause updates").is_visible()
+    spoken = page.locator("[data-status]")
+    expect(spoken).to_contain_text("is mined, in block")
+    assert spoken.evaluate("line => line.closest('p').checkVisibility()")  # else nobody hears it
