@@ -103,6 +103,16 @@ class Settings:
         "folder, best in memory, where the processes count for `/metrics`; "
         "`auto` makes one for each run",
     )
+    lab: str = _choice(
+        ("no", "yes"), "`yes` allows what only the lab may do; the service then is for nobody else"
+    )
+    emulated_disk: int = _number(
+        0,
+        0,
+        100_000,
+        "K",
+        "for the lab: blocks from files take the time of the study's disk, divided by K; 0 is off",
+    )
 
     @property
     def folder(self) -> Path:
