@@ -202,7 +202,8 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
         "worker_class": LoopWorker if settings.worker_type == "loop" else settings.worker_type,
-        "threads": settings.threads,
+        # with more than one, gunicorn would make a gthread worker of it
+        "threads": 1 if settings.worker_type == "sync" else settings.threads,
         "keepalive": 30,
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,

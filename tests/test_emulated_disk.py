@@ -103,6 +103,18 @@ def test_quick_requests_are_answered_while_a_scan_waits(slow: Service) -> None:
     assert was_waiting[0]
 
 
+def test_one_worker_of_type_sync_answers_one_request_at_a_time(world: World) -> None:
+    """As the study's server did, first come first served."""
+    with (
+        one_worker(world, FLIGHTCHAIN_WORKER_TYPE="sync") as service,
+        socket.create_connection(("127.0.0.1", service.port), timeout=60) as client,
+    ):
+        client.sendall(f"GET {SCAN} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert service.get("/health/live", timeout_s=60).status_code == 200
+        assert select.select([client], [], [], 0)[0] == [client]
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
+
+
 @pytest.mark.parametrize("worker_type", ["sync", "gthread", "loop"])
 def test_a_scan_waits_for_each_block_it_reads_whatever_the_workers(
     world: World, worker_type: str
