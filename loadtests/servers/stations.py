@@ -12,8 +12,8 @@ holds the station for its service time, which is injected. What holds:
   is slept to in any case.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from threading import Lock
@@ -105,28 +105,27 @@ class Share:
     queue_s: float = 0.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Way:
     """A customer's way. by_station: name -> share. late_s: how much later than its last service
     ended, in seconds, it was really over; more than a moment tells of a machine that was too busy.
     """
 
-    by_station: dict[str, Share]
-    late_s: float = 0.0
+    by_station: Mapping[str, Share]
+    late_s: float
 
 
 def walk(route: Sequence[Step], law: Law, random: Random) -> Way:
     """Send one customer, this thread, along `route`; return when its last service has ended."""
-    way = Way({step.station.name: Share() for step in route})
     at_s = monotonic()
+    shares = defaultdict[str, Share](Share)
     for step in route:
         service_s = law(step.mean_s, random)
         end_s = step.station.serve(at_s, service_s)
-        share = way.by_station[step.station.name]
+        share = shares[step.station.name]
         share.visits += 1
         share.service_s += service_s
         share.queue_s += max(0.0, end_s - at_s - service_s)  # not the rounding of an empty queue
         at_s = end_s
     sleep_until(at_s)
-    way.late_s = monotonic() - at_s
-    return way
+    return Way(shares, monotonic() - at_s)

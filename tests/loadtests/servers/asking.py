@@ -32,11 +32,11 @@ def parts(headers: Headers) -> tuple[dict[str, float], dict[str, int]]:
     return {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([0-9.]+)", said)}, counts
 
 
-def is_answered_before_a_later_one(server: Service, path: str) -> bool:
-    """Whether a long request for `path` is over when a short one, sent after it, is answered."""
+def is_answered_before_a_later_one(server: Service, path: str, short: str = "/live") -> bool:
+    """Whether a long request for `path` is over when a `short` one, sent later, is answered."""
     with socket.create_connection((HOST, server.port), timeout=60) as first:
         first.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        assert asked(server, "/live")[0] == 200
+        assert asked(server, short)[0] == 200
         is_over = select.select([first], [], [], 0)[0] == [first]
         assert first.recv(15) == b"HTTP/1.1 200 OK"
         return is_over
