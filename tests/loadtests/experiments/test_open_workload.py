@@ -31,8 +31,9 @@ SERVICE_S = 0.04
 
 
 @pytest.fixture(autouse=True)
-def _few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "SIMULATED_RUNS", 300)
+    monkeypatch.setattr(measuring, "QUICK_CALIBRATION_REQUESTS", 2)
 
 
 def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
@@ -146,7 +147,6 @@ def test_a_block_takes_its_waits_up_to_a_scale_of_250(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan(monkeypatch, Load(FCFS, AS_THE_STUDY, 0.5, 1, services=4))
-    monkeypatch.setattr(measuring, "QUICK_CALIBRATION_REQUESTS", 2)
     results = made(tmp_path / "one", Mode.EMULATED, 250)
     assert "disk" not in results.rows("requests")[0]["kind"]
     assert all(run.service_time_s >= 503 * 0.085 / 250 for run in open_runs(results))
