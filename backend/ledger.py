@@ -40,8 +40,9 @@ from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import CachedBlocks, CacheStatistics, Where
+from backend.storage.caches import CachedBlocks, Where
 from backend.storage.files import free_bytes
+from backend.storage.unpacked import CacheStatistics
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -68,7 +69,9 @@ class Ledger:
         """report: takes what was put right in the mempool's log, line by line."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
-        self._blocks = CachedBlocks(self._store, settings.cache_bytes, settings.read_run_blocks)
+        self._blocks = CachedBlocks(
+            self._store, settings.cache_bytes, settings.read_run_blocks, settings.unpacked_bytes
+        )
         self._index = IndexReader(settings.folder)
         self._mempool = Mempool(settings, self.mined_count, report)
         self._is_stopping = False
@@ -319,8 +322,8 @@ class Ledger:
         return reasons
 
     def cache_statistics(self) -> list[CacheStatistics]:
-        """The counts of this process's two caches."""
-        return self._blocks.statistics()
+        """The counts of this process's two caches, and of the blocks that it keeps unpacked."""
+        return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
 
     def height(self) -> int:
         """The height of the tip. Raises TryLater without a chain."""

@@ -22,6 +22,7 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "max_body_bytes": ("65536", str(2**30), "1000000"),
     "require_token": ("0", "1", "1"),
     "block_bodies_bytes": ("0", str(2**40), "1000000"),
+    "unpacked_bytes": ("0", str(2**40), "1000000"),
     "cache_bytes": ("0", str(2**40), "10000000"),
     "read_run_blocks": ("1", "10000", "1"),
     "difficulty_bits": ("0", "64", "16"),
