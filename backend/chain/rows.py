@@ -16,7 +16,7 @@ from backend.chain.fields import FIELDS
 
 _LONG_BYTES = 600  # of a dictionary in which counting commas pays
 _STRIDES = (256, 32)
-_FEW = 64  # values: to split off as many takes less than to look which are needed
+_FEW = 64  # values, fewer than a byte can count: as many are sooner split off than looked for
 _TYPICAL_BYTES = 4  # of a number in a long dictionary, with the comma
 _TIME_BYTES, _NULL = len(b'"hhmm"'), b"null"
 _BETWEEN_TIMES = _TIME_BYTES + len(b",")
@@ -118,19 +118,22 @@ def _wrong_codes(code_bytes: int, count: int) -> BodyError:
 def _columns(body: bytes, count: int, start: int, stop: int) -> list[Iterable[bytes]]:
     """The values of each column in rows `start` to `stop`, at least two.
 
-    Values stand in order of first appearance, so that the first rows need the first values alone.
+    Values stand in order of first appearance: rows below `stop` have codes below it. So the first
+    rows need the first values alone, and of their codes the low bytes.
     """
+    is_early = stop < _FEW
     found: list[Iterable[bytes]] = []
     for kind, (at, codes_at, end) in zip(_KINDS, directory_of(body), strict=True):
         codes: Sequence[int] = body[codes_at + start : codes_at + stop]
-        if end - codes_at == 2 * count:
-            codes = joined(codes, body[codes_at + count + start : codes_at + count + stop])
-        elif end - codes_at != count:
-            raise _wrong_codes(end - codes_at, count)
-        most = stop if stop < _FEW else max(codes) + 1
+        if end - codes_at != count:
+            if end - codes_at != 2 * count:
+                raise _wrong_codes(end - codes_at, count)
+            if not is_early:
+                codes = joined(codes, body[codes_at + count + start : codes_at + count + stop])
+        most = stop if is_early else max(codes) + 1
         if kind == _NAME:
             values = _names(body[at:codes_at], most)
-        elif most == stop or codes_at - at < _LONG_BYTES:
+        elif is_early or codes_at - at < _LONG_BYTES:
             values = body[at + 1 : codes_at - 1].split(b",", most)
         else:
             first = min(codes)
