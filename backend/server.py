@@ -201,7 +201,7 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
         "worker_class": LoopWorker if settings.worker_type == "loop" else settings.worker_type,
-        "threads": settings.threads,
+        "threads": 1 if settings.worker_type == "sync" else settings.threads,  # else it is gthread
         "keepalive": 30,
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,

@@ -4,7 +4,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
 
+from backend import server
 from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
@@ -40,6 +42,16 @@ def refused(name: str, text: str) -> InvalidSetting:
     with pytest.raises(InvalidSetting) as caught:
         from_environment({name: text})
     return caught.value
+
+
+@pytest.mark.parametrize("kind", CHOICES["worker_type"])
+def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
+    chosen = Settings(worker_type=kind)
+    found = Config()
+    for name, value in server._gunicorn_options(chosen, None).items():
+        found.set(name, value)
+    names = {"loop": "LoopWorker", "gthread": "ThreadWorker", "sync": "SyncWorker"}
+    assert found.worker_class.__name__ == names[kind]
 
 
 def test_every_setting_is_tried_here() -> None:
