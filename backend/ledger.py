@@ -41,9 +41,10 @@ from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import CachedBlocks, CacheStatistics, Where
+from backend.storage.caches import CachedBlocks, Where
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
+from backend.storage.unpacked import CacheStatistics
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -72,7 +73,11 @@ class Ledger:
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
         self._blocks = CachedBlocks(
-            self._store, settings.cache_bytes, settings.read_run_blocks, disk
+            self._store,
+            settings.cache_bytes,
+            settings.read_run_blocks,
+            settings.unpacked_bytes,
+            disk,
         )
         self._index = IndexReader(settings.folder)
         self._mempool = Mempool(settings, self.mined_count, report)
@@ -239,8 +244,10 @@ class Ledger:
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
         """The same as JSON, several times faster; the block as it was at most a moment ago."""
         block = self._blocks.block_lately(height)
-        rows = msgspec.Raw(b"[%b]" % b",".join(_encoded_rows(block, offset, limit)))
-        return Encoded(block.hash, msgspec.json.encode({**_header(block), "transactions": rows}))
+        header = msgspec.json.encode(block.header).removesuffix(b"}")
+        rows = b",".join(_encoded_rows(block, offset, limit))
+        more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
+        return Encoded(block.hash, header + more)
 
     def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
@@ -340,8 +347,8 @@ class Ledger:
         return reasons
 
     def cache_statistics(self) -> list[CacheStatistics]:
-        """The counts of this process's two caches."""
-        return self._blocks.statistics()
+        """The counts of this process's two caches, and of the blocks that it keeps unpacked."""
+        return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
 
     def height(self) -> int:
         """The height of the tip. Raises TryLater without a chain."""

@@ -71,6 +71,9 @@ class Settings:
     block_bodies_bytes: int = _number(
         4_000_000, 0, 2**40, "bytes", "whole blocks kept as compressed JSON; per worker"
     )
+    unpacked_bytes: int = _number(
+        4_000_000, 0, 2**40, "bytes", "blocks kept unpacked after they were used; per worker"
+    )
     read_run_blocks: int = _number(
         19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
     )

@@ -22,6 +22,7 @@ LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
     "parent": set(),
+    "stopping": set(),
     "version": set(),
     "notify": set(),
     "chain": {"errors"},

@@ -4,7 +4,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
 
+from backend import server
 from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
@@ -22,6 +24,7 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "max_body_bytes": ("65536", str(2**30), "1000000"),
     "require_token": ("0", "1", "1"),
     "block_bodies_bytes": ("0", str(2**40), "1000000"),
+    "unpacked_bytes": ("0", str(2**40), "1000000"),
     "cache_bytes": ("0", str(2**40), "10000000"),
     "read_run_blocks": ("1", "10000", "1"),
     "difficulty_bits": ("0", "64", "16"),
@@ -40,6 +43,16 @@ def refused(name: str, text: str) -> InvalidSetting:
     with pytest.raises(InvalidSetting) as caught:
         from_environment({name: text})
     return caught.value
+
+
+@pytest.mark.parametrize("kind", CHOICES["worker_type"])
+def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
+    chosen = Settings(worker_type=kind)
+    found = Config()
+    for name, value in server._gunicorn_options(chosen, None).items():
+        found.set(name, value)
+    names = {"loop": "LoopWorker", "gthread": "ThreadWorker", "sync": "SyncWorker"}
+    assert found.worker_class.__name__ == names[kind]
 
 
 def test_every_setting_is_tried_here() -> None:

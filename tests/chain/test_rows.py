@@ -33,7 +33,8 @@ def many(count: int) -> tuple[bytes, list[dict[str, object]]]:
     for i in range(count):
         texts = {"ORIGIN_CITY_NAME": f'"{i}, \\ [é,]', "DEST_CITY_NAME": ","}
         late = {"ARR_DELAY": None if i == 300 else i - 500, "OP_CARRIER_FL_NUM": i + 1}
-        times = {"DEP_TIME": f"{i // 60:02}{i % 60:02}", "ARR_TIME": None if i == 2 else "0000"}
+        time = None if i == 7 else f"{i // 60:02}{i % 60:02}"
+        times = {"DEP_TIME": time, "ARR_TIME": None if i == 2 else "0000"}
         flights.append(tuple({**EXAMPLE, **texts, **late, **times}.values())[:-1])
     columns = columns_of(flights, [1_700_000_000_000 + i for i in range(count)])
     return encode_body(columns), [dict(each) for each in columns.transactions(7, 0, count)]
