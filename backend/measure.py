@@ -6,7 +6,7 @@
 FILE holds JSON lines: transactions in their canonical bytes, or flights as they are posted; they
 are gone through again and again. It is a program of its own, not a command of `backend`, so that
 its start loads no more than what is timed. It prints nothing; status 1 names a line that is no
-transaction, is written otherwise than it was read, or is no flight.
+transaction, is written otherwise than it was read, or is no flight, or a file without lines.
 """
 
 import sys
@@ -50,7 +50,11 @@ def main(arguments: list[str]) -> None:
 
 
 def _lines(path: str) -> list[bytes]:
-    return Path(path).read_bytes().splitlines()
+    """The lines of a file. Raises ValueError if there are none: nothing would be done."""
+    lines = Path(path).read_bytes().splitlines()
+    if not lines:
+        raise ValueError(f"{path} holds no lines")
+    return lines
 
 
 if __name__ == "__main__":

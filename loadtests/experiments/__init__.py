@@ -9,7 +9,11 @@ from importlib import import_module
 
 from loadtests.lab.experiment import Experiment
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = (
+    "bulk-post",
+    "profile",
+    "micro",
+)
 
 
 def experiment(name: str) -> Experiment:
