@@ -8,6 +8,7 @@ flights, which the service itself has made, and are timed from outside.
 Tables: `processes.csv`, a row for each process; `runs.csv`, whether the machine was quiet then.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -82,8 +83,11 @@ class Measured:
     @property
     def walls_s(self) -> list[float]:
         """For as many as the study did; what was fewer is extrapolated beyond the start."""
+        if self.times == published.REPEATED_TIMES:
+            return [one.wall_s for one in self.counted]
         factor = published.REPEATED_TIMES / self.times
-        return [self.start_s + (one.wall_s - self.start_s) * factor for one in self.counted]
+        works_s = [max(0.0, one.wall_s - self.start_s) for one in self.counted]
+        return [self.start_s + factor * work_s for work_s in works_s]
 
     @property
     def median_s(self) -> float:
@@ -232,16 +236,16 @@ def _microseconds(seconds: float) -> float:
 
 
 def _figure(task: str, rows: Sequence[Sequence[Cell]], table: Table) -> Figure:
-    names = [str(row[0]).replace("the study's", "study's") for row in rows]
-    names = [name.replace(", ", ",\n") for name in names]
+    names = [str(row[0]) for row in rows]
     ys = [float(str(row[1])) for row in rows]
     studies = [y if "study's" in name else None for name, y in zip(names, ys, strict=True)]
     ours = [None if "study's" in name else y for name, y in zip(names, ys, strict=True)]
     series = [
-        Series("measured here", "ours", names, ours, shape="bars"),
-        Series("printed by the study", "study", names, studies, shape="bars"),
+        Series("measured here", "ours", names, ours, shape="rows"),
+        Series("printed by the study", "study", names, studies, shape="rows"),
     ]
-    svg = drawn(Axis(""), Axis("s per 100,000", is_logarithmic=True), series)
+    limits = (10.0 ** math.floor(math.log10(min(ys))), 1.2 * max(ys))
+    svg = drawn(Axis("s per 100,000", is_logarithmic=True, limits=limits), Axis(""), series)
     fastest = rows[-1]
     told = f"The scale is logarithmic. The shortest is {fastest[0]} with {fastest[1]:.3g} s."
     return Figure(f"100,000 {task}", svg, told, table)

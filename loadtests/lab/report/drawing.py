@@ -17,11 +17,13 @@ from typing import Any, Literal, cast
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import StrMethodFormatter
 
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
+ROW_IN, FRAME_IN = 0.2, 1.2  # of a horizontal bar, and of what is around all
 
 Source = Literal["study", "ours", "model", "second", "third", "bound"]
-Shape = Literal["line", "points", "steps", "bars"]
+Shape = Literal["line", "points", "steps", "bars", "rows"]
 
 # Colours that stand for variables of the page: see page.css.
 _COLOURS = {
@@ -59,7 +61,8 @@ _STYLE: dict[str, Any] = {
 class Series:
     """Values of one source. low, high: an interval around each y; None where there is none.
 
-    xs of bars may be words. A y of None leaves a gap.
+    xs of bars may be words. A y of None leaves a gap. Rows are bars that lie, for long words: their
+    xs are the words, from the top, and the x axis is that of their ys.
     """
 
     name: str
@@ -84,13 +87,16 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     """The SVG element with these series, for use inside HTML."""
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
-        canvas = Canvas(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+        rows = [one for one in series if one.shape == "rows"]
+        canvas = Canvas(figsize=(WIDTH_IN, _height_in(rows)), layout="constrained")
         axes = canvas.subplots()
+        if rows:
+            _rows(axes, rows)
         bars = [one for one in series if one.shape == "bars"]
         for one in series:
             if one.shape == "bars":
                 _bars(axes, one, bars.index(one), len(bars))
-            else:
+            elif one.shape != "rows":
                 _curve(axes, one)
         _frame(axes, x, y)
         if len(series) > 1:
@@ -130,6 +136,40 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     _interval(axes, one, centres)
 
 
+def _height_in(rows: Sequence[Series]) -> float:
+    """Enough for every bar that lies."""
+    bars = sum(y is not None for one in rows for y in one.ys)
+    return max(HEIGHT_IN / 2, FRAME_IN + ROW_IN * (bars + len(rows[0].xs))) if rows else HEIGHT_IN
+
+
+def _rows(axes: Axes, rows: Sequence[Series]) -> None:
+    """Bars that lie, those of a word together below each other."""
+    at, marks = 0.0, []
+    places: dict[int, list[tuple[float, int]]] = {}
+    for position in range(len(rows[0].xs)):
+        first = at
+        for number, one in enumerate(rows):
+            if one.ys[position] is not None:
+                places.setdefault(number, []).append((at, position))
+                at += 1
+        marks.append((first + at - 1) / 2)
+        at += 1
+    for number, one in enumerate(rows):
+        of = places.get(number, [])
+        widths = [one.ys[position] for _, position in of]
+        colour = _COLOURS[one.source][0]
+        axes.barh([y for y, _ in of], cast("Any", widths), 0.86, color=colour, label=one.name)
+        for y, position in of:
+            low, high = (
+                ends[position] if position < len(ends) else None for ends in (one.low, one.high)
+            )
+            if low is not None and high is not None:
+                axes.hlines(y, low, high, color=_COLOURS["ink"][0], linewidth=1.0, alpha=0.6)
+    axes.set_yticks(marks, [str(word) for word in rows[0].xs])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+
+
 def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
     """A vertical line from low to high at every x that has both."""
     for x, low, high in zip(xs, one.low, one.high, strict=False):
@@ -148,6 +188,9 @@ def _frame(axes: Axes, x: Axis, y: Axis) -> None:
         axes.set_xlim(*x.limits)
     if y.limits:
         axes.set_ylim(*y.limits)
+    for axis, given in ((axes.xaxis, x), (axes.yaxis, y)):
+        if given.is_logarithmic:
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_axisbelow(True)
 
 
