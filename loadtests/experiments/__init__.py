@@ -10,6 +10,8 @@ from importlib import import_module
 from loadtests.lab.experiment import Experiment
 
 NAMES: tuple[str, ...] = (
+    "selftest",
+    "capacity",
     "bulk-post",
     "profile",
     "micro",

@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from loadtests.models import student_t
-from loadtests.models.domain import count, positive, share
+from loadtests.models.domain import count, not_negative, positive, share
 from loadtests.models.samples import Summary, summary
 
 CONFIDENCE = 0.95
@@ -188,6 +188,7 @@ def required_values(
     Mean and standard deviation are those of a pilot. Raises ValueError for a mean of 0, a negative
     standard deviation, a width that is not positive, and more than 10¹² values.
     """
+    not_negative("standard_deviation", standard_deviation)
     allowed = positive("relative_half_width", relative_half_width) * abs(mean)
     positive("the mean's size times relative_half_width", allowed)
 

@@ -7,6 +7,7 @@ around the normal quantile (26.7.5) has more digits than that.
 """
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 from loadtests.models.domain import count
@@ -17,6 +18,7 @@ _TINY = 1e-300
 _MOST_TERMS = 10_000
 
 
+@lru_cache(maxsize=1024)  # intervals of equally many values ask for the same
 def quantile(p: float, degrees_of_freedom: int) -> float:
     """The t that a variable stays below with probability `p`.
 
