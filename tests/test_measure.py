@@ -46,14 +46,23 @@ def test_it_says_nothing_when_all_is_well(file: Callable[[bytes], str]) -> None:
 def test_it_does_as_much_as_it_is_told(
     file: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[bytes] = []
-    monkeypatch.setattr(measure, "transaction_bytes", lambda one: seen.append(one) or LINE)
+    seen: list[object] = []
+
+    def written(one: object) -> bytes:
+        seen.append(one)
+        return LINE
+
+    def examined(flight: object) -> tuple[object, list[object]]:
+        seen.append(flight)
+        return flight, []
+
+    monkeypatch.setattr(measure, "transaction_bytes", written)
     measure.main(["round-trips", file(b"\n".join([LINE] * 3)), "7"])
     assert len(seen) == 7
-    examined: list[object] = []
-    monkeypatch.setattr(measure, "examine", lambda flight: (examined.append(flight), []))
+    seen.clear()
+    monkeypatch.setattr(measure, "examine", examined)
     measure.main(["validations", file(json.dumps(GOOD).encode()), "5"])
-    assert examined == [GOOD] * 5
+    assert seen == [GOOD] * 5
 
 
 WRONG = [

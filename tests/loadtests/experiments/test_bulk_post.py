@@ -24,6 +24,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("bulk") / "results"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk_post, "QUICK_THREADS", (2,))
+        patch.setattr(bulk_post, "QUICK_RUN_S", 1.5)
         run(bulk_post.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
     return Results(folder)
 
