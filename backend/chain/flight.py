@@ -6,6 +6,7 @@ mapping (JSON); the import makes whole columns at once and shares `disagreement`
 
 from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
 from backend.chain.stored import stored_flight
@@ -13,6 +14,7 @@ from backend.errors import InvalidFlight
 
 Flight = tuple[Value, ...]
 
+REMEMBERED_DAYS = 4000  # eleven years
 EMPTY_WHEN_CANCELLED = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
 
 _YEAR, _WEEKDAY, _DATE = (POSITION[n] for n in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
@@ -25,14 +27,21 @@ def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFli
 
 
 def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> list[InvalidFlight]:
-    parsed = date.fromisoformat(str(day))
+    its_year, its_weekday = _calendar(day)
     found = []
-    if year != parsed.year:
+    if year != its_year:
         found.append(InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}"))
-    if weekday != parsed.isoweekday():
-        reason = f"disagrees with FL_DATE {day}, which is day {parsed.isoweekday()} (1 = Monday)"
+    if weekday != its_weekday:
+        reason = f"disagrees with FL_DATE {day}, which is day {its_weekday} (1 = Monday)"
         found.append(InvalidFlight("DAY_OF_WEEK", weekday, reason))
     return found
+
+
+@lru_cache(REMEMBERED_DAYS)
+def _calendar(day: Value) -> tuple[int, int]:
+    """Year and weekday (1 = Monday) of an FL_DATE. Raises ValueError if no calendar has it."""
+    parsed = date.fromisoformat(str(day))
+    return parsed.year, parsed.isoweekday()
 
 
 def disagreements(flight: Flight) -> list[InvalidFlight]:

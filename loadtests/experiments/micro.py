@@ -137,8 +137,10 @@ are printed here for their order of magnitude; this is no race on one machine.""
 1000 different flights, read from JSON once, are validated again and again. Ours does all that POST
 checks: no unknown field, none missing, the kind and bounds of each, the forms of dates, times and
 codes, printable text, and that the fields agree: year and weekday with the date, no arrival of a
-cancelled flight. Nothing is remembered between flights. jsonschema holds the same flights against
-the schema that the service publishes, with its format checks; whether fields agree it cannot check.
+cancelled flight. It remembers, as a worker of the service does, which names and codes were found in
+form and the weekday of a date, and nothing about a flight as a whole. jsonschema holds the same
+flights against the schema that the service publishes, with its format checks; whether fields agree
+it cannot check.
 
 The study prints 0.578 s for Go, which is the output of its serialisation, to the millisecond; its
 text says 15 times faster than Python, which would be 5.07 s. Both are shown.""",

@@ -51,7 +51,10 @@ PROGRAMS = (
 
 
 def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
-    """Have a service on the new `chain` make flights; keep them and its schema in `folder`."""
+    """Have a service on the new `chain` make flights; keep them and its schema in `folder`.
+
+    Transactions in canonical bytes; flights as they are posted, their fields in the usual order.
+    """
     backend(chain, "import", "--generate", str(FLIGHTS), "--seed", str(seed), log=log)
     with running(chain, log) as service:
         height: int = service.get("/tip")["height"]
@@ -61,15 +64,15 @@ def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
         {name: value for name, value in flight.items() if name not in GIVEN_BY_THE_LEDGER}
         for flight in found
     ]
-    _write_lines(folder / TRANSACTIONS, found)
-    _write_lines(folder / POSTED, posted)
+    _write_lines(folder / TRANSACTIONS, found, sort_keys=True)
+    _write_lines(folder / POSTED, posted, sort_keys=False)
     (folder / SCHEMA).write_text(json.dumps(schema, indent=1), encoding="utf-8")
 
 
-def _write_lines(path: Path, records: Sequence[dict[str, object]]) -> None:
-    """Write JSON lines in canonical form (RFC 8785 for integers, texts and null)."""
+def _write_lines(path: Path, records: Sequence[dict[str, object]], *, sort_keys: bool) -> None:
+    """Write JSON lines: sorted, they are canonical (RFC 8785) for integers, texts and null."""
     lines = (
-        json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        json.dumps(record, ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"))
         for record in records
     )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

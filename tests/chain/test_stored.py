@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import _examined_each, as_mapping, examine
-from backend.chain.stored import stored_flight
+from backend.chain.stored import Form, stored_flight
 from tests.chain.strategies import any_text, flights, json_like
 
 GOOD: dict[str, object] = {field.name: field.example for field in FIELDS}
@@ -67,3 +67,15 @@ OTHERWISE: list[tuple[str, object]] = [
 def test_what_has_another_form_gets_a_closer_look(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         stored_flight({**GOOD, name: value})
+
+
+def test_texts_of_a_form_are_remembered_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    form = Form("[A-Z]+")
+    assert form.have(("A", "B"))
+    assert not form.have(("A", "b"))
+    assert not form.have(("b",))  # not even the second time
+    monkeypatch.setattr("backend.chain.stored.REMEMBERED", 10)
+    for number in range(1000):
+        text = chr(65 + number % 26) * (1 + number // 26)
+        assert form.have((text, "A"))
+        assert len(form._known) <= 12
