@@ -306,13 +306,22 @@ class Ledger:
 
     def tip_state(self) -> Json:
         """What of `tip` changes, without reading the block; the rest follows from the hash."""
-        height = self.height()
+        height, pending = self._height_and_pending()
         return {
             "height": height,
             "hash": self.block_hash(height),
-            "pending": self._mempool.pending_count(),
+            "pending": pending,
             "next_block_at": next_block_at(self.settings.folder),
         }
+
+    def _height_and_pending(self) -> tuple[int, int]:
+        """Both at one moment, so that no transaction is counted twice or not at all."""
+        height = self.height()
+        while True:
+            pending = self._mempool.pending_count()
+            if (now := self.height()) == height:
+                return height, pending
+            height = now
 
     def not_ready(self) -> list[str]:
         """Why the service cannot do all its work now; empty if it can."""

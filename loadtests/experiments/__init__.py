@@ -11,6 +11,7 @@ from loadtests.lab.experiment import Experiment
 
 NAMES: tuple[str, ...] = (
     "selftest",
+    "open-workload",
     "capacity",
     "bulk-post",
     "profile",
