@@ -13,12 +13,12 @@ import msgspec
 
 from backend import scan, suggestions
 from backend.chain.block import Block, Header
-from backend.chain.canonical import canonical
 from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.chain.rows import transactions_json
+from backend.chain.transaction import transaction, transaction_bytes
 from backend.clock import now_ms
 from backend.costs import Costs
 from backend.coverage import covered
@@ -403,11 +403,11 @@ class Ledger:
         (copy,) = self._copies_of([flight])
         accepted = self._mempool.accept([flight], now_ms(), durable=durable, key=key)
         transaction_id = accepted.first_transaction
-        transaction = _transaction(flight, transaction_id, accepted.timestamp)
+        content = transaction_bytes(transaction(flight, transaction_id, accepted.timestamp))
         return {
             "TRANSACTION_ID": transaction_id,
             **self._receipt(accepted, transaction_id, wait_s, durable),
-            "content_hash": leaf_hash(canonical(transaction)).hex(),
+            "content_hash": leaf_hash(content).hex(),
             # When a key comes again, the flight that came with it first is found: itself.
             "duplicate_of": None if copy == transaction_id else copy,
         }

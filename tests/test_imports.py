@@ -27,6 +27,7 @@ LAYERS: dict[str, set[str] | None] = {
     "notify": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
+    "measure": {"chain"},
     "parameters": {"chain", "errors"},
     "questions": {"chain", "parameters"},
     "selection": {"parameters", "questions"},

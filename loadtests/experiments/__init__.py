@@ -13,6 +13,9 @@ NAMES: tuple[str, ...] = (
     "selftest",
     "open-workload",
     "capacity",
+    "bulk-post",
+    "profile",
+    "micro",
 )
 
 
