@@ -50,6 +50,10 @@ class Settings:
         AUTO,
         "where the frontend finds the service; `auto`: on this machine, at the port of the service",
     )
+    lab_dir: str = _text(
+        str(PROJECT / "loadtests" / "results"),
+        "where the frontend looks for the lab's results, besides the examples that come with it",
+    )
     workers: int = _number(
         2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
     )
@@ -172,6 +176,5 @@ def table() -> list[tuple[str, str, str, str]]:
 
 
 def _shown_default(setting: "Field[object]") -> str:
-    if setting.name == "dir":
-        return "chain_data"
-    return "" if setting.default is MISSING else str(setting.default)
+    default = "" if setting.default is MISSING else str(setting.default)
+    return default.removeprefix(f"{PROJECT}/")

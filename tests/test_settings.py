@@ -10,7 +10,7 @@ from backend import server
 from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
-TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url"}
+TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
 CHOICES = {"worker_type": ("loop", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
@@ -165,9 +165,10 @@ def test_the_table_says_of_every_setting_its_default_and_its_reason() -> None:
     rows = {name: (default, reason) for name, default, _, reason in table()}
     assert rows.keys() == {variable(field.name) for field in fields(Settings)}
     assert rows["FLIGHTCHAIN_DIR"][0] == "chain_data"
+    assert rows["FLIGHTCHAIN_LAB_DIR"][0] == "loadtests/results"
     for field in fields(Settings):
         default, reason = rows[variable(field.name)]
         assert reason
-        if field.name != "dir":
+        if field.name not in {"dir", "lab_dir"}:  # these are of the project's folder
             assert default == str(field.default)
             assert from_environment({variable(field.name): default}) == Settings()
