@@ -18,10 +18,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 from typing import Any
+from urllib.parse import urlsplit
 
 PROJECT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
@@ -68,30 +69,39 @@ def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str
         output, _ = process.communicate()
     finally:
         if process.poll() is None:
-            _stop(process, signal.SIGINT)  # so that it ends its own processes, too
+            stop(process, signal.SIGINT)  # so that it ends its own processes, too
     wall_s = perf_counter() - start_s
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode != 0:
-        raise ProgramFailed(_failure(arguments, process.returncode, log))
+        raise ProgramFailed(failure(_command(arguments), process.returncode, log))
     cpu_s = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
     return output, Spent(wall_s, cpu_s)
 
 
 def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
     """That of this process, but with these settings of the service and defaults for the rest."""
+    given = {"dir": folder.resolve(), **settings}
+    return plain_environment() | {
+        _PREFIX + name.upper(): str(value) for name, value in given.items()
+    }
+
+
+def plain_environment() -> dict[str, str]:
+    """That of this process, without settings of the service."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(_PREFIX)}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)  # a start would otherwise compile everything again
-    given = {"dir": folder.resolve(), **settings}
-    return kept | {_PREFIX + name.upper(): str(value) for name, value in given.items()}
+    return kept
 
 
 def _command(arguments: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "backend", *arguments]
 
 
-def _failure(arguments: Sequence[str], status: int | None, log: Path | None) -> str:
+def failure(command: Sequence[str], status: int | None, log: Path | None) -> str:
+    """That a program of ours ended with `status`, and the last that it said."""
     said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:] if log else ""
-    return f"`python -m backend {' '.join(arguments)}` ended with status {status}: {said}"
+    shown = " ".join([Path(command[0]).name, *command[1:]])
+    return f"`{shown}` ended with status {status}: {said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +164,27 @@ class Service:
         return "web server" if parent_of(pid) == self.pid else "worker"
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A service that runs somewhere, known by the URL it answers at."""
+
+    url: str
+
+    def get(self, path: str) -> Any:
+        """The JSON answer. Raises ProgramFailed for a status other than 200, OSError."""
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)
+        try:
+            return answer(connection, parts.path.rstrip("/") + path)
+        except HTTPException as problem:
+            raise ProgramFailed(
+                f"{self.url}{path} did not answer in HTTP: {problem!r}"
+            ) from problem
+        finally:
+            connection.close()
+
+
 @contextmanager
 def running(
     folder: Path,
@@ -169,22 +200,46 @@ def running(
     it does not come up.
     """
     port = free_port()
+    variables = environment(folder, {"port": port, **(settings or {})})
+    with serving([*prefix, *_command(arguments)], port, log, asking, variables) as service:
+        yield service
+
+
+@contextmanager
+def serving(
+    command: Sequence[str], port: int, log: Path, asking: str, variables: Mapping[str, str]
+) -> Iterator[Service]:
+    """A server, started by `command` with this environment, that has answered `asking` at `port`.
+
+    log: takes all that it prints. Raises ProgramFailed if it does not come up.
+    """
+    start_s = perf_counter()
+    process = started(command, log, variables)
+    try:
+        _wait_for_answer(process, port, asking, command, log)
+        yield Service(process.pid, port, perf_counter() - start_s)
+    finally:
+        stop(process)
+
+
+def started(
+    command: Sequence[str], log: Path, variables: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    """A process of ours in a session of its own, which gets SIGTERM if this one dies.
+
+    To be called from the main thread, and ended with `stop`.
+    """
     with log.open("ab") as stream:
-        start_s = perf_counter()
-        process = subprocess.Popen(  # noqa: S603  our own command
-            [*prefix, *_command(arguments)],
+        return subprocess.Popen(  # noqa: S603  our own command
+            list(command),
             cwd=PROJECT,
-            env=environment(folder, {"port": port, **(settings or {})}),
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
             start_new_session=True,
             preexec_fn=_die_with_parent,  # noqa: PLW1509  started from the main thread
         )
-    try:
-        _wait_for_answer(process, port, asking, arguments, log)
-        yield Service(process.pid, port, perf_counter() - start_s)
-    finally:
-        _stop(process)
 
 
 def _die_with_parent() -> None:
@@ -192,12 +247,12 @@ def _die_with_parent() -> None:
 
 
 def _wait_for_answer(
-    process: "subprocess.Popen[bytes]", port: int, asking: str, arguments: Sequence[str], log: Path
+    process: "subprocess.Popen[bytes]", port: int, asking: str, command: Sequence[str], log: Path
 ) -> None:
     deadline_s = monotonic() + READY_WITHIN_S
     while monotonic() < deadline_s:
         if process.poll() is not None:
-            raise ProgramFailed(_failure(arguments, process.returncode, log))
+            raise ProgramFailed(failure(command, process.returncode, log))
         try:
             with Service(process.pid, port).connection() as connection:
                 answer(connection, asking)
@@ -208,7 +263,8 @@ def _wait_for_answer(
     raise ProgramFailed(f"the service did not answer {asking} within {READY_WITHIN_S} s; see {log}")
 
 
-def _stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:
+def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:
+    """End it in order, and by force if it has not ended within STOP_WITHIN_S."""
     process.send_signal(number)
     try:
         process.wait(STOP_WITHIN_S)

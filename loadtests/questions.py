@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from loadtests.processes import ProgramFailed, Service, answer
@@ -45,13 +45,20 @@ class Question:
 Questions = dict[str, list[Question]]  # kind -> questions
 
 
-def flights_of_block(service: Service, height: int) -> list[Flight]:
+class Asked(Protocol):
+    """What can be asked: a service of ours, or one somewhere else."""
+
+    def get(self, path: str) -> Any:
+        """The JSON answer. Raises ProgramFailed for a status other than 200."""
+
+
+def flights_of_block(service: Asked, height: int) -> list[Flight]:
     """All flights of a block, oldest first."""
     flights: list[Flight] = service.get(f"/blocks/{height}")["block"]["transactions"]
     return flights
 
 
-def sample(service: Service, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
+def sample(service: Asked, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
     """The flights of up to `blocks` blocks, the first and the last among them."""
     height: int = service.get("/tip")["height"]
     if height < 1:

@@ -1,0 +1,123 @@
+"""A closed workload for Locust: N customers, each of whom asks, waits for the answer, and thinks.
+
+    locust -f loadtests/closed_workload.py --host http://127.0.0.1:8000        with its web page
+    locust -f loadtests/closed_workload.py --host … --headless -u 8 -r 8 --think 0.5 --requests 500
+    locust -f loadtests/closed_workload.py --host … --headless --master --expect-workers 2 -u 8 -r 8
+    locust -f loadtests/closed_workload.py --worker --master-host …            on other machines
+
+To be run from the project's folder, on every machine. Customers are Locust's users: `-u` says how
+many. Each ends after --warm-up and --requests requests, or after --duration. Every request is in
+the raw rows; `loadtests.generation.window` leaves out the warm-up and what came after the first
+customer had finished. A connection of its own for every request, unless --keep-alive 1.
+"""
+
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from time import monotonic
+from typing import Any
+
+from locust import User, events, task
+from locust.env import Environment
+from locust.exception import StopUser
+
+from loadtests.generation import options
+from loadtests.generation.client import Client, Origin
+from loadtests.generation.node import Node, Part, Plan
+from loadtests.generation.pacing import wait_until
+from loadtests.generation.rows import closed_index
+from loadtests.generation.schedule import Request, mixed
+
+RUN_ID = "closed"
+LAWS: dict[str, Callable[[float, Random], float]] = {
+    "constant": lambda think_s, random: think_s,
+    "exponential": lambda think_s, random: random.expovariate(1 / think_s) if think_s else 0.0,
+}
+OPTIONS: options.Table = (
+    ("--think", 1.0, "mean think time in seconds"),
+    ("--law", "constant", f"how think times are distributed: {' or '.join(LAWS)}"),
+    ("--warm-up", 0, "requests of each customer that are not counted"),
+    ("--requests", 0, "requests of each customer after those; 0: until --duration has passed"),
+    ("--duration", 60.0, "seconds after which customers begin no request, if --requests is 0"),
+    ("--keep-alive", 0, "1: a customer keeps his connection as long as the server lets him"),
+)
+
+
+def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
+    """The same for every worker. Raises ValueError, OSError, ProgramFailed."""
+    if chosen.law not in LAWS:
+        raise ValueError(f"--law is {chosen.law!r}; it must be one of {', '.join(LAWS)}")
+    for name in ("think", "warm_up", "requests", "duration"):
+        if getattr(chosen, name) < 0:
+            raise ValueError(f"--{name.replace('_', '-')} is {getattr(chosen, name)}; not negative")
+    choices = options.choices_from(chosen, host)
+    shares = options.shares_from(chosen.mix)
+    mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets
+    content = {
+        "paths": {kind: [request.path for request in asked] for kind, asked in choices.items()},
+        "shares": shares,
+    }
+    counted = chosen.warm_up + chosen.requests if chosen.requests else None
+    customers = chosen.num_users or 1
+    requests = None if counted is None else counted * customers
+    return Plan([content] * workers, None, requests, None if counted else chosen.duration)
+
+
+class Customer(User):
+    """Asks, waits, thinks."""
+
+    node: Node
+
+    @task
+    def work(self) -> None:
+        """Ask until this customer has done its requests, or its time has come."""
+        mine = self.node.part
+        if mine is None:
+            raise StopUser
+        self._ask_all(mine, mine.take_number())
+        self.node.finish_one(mine)
+        raise StopUser
+
+    def _ask_all(self, mine: Part, customer: int) -> None:
+        chosen = self.environment.parsed_options
+        random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
+        client = Client(
+            Origin(mine.host), keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout
+        )
+        think = LAWS[chosen.law]
+        due_s = max(mine.start_s, monotonic())
+        for number, request in enumerate(_requests(mine.content, random)):
+            wait_until(due_s)
+            if self.node.is_stopping or _is_done(chosen, number, mine.start_s):
+                break
+            index = closed_index(customer, number)
+            client.ask(
+                request.path,
+                partial(self.node.record, mine, index, request.kind, due_s, is_open=False),
+            )
+            due_s = monotonic() + think(chosen.think, random)
+        client.close()
+
+
+def _requests(content: Any, random: Random) -> Any:
+    choices = {
+        kind: [Request(kind, path) for path in paths] for kind, paths in content["paths"].items()
+    }
+    return mixed(choices, random, content["shares"])
+
+
+def _is_done(chosen: Namespace, number: int, start_s: float) -> bool:
+    if chosen.requests:
+        return bool(number >= chosen.warm_up + chosen.requests)
+    return bool(monotonic() >= start_s + chosen.duration)
+
+
+def _on_init(environment: Environment, **_event: object) -> None:
+    Customer.node = Node(environment, plan_from)
+
+
+events.init_command_line_parser.add_listener(
+    lambda parser, **_event: options.add(parser, OPTIONS, (), RUN_ID)
+)
+events.init.add_listener(_on_init)

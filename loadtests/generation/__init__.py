@@ -1,0 +1,24 @@
+"""Load generation: open and closed workloads on Locust, with a raw record of every request.
+
+An experiment needs `run` (one run against a server), `calibration`, `schedule` and `rules`:
+
+    from random import Random
+    from loadtests.generation.calibration import calibrate
+    from loadtests.generation.run import append_verdict, open_run
+    from loadtests.generation.rules import judge
+    from loadtests.generation.schedule import arrivals, demanded, gamma_demands, poisson_times
+    from loadtests.servers.known import FCFS, known_server
+
+    with known_server(FCFS, log=folder / "server.log") as server:
+        choices = {"known": list(islice(demanded(repeat(0.0405)), 1))}
+        before = calibrate(server, choices, requests=200, run="before", folder=folder)
+        random = Random(21)
+        times_s = poisson_times(0.8 / before.mean_s, random, count=2000)
+        schedule = arrivals(times_s, demanded(gamma_demands(0.0405, 0.03, random)))
+        record = open_run(server, schedule, run="open-0.8-rep01", folder=folder)
+        after = calibrate(server, choices, requests=200, run="after", folder=folder)
+    verdict = judge(record.facts(before, after))
+    append_verdict(folder, record, verdict)
+
+The modules `client`, `pacing` and `node` run inside Locust, on gevent; all others do not import it.
+"""

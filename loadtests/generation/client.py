@@ -1,0 +1,138 @@
+"""One HTTP request over a gevent socket, with the moments at which it was sent and answered.
+
+A connection of its own for every request (`Connection: close`), unless a closed customer keeps his.
+Sockets are plain and the answer is parsed by llhttp, because that costs the generator least: half
+of what the client of geventhttpclient takes and as little as splitting lines by hand.
+The name of the server is resolved once, before the run.
+"""
+
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from time import monotonic
+from urllib.parse import urlsplit
+
+import gevent
+import gevent.socket
+from geventhttpclient.response import HTTPResponse
+
+from loadtests.generation.rows import NO_ANSWER
+from loadtests.servers.timing import Told, told
+
+READ_BYTES = 65536
+TIMEOUT_S = 600.0
+
+_NOTHING_TOLD = Told(None, None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty."""
+
+    sent_s: float
+    done_s: float
+    status: int
+    told: Told
+    body_bytes: int
+    problem: str
+
+
+class Origin:
+    """Where requests go: scheme, host and port of a URL, resolved."""
+
+    def __init__(self, url: str) -> None:
+        """Raises ValueError for what is no http URL, OSError for a name that nobody knows."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError(f"the host is {url!r}; it must be like http://127.0.0.1:8000")
+        self.hostname = parts.hostname
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        port = parts.port or (443 if self._tls else 80)
+        found = socket.getaddrinfo(self.hostname, port, type=socket.SOCK_STREAM)
+        self._family: int = found[0][0]
+        self._address = found[0][4]
+        self._prefix = parts.path.rstrip("/")
+        self._host = parts.netloc.rpartition("@")[2]
+
+    def connect(self) -> gevent.socket.socket:
+        """A new connection."""
+        made = gevent.socket.socket(self._family, socket.SOCK_STREAM)
+        try:
+            made.connect(self._address)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is None:
+                return made
+            return self._tls.wrap_socket(made, server_hostname=self.hostname)
+        except BaseException:
+            made.close()
+            raise
+
+    def request(self, path: str, *, keep_alive: bool) -> bytes:
+        """The bytes of a GET."""
+        connection = "keep-alive" if keep_alive else "close"
+        line = f"GET {self._prefix}{path} HTTP/1.1\r\nHost: {self._host}\r\n"
+        return f"{line}Accept: application/json\r\nConnection: {connection}\r\n\r\n".encode("ascii")
+
+
+class Client:
+    """Asks an origin, one request at a time. keep_alive: on one connection as long as it lasts."""
+
+    def __init__(
+        self, origin: Origin, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
+        self._socket: gevent.socket.socket | None = None
+
+    def ask(self, path: str, then: Callable[[Answer], None]) -> None:
+        """GET `path`, then call `then` with what came of it, even if this greenlet is killed."""
+        response = HTTPResponse()
+        problem = "stopped before the answer came"
+        sent_s = monotonic()
+        try:
+            with gevent.Timeout(self._timeout_s):
+                self._exchange(path, response)
+            problem = ""
+        except gevent.Timeout:
+            problem = f"no whole answer within {self._timeout_s:g} s"
+        except (OSError, HTTPException) as failure:
+            problem = f"{type(failure).__name__}: {failure}"
+        finally:
+            done_s = monotonic()
+            if problem or not self._keep_alive or response.should_close():
+                self.close()
+            then(_answer(sent_s, done_s, response, problem))
+
+    def close(self) -> None:
+        """Drop the connection, if there is one."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _exchange(self, path: str, response: HTTPResponse) -> None:
+        request = self._origin.request(path, keep_alive=self._keep_alive)
+        if self._socket is None:
+            self._socket = self._origin.connect()
+        self._socket.sendall(request)
+        while not response.message_complete:
+            received = self._socket.recv(READ_BYTES)
+            if not received:
+                _require_whole(response)
+                return
+            response.feed(received)
+
+
+def _require_whole(response: HTTPResponse) -> None:
+    """Only an answer without any length ends with its connection. Raises ConnectionError."""
+    if not response.headers_complete:
+        raise ConnectionResetError("the connection was closed before an answer")
+    if "content-length" in response or "transfer-encoding" in response:
+        raise ConnectionResetError("the connection was closed within the answer")
+
+
+def _answer(sent_s: float, done_s: float, response: HTTPResponse, problem: str) -> Answer:
+    if problem:
+        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem)
+    found = {name.lower(): value for name, value in response.items()}
+    return Answer(sent_s, done_s, response.status_code, told(found), len(response._body_buffer), "")

@@ -1,0 +1,300 @@
+"""One Locust process of a workload: local, master or worker; what open and closed ones share.
+
+The run's plan is made once, by the master or the only process, when the test starts: it is divided
+into a part for each worker, and sent to them with the moment of the common start, before Locust
+tells them to start their users. Users then take the part, and every answer becomes a raw row and,
+with the same response time, a request in Locust's own console and web page. Workers send their rows
+to the master once a second and at their end; the master alone writes the file, as rows come.
+Locust's local runner hands such messages to itself, so that one process works the same way.
+
+The test ends when every user of every part has done its work: Locust quits if it is headless, and
+stops the test if it has a web page, where another can be started, with a run id of its own. A
+worker that is lost ends it, too.
+The clocks of processes of one machine are one; other machines' must agree (NTP), because the start
+is then taken from the time of day.
+"""
+
+import json
+import logging
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, cast
+
+import gevent
+from locust.env import Environment
+from locust.runners import MasterRunner, WorkerRunner
+
+from loadtests.generation.client import Answer
+from loadtests.generation.pacing import calm_collector
+from loadtests.generation.rows import Row, RowFile
+from loadtests.processes import ProgramFailed
+from loadtests.servers.timing import boot_id
+
+PART_MESSAGE, ROWS_MESSAGE = "flightchain-part", "flightchain-rows"
+LOCAL_START_DELAY_S, DISTRIBUTED_START_DELAY_S = 0.2, 1.5
+FLUSH_EVERY_S = 1.0
+PROGRESS_EVERY_S = 10.0
+
+log = logging.getLogger("locust.flightchain")
+
+# Options, URL of the service, number of workers -> what each worker is to do, as plain data.
+Planner = Callable[[Namespace, str, int], "Plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the workers are to do. parts: one each, of what msgpack can carry.
+
+    users: how many do it together; None: as many as Locust was told. requests: in all, and until_s:
+    seconds until about the end; for the progress, None if it has no end.
+    """
+
+    parts: Sequence[Any]
+    users: int | None
+    requests: int | None
+    until_s: float | None
+
+
+@dataclass(slots=True)
+class Part:
+    """What this process is to do. start_s: on its CLOCK_MONOTONIC. users: of it, so far."""
+
+    run: str
+    host: str
+    position: int
+    of: int
+    start_s: float
+    content: Any
+    users: int = 0
+    finished: int = 0
+    rows: list[Row] = field(default_factory=list)
+
+    def take_number(self) -> int:
+        """A number for one more user, different from those of all users of all parts."""
+        self.users += 1
+        return (self.users - 1) * self.of + self.position
+
+
+@dataclass(slots=True)
+class _Run:
+    """What the collecting process knows of the run. users, finished: of each position, so far."""
+
+    id: str
+    plan: Plan
+    start_s: float
+    workers: Sequence[str] = ()
+    rows: int = 0
+    users: dict[int, int] = field(default_factory=dict)
+    finished: dict[int, int] = field(default_factory=dict)
+    is_over: bool = False
+
+
+def _worker_ids(runner: Any) -> list[str]:
+    """The workers that a master can send something to."""
+    clients = runner.clients
+    return [client.id for client in (*clients.ready, *clients.spawning, *clients.running)]
+
+
+class Node:
+    """The share of this process in the workload. `part` is None until a test starts."""
+
+    def __init__(self, environment: Environment, planner: Planner) -> None:
+        """Attach to Locust's events; to be called from its `init`. Raises OSError, ValueError."""
+        self.environment, self._planner = environment, planner
+        self._runner = cast("Any", environment.runner)  # local, master or worker
+        self._options = cast("Any", environment.parsed_options)
+        self.part: Part | None = None
+        self.is_stopping = False
+        self._run: _Run | None = None
+        self._runs_started = 0
+        self._file = self._opened_file()
+        self._facts = self._options.facts
+        events = environment.events
+        self._runner.register_message(PART_MESSAGE, self._on_part)
+        self._runner.register_message(ROWS_MESSAGE, self._on_rows)
+        events.test_start.add_listener(self._on_test_start)
+        events.test_stopping.add_listener(self._on_test_stopping)
+        events.test_stop.add_listener(self._on_test_stop)
+        events.quit.add_listener(self._on_quit)
+        gevent.spawn(self._every, FLUSH_EVERY_S, self._flush)
+        if isinstance(self._runner, MasterRunner):
+            gevent.spawn(self._every, FLUSH_EVERY_S, self._look_for_workers)
+        gevent.spawn(self._every, PROGRESS_EVERY_S, self._say_progress)
+
+    def _opened_file(self) -> RowFile | None:
+        path = self._options.raw
+        if not path or self._is_worker():
+            return None
+        return RowFile(Path(path))
+
+    def _is_worker(self) -> bool:
+        return isinstance(self._runner, WorkerRunner)
+
+    # --- the process that plans and collects -------------------------------------------------
+
+    def _on_test_start(self, **_event: object) -> None:
+        self.is_stopping = False
+        if self._is_worker():
+            return
+        try:
+            self._begin()
+        except (OSError, ValueError, ProgramFailed) as problem:
+            log.error("error: %s", problem)  # noqa: TRY400  a message is enough
+            self.environment.process_exit_code = 1
+            gevent.spawn(self._end)
+
+    def _begin(self) -> None:
+        runner, options = self._runner, self._options
+        if not self.environment.host:
+            raise ValueError("where is the service? --host http://127.0.0.1:8000")
+        is_master = isinstance(runner, MasterRunner)
+        workers: list[Any] = _worker_ids(runner) if is_master else [None]
+        plan = self._planner(options, self.environment.host, len(workers))
+        if plan.users is not None:
+            runner.target_user_count = plan.users
+        self._runs_started += 1
+        run = options.run_id + (f"-{self._runs_started}" if self._runs_started > 1 else "")
+        delay_s = DISTRIBUTED_START_DELAY_S if is_master else LOCAL_START_DELAY_S
+        start_s, unix_s = monotonic() + delay_s, time.time() + delay_s
+        start = {"boot": boot_id(), "start_s": start_s, "unix_s": unix_s}
+        self._run = _Run(run, plan, start_s, workers if is_master else ())
+        self._write_facts({"run": run, "requests": plan.requests, **start})
+        common = {"run": run, "host": self.environment.host, "of": len(workers), **start}
+        for position, (worker, content) in enumerate(zip(workers, plan.parts, strict=True)):
+            data = {**common, "position": position, "content": content}
+            runner.send_message(PART_MESSAGE, data, worker)
+
+    def _write_facts(self, facts: dict[str, Any]) -> None:
+        """For the program that started this one: whole, or not there yet."""
+        if self._facts:
+            unfinished = Path(f"{self._facts}.unfinished")
+            unfinished.write_text(json.dumps(facts), encoding="utf-8")
+            unfinished.rename(self._facts)
+
+    def _on_rows(self, msg: Any, **_event: object) -> None:
+        rows = [Row(*values) for values in msg.data["rows"]]
+        if self._file is not None:
+            self._file.write(rows)
+        run = self._run
+        if run is None or msg.data["run"] != run.id:
+            return
+        run.rows += len(rows)
+        run.users[msg.data["position"]] = msg.data["users"]
+        run.finished[msg.data["position"]] = msg.data["finished"]
+        users, finished = sum(run.users.values()), sum(run.finished.values())
+        if not run.is_over and users == finished == self._runner.target_user_count:
+            run.is_over = True
+            gevent.spawn(self._end)
+
+    def _end(self) -> None:
+        if self._options.headless:
+            self._runner.quit()
+        else:
+            self._runner.stop()
+
+    def _look_for_workers(self) -> None:
+        """A worker that is gone takes its part with it, and no other has that part."""
+        run = self._run
+        if run is None or run.is_over or self.is_stopping:
+            return
+        if lost := sorted(set(run.workers) - set(_worker_ids(self._runner))):
+            log.error("error: %s: worker %s is lost, the run ends", run.id, lost[0])
+            self.environment.process_exit_code = 1
+            run.is_over = True
+            gevent.spawn(self._end)
+
+    def _say_progress(self) -> None:
+        run = self._run
+        if run is None or run.is_over or self.is_stopping:
+            return
+        of = "" if run.plan.requests is None else f" of {run.plan.requests}"
+        until_s = run.plan.until_s
+        left_s = None if until_s is None else max(0.0, run.start_s + until_s - monotonic())
+        left = "" if left_s is None else f", about {left_s:.0f} s left"
+        log.info("%s: %d%s answered%s", run.id, run.rows, of, left)
+
+    # --- the process that loads --------------------------------------------------------------
+
+    def _on_part(self, msg: Any, **_event: object) -> None:
+        data = msg.data
+        start_s = data["start_s"]
+        if data["boot"] != boot_id():
+            start_s = monotonic() + data["unix_s"] - time.time()
+        self.part = Part(
+            data["run"], data["host"], data["position"], data["of"], start_s, data["content"]
+        )
+        calm_collector()
+
+    def record(
+        self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
+    ) -> None:
+        """A raw row of what was due at `due_s`, and a request in Locust's console."""
+        from_s = due_s if is_open else answer.sent_s
+        start_s = answer.told.start_s
+        row = Row(
+            part.run,
+            index,
+            kind,
+            due_s - part.start_s,
+            answer.sent_s - part.start_s,
+            None if start_s is None else start_s - part.start_s,
+            answer.done_s - part.start_s,
+            answer.told.service_s,
+            answer.status,
+            answer.told.worker,
+        )
+        part.rows.append(row)
+        if not self._is_worker():
+            self._send(part)
+        problem = answer.problem or f"answered with status {answer.status}"
+        self.environment.events.request.fire(
+            request_type="GET",
+            name=kind,
+            response_time=(answer.done_s - from_s) * 1e3,
+            response_length=answer.body_bytes,
+            response=None,
+            context={},
+            exception=None if row.succeeded else ProgramFailed(problem),
+        )
+
+    def finish_one(self, part: Part) -> None:
+        """One user of `part` has done all its work."""
+        part.finished += 1
+        self._send(part)
+
+    def _send(self, part: Part) -> None:
+        rows, part.rows = part.rows, []
+        data = {
+            "run": part.run,
+            "position": part.position,
+            "users": part.users,
+            "finished": part.finished,
+            "rows": [astuple(row) for row in rows],
+        }
+        self._runner.send_message(ROWS_MESSAGE, data)
+
+    def _flush(self) -> None:
+        if self.part is not None and self.part.rows:
+            self._send(self.part)
+
+    # --- both --------------------------------------------------------------------------------
+
+    def _on_test_stopping(self, **_event: object) -> None:
+        self.is_stopping = True
+
+    def _on_test_stop(self, **_event: object) -> None:
+        self._flush()
+
+    def _on_quit(self, **_event: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @staticmethod
+    def _every(pause_s: float, act: Callable[[], None]) -> None:
+        while True:
+            gevent.sleep(pause_s)
+            act()

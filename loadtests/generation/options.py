@@ -1,0 +1,72 @@
+"""Command-line options of the two locustfiles, beside Locust's own; its web page shows them, too.
+
+Every default has the type of its option, never None, because the web page keeps the type.
+"""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loadtests.generation.client import TIMEOUT_S
+from loadtests.generation.schedule import Request, load_requests
+from loadtests.processes import Site
+from loadtests.questions import drawn, sample
+
+DRAWN_OF_EACH_KIND = 500
+SAMPLED_BLOCKS = 20
+
+Table = Sequence[tuple[str, Any, str]]  # option, default, help
+
+COMMON: Table = (
+    ("--seed", 1, "of everything that is drawn at random"),
+    ("--mix", "", "shares of the kinds, such as filter_transactions=60,flight_counter=40"),
+    ("--timeout", TIMEOUT_S, "seconds after which an answer is given up"),
+)
+# Files are chosen where Locust is started and not on its web page, which others may reach.
+FILES: Table = (
+    ("--paths", "", "CSV file of what may be asked: kind,path; default: drawn from the service"),
+    ("--raw", "", "CSV file to which a row for every request is appended; none by default"),
+    ("--facts", "", "JSON file that is written when the run begins, for programs"),
+)
+
+
+def add(parser: Any, table: Table, files: Table, run_id: str) -> None:
+    """Add the options of `table` and `files` and the common ones to Locust's parser."""
+    named = ("--run-id", run_id, "name of the run in the raw rows")
+    for rows, is_shown in (((*table, *COMMON), True), ((*files, *FILES, named), False)):
+        for option, default, text in rows:
+            shown = f"{text}; default {default}" if default else text
+            parser.add_argument(
+                option, default=default, type=type(default), help=shown, include_in_web_ui=is_shown
+            )
+
+
+def shares_from(text: str) -> dict[str, float] | None:
+    """`a=60,b=40` as weights; None for nothing. Raises ValueError."""
+    if not text.strip():
+        return None
+    shares = {}
+    for item in text.split(","):
+        kind, separator, weight = item.partition("=")
+        try:
+            shares[kind.strip()] = float(weight)
+        except ValueError:
+            separator = ""
+        if not separator:
+            raise ValueError(f"--mix {text!r}: {item!r} is not like flight_counter=30")
+    return shares
+
+
+def choices_from(options: Namespace, host: str) -> Mapping[str, list[Request]]:
+    """What may be asked: from the file, or the three questions about flights of the service.
+
+    Raises ValueError, OSError, and ProgramFailed if the service does not answer as it should.
+    """
+    if options.paths:
+        return load_requests(Path(options.paths))
+    questions = drawn(sample(Site(host), SAMPLED_BLOCKS), DRAWN_OF_EACH_KIND, options.seed)
+    return {
+        kind: [Request(kind, question.path) for question in asked]
+        for kind, asked in questions.items()
+    }

@@ -1,0 +1,316 @@
+"""One run of a workload against a server, from an experiment: Locust in a process of its own.
+
+    record = open_run(server, schedule, run="open-0.85-rep03", folder=folder)
+    record = closed_run(server, choices, customers=8, think_s=0.05, requests=500, warm_up=100,
+                        run="closed-8", folder=folder)
+
+What a run leaves in its result folder, which several runs share: its rows in `requests.csv`, a
+sample of the machine for each second in `samples.csv`, its schedule in `schedules/RUN.csv` if it is
+open, and what Locust said in `locust.log`; once judged, a line in `runs.csv` (`append_verdict`).
+Progress with the time left is said every few seconds. Ctrl-C, or the death of this process, ends
+Locust in order; what was measured until then is kept, and the run listed as interrupted.
+"""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from loadtests.generation import samples as sampling
+from loadtests.generation.rows import Row, in_flight, read_rows
+from loadtests.generation.rules import RULES, Facts, Verdict, judge
+from loadtests.generation.samples import Sample, Sampler
+from loadtests.generation.schedule import Arrival, Choices, save, save_requests
+from loadtests.processes import (
+    LOOK_EVERY_S,
+    ProgramFailed,
+    failure,
+    plain_environment,
+    started,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from loadtests.generation.calibration import Calibration
+
+REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", "schedules"
+LOCUST_LOG = "locust.log"
+BEGIN_WITHIN_S = 120
+SAMPLE_EVERY_S = 1.0
+SAY_EVERY_S = 5.0
+TIMEOUT_S = 600.0
+
+Say = Callable[[str], None]
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Target(Protocol):
+    """What is measured: `loadtests.processes.Service`, or `Elsewhere`."""
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process here, whose processor time is the server's; None if it runs elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A server on another machine."""
+
+    url: str
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a run left. rows: in the order in which answers came. scheduled: None if closed."""
+
+    run: str
+    workload: str
+    rows: tuple[Row, ...]
+    samples: tuple[Sample, ...]
+    scheduled: int | None
+    begun_unix_s: float
+    is_interrupted: bool = False
+
+    def facts(
+        self, before: "Calibration | None" = None, after: "Calibration | None" = None
+    ) -> Facts:
+        """What the rules look at; with the calibrations before and after it, if there were any."""
+        end_s = max((row.done_s for row in self.rows), default=0.0)
+        during = [sample for sample in self.samples if sample.at_s <= ceil(end_s)]
+        return Facts(
+            requests=len(self.rows),
+            failed=sum(not row.succeeded for row in self.rows),
+            scheduled=self.scheduled,
+            lag_p99_s=_p99([row.lag_s for row in self.rows]) if self.scheduled else None,
+            service_time_s=before.mean_s if before else None,
+            foreign_cpu=_mean([sample.foreign_cpu for sample in during]),
+            client_cpu=_mean([sample.client_cpu for sample in during]),
+            before_s=before.mean_s if before else None,
+            after_s=after.mean_s if after else None,
+            is_interrupted=self.is_interrupted,
+        )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _p99(values: Sequence[float]) -> float | None:
+    """The 99th percentile by nearest rank: the smallest value that 99 % do not exceed."""
+    return sorted(values)[ceil(0.99 * len(values)) - 1] if values else None
+
+
+def to_stderr(text: str) -> None:
+    """Say a line of progress there."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def open_run(
+    target: Target,
+    schedule: Sequence[Arrival],
+    *,
+    run: str,
+    folder: Path,
+    timeout_s: float = TIMEOUT_S,
+    say: Say = to_stderr,
+) -> RunRecord:
+    """Send the schedule to the target, each arrival at its time on a connection of its own.
+
+    run: its id, of letters, digits, dot, dash and underscore, not used before in `folder`.
+    timeout_s: after which an answer is given up, as a row of status 0. Raises ValueError,
+    ProgramFailed if Locust fails, and KeyboardInterrupt after what was measured was kept.
+    """
+    job = _Job("open", run, folder.resolve(), target, say, len(schedule), schedule[-1].intended_s)
+    job.require_new()
+    path = job.folder / SCHEDULES / f"{run}.csv"
+    path.parent.mkdir(exist_ok=True)
+    save(path, schedule)
+    return job.done(["--schedule", path, "--timeout", timeout_s])
+
+
+def closed_run(
+    target: Target,
+    choices: Choices,
+    *,
+    customers: int,
+    run: str,
+    folder: Path,
+    think_s: float = 0.0,
+    think_law: str = "constant",
+    shares: Mapping[str, float] | None = None,
+    requests: int = 0,
+    warm_up: int = 0,
+    duration_s: float = 0.0,
+    keep_alive: bool = False,
+    seed: int = 1,
+    timeout_s: float = TIMEOUT_S,
+    say: Say = to_stderr,
+) -> RunRecord:
+    """Let `customers` ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
+
+    choices: what they ask, drawn anew each time, kinds by `shares` (equal if None). think_law:
+    `constant` or `exponential`, with mean think_s. keep_alive: a connection for each customer in
+    place of one for each request. Otherwise as `open_run`; `window.closed_window` chooses what
+    counts of the rows.
+    """
+    if (requests > 0) == (duration_s > 0):
+        raise ValueError(f"either requests or duration_s: they are {requests} and {duration_s}")
+    total = customers * (warm_up + requests) if requests else None
+    job = _Job("closed", run, folder.resolve(), target, say, total, duration_s or None)
+    job.require_new()
+    with TemporaryDirectory(prefix="flightchain-paths-") as scratch:
+        paths = Path(scratch) / "paths.csv"
+        save_requests(paths, choices)
+        return job.done(
+            [
+                *("--users", customers, "--spawn-rate", customers, "--paths", paths),
+                *("--think", think_s, "--law", think_law, "--seed", seed, "--mix", _mix(shares)),
+                *("--warm-up", warm_up, "--requests", requests, "--duration", duration_s),
+                *("--keep-alive", int(keep_alive), "--timeout", timeout_s),
+            ]
+        )
+
+
+def _mix(shares: Mapping[str, float] | None) -> str:
+    return ",".join(f"{kind}={share!r}" for kind, share in (shares or {}).items())
+
+
+@dataclass(slots=True)
+class _Job:
+    """A run that is being made. total: requests it will make, until_s: when it will be over."""
+
+    workload: str
+    run: str
+    folder: Path
+    target: Target
+    say: Say
+    total: int | None
+    until_s: float | None
+    offset: int = 0
+    samples: list[Sample] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def require_new(self) -> None:
+        """Raises ValueError for a run id that cannot be, or that the folder has already."""
+        if not _RUN_ID.fullmatch(self.run):
+            raise ValueError(f"run is {self.run!r}; letters, digits, dots, dashes, underscores")
+        taken = self.folder / SAMPLES
+        if taken.exists() and self.run in sampling.read(taken, self.run):
+            raise ValueError(f"run {self.run} is in {taken} already")
+
+    def done(self, arguments: Sequence[object]) -> RunRecord:
+        """Run Locust with these arguments until it ends; what it left."""
+        requests = self.folder / REQUESTS
+        self.offset = requests.stat().st_size if requests.exists() else 0
+        log = self.folder / LOCUST_LOG
+        with TemporaryDirectory(prefix="flightchain-facts-") as scratch:
+            facts = Path(scratch) / "facts.json"
+            command = self._command([*arguments, "--raw", requests, "--facts", facts])
+            process = started(command, log, _without_locust_settings())
+            try:
+                self._watch(process, facts, command, log)
+            except KeyboardInterrupt:
+                stop(process)
+                record = replace(self._kept(), is_interrupted=True)
+                append_verdict(self.folder, record, judge(record.facts()))
+                raise
+            finally:
+                if process.poll() is None:
+                    stop(process)
+        record = self._kept()
+        if process.returncode != 0:
+            raise ProgramFailed(failure(command, process.returncode, log))
+        return record
+
+    def _command(self, arguments: Sequence[object]) -> list[str]:
+        file = f"loadtests/{self.workload}_workload.py"
+        ours = ["--host", self.target.url, "--run-id", self.run]
+        quiet = ["--headless", "--only-summary", "--exit-code-on-error", "0"]
+        given = [str(argument) for argument in arguments]
+        return [sys.executable, "-m", "locust", "--locustfile", file, *quiet, *ours, *given]
+
+    def _watch(
+        self, process: "subprocess.Popen[bytes]", facts: Path, command: list[str], log: Path
+    ) -> None:
+        deadline_s = monotonic() + BEGIN_WITHIN_S
+        while not facts.exists():
+            if process.poll() is not None or monotonic() > deadline_s:
+                raise ProgramFailed(failure(command, process.returncode, log))
+            sleep(LOOK_EVERY_S)
+        self.facts = json.loads(facts.read_text(encoding="utf-8"))
+        start_s: float = self.facts["start_s"]
+        sampler = Sampler(process.pid, self.target.pid, urlsplit(self.target.url).port)
+        next_s, say_s = start_s + SAMPLE_EVERY_S, start_s + SAY_EVERY_S
+        while process.poll() is None:
+            try:
+                process.wait(max(LOOK_EVERY_S, next_s - monotonic()))
+            except subprocess.TimeoutExpired:
+                self.samples.append(sampler.sample(monotonic() - start_s))
+                next_s += SAMPLE_EVERY_S
+            if monotonic() >= say_s:
+                self._say_progress(monotonic() - start_s)
+                say_s += SAY_EVERY_S
+        if not self.samples:
+            self.samples.append(sampler.sample(monotonic() - start_s))
+
+    def _say_progress(self, elapsed_s: float) -> None:
+        with (self.folder / REQUESTS).open("rb") as file:
+            file.seek(self.offset)
+            answered = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+        if self.until_s is not None:
+            left_s = max(0.0, self.until_s - elapsed_s)
+        elif self.total and answered:
+            left_s = elapsed_s * max(0.0, self.total / answered - 1)
+        else:
+            return
+        of = f" of {self.total}" if self.total else ""
+        self.say(f"{self.run}: {answered}{of} requests, about {left_s:.0f} s left")
+
+    def _kept(self) -> RunRecord:
+        """What is in the files, and the samples written to theirs."""
+        path = self.folder / REQUESTS
+        rows = read_rows(path, self.run, self.offset) if path.exists() else []
+        found = tuple(
+            replace(sample, in_flight=in_flight(rows, sample.at_s)) for sample in self.samples
+        )
+        sampling.append(self.folder / SAMPLES, self.run, found)
+        scheduled = self.total if self.workload == "open" else None
+        begun_unix_s = self.facts.get("unix_s", 0.0)
+        return RunRecord(self.run, self.workload, tuple(rows), found, scheduled, begun_unix_s)
+
+
+def _without_locust_settings() -> dict[str, str]:
+    """Locust takes options from variables, too; those of the caller are not meant for this run."""
+    return {name: text for name, text in plain_environment().items() if name[:7] != "LOCUST_"}
+
+
+def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:
+    """List the run in `runs.csv`: whether it counts, why not, and what each rule looked at."""
+    with (folder / RUNS).open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        if file.tell() == 0:
+            names = [f"{rule.name} ({rule.unit})" for rule in RULES]
+            writer.writerow(["run", "accepted", "reasons", "workload", "requests", *names])
+        values = (verdict.values[rule.name] for rule in RULES)
+        shown = ["" if value is None else f"{value:.6g}" for value in values]
+        accepted = "yes" if verdict.accepted else "no"
+        count = len(record.rows)
+        writer.writerow([record.run, accepted, verdict.reasons, record.workload, count, *shown])
+        file.flush()
+        os.fsync(file.fileno())

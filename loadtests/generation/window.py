@@ -1,0 +1,66 @@
+"""What counts of a closed run: from when all have warmed up until the first customer has finished.
+
+Customers finish at different times. While some are still at work and others gone the system holds
+fewer than N, so throughput over the whole run would be too low; the window ends with the first.
+Every row stays in the record; this only chooses. Pure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from loadtests.generation.rows import Row, customer_of, number_of
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The measured part of a closed run. rows: answered well between start_s and end_s."""
+
+    customers: int
+    start_s: float
+    end_s: float
+    rows: tuple[Row, ...]
+
+    @property
+    def throughput_per_s(self) -> float:
+        """X: answers per second."""
+        return len(self.rows) / (self.end_s - self.start_s)
+
+    @property
+    def mean_response_s(self) -> float:
+        """R: from sending to the last byte. Raises ValueError for a window without rows."""
+        if not self.rows:
+            raise ValueError("no request was answered within the window")
+        return sum(row.closed_response_s for row in self.rows) / len(self.rows)
+
+
+def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
+    """The window of one closed run. warm_up: requests of each customer that do not count.
+
+    It starts when the last customer has done its warm-up (without one, when the last has begun),
+    and ends at the last answer of the first customer to finish. Raises ValueError if nothing is
+    left between the two.
+    """
+    by_customer: dict[int, list[Row]] = {}
+    for row in rows:
+        by_customer.setdefault(customer_of(row), []).append(row)
+    if not by_customer:
+        raise ValueError("a run without rows has no window")
+    start_s = max(_ready_s(customer, own, warm_up) for customer, own in by_customer.items())
+    end_s = min(max(row.done_s for row in own) for own in by_customer.values())
+    if end_s <= start_s:
+        raise ValueError(
+            f"the first customer finished at {end_s:.3f} s, before the last was ready at "
+            f"{start_s:.3f} s; let each ask more often"
+        )
+    chosen = (row for own in by_customer.values() for row in own if start_s < row.done_s <= end_s)
+    counted = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
+    return Window(len(by_customer), start_s, end_s, tuple(counted))
+
+
+def _ready_s(customer: int, own: list[Row], warm_up: int) -> float:
+    if warm_up == 0:
+        return min(row.sent_s for row in own)
+    done_s = [row.done_s for row in own if number_of(row) == warm_up - 1]
+    if not done_s:
+        raise ValueError(f"customer {customer} did not do {warm_up} requests to warm up")
+    return done_s[0]

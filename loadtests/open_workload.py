@@ -1,0 +1,134 @@
+"""An open workload for Locust: requests arrive by a schedule, whether others are answered or not.
+
+    locust -f loadtests/open_workload.py --host http://127.0.0.1:8000          with its web page
+    locust -f loadtests/open_workload.py --host … --headless --rate 20 --duration 60 --raw rows.csv
+    locust -f loadtests/open_workload.py --host … --headless --master --expect-workers 2 --rate 20
+    locust -f loadtests/open_workload.py --worker --master-host …              on other machines
+
+To be run from the project's folder, on every machine. One dispatcher in each Locust process walks
+its part of a schedule that was computed beforehand, from a seed; each arrival is a greenlet with a
+connection of its own, closed afterwards. Response times count from the intended arrival, also in
+Locust's console and web page. How many users Locust is told to start does not matter.
+"""
+
+from argparse import Namespace
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from locust import User, events, task
+from locust.dispatch import UsersDispatcher
+from locust.env import Environment
+from locust.exception import StopUser
+
+from loadtests.generation import options
+from loadtests.generation.client import Client, Origin
+from loadtests.generation.node import Node, Plan
+from loadtests.generation.pacing import walk
+from loadtests.generation.schedule import (
+    Arrival,
+    arrivals,
+    deterministic_times,
+    load,
+    mixed,
+    part,
+    poisson_times,
+    recorded_times,
+)
+
+RUN_ID = "open"
+LAWS = ("poisson", "deterministic")
+OPTIONS: options.Table = (
+    ("--rate", 5.0, "arrivals per second"),
+    ("--fraction", 0.0, "rate as a fraction of --capacity, in place of --rate"),
+    ("--capacity", 0.0, "requests per second at which the service saturates: 1/E[S]"),
+    ("--law", "poisson", f"when requests arrive: {' or '.join(LAWS)}"),
+    ("--duration", 60.0, "seconds during which requests arrive"),
+    ("--arrivals", 0, "how many arrive, in place of --duration"),
+)
+FILES: options.Table = (
+    ("--schedule", "", "CSV file of a whole schedule, in place of all these"),
+    ("--times", "", "CSV file with recorded arrival times (intended_s), in place of --rate"),
+)
+
+
+def schedule_from(chosen: Namespace, host: str) -> list[Arrival]:
+    """The schedule that the options ask for. Raises ValueError, OSError, ProgramFailed."""
+    if chosen.schedule:
+        return load(Path(chosen.schedule))
+    random = Random(chosen.seed)  # noqa: S311  a load, no secrets
+    times_s = recorded_times(Path(chosen.times)) if chosen.times else _drawn_times(chosen, random)
+    choices = options.choices_from(chosen, host)
+    return arrivals(times_s, mixed(choices, random, options.shares_from(chosen.mix)))
+
+
+def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
+    if chosen.law not in LAWS:
+        raise ValueError(f"--law is {chosen.law!r}; it must be one of {', '.join(LAWS)}")
+    if chosen.fraction and not chosen.capacity:
+        raise ValueError("--fraction needs --capacity, the rate at which the service saturates")
+    rate_per_s = chosen.fraction * chosen.capacity or chosen.rate
+    count = chosen.arrivals or None
+    until_s = None if count else chosen.duration
+    if chosen.law == "deterministic":
+        return deterministic_times(rate_per_s, count=count, until_s=until_s)
+    return poisson_times(rate_per_s, random, count=count, until_s=until_s)
+
+
+def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
+    """Every arrival to one worker."""
+    schedule = schedule_from(chosen, host)
+    parts = [
+        [astuple(arrival) for arrival in part(schedule, position, workers)]
+        for position in range(workers)
+    ]
+    return Plan(parts, workers, len(schedule), schedule[-1].intended_s)
+
+
+class OneUserEach(UsersDispatcher):
+    """Starts one user on every worker at once, however many are asked for."""
+
+    def new_dispatch(
+        self, target_user_count: int, spawn_rate: float, user_classes: Any = None
+    ) -> None:
+        """As Locust's own, but for the numbers."""
+        users = len(self._worker_nodes) if target_user_count else 0
+        super().new_dispatch(users, max(spawn_rate, float(users)), user_classes)
+
+
+class OpenWorkload(User):
+    """The dispatcher of one Locust process."""
+
+    node: Node
+
+    @task
+    def walk_schedule(self) -> None:
+        """Send every arrival of this process's part at its time; once."""
+        mine = self.node.part
+        if mine is None or mine.users:
+            raise StopUser
+        mine.take_number()
+        origin, timeout_s = Origin(mine.host), self.environment.parsed_options.timeout
+
+        def send(arrival: Arrival) -> None:
+            due_s = mine.start_s + arrival.intended_s
+            then = partial(self.node.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
+            Client(origin, timeout_s=timeout_s).ask(arrival.path, then)
+
+        schedule = [Arrival(*values) for values in mine.content]
+        walk(schedule, mine.start_s, send, lambda: self.node.is_stopping)
+        self.node.finish_one(mine)
+        raise StopUser
+
+
+def _on_init(environment: Environment, **_event: object) -> None:
+    environment.dispatcher_class = OneUserEach
+    OpenWorkload.node = Node(environment, plan_from)
+
+
+events.init_command_line_parser.add_listener(
+    lambda parser, **_event: options.add(parser, OPTIONS, FILES, RUN_ID)
+)
+events.init.add_listener(_on_init)

@@ -1,0 +1,1 @@
+"""Servers that the lab measures besides the service itself."""
