@@ -1,0 +1,93 @@
+"""Bounds on throughput X and response time R of N customers in a closed network.
+
+Sources: P. J. Denning and J. P. Buzen, ACM Computing Surveys 10 (1978), for the asymptotic bounds;
+J. Zahorjan and others, Balanced job bound analysis of queueing networks, Communications of the ACM
+25 (1982), for the balanced ones; both in E. D. Lazowska and others, Quantitative System Performance
+(1984), chapter 5. R counts the time at all stations, delays among them, but not the think time Z.
+Domain: N ≥ 1, Z ≥ 0, at least one station with a queue and a demand. Otherwise ValueError.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadtests.models.domain import count, not_negative
+from loadtests.models.stations import Station, bottleneck, total_demand_s
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between what X (1/s) and R (s) of `customers` customers lie."""
+
+    customers: int
+    throughput_low_per_s: float
+    throughput_high_per_s: float
+    response_low_s: float
+    response_high_s: float
+
+
+def maximum_throughput_per_s(stations: Sequence[Station]) -> float:
+    """1/max(D/m), in 1/s, which no number of customers exceeds."""
+    return 1 / bottleneck(stations).least_gap_s
+
+
+def optimal_population(stations: Sequence[Station], think_time_s: float = 0.0) -> float:
+    """N_opt = (D + Z)/max(D/m), where the two asymptotes cross: with more, customers must queue."""
+    not_negative("think_time_s", think_time_s)
+    return (total_demand_s(stations) + think_time_s) / bottleneck(stations).least_gap_s
+
+
+def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
+    """X ≤ min(N/(D + Z), 1/max(D/m)) and R ≥ max(D, N·max(D/m) − Z): nobody waits, or one always.
+
+    The other side is the worst case: each customer waits for all the others at every queue.
+    """
+    count("customers", customers)
+    not_negative("think_time_s", think_time_s)
+    demand_s = total_demand_s(stations)
+    gap_s = bottleneck(stations).least_gap_s
+    queued_s = total_demand_s([station for station in stations if not station.is_delay])
+    worst_s = demand_s + (customers - 1) * queued_s
+    return Bounds(
+        customers,
+        throughput_low_per_s=customers / (worst_s + think_time_s),
+        throughput_high_per_s=min(customers / (demand_s + think_time_s), 1 / gap_s),
+        response_low_s=max(demand_s, customers * gap_s - think_time_s),
+        response_high_s=worst_s,
+    )
+
+
+def balanced_job(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
+    """Tighter: between a network whose demands are all average and one where all are the largest.
+
+    They hold where MVA does (exponential service in order of arrival, or processor sharing), and
+    for single servers and delays only: ValueError for a station with several servers. Delays are
+    taken as think time, and their demand is part of R again in the end.
+    """
+    count("customers", customers)
+    not_negative("think_time_s", think_time_s)
+    queues = _single_servers(stations)
+    largest_s = bottleneck(queues).demand_s
+    queued_s = total_demand_s(queues)
+    delay_s = total_demand_s([station for station in stations if station.is_delay])
+    away_s = think_time_s + delay_s
+    others = customers - 1
+    best_s = queued_s + others * queued_s / len(queues) / (1 + away_s / queued_s)
+    worst_s = queued_s + others * largest_s / (1 + away_s / (customers * queued_s))
+    return Bounds(
+        customers,
+        throughput_low_per_s=customers / (worst_s + away_s),
+        throughput_high_per_s=min(customers / (best_s + away_s), 1 / largest_s),
+        response_low_s=max(best_s, customers * largest_s - away_s) + delay_s,
+        response_high_s=worst_s + delay_s,
+    )
+
+
+def _single_servers(stations: Sequence[Station]) -> list[Station]:
+    """The stations with a queue and a demand. Raises ValueError for one with several servers."""
+    for station in stations:
+        if station.servers is not None and station.servers > 1:
+            raise ValueError(
+                f"balanced-job bounds know single servers and delays only, but station "
+                f"{station.name!r} has {station.servers} servers"
+            )
+    return [station for station in stations if not station.is_delay and station.demand_s > 0]

@@ -1,0 +1,78 @@
+"""The operational laws. They hold for what was measured, whatever the distributions.
+
+They ask only that as many customers leave as arrive over the time that is looked at. Source:
+P. J. Denning and J. P. Buzen, The operational analysis of queueing network models, ACM Computing
+Surveys 10 (1978); E. D. Lazowska and others, Quantitative System Performance (1984), chapter 3.
+Every argument must be 0 or more, every divisor positive: otherwise ValueError.
+"""
+
+from collections.abc import Sequence
+
+from loadtests.models.domain import not_negative, positive
+
+
+def utilisation(throughput_per_s: float, service_time_s: float) -> float:
+    """Utilisation law: U = X·S."""
+    return not_negative("throughput_per_s", throughput_per_s) * not_negative(
+        "service_time_s", service_time_s
+    )
+
+
+def customers(throughput_per_s: float, response_time_s: float) -> float:
+    """Little's law: N = X·R."""
+    return not_negative("throughput_per_s", throughput_per_s) * not_negative(
+        "response_time_s", response_time_s
+    )
+
+
+def throughput_per_s(customers: float, response_time_s: float) -> float:
+    """Little's law, turned: X = N/R, in 1/s."""
+    return not_negative("customers", customers) / positive("response_time_s", response_time_s)
+
+
+def response_time_s(customers: float, throughput_per_s: float) -> float:
+    """Little's law, turned: R = N/X, in s."""
+    return not_negative("customers", customers) / positive("throughput_per_s", throughput_per_s)
+
+
+def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> float:
+    """Forced flow law: a station that each customer visits V times does X·V visits a second."""
+    return not_negative("throughput_per_s", throughput_per_s) * not_negative(
+        "visit_ratio", visit_ratio
+    )
+
+
+def interactive_response_time_s(
+    customers: float, throughput_per_s: float, think_time_s: float
+) -> float:
+    """Interactive response time law: R = N/X − Z of users who think for Z between requests.
+
+    Raises ValueError as well if the users could not have thought so long: N/X < Z.
+    """
+    cycle_s = response_time_s(customers, throughput_per_s)
+    not_negative("think_time_s", think_time_s)
+    if cycle_s < think_time_s:
+        raise ValueError(
+            f"{customers} customers at {throughput_per_s}/s come round every {cycle_s} s, "
+            f"which leaves no room for think_time_s = {think_time_s}"
+        )
+    return cycle_s - think_time_s
+
+
+def service_demand_s(visit_ratio: float, service_time_s: float) -> float:
+    """D = V·S, the service in seconds that a customer asks of a station in all its visits."""
+    return not_negative("visit_ratio", visit_ratio) * not_negative("service_time_s", service_time_s)
+
+
+def measured_demand_s(utilisation: float, throughput_per_s: float) -> float:
+    """Service demand law: D = U/X, in s, from a utilisation and a throughput that were measured."""
+    return not_negative("utilisation", utilisation) / positive("throughput_per_s", throughput_per_s)
+
+
+def general_response_time_s(visit_ratios: Sequence[float], visit_times_s: Sequence[float]) -> float:
+    """General response time law: R = Σ V·R over the stations (or the steps of a transaction).
+
+    Raises ValueError as well for lists of unequal length.
+    """
+    pairs = zip(visit_ratios, visit_times_s, strict=True)
+    return sum(not_negative("visit_ratio", v) * not_negative("visit_time_s", r) for v, r in pairs)

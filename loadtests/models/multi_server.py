@@ -1,0 +1,63 @@
+"""M/M/m: one queue in order of arrival, m equal servers, Poisson arrivals, exponential service.
+
+Domain: λ ≥ 0, E[S] > 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its
+subclass Unstable. Source: A. K. Erlang (1917); L. Kleinrock, Queueing Systems, vol. 1 (1975),
+section 3.5. Nothing here forms a^m or m!, so thousands of servers are no difficulty.
+"""
+
+import math
+from dataclasses import dataclass
+
+from loadtests.models.steady_state import SteadyState, utilisation
+
+
+@dataclass(frozen=True, slots=True)
+class MultiServer(SteadyState):
+    """The steady state of M/M/m.
+
+    p_empty: π0, the probability that nobody is there (0.0 if too small for a float).
+    p_wait: C, Erlang's second formula, the probability that an arriving customer has to wait.
+    """
+
+    p_empty: float
+    p_wait: float
+
+
+def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> MultiServer:
+    """E[W] = C·E[S]/(m(1−ρ)), with C of Erlang and a = λ·E[S] customers in service.
+
+    The report on MariaDB prints the same with (1−ρ)^{2m!} in place of (1−ρ)²·m!, a slip.
+    """
+    rho = utilisation(arrival_rate_per_s, service_time_s, servers)
+    offered = arrival_rate_per_s * service_time_s
+    blocked = _erlang_b(offered, servers)
+    p_wait = blocked / (1 - rho * (1 - blocked))
+    return MultiServer(
+        arrival_rate_per_s,
+        service_time_s,
+        servers,
+        rho,
+        waiting_time_s=p_wait * service_time_s / (servers * (1 - rho)),
+        p_empty=_p_empty(offered, servers, rho),
+        p_wait=p_wait,
+    )
+
+
+def _erlang_b(offered: float, servers: int) -> float:
+    """The share of customers lost if nobody could wait: B(k) = aB(k−1)/(k + aB(k−1)), B(0) = 1."""
+    blocked = 1.0
+    for server in range(1, servers + 1):
+        blocked = offered * blocked / (server + offered * blocked)
+    return blocked
+
+
+def _p_empty(offered: float, servers: int, rho: float) -> float:
+    """1/π0 = Σ_{k<m} a^k/k! + a^m/(m!(1−ρ)), its terms divided by e^a: Poisson probabilities."""
+    if offered == 0:
+        return 1.0
+    fewer = math.fsum(_poisson(offered, k) for k in range(servers))
+    return math.exp(-offered) / (fewer + _poisson(offered, servers) / (1 - rho))
+
+
+def _poisson(mean: float, k: int) -> float:
+    return math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))

@@ -1,0 +1,175 @@
+"""Exact mean value analysis of a closed network with one class of customers.
+
+A customer that arrives at a station finds there what is in the system on average with one customer
+fewer (arrival theorem), so the means of N customers follow from those of N − 1. Exact for networks
+with a product form: exponential service in order of arrival, or any service with processor sharing
+or at a delay; a station that serves in order of arrival with less variable service does better.
+
+Symbols: D demand, m servers, Q mean customers at a station, p(j) the probability of j there.
+
+    R(N) = D                                            delay
+    R(N) = D/m·(1 + Q(N−1) + Σ_{j<m−1} (m−1−j)·p(j|N−1))   m servers; the sum is empty for m = 1
+    X(N) = N/(Z + Σ R(N)),  Q(N) = X(N)·R(N),  p(j|N) = X(N)·D/j·p(j−1|N−1) for 0 < j < m
+
+The textbook takes p(0|N) = 1 − (X·D + Σ (m−j)·p(j))/m. Once the station is saturated this is a
+difference of nearly equal numbers, its error grows with every N, and the results turn negative.
+Here p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station:
+only products and quotients of positive numbers, so nothing cancels. The price is that each station
+with several servers doubles the networks to solve; MOST_MULTI_SERVERS limits them.
+
+Sources: M. Reiser and S. S. Lavenberg, Mean-value analysis of closed multichain queuing networks,
+Journal of the ACM 27 (1980); M. Reiser, Mean-value analysis and convolution method for
+queue-dependent servers in closed queueing networks, Performance Evaluation 1 (1981), for p(0).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadtests.models.domain import count, not_negative
+from loadtests.models.stations import Station, total_demand_s
+
+MOST_MULTI_SERVERS = 6
+"""Stations with several servers in one network: 64 networks are solved for so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtStation:
+    """A station among N customers.
+
+    residence_time_s: R, waiting and service of all visits of one round. customers: Q = X·R.
+    utilisation: X·D/m, the share of time that each server is busy; of a delay, X·D, the mean number
+    in service, which may exceed 1.
+    """
+
+    name: str
+    residence_time_s: float
+    customers: float
+    utilisation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The means of a closed network with `customers` customers.
+
+    throughput_per_s: X, rounds per second. response_time_s: R, the time at all stations in one
+    round, without think time. thinking: X·Z, the customers who think.
+    """
+
+    customers: int
+    throughput_per_s: float
+    response_time_s: float
+    thinking: float
+    stations: tuple[AtStation, ...]
+
+    def at(self, name: str) -> AtStation:
+        """The station called `name`. Raises KeyError if there is none."""
+        for station in self.stations:
+            if station.name == name:
+                return station
+        raise KeyError(name)
+
+
+def solve(
+    stations: Sequence[Station], most_customers: int, think_time_s: float = 0.0
+) -> tuple[Solution, ...]:
+    """The solutions for 1, 2 … `most_customers` customers who think for `think_time_s` (Z ≥ 0).
+
+    Raises ValueError for less than one customer, a negative think time, two stations of one name,
+    more than MOST_MULTI_SERVERS stations with several servers, and if a round takes no time at all.
+    """
+    count("most_customers", most_customers)
+    not_negative("think_time_s", think_time_s)
+    _check(stations, think_time_s)
+    return tuple(_Network(stations, think_time_s, {}).grow(most_customers))
+
+
+def _check(stations: Sequence[Station], think_time_s: float) -> None:
+    names = [station.name for station in stations]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two stations are called {twice[0]!r}")
+    multi = sum(_is_multi(station) for station in stations)
+    if multi > MOST_MULTI_SERVERS:
+        raise ValueError(
+            f"{multi} stations have several servers; at most {MOST_MULTI_SERVERS} can be solved"
+        )
+    if total_demand_s(stations) + think_time_s == 0:
+        raise ValueError("a round takes no time: all demands and the think time are 0")
+
+
+def _is_multi(station: Station) -> bool:
+    return station.servers is not None and station.servers > 1
+
+
+_Throughputs = dict[frozenset[str], list[float]]
+
+
+class _Network:
+    """Stations that take one customer after the other.
+
+    known: the throughputs of the networks that were solved, by the names of their stations.
+    """
+
+    def __init__(
+        self, stations: Sequence[Station], think_time_s: float, known: _Throughputs
+    ) -> None:
+        self._stations = stations
+        self._think_time_s = think_time_s
+        self._known = known
+        self._queues = [0.0] * len(stations)
+        self._idle = [[1.0] for _ in stations]  # p(0), p(1) … below m, of the last population
+
+    def grow(self, most_customers: int) -> list[Solution]:
+        without = [
+            self._throughputs_without(station, most_customers) if _is_multi(station) else []
+            for station in self._stations
+        ]
+        return [self._add(n, without) for n in range(1, most_customers + 1)]
+
+    def _throughputs_without(self, station: Station, most_customers: int) -> list[float]:
+        rest = [other for other in self._stations if other is not station]
+        names = frozenset(other.name for other in rest)
+        if names not in self._known:
+            if total_demand_s(rest) + self._think_time_s == 0:
+                self._known[names] = [math.inf] * most_customers
+            else:
+                solved = _Network(rest, self._think_time_s, self._known).grow(most_customers)
+                self._known[names] = [one.throughput_per_s for one in solved]
+        return self._known[names]
+
+    def _add(self, n: int, without: list[list[float]]) -> Solution:
+        """The means of `n` customers, from those of n − 1 that are kept here."""
+        stays_s = [
+            _residence_time_s(station, queue, idle)
+            for station, queue, idle in zip(self._stations, self._queues, self._idle, strict=True)
+        ]
+        x = n / (self._think_time_s + math.fsum(stays_s))
+        self._queues = [x * stay_s for stay_s in stays_s]
+        for at, station in enumerate(self._stations):
+            if _is_multi(station):
+                self._idle[at] = _idle(station, self._idle[at], x, without[at][n - 1])
+        return Solution(
+            n,
+            throughput_per_s=x,
+            response_time_s=math.fsum(stays_s),
+            thinking=x * self._think_time_s,
+            stations=tuple(
+                AtStation(s.name, stay_s, x * stay_s, x * s.demand_s / (s.servers or 1))
+                for s, stay_s in zip(self._stations, stays_s, strict=True)
+            ),
+        )
+
+
+def _residence_time_s(station: Station, queue: float, idle: list[float]) -> float:
+    """R(N) of a station that had `queue` customers and the probabilities `idle` at N − 1."""
+    if station.servers is None:
+        return station.demand_s
+    last = station.servers - 1
+    spare = math.fsum((last - j) * p for j, p in enumerate(idle[:last]))
+    return station.demand_s / station.servers * (1 + queue + spare)
+
+
+def _idle(station: Station, before: list[float], x: float, x_without: float) -> list[float]:
+    """p(j|N) for all j below m and up to N, from `before`, those at N − 1."""
+    busy = [x * station.demand_s / j * p for j, p in enumerate(before, start=1)]
+    return [before[0] * x / x_without, *busy][: station.servers]

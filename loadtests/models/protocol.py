@@ -1,0 +1,159 @@
+"""What a short experiment is expected to see, if the queue is as modelled.
+
+A run that starts empty and is short has not reached the steady state: its mean lies below that of
+the formula, and varies much from run to run. So a measured mean is held against simulated runs of
+the same protocol, not against the formula alone.
+
+A run: from 0 to `duration_s`, customers arrive as a Poisson process at a system that is empty at 0.
+Every customer who arrives in that time counts, also one who is served after its end: no more
+arrive, but all are served to the end (as the study's load generator waited for its users). The mean
+of a run is that of the response times of these customers. An experiment is `runs` such runs, and
+its result the mean of their means, each run with the same weight. A run in which nobody arrives has
+no mean; it is left out, and counted in `empty_runs`.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from loadtests.models import replay
+from loadtests.models.arrivals import poisson_during
+from loadtests.models.distributions import ServiceTimes
+from loadtests.models.domain import count, positive, share
+from loadtests.models.replay import Discipline
+from loadtests.models.samples import summary
+
+STUDY_DURATION_S = 1800.0
+STUDY_RUNS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """`runs` runs of `duration_s` seconds, each from an empty system."""
+
+    duration_s: float = STUDY_DURATION_S
+    runs: int = STUDY_RUNS
+
+    def __post_init__(self) -> None:
+        positive("duration_s", self.duration_s)
+        count("runs", self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run shows: its arrivals, mean and longest response time, most customers at once."""
+
+    arrivals: int
+    mean_s: float
+    longest_s: float
+    peak_customers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What experiments by a protocol show, from `simulated_runs` runs.
+
+    arrivals: per run, on average. mean_s: of the run means; standard_error_s: how far the
+    simulation may have missed it. low_s, high_s: between these lies the result of an experiment
+    with probability `confidence`. longest_s: mean over runs of the longest response time.
+    peak_customers: mean over runs of the most customers at once.
+    """
+
+    simulated_runs: int
+    empty_runs: int
+    arrivals: float
+    mean_s: float
+    standard_error_s: float
+    low_s: float
+    high_s: float
+    confidence: float
+    longest_s: float
+    peak_customers: float
+
+    def covers(self, measured_s: float) -> bool:
+        """Whether an experiment's result lies where such results are expected."""
+        return self.low_s <= measured_s <= self.high_s
+
+
+def expectation(
+    protocol: Protocol,
+    arrival_rate_per_s: float,
+    service: ServiceTimes,
+    rng: Random,
+    *,
+    simulated_runs: int = 20_000,
+    discipline: Discipline = replay.fcfs,
+    confidence: float = 0.95,
+) -> Expectation:
+    """Simulates the protocol at a load. Rates of ρ ≥ 1 are no error: a run ends.
+
+    The range is that of as many experiments as there are simulated runs, each of `protocol.runs`
+    runs drawn from the simulated ones with replacement. Raises ValueError for a rate that is not
+    positive, fewer than two simulated runs, and if nobody arrived in all but one of them.
+    """
+    count("simulated_runs", simulated_runs, least=2)
+    share("confidence", confidence)
+    simulated = [
+        simulate_run(protocol.duration_s, arrival_rate_per_s, service, rng, discipline)
+        for _ in range(simulated_runs)
+    ]
+    runs = [run for run in simulated if run is not None]
+    if len(runs) < 2:
+        raise ValueError(
+            f"at {arrival_rate_per_s}/s for {protocol.duration_s} s hardly anybody arrives: "
+            f"{len(runs)} of {simulated_runs} runs had a customer"
+        )
+    means_s = [run.mean_s for run in runs]
+    of_means = summary(means_s)
+    low_s, high_s = _range(means_s, protocol.runs, simulated_runs, confidence, rng)
+    return Expectation(
+        simulated_runs,
+        empty_runs=simulated_runs - len(runs),
+        arrivals=sum(run.arrivals for run in runs) / simulated_runs,
+        mean_s=of_means.mean,
+        standard_error_s=of_means.standard_deviation / len(runs) ** 0.5,
+        low_s=low_s,
+        high_s=high_s,
+        confidence=confidence,
+        longest_s=summary([run.longest_s for run in runs]).mean,
+        peak_customers=summary([run.peak_customers for run in runs]).mean,
+    )
+
+
+def simulate_run(
+    duration_s: float,
+    arrival_rate_per_s: float,
+    service: ServiceTimes,
+    rng: Random,
+    discipline: Discipline = replay.fcfs,
+) -> Run | None:
+    """One run; None if nobody arrived. Raises ValueError for a rate that is not positive."""
+    arrivals_s = poisson_during(arrival_rate_per_s, duration_s, rng)
+    if not arrivals_s:
+        return None
+    responses_s = discipline(arrivals_s, [service.draw(rng) for _ in arrivals_s])
+    return Run(
+        len(arrivals_s),
+        mean_s=sum(responses_s) / len(responses_s),
+        longest_s=max(responses_s),
+        peak_customers=_peak(arrivals_s, responses_s),
+    )
+
+
+def _peak(arrivals_s: Sequence[float], responses_s: Sequence[float]) -> int:
+    """The most customers at once; it is reached as one arrives."""
+    departures_s = sorted(a + r for a, r in zip(arrivals_s, responses_s, strict=True))
+    return max(
+        earlier + 1 - bisect_right(departures_s, arrival_s)
+        for earlier, arrival_s in enumerate(arrivals_s)
+    )
+
+
+def _range(
+    means_s: Sequence[float], runs: int, experiments: int, confidence: float, rng: Random
+) -> tuple[float, float]:
+    """The quantiles of the results of experiments put together from runs at random."""
+    results_s = sorted(sum(rng.choices(means_s, k=runs)) / runs for _ in range(experiments))
+    outside = round((1 - confidence) / 2 * experiments)
+    return results_s[outside], results_s[-1 - outside]

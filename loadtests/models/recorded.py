@@ -1,0 +1,124 @@
+"""A recorded run: customers in the system over time, Little's law, utilisation.
+
+A run is the arrival and departure times (s) of its customers, in order of arrival; departures may
+be in any order. Raised: ValueError for lists of unequal length, arrivals out of order, and a
+customer who leaves before it arrives. N changes at the times themselves: at one moment, those who
+leave are gone and those who arrive are there.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from loadtests.models.domain import count, recorded_times
+from loadtests.models.samples import summary
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From `time_s` on there are `customers` in the system, until the next step."""
+
+    time_s: float
+    customers: int
+
+
+@dataclass(frozen=True, slots=True)
+class LittlesLaw:
+    """Both sides of N = λ·R over a window of time.
+
+    customers: the time average of N. arrival_rate_per_s: arrivals in the window over its length.
+    response_time_s: mean of those who arrived in the window (0 if none did).
+    """
+
+    customers: float
+    arrival_rate_per_s: float
+    response_time_s: float
+
+    @property
+    def predicted_customers(self) -> float:
+        """λ·R."""
+        return self.arrival_rate_per_s * self.response_time_s
+
+    @property
+    def difference(self) -> float:
+        """N − λ·R. It is 0 (but for rounding) if the system is empty at both ends of the window."""
+        return self.customers - self.predicted_customers
+
+
+def customers_over_time(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> list[Step]:
+    """The steps of N(t), the first at the first arrival; before it, and after the last, N is 0."""
+    _check(arrivals_s, departures_s)
+    changes = Counter(arrivals_s)
+    changes.subtract(departures_s)
+    times_s = sorted(time_s for time_s, change in changes.items() if change)
+    totals = accumulate(changes[time_s] for time_s in times_s)
+    return [Step(time_s, total) for time_s, total in zip(times_s, totals, strict=True)]
+
+
+def customers_at(steps: Sequence[Step], time_s: float) -> int:
+    """N at `time_s`."""
+    after = bisect_right(steps, time_s, key=lambda step: step.time_s)
+    return steps[after - 1].customers if after else 0
+
+
+def peak_customers(steps: Sequence[Step]) -> int:
+    """The most customers at once; 0 if there never was one."""
+    return max((step.customers for step in steps), default=0)
+
+
+def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> float:
+    """The time average of N from `from_s` to `until_s`. Raises ValueError for an empty window."""
+    return _time_average(steps, from_s, until_s, most=None)
+
+
+def utilisation(steps: Sequence[Step], from_s: float, until_s: float, servers: int = 1) -> float:
+    """The share of the window that each of m servers is busy on average: mean of min(N, m)/m.
+
+    It takes for granted that no server idles while a customer waits. Raises ValueError for an empty
+    window or less than one server.
+    """
+    return _time_average(steps, from_s, until_s, count("servers", servers)) / servers
+
+
+def littles_law(
+    arrivals_s: Sequence[float], departures_s: Sequence[float], from_s: float, until_s: float
+) -> LittlesLaw:
+    """Both sides of Little's law from `from_s` to `until_s` (arrivals at `until_s` excluded)."""
+    customers = mean_customers(customers_over_time(arrivals_s, departures_s), from_s, until_s)
+    stays_s = [
+        departure_s - arrival_s
+        for arrival_s, departure_s in zip(arrivals_s, departures_s, strict=True)
+        if from_s <= arrival_s < until_s
+    ]
+    response_time_s = summary(stays_s).mean if stays_s else 0.0
+    return LittlesLaw(customers, len(stays_s) / (until_s - from_s), response_time_s)
+
+
+def _check(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> None:
+    recorded_times(arrivals_s, departures_s, "departures_s")
+    for customer, (arrival_s, departure_s) in enumerate(zip(arrivals_s, departures_s, strict=True)):
+        if departure_s < arrival_s:
+            raise ValueError(
+                f"customer {customer} arrives at {arrival_s} and leaves before, at {departure_s}"
+            )
+
+
+def _time_average(steps: Sequence[Step], from_s: float, until_s: float, most: int | None) -> float:
+    """The time average of N, or of min(N, most)."""
+    if not from_s < until_s:
+        raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
+    areas = (
+        length_s * (customers if most is None else min(customers, most))
+        for length_s, customers in _pieces(steps, from_s, until_s)
+    )
+    return sum(areas) / (until_s - from_s)
+
+
+def _pieces(steps: Sequence[Step], from_s: float, until_s: float) -> Iterator[tuple[float, int]]:
+    """The lengths (s) of the parts of the window in which N is constant, and that N."""
+    for step, following in pairwise(steps):  # after the last, N is 0
+        start_s, end_s = max(step.time_s, from_s), min(following.time_s, until_s)
+        if start_s < end_s:
+            yield end_s - start_s, step.customers

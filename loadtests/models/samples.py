@@ -1,0 +1,56 @@
+"""Mean, variance and coefficient of variation of measured values."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of `count` values: their mean, extremes and squares = Σ (value − mean)²."""
+
+    count: int
+    mean: float
+    squares: float
+    lowest: float
+    highest: float
+
+    @property
+    def variance(self) -> float:
+        """squares/(count − 1), without bias. Raises ValueError for a single value."""
+        if self.count < 2:
+            raise ValueError("a variance needs at least two values, there is one")
+        return self.squares / (self.count - 1)
+
+    @property
+    def standard_deviation(self) -> float:
+        """The root of the variance."""
+        return math.sqrt(self.variance)
+
+    @property
+    def cv(self) -> float:
+        """Standard deviation over mean. Raises ValueError for a mean of 0."""
+        if self.mean == 0:
+            raise ValueError("values with a mean of 0 have no coefficient of variation")
+        return self.standard_deviation / self.mean
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """The summary of `values`. Raises ValueError for none, or one that is no finite number."""
+    if not values:
+        raise ValueError("a summary needs at least one value")
+    if unusable := [value for value in values if not math.isfinite(value)]:
+        raise ValueError(f"a value is {unusable[0]}")
+    mean = math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return Summary(len(values), mean, squares, min(values), max(values))
+
+
+def quantile(values: Sequence[float], p: float) -> float:
+    """The smallest value that at least the share `p` of the values does not exceed.
+
+    0 < p ≤ 1; no interpolation, so it is always one of the values. Raises ValueError otherwise.
+    """
+    if not values or not 0 < p <= 1:
+        raise ValueError(f"a quantile needs values and 0 < p ≤ 1, has {len(values)} and p = {p}")
+    return sorted(values)[math.ceil(p * len(values)) - 1]

@@ -1,0 +1,213 @@
+"""The universal scalability law: X(N) = λN/(1 + σ(N−1) + κN(N−1)).
+
+λ is the throughput of one (1/s), σ the contention (what must be done one at a time), κ the
+coherency (what each has to agree upon with every other). With κ > 0 the throughput has a peak, at
+the knee N* = √((1−σ)/κ). Source: N. J. Gunther, Guerrilla Capacity Planning (2007), chapters 4-6.
+
+The law is fitted to measured throughputs by least squares. As N/X = a + b(N−1) + cN(N−1) with
+a = 1/λ, b = σ/λ, c = κ/λ, a linear fit is where it starts; Gauss-Newton steps with J. Marquardt's
+damping (1963) follow, on the throughputs themselves. σ and κ are not negative: where the best fit
+would have them so, the best one with either or both at 0 is taken.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from loadtests.models import linear
+from loadtests.models.domain import count, not_negative, positive, share
+from loadtests.models.samples import summary
+
+Measurements = Mapping[int, Sequence[float]]
+"""Number of customers N -> throughputs (1/s), one of each repeated measurement."""
+
+_Points = list[tuple[int, float, int]]  # N, mean throughput, number of measurements
+_COLUMNS = ((0, 1, 2), (0, 2), (0, 1), (0,))  # which of a, b, c are free, in order of trial
+_MOST_STEPS = 200
+_MOST_DAMPING = 1e3
+_ENOUGH = 1e-10  # a step that changes nothing by more than this share is the last
+
+
+@dataclass(frozen=True, slots=True)
+class ScalabilityLaw:
+    """λ, σ and κ. Raises ValueError unless λ is positive and the others are not negative."""
+
+    rate_per_s: float
+    contention: float
+    coherency: float
+
+    def __post_init__(self) -> None:
+        positive("rate_per_s", self.rate_per_s)
+        not_negative("contention", self.contention)
+        not_negative("coherency", self.coherency)
+
+    def throughput_per_s(self, customers: float) -> float:
+        """X(N) in 1/s, for N > 0."""
+        n = positive("customers", customers)
+        shared = self.contention * (n - 1) + self.coherency * n * (n - 1)
+        return self.rate_per_s * n / (1 + shared)
+
+    @property
+    def knee(self) -> float:
+        """N* with the highest throughput; infinite for κ = 0, and 1 if one customer does best."""
+        if self.coherency == 0:
+            return math.inf if self.contention < 1 else 1.0
+        return max(1.0, math.sqrt(max(0.0, 1 - self.contention) / self.coherency))
+
+
+@dataclass(frozen=True, slots=True)
+class KneeInterval:
+    """The fitted law, and between what its knee lies, from `resamples` bootstrap samples."""
+
+    law: ScalabilityLaw
+    low: float
+    high: float
+    confidence: float
+    resamples: int
+
+
+def fit(measurements: Measurements) -> ScalabilityLaw:
+    """The law with the least Σ (measured − X(N))² over all measurements.
+
+    Raises ValueError for fewer than three different N, an N below 1, or a throughput that is not
+    positive.
+    """
+    points = _points(measurements)
+    if len(measurements) < 3:
+        raise ValueError(f"three unknowns need three different N, there are {len(measurements)}")
+    return _fit(points)
+
+
+def knee_interval(
+    measurements: Measurements, rng: Random, *, resamples: int = 1000, confidence: float = 0.95
+) -> KneeInterval:
+    """The percentile bootstrap interval of the knee: at each N, its measurements drawn anew.
+
+    Raises ValueError as `fit` does, and if an N was measured only once: then nothing is known of
+    how measurements vary. An end is infinite if so many samples show no peak.
+    """
+    law = fit(measurements)
+    count("resamples", resamples)
+    share("confidence", confidence)
+    if single := [n for n, throughputs in measurements.items() if len(throughputs) < 2]:
+        raise ValueError(f"N = {single[0]} was measured once; a bootstrap needs repetitions")
+    knees = sorted(
+        _fit(
+            _points({n: rng.choices(found, k=len(found)) for n, found in measurements.items()})
+        ).knee
+        for _ in range(resamples)
+    )
+    outside = int((1 - confidence) / 2 * resamples)
+    return KneeInterval(law, knees[outside], knees[-1 - outside], confidence, resamples)
+
+
+def _points(measurements: Measurements) -> _Points:
+    """What of the measurements matters to a fit: Σ (x − X)² = k·(mean − X)² + what X is not in."""
+    for n, throughputs in measurements.items():
+        for x in throughputs:
+            positive(f"the throughput at N = {n}", x)
+    return [(count("N", n), summary(found).mean, len(found)) for n, found in measurements.items()]
+
+
+def _fit(points: _Points) -> ScalabilityLaw:
+    """The best of the fits with both, one or none of b and c free that have neither below 0."""
+    fits = [(error, abc) for error, abc in _candidates(points) if abc[1] >= 0 and abc[2] >= 0]
+    _, (a, b, c) = min(fits)
+    return ScalabilityLaw(1 / a, b / a, c / a)
+
+
+def _candidates(points: _Points) -> Iterator[tuple[float, list[float]]]:
+    for free in _COLUMNS:
+        abc = _refined(points, _start(points, free), free)
+        yield _error(points, abc), abc
+        if len(free) == 3 and min(abc) >= 0:
+            return  # no constraint binds
+
+
+def _terms(n: int) -> tuple[float, float, float]:
+    return 1.0, n - 1.0, n * (n - 1.0)
+
+
+def _divisor(n: int, abc: Sequence[float]) -> float:
+    """N/X(N) = a + b(N−1) + cN(N−1)."""
+    return sum(factor * term for factor, term in zip(abc, _terms(n), strict=True))
+
+
+def _error(points: _Points, abc: Sequence[float]) -> float:
+    """Σ (measured − X(N))²; infinite where the law would have a pole or a negative throughput."""
+    if abc[0] <= 0 or any(_divisor(n, abc) <= 0 for n, _, _ in points):
+        return math.inf
+    return math.fsum(weight * (x - n / _divisor(n, abc)) ** 2 for n, x, weight in points)
+
+
+def _start(points: _Points, free: Sequence[int]) -> list[float]:
+    """The linear fit of N/X, weighted as an error of X counts there: by X²/N.
+
+    Where that leaves the law's domain, the constant throughput per customer of the first point.
+    """
+    roots = [math.sqrt(weight) * x for _, x, weight in points]
+    rows = [
+        [root * x / n * _terms(n)[at] for at in free]
+        for root, (n, x, _) in zip(roots, points, strict=True)
+    ]
+    abc = _spread(_least_squares(rows, roots, damping=0.0), free)
+    if _error(points, abc) < math.inf:
+        return abc
+    n, x, _ = points[0]
+    return [n / x, 0.0, 0.0]
+
+
+def _refined(points: _Points, abc: list[float], free: Sequence[int]) -> list[float]:
+    """Gauss-Newton steps from `abc`, damped more whenever a step would not improve it."""
+    error, damping = _error(points, abc), 1e-9
+    for _ in range(_MOST_STEPS):
+        step = _step(points, abc, free, damping)
+        moved = [value + change for value, change in zip(abc, step, strict=True)]
+        found = _error(points, moved)
+        if found < error:
+            abc, error, damping = moved, found, damping / 10
+        else:
+            damping *= 100
+        is_small = all(abs(s) <= _ENOUGH * abs(v) for s, v in zip(step, abc, strict=True))
+        if is_small or damping > _MOST_DAMPING:
+            break
+    return abc
+
+
+def _step(
+    points: _Points, abc: Sequence[float], free: Sequence[int], damping: float
+) -> list[float]:
+    """By how much a, b, c should change, as the slopes of X at the points say."""
+    rows, missed = [], []
+    for n, x, weight in points:
+        root, divisor = math.sqrt(weight), _divisor(n, abc)
+        rows.append([-root * n / divisor**2 * _terms(n)[at] for at in free])
+        missed.append(root * (x - n / divisor))
+    return _spread(_least_squares(rows, missed, damping), free)
+
+
+def _spread(values: Sequence[float], free: Sequence[int]) -> list[float]:
+    """`values` at the places of the free ones among a, b, c, and 0 elsewhere."""
+    abc = [0.0, 0.0, 0.0]
+    for at, value in zip(free, values, strict=True):
+        abc[at] = value
+    return abc
+
+
+def _least_squares(
+    rows: Sequence[Sequence[float]], right: Sequence[float], damping: float
+) -> list[float]:
+    """The v with the least |rows·v − right|², its columns brought to length 1, and damped."""
+    columns = list(zip(*rows, strict=True))
+    lengths = [math.sqrt(math.fsum(value * value for value in column)) for column in columns]
+    scaled = [[v / length for v in column] for column, length in zip(columns, lengths, strict=True)]
+    normal = [[_dot(one, other) for other in scaled] for one in scaled]
+    for at in range(len(normal)):
+        normal[at][at] += damping
+    found = linear.solve(normal, [_dot(column, right) for column in scaled])
+    return [value / length for value, length in zip(found, lengths, strict=True)]
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,103 @@
+"""Student's t: the probability to exceed a value, and quantiles, to about 1e-10.
+
+The probability is a regularised incomplete beta function, I_x(a, b), evaluated as a continued
+fraction (M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 26.5.8 and 26.7.1, by
+W. J. Lentz's method). Quantiles are found by halving. Above MANY degrees of freedom the expansion
+around the normal quantile (26.7.5) has more digits than that.
+"""
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+from loadtests.models.domain import count
+
+MANY = 1000
+_LEAST_P = 1e-10
+_TINY = 1e-300
+_MOST_TERMS = 10_000
+
+
+@lru_cache(maxsize=1024)  # intervals of equally many values ask for the same
+def quantile(p: float, degrees_of_freedom: int) -> float:
+    """The t that a variable stays below with probability `p`.
+
+    Raises ValueError for less than one degree of freedom, or p closer to 0 or 1 than 1e-10.
+    """
+    count("degrees_of_freedom", degrees_of_freedom)
+    if not _LEAST_P <= p <= 1 - _LEAST_P:
+        raise ValueError(f"p must lie between {_LEAST_P} and 1 - {_LEAST_P}, is {p}")
+    tail = min(p, 1 - p)
+    found = _expanded if degrees_of_freedom > MANY else _halved
+    return math.copysign(found(tail, degrees_of_freedom), p - 0.5)
+
+
+def two_sided(confidence: float, degrees_of_freedom: int) -> float:
+    """The t within which, to both sides of 0, a variable lies with probability `confidence`."""
+    return quantile((1 + confidence) / 2, degrees_of_freedom)
+
+
+def exceeds(t: float, degrees_of_freedom: int) -> float:
+    """The probability that a variable exceeds `t`."""
+    count("degrees_of_freedom", degrees_of_freedom)
+    tail = _beta_share(degrees_of_freedom / 2, 0.5, t * t / degrees_of_freedom) / 2
+    return tail if t >= 0 else 1 - tail
+
+
+def _halved(tail: float, degrees_of_freedom: int) -> float:
+    """The t ≥ 0 that is exceeded with probability `tail` ≤ 1/2."""
+    low, high = 0.0, 1.0
+    while exceeds(high, degrees_of_freedom) > tail:
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        if exceeds(middle, degrees_of_freedom) > tail:
+            low = middle
+        else:
+            high = middle
+    return high if tail < 0.5 else 0.0
+
+
+def _expanded(tail: float, degrees_of_freedom: int) -> float:
+    z, v = -NormalDist().inv_cdf(tail), float(degrees_of_freedom)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / v**power for power, term in enumerate(terms, start=1))
+
+
+def _beta_share(a: float, b: float, odds: float) -> float:
+    """I_x(a, b) at x = 1/(1 + odds), from the side on which the fraction converges fast."""
+    x, rest = 1 / (1 + odds), odds / (1 + odds)
+    if rest == 0:
+        return 1.0
+    if x == 0:
+        return 0.0
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
+    )
+    if x <= (a + 1) / (a + b + 2):
+        return front * _fraction(a, b, x) / a
+    return 1 - front * _fraction(b, a, rest) / b
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of I_x(a, b)·a/(x^a·(1−x)^b)·B(a, b)."""
+    numerator, denominator = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    value = denominator
+    for m in range(1, _MOST_TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for factor in (even, odd):
+            denominator = 1 / _away_from_zero(1 + factor * denominator)
+            numerator = _away_from_zero(1 + factor / numerator)
+            value *= numerator * denominator
+        if abs(numerator * denominator - 1) < 1e-16:
+            return value
+    raise ArithmeticError(f"the fraction of I_x({a}, {b}) at x = {x} does not converge")
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _TINY else _TINY

@@ -1,0 +1,113 @@
+"""Visit ratios of a routing, service demands, and the bottleneck.
+
+A routing says for each station where customers go from it, and with which probability. The traffic
+equations V_k = Σ_j V_j·p_jk, with V = 1 for the reference station, give the visits to each station
+per visit to the reference. Where every probability is an int or a Fraction, the visit ratios are
+exact Fractions; otherwise floats. Source: E. D. Lazowska and others, Quantitative System
+Performance (1984), chapter 3; the study's report, section "Bottleneck".
+"""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from loadtests.models import linear
+from loadtests.models.laws import service_demand_s
+
+Probability = Fraction | float
+Routing = Mapping[str, Mapping[str, Probability]]
+
+_ROUNDING = 1e-9  # by which probabilities given as floats may miss a sum of 1
+
+
+def visit_ratios(routing: Routing, reference: str) -> dict[str, Probability]:
+    """Visits to each station per visit to `reference`, in the order of `routing`.
+
+    Raises ValueError for a station that is not in the routing, a probability outside 0 to 1,
+    probabilities from a station that do not add up to 1, and a station from which no path leads
+    back to the reference (customers would gather there for ever).
+    """
+    _check(routing, reference)
+    probabilities = [p for row in routing.values() for p in row.values()]
+    if any(isinstance(p, float) for p in probabilities):
+        return dict(_solve_floats(routing, reference))
+    return dict(_solve_exactly(routing, reference))
+
+
+def _solve_exactly(routing: Routing, reference: str) -> dict[str, Fraction]:
+    others = [name for name in routing if name != reference]
+    table = {a: {b: Fraction(p) for b, p in row.items()} for a, row in routing.items()}
+    zero, one = Fraction(0), Fraction(1)
+    matrix = [[one * (a == b) - table[b].get(a, zero) for b in others] for a in others]
+    found = linear.solve(matrix, [table[reference].get(a, zero) for a in others])
+    ratios = dict(zip(others, found, strict=True)) | {reference: one}
+    return {name: ratios[name] for name in routing}
+
+
+def _solve_floats(routing: Routing, reference: str) -> dict[str, float]:
+    """The exact solution for the numbers that the floats are, then rounded once."""
+    total = {name: sum(Fraction(p) for p in row.values()) for name, row in routing.items()}
+    scaled = {
+        name: {to: Fraction(p) / total[name] for to, p in row.items()}
+        for name, row in routing.items()
+    }
+    return {name: float(v) for name, v in _solve_exactly(scaled, reference).items()}
+
+
+def _check(routing: Routing, reference: str) -> None:
+    if reference not in routing:
+        raise ValueError(f"the reference station {reference!r} is not in the routing")
+    for station, row in routing.items():
+        _check_row(routing, station, row)
+    homing = _homing(routing, reference)
+    if lost := [name for name in routing if name not in homing]:
+        raise ValueError(f"no path leads from station {lost[0]!r} back to {reference!r}")
+
+
+def _check_row(routing: Routing, station: str, row: Mapping[str, Probability]) -> None:
+    for target, p in row.items():
+        if target not in routing:
+            raise ValueError(f"station {station!r} leads to {target!r}, which is not a station")
+        if not 0 <= p <= 1:
+            raise ValueError(f"the probability from {station!r} to {target!r} is {p}")
+    total = sum(row.values())
+    exact = not any(isinstance(p, float) for p in row.values())
+    if total != 1 and (exact or not math.isclose(total, 1, rel_tol=_ROUNDING)):
+        raise ValueError(f"the probabilities from station {station!r} add up to {total}, not to 1")
+
+
+def _homing(routing: Routing, reference: str) -> set[str]:
+    """The stations from which some path leads to `reference`."""
+    homing, added = {reference}, True
+    while added:
+        more = {a for a, row in routing.items() if any(row[b] > 0 and b in homing for b in row)}
+        added = not more <= homing
+        homing |= more
+    return homing
+
+
+def demands_s(
+    visit_ratios: Mapping[str, Probability], service_times_s: Mapping[str, float]
+) -> dict[str, float]:
+    """D = V·S of each station that has a service time, in seconds.
+
+    A station without one (the reference station of users who think) is left out. Raises ValueError
+    for a service time of a station that has no visit ratio.
+    """
+    if unknown := [name for name in service_times_s if name not in visit_ratios]:
+        raise ValueError(f"station {unknown[0]!r} has a service time and no visit ratio")
+    return {
+        name: service_demand_s(float(visits), service_times_s[name])
+        for name, visits in visit_ratios.items()
+        if name in service_times_s
+    }
+
+
+def bottleneck(demands_s: Mapping[str, float]) -> str:
+    """The station with the largest demand; of equal ones, the first.
+
+    Raises ValueError without stations.
+    """
+    if not demands_s:
+        raise ValueError("a bottleneck needs at least one station")
+    return max(demands_s, key=lambda name: demands_s[name])

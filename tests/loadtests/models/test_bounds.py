@@ -1,0 +1,83 @@
+"""Asymptotic and balanced-job bounds, against the study (`test_mva` holds MVA against them)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.models import bounds
+from loadtests.models.mva import solve
+from loadtests.models.stations import DELAY, Station
+
+from .networks import networks
+from .study import STUDY, THINK_TIME_S, network, same
+
+
+@pytest.mark.parametrize("row", STUDY["mva"], ids=lambda row: row["customers"])
+def test_the_studys_asymptotes_to_nine_digits(row: dict[str, Any]) -> None:
+    found = bounds.asymptotic(network(), row["customers"], THINK_TIME_S)
+    assert same(found.throughput_high_per_s, row["throughput_bound_per_s"])
+    assert same(found.response_low_s, row["response_bound_s"])
+
+
+def test_the_studys_optimal_population() -> None:
+    expected = STUDY["network"]
+    found = bounds.maximum_throughput_per_s(network())
+    assert same(found, expected["maximum_throughput_per_s"])
+    found = bounds.optimal_population(network(), THINK_TIME_S)
+    assert same(found, expected["optimal_population"])
+
+
+def test_the_studys_server_as_it_ran_one_request_at_a_time() -> None:
+    expected = STUDY["network"]["one_thread"]
+    whole = [Station("server", STUDY["network"]["total_demand_s"])]
+    assert same(bounds.maximum_throughput_per_s(whole), expected["maximum_throughput_per_s"])
+    found = bounds.optimal_population(whole, THINK_TIME_S)
+    assert same(found, expected["optimal_population"])
+
+
+@given(networks(), st.integers(1, 1000))
+def test_the_asymptotes_cross_at_the_optimal_population(
+    of: tuple[list[Station], float], customers: int
+) -> None:
+    stations, think_s = of
+    optimal = bounds.optimal_population(stations, think_s)
+    most = bounds.maximum_throughput_per_s(stations)
+    found = bounds.asymptotic(stations, customers, think_s).throughput_high_per_s
+    expected = most if customers >= optimal else most * customers / optimal
+    assert same(found, expected)
+
+
+@given(networks(only_single=True))
+def test_one_customer_and_very_many_meet_the_bounds(of: tuple[list[Station], float]) -> None:
+    stations, think_s = of
+    alone = solve(stations, 1, think_s)[0]
+    for kind in (bounds.asymptotic, bounds.balanced_job):
+        assert same(kind(stations, 1, think_s).throughput_high_per_s, alone.throughput_per_s)
+        assert same(kind(stations, 1, think_s).throughput_low_per_s, alone.throughput_per_s)
+    crowd = bounds.balanced_job(stations, 10**9, think_s)
+    assert crowd.throughput_low_per_s == pytest.approx(crowd.throughput_high_per_s, rel=1e-6)
+
+
+def test_several_servers_raise_the_asymptote() -> None:
+    found = bounds.asymptotic([Station("workers", 6.0, 3), Station("wait", 1.0, DELAY)], 10)
+    assert found.throughput_high_per_s == 0.5
+    assert found.response_low_s == 20
+    assert found.response_high_s == 61
+
+
+@pytest.mark.parametrize(
+    ("stations", "message"),
+    [
+        ([], "nothing limits the throughput"),
+        ([Station("wait", 1.0, DELAY)], "nothing limits the throughput"),
+        ([Station("cpu", 0.0)], "nothing limits the throughput"),
+        ([Station("workers", 1.0, 2)], "station 'workers' has 2 servers"),
+    ],
+)
+def test_balanced_job_bounds_refuse_what_they_do_not_know(
+    stations: list[Station], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        bounds.balanced_job(stations, 2)

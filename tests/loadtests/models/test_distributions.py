@@ -1,0 +1,108 @@
+"""Service times and arrivals: their means and shapes, and the same numbers from the same seed."""
+
+from math import exp, isclose, sqrt
+from random import Random
+
+import pytest
+
+from loadtests.models.arrivals import poisson_count, poisson_during
+from loadtests.models.distributions import (
+    Deterministic,
+    Empirical,
+    Erlang,
+    Exponential,
+    Gamma,
+    Lognormal,
+    ServiceTimes,
+    with_mean_and_cv,
+)
+from loadtests.models.samples import summary
+
+DRAWS = 20_000
+RECORDED = Empirical([1.0, 2.0, 2.0, 7.0])
+
+# Distribution, and the probability to exceed its mean, which tells shapes of equal cv apart.
+SHAPES: list[tuple[ServiceTimes, float]] = [
+    (Deterministic(3.0), 0.0),
+    (Exponential(3.0), exp(-1)),
+    (Gamma(3.0, 0.5), exp(-4) * (1 + 4 + 8 + 64 / 6)),
+    (Erlang(3.0, 4), exp(-4) * (1 + 4 + 8 + 64 / 6)),
+    (Gamma(3.0, sqrt(2)), 0.31731),
+    (Lognormal(3.0, 0.5), 0.40666),
+    (RECORDED, 0.25),
+]
+
+
+@pytest.mark.parametrize(("service", "above"), SHAPES, ids=lambda value: str(value)[:30])
+def test_draws_have_the_mean_cv_and_shape(service: ServiceTimes, above: float) -> None:
+    rng = Random(7)
+    drawn = [service.draw(rng) for _ in range(DRAWS)]
+    found = summary(drawn)
+    deviation = service.cv * service.mean_s
+    assert isclose(found.mean, service.mean_s, abs_tol=4 * deviation / sqrt(DRAWS) + 1e-12)
+    assert isclose(found.cv, service.cv, rel_tol=0.05, abs_tol=1e-12)
+    share = sum(time_s > service.mean_s for time_s in drawn) / DRAWS
+    assert isclose(share, above, abs_tol=4 * sqrt(above * (1 - above) / DRAWS) + 1e-12)
+    assert min(drawn) >= 0
+
+
+def test_the_same_seed_gives_the_same_times() -> None:
+    def drawn(seed: int) -> list[float]:
+        rng = Random(seed)
+        return [with_mean_and_cv(3.0, 0.3).draw(rng) for _ in range(5)]
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+
+
+@pytest.mark.parametrize(
+    ("cv", "kind"), [(0, Deterministic), (1, Exponential), (0.3, Gamma), (2, Gamma)]
+)
+def test_mean_and_cv_choose_a_distribution_that_has_them(cv: float, kind: type) -> None:
+    found = with_mean_and_cv(3.0, cv)
+    assert isinstance(found, kind)
+    assert (found.mean_s, found.cv) == (3.0, cv)
+
+
+def test_recorded_times_are_a_whole_population() -> None:
+    assert RECORDED.mean_s == 3
+    assert isclose(RECORDED.cv, sqrt((4 + 1 + 1 + 16) / 4) / 3)
+    assert {RECORDED.draw(Random(seed)) for seed in range(50)} == {1.0, 2.0, 7.0}
+
+
+def test_poisson_arrivals_have_gaps_without_memory() -> None:
+    times_s = poisson_count(4.0, DRAWS, Random(5))
+    gaps = summary([b - a for a, b in zip([0.0, *times_s], times_s, strict=False)])
+    assert isclose(gaps.mean, 0.25, rel_tol=4 / sqrt(DRAWS))
+    assert isclose(gaps.cv, 1, rel_tol=0.05)
+
+
+def test_the_number_of_poisson_arrivals_has_its_mean_for_variance() -> None:
+    rng = Random(6)
+    runs = [poisson_during(0.5, 20.0, rng) for _ in range(4000)]
+    found = summary([len(times_s) for times_s in runs])
+    assert isclose(found.mean, 10, abs_tol=4 * sqrt(10 / 4000))
+    assert isclose(found.variance, 10, rel_tol=0.1)
+    assert all(0 <= time_s < 20 for times_s in runs for time_s in times_s)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Deterministic(0.0),
+        lambda: Exponential(-1.0),
+        lambda: Gamma(1.0, 0.0),
+        lambda: Erlang(1.0, 0),
+        lambda: Lognormal(1.0, 0.0),
+        lambda: Empirical([]),
+        lambda: Empirical([1.0, -1.0]),
+        lambda: Empirical([0.0, 0.0]),
+        lambda: with_mean_and_cv(1.0, -0.1),
+        lambda: poisson_during(0.0, 1.0, Random(1)),
+        lambda: poisson_count(1.0, 0, Random(1)),
+    ],
+)
+def test_what_is_no_distribution_is_refused(make: object) -> None:
+    assert callable(make)
+    with pytest.raises(ValueError, match=r"must be|needs"):
+        make()

@@ -1,0 +1,176 @@
+"""Confidence intervals, paired differences and verdicts."""
+
+from math import isclose, sqrt
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.models.arrivals import poisson_count
+from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.estimates import (
+    Interval,
+    Verdict,
+    batch_means,
+    confidence_interval,
+    paired_difference,
+    paired_replications,
+    replications,
+    required_arrivals,
+    required_values,
+    verdict,
+    without_warm_up,
+)
+from loadtests.models.replay import fcfs
+from loadtests.models.single_server import mg1
+from loadtests.models.student_t import two_sided
+
+
+def test_the_interval_of_five_values_by_hand() -> None:
+    found = confidence_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.estimate == 3
+    assert isclose(found.half_width, 2.776 * sqrt(2.5 / 5), rel_tol=1e-3)
+    assert isclose(found.relative_half_width, found.half_width / 3)
+    assert found.covers(3 + 1.96)
+    assert not found.covers(3 + 1.97)
+    assert found.plus(10).low == 10 + found.low
+
+
+def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
+    rng = Random(11)
+    covered = sum(
+        confidence_interval([rng.gauss(7, 2) for _ in range(6)], 0.9).covers(7) for _ in range(2000)
+    )
+    assert isclose(covered / 2000, 0.9, abs_tol=4 * sqrt(0.09 / 2000))
+
+
+@given(st.integers(2, 30), st.integers(1, 10), st.integers(0, 29))
+def test_batches_leave_out_the_first_values_that_are_left_over(
+    batches: int, size: int, more: int
+) -> None:
+    left_over = more % batches
+    values = [1e9] * left_over + [float(n // size) for n in range(batches * size)]
+    assert batch_means(values, batches).estimate == pytest.approx((batches - 1) / 2)
+    assert batch_means(values, batches).values == batches
+
+
+def test_batches_see_the_correlation_that_single_values_hide() -> None:
+    values = responses(0.8, 20_000, seed=3)
+    assert batch_means(values).half_width > 4 * confidence_interval(values).half_width
+
+
+@pytest.mark.parametrize(("arrivals", "left"), [(201, 1), (1000, 800), (2000, 1800), (5001, 4500)])
+def test_the_warm_up_is_200_arrivals_or_a_tenth(arrivals: int, left: int) -> None:
+    values = list(range(arrivals))
+    assert without_warm_up(values) == values[arrivals - left :]
+
+
+def test_replications_come_to_the_formula_and_each_counts_once() -> None:
+    runs = [responses(0.5, 2000, seed=seed) for seed in range(12)]
+    found = replications(runs, confidence=0.999)
+    assert found.values == 12
+    assert found.covers(mg1(0.5, 1.0, 0.09).response_time_s)
+
+
+def test_a_pair_differs_by_the_server_alone() -> None:
+    """A server that takes 0.02 more for each: beside the replay that is seen at once."""
+    arrivals, services = load(0.8, 4000, seed=8)
+    measured = [r + 0.02 for r in fcfs(arrivals, services)]
+    found = paired_difference(measured, fcfs(arrivals, services))
+    assert found.estimate == pytest.approx(0.02)
+    assert found.half_width < 1e-9
+    assert batch_means(measured).half_width > 0.1
+    assert found.plus(mg1(0.8, 1.0, 0.09).response_time_s).estimate == pytest.approx(3.18 + 0.02)
+
+
+def test_pairs_of_runs_are_replications_of_the_difference() -> None:
+    runs = [load(0.5, 500, seed=seed) for seed in range(10)]
+    replayed = [fcfs(*run) for run in runs]
+    measured = [[r + 0.1 + n / 100 for r in of] for n, of in enumerate(replayed)]
+    found = paired_replications(measured, replayed)
+    assert found.estimate == pytest.approx(0.145)
+    expected = confidence_interval([n / 100 for n in range(10)])
+    assert found.half_width == pytest.approx(expected.half_width)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "half_width", "expected"),
+    [
+        (0.0, 4.9, Verdict.AGREES),
+        (-2.0, 3.0, Verdict.AGREES),
+        (3.5, 3.5, Verdict.NOT_DECIDED),
+        (0.0, 90.0, Verdict.NOT_DECIDED),
+        (-8.0, 3.5, Verdict.NOT_DECIDED),
+        (9.0, 3.5, Verdict.DISAGREES),
+        (-9.0, 3.5, Verdict.DISAGREES),
+    ],
+)
+def test_the_verdict_is_by_the_whole_interval(
+    estimate: float, half_width: float, expected: Verdict
+) -> None:
+    assert verdict(Interval(estimate, half_width, 0.95, 20), 100.0) is expected
+
+
+def test_a_verdict_reads_as_words() -> None:
+    assert [str(v) for v in Verdict] == ["agrees", "disagrees", "not decided"]
+
+
+@given(st.floats(0.01, 20), st.floats(0.005, 1), st.floats(0.5, 0.999))
+def test_the_required_values_are_the_fewest_that_do(cv: float, width: float, sure: float) -> None:
+    n = required_values(1.0, cv, width, sure)
+
+    def half_width(values: int) -> float:
+        return two_sided(sure, values - 1) * cv / sqrt(values)
+
+    assert half_width(n) <= width
+    assert n == 2 or half_width(n - 1) > width
+
+
+def test_a_known_sample_size() -> None:
+    """1.96²·0.5²/0.05² = 384.1; with Student's t a few more."""
+    assert required_values(1.0, 0.5, 0.05) == 387
+    assert required_values(-1.0, 0.0, 0.05) == 2
+
+
+def test_an_interval_of_a_fifth_takes_25_times_the_arrivals() -> None:
+    values = responses(0.5, 5000, seed=2)
+    wide = batch_means(values).relative_half_width
+    assert required_arrivals(values, wide) in {5000, 5001}
+    assert isclose(required_arrivals(values, wide / 5), 125_000, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: confidence_interval([1.0]), "at least two values"),
+        (lambda: confidence_interval([1.0, 2.0], 1.0), "confidence must lie between 0 and 1"),
+        (lambda: batch_means([1.0] * 19), "19 values do not fill 20 batches"),
+        (lambda: batch_means([1.0] * 19, 1), "batches must be a whole number of at least 2"),
+        (lambda: without_warm_up([1.0] * 200), "200 arrivals is all warm-up; more than 200"),
+        (lambda: replications([[1.0] * 300] * 9), "9 runs are too few: at least 10 are needed"),
+        (lambda: paired_difference([1.0], []), "shorter"),
+        (lambda: paired_replications([[1.0]], []), "shorter"),
+        (lambda: verdict(Interval(0, 1, 0.95, 2), 0.0), "predicted must be a positive number"),
+        (lambda: verdict(Interval(0, 1, 0.95, 2), 1.0, 0.0), "tolerance must be a positive"),
+        (lambda: required_values(0.0, 1.0, 0.05), "must be a positive number, is 0.0"),
+        (lambda: required_values(1.0, -1.0, 0.05), "standard_deviation must be 0 or a positive"),
+        (lambda: required_values(1e-9, 1.0, 1e-9), "more than 10+ values would be needed"),
+        (lambda: Interval(0.0, 1.0, 0.95, 2).relative_half_width, "estimate of 0"),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def load(rho: float, arrivals: int, seed: int) -> tuple[list[float], list[float]]:
+    """Poisson arrivals at rho a second, service times of mean 1 s and cv 0.3."""
+    rng = Random(seed)
+    service = with_mean_and_cv(1.0, 0.3)
+    return poisson_count(rho, arrivals, rng), [service.draw(rng) for _ in range(arrivals)]
+
+
+def responses(rho: float, arrivals: int, seed: int) -> list[float]:
+    return fcfs(*load(rho, arrivals, seed))

@@ -1,0 +1,77 @@
+"""M/M/m, against the report on MariaDB, exact fractions and its limits."""
+
+from fractions import Fraction
+from math import factorial, isclose, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.models.multi_server import mmm
+from loadtests.models.single_server import mm1
+from loadtests.models.steady_state import Unstable
+
+from .study import STUDY, same
+
+RHO = st.floats(1e-6, 0.999)
+SERVERS = st.integers(1, 200)
+
+
+@pytest.mark.parametrize("row", STUDY["mmm"], ids=str)
+def test_the_reports_stations_to_nine_digits(row: dict[str, Any]) -> None:
+    found = mmm(row["arrival_rate_per_s"], 1 / row["service_rate_per_s"], row["servers"])
+    assert same(found.p_empty, row["p_empty"])
+    assert same(found.p_wait, row["p_wait"])
+    assert same(found.response_time_s, row["response_time_s"])
+
+
+@given(st.integers(1, 60), st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100))
+def test_the_definition_in_exact_fractions(servers: int, rho: Fraction) -> None:
+    a = rho * servers
+    all_busy = a**servers / factorial(servers) / (1 - rho)
+    total = sum(a**k / factorial(k) for k in range(servers)) + all_busy
+    found = mmm(float(a), 1.0, servers)
+    assert isclose(found.p_empty, 1 / total, rel_tol=1e-9)
+    assert isclose(found.p_wait, all_busy / total, rel_tol=1e-9)
+
+
+@given(RHO, st.floats(1e-6, 1e6))
+def test_one_server_is_mm1(rho: float, s: float) -> None:
+    many, one = mmm(rho / s, s, 1), mm1(rho / s, s)
+    assert same(many.response_time_s, one.response_time_s)
+    assert isclose(many.p_wait, rho, rel_tol=1e-9, abs_tol=1e-300)
+    assert isclose(many.p_empty, 1 - rho, rel_tol=1e-9)
+
+
+@given(RHO, SERVERS)
+def test_littles_law_and_the_range_of_probabilities(rho: float, servers: int) -> None:
+    found = mmm(rho * servers, 1.0, servers)
+    assert 0 <= found.p_wait <= 1
+    assert 0 <= found.p_empty <= 1
+    assert isclose(found.customers - found.customers_waiting, rho * servers, abs_tol=1e-7)
+
+
+@given(st.floats(0.01, 0.999), st.integers(1, 199))
+def test_at_equal_utilisation_more_servers_make_fewer_wait(rho: float, servers: int) -> None:
+    fewer, more = mmm(rho * servers, 1.0, servers), mmm(rho * (servers + 1), 1.0, servers + 1)
+    assert more.p_wait < fewer.p_wait
+    assert more.waiting_time_s < fewer.waiting_time_s
+
+
+@pytest.mark.parametrize("servers", [1000, 100_000])
+def test_very_many_servers_come_near_the_limit_of_halfin_and_whitt(servers: int) -> None:
+    normal, beta = NormalDist(), 0.5
+    rho = 1 - beta / sqrt(servers)
+    limit = 1 / (1 + beta * normal.cdf(beta) / normal.pdf(beta))
+    found = mmm(rho * servers, 1.0, servers)
+    assert isclose(found.p_wait, limit, rel_tol=0.5 / sqrt(servers))
+    assert 0 <= found.p_empty < 1e-300
+
+
+def test_more_work_than_all_servers_can_do_is_unstable() -> None:
+    with pytest.raises(Unstable, match=r"λ = 7/s .* E\[S\] = 0.5 s ask 3 servers .* of 1.16667;"):
+        mmm(7, 0.5, 3)
+    with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
+        mmm(1, 0.5, 0)

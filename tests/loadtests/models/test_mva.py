@@ -1,0 +1,180 @@
+"""Exact MVA, against the study's network, the product form in fractions, and its limits."""
+
+from math import isclose
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadtests.models import bounds
+from loadtests.models.mva import MOST_MULTI_SERVERS, Solution, solve
+from loadtests.models.stations import DELAY, Station
+
+from .networks import networks, product_form
+from .study import STUDY, THINK_TIME_S, network, same
+
+Network = tuple[list[Station], float]
+
+
+@pytest.mark.parametrize("row", STUDY["mva"], ids=lambda row: row["customers"])
+def test_the_studys_network_to_nine_digits(row: dict[str, Any]) -> None:
+    found = solve(network(), 30, THINK_TIME_S)[row["customers"] - 1]
+    assert found.customers == row["customers"]
+    assert same(found.throughput_per_s, row["throughput_per_s"])
+    assert same(found.response_time_s, row["response_time_s"])
+    for station, busy, queue in zip(
+        found.stations, row["utilisations"], row["queue_lengths"], strict=True
+    ):
+        assert same(station.utilisation, busy)
+        assert same(station.customers, queue)
+
+
+@settings(max_examples=60)
+@given(networks(), st.integers(1, 9))
+def test_the_product_form_in_exact_fractions(network: Network, customers: int) -> None:
+    stations, think_s = network
+    found = solve(stations, customers, think_s)[-1]
+    throughput, numbers = product_form(stations, think_s, customers)
+    assert isclose(found.throughput_per_s, throughput, rel_tol=1e-10)
+    for station in found.stations:
+        assert isclose(station.customers, numbers[station.name], rel_tol=1e-9)
+
+
+@given(networks(), st.integers(1, 25))
+def test_the_laws_hold_at_every_population(network: Network, most: int) -> None:
+    stations, think_s = network
+    before = 0.0
+    for n, found in enumerate(solve(stations, most, think_s), start=1):
+        x = found.throughput_per_s
+        assert found.customers == n
+        assert isclose(x * (found.response_time_s + think_s), n, rel_tol=1e-9)
+        assert isclose(sum(s.customers for s in found.stations) + found.thinking, n, rel_tol=1e-9)
+        assert x >= before * (1 - 1e-12)
+        _check_bounds(found, bounds.asymptotic(stations, n, think_s))
+        for station, given_station in zip(found.stations, stations, strict=True):
+            assert station.residence_time_s >= given_station.demand_s * (1 - 1e-9)
+            assert given_station.is_delay or station.utilisation <= 1 + 1e-9
+        before = x
+
+
+@given(networks(only_single=True), st.integers(1, 25))
+def test_balanced_job_bounds_hold_and_are_tighter(network: Network, customers: int) -> None:
+    stations, think_s = network
+    found = solve(stations, customers, think_s)[-1]
+    balanced = bounds.balanced_job(stations, customers, think_s)
+    wide = bounds.asymptotic(stations, customers, think_s)
+    _check_bounds(found, balanced)
+    assert wide.throughput_low_per_s <= balanced.throughput_low_per_s * (1 + 1e-9)
+    assert balanced.throughput_high_per_s <= wide.throughput_high_per_s * (1 + 1e-9)
+
+
+def _check_bounds(found: Solution, of: bounds.Bounds) -> None:
+    room = 1 + 1e-9
+    assert of.throughput_low_per_s <= found.throughput_per_s * room
+    assert found.throughput_per_s <= of.throughput_high_per_s * room
+    assert of.response_low_s <= found.response_time_s * room
+    assert found.response_time_s <= of.response_high_s * room
+
+
+@given(st.integers(1, 5), st.floats(0.01, 10), st.integers(1, 20))
+def test_a_balanced_network_is_its_own_bound(size: int, demand_s: float, customers: int) -> None:
+    stations = [Station(str(at), demand_s) for at in range(size)]
+    found = solve(stations, customers)[-1]
+    of = bounds.balanced_job(stations, customers)
+    assert same(found.throughput_per_s, customers / (demand_s * (size + customers - 1)))
+    assert same(found.throughput_per_s, of.throughput_high_per_s)
+    assert same(found.throughput_per_s, of.throughput_low_per_s)
+    assert same(found.response_time_s, of.response_low_s)
+
+
+@given(st.floats(0.01, 10), st.integers(1, 30))
+def test_a_single_station_is_always_busy(demand_s: float, customers: int) -> None:
+    found = solve([Station("cpu", demand_s)], customers)[-1]
+    assert same(found.throughput_per_s, 1 / demand_s)
+    assert same(found.response_time_s, customers * demand_s)
+    assert same(found.at("cpu").utilisation, 1)
+
+
+@given(networks(), st.integers(1, 12), st.floats(0.01, 4))
+def test_as_many_servers_as_customers_are_a_delay(
+    network: Network, customers: int, demand_s: float
+) -> None:
+    stations, think_s = network
+    with_servers = solve([*stations, Station("x", demand_s, customers)], customers, think_s)[-1]
+    without_queue = solve([*stations, Station("x", demand_s, DELAY)], customers, think_s)[-1]
+    assert same(with_servers.throughput_per_s, without_queue.throughput_per_s)
+    assert same(with_servers.at("x").residence_time_s, demand_s)
+
+
+@given(networks(), st.integers(1, 12), st.floats(0, 9))
+def test_a_delay_station_is_think_time_that_counts(
+    network: Network, customers: int, demand_s: float
+) -> None:
+    stations, think_s = network
+    inside = solve([*stations, Station("x", demand_s, DELAY)], customers, think_s)[-1]
+    outside = solve(stations, customers, think_s + demand_s)[-1]
+    assert same(inside.throughput_per_s, outside.throughput_per_s)
+    assert same(inside.response_time_s, outside.response_time_s + demand_s)
+
+
+def test_two_servers_beside_one_another_are_an_m_m_2_with_few_customers() -> None:
+    """Birth and death by hand: 3 users think 1 s, 2 servers take 1 s: weights 1, 3, 3, 3/2."""
+    found = solve([Station("cpu", 1.0, 2)], 3, 1.0)[-1]
+    assert same(found.at("cpu").customers, (3 + 6 + 4.5) / 8.5)
+    assert same(found.throughput_per_s, (3 * 1 + 2 * 3 + 1 * 3) / 8.5)
+
+
+def test_a_saturated_multi_server_station_keeps_its_digits() -> None:
+    stations = [Station("workers", 4.0, 8), Station("disk", 0.45)]
+    found = solve(stations, 80, 1.0)[-1]
+    throughput, numbers = product_form(stations, 1.0, 80)
+    assert isclose(found.throughput_per_s, throughput, rel_tol=1e-12)
+    assert all(isclose(s.customers, numbers[s.name], rel_tol=1e-10) for s in found.stations)
+    # why the longer way is taken: by the textbook's, this throughput is negative
+    assert _textbook_throughput(4.0, 8, 0.45, 1.0, 80) < 0
+
+
+def _textbook_throughput(d: float, m: int, disk_s: float, think_s: float, customers: int) -> float:
+    """Two stations, the first with m servers, and p(0) by subtraction."""
+    queue, at_disk, p, x = 0.0, 0.0, [1.0] + [0.0] * (m - 1), 0.0
+    for n in range(1, customers + 1):
+        stay = d / m * (1 + queue + sum((m - 1 - j) * p[j] for j in range(m - 1)))
+        disk_stay = disk_s * (1 + at_disk)
+        x = n / (think_s + stay + disk_stay)
+        queue, at_disk = x * stay, x * disk_stay
+        p[1:] = [x * d / j * p[j - 1] for j in range(1, m)]
+        p[0] = 1 - (x * d + sum((m - j) * p[j] for j in range(1, m))) / m
+    return x
+
+
+@pytest.mark.parametrize(
+    ("stations", "customers", "think_s", "message"),
+    [
+        ([Station("a", 1.0)], 0, 0.0, "most_customers must be a whole number of at least 1, is 0"),
+        ([Station("a", 1.0)], 1, -1.0, "think_time_s must be 0 or a positive number, is -1.0"),
+        ([Station("a", 1.0), Station("a", 2.0)], 1, 0.0, "two stations are called 'a'"),
+        ([Station("a", 0.0)], 1, 0.0, "a round takes no time"),
+        ([Station(str(n), 1.0, 2) for n in range(MOST_MULTI_SERVERS + 1)], 1, 0.0, "at most 6"),
+    ],
+)
+def test_a_network_outside_the_domain_is_refused(
+    stations: list[Station], customers: int, think_s: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve(stations, customers, think_s)
+
+
+def test_the_most_multi_server_stations_are_solved() -> None:
+    stations = [Station(str(n), 1.0 + n, 2 + n) for n in range(MOST_MULTI_SERVERS)]
+    throughput, _ = product_form(stations, 2.0, 8)
+    assert isclose(solve(stations, 8, 2.0)[-1].throughput_per_s, throughput, rel_tol=1e-12)
+
+
+def test_a_station_outside_the_domain_is_refused() -> None:
+    with pytest.raises(ValueError, match="demand_s of station 'a' must be 0 or a positive"):
+        Station("a", -1.0)
+    with pytest.raises(ValueError, match="servers of station 'a' must be a whole number"):
+        Station("a", 1.0, 0)
+    with pytest.raises(KeyError):
+        solve([Station("a", 1.0)], 1)[0].at("b")

@@ -1,0 +1,104 @@
+"""What short experiments are expected to see: the study's, and the long run."""
+
+from math import isclose
+from random import Random
+from typing import Any
+
+import pytest
+
+from loadtests.models import replay
+from loadtests.models.distributions import Exponential, with_mean_and_cv
+from loadtests.models.multi_server import mmm
+from loadtests.models.protocol import Protocol, expectation, simulate_run
+from loadtests.models.single_server import mg1, mg1_ps
+
+from .study import SERVICE_CV, SERVICE_TIME_S, SERVICE_VARIANCE_S2, STUDY
+
+SERVICE = with_mean_and_cv(SERVICE_TIME_S, SERVICE_CV)
+
+
+@pytest.mark.parametrize("row", STUDY["protocol"], ids=lambda row: row["fraction"])
+def test_the_studys_runs_as_an_independent_simulation_has_them(row: dict[str, Any]) -> None:
+    rate = row["fraction"] / SERVICE_TIME_S
+    found = expectation(Protocol(), rate, SERVICE, Random(1), simulated_runs=4000)
+    room_s = 4 * found.standard_error_s
+    assert isclose(found.mean_s, row["mean_s"], abs_tol=room_s + 0.05)
+    assert isclose(found.arrivals, row["arrivals"], abs_tol=0.05 + 4 * (rate * 1800 / 4000) ** 0.5)
+    # 4000 runs are 266 experiments of 15: their 2.5 % quantile has a standard error of 0.04 widths,
+    # that of the 20 000 runs of the table 0.02; this allows for three of both together
+    end_room_s = 0.14 * (found.high_s - found.low_s)
+    assert isclose(found.low_s, row["low_s"], abs_tol=end_room_s)
+    assert isclose(found.high_s, row["high_s"], abs_tol=end_room_s)
+    assert isclose(found.longest_s, row["longest_s"], rel_tol=0.03)
+    assert isclose(found.peak_customers, row["peak_customers"], rel_tol=0.03)
+    # and what the study published lies in it
+    assert found.covers(row["measured_s"])
+    assert found.empty_runs == 0
+
+
+@pytest.mark.parametrize(
+    ("discipline", "expected_s"),
+    [
+        (replay.fcfs, mg1(0.5, 1.0, 1.0).response_time_s),
+        (replay.processor_sharing, mg1_ps(0.5, 1.0).response_time_s),
+        (replay.with_servers(2), mmm(0.5, 1.0, 2).response_time_s),
+    ],
+)
+def test_long_runs_come_to_the_steady_state(
+    discipline: replay.Discipline, expected_s: float
+) -> None:
+    long = Protocol(duration_s=4000.0, runs=5)
+    found = expectation(
+        long, 0.5, Exponential(1.0), Random(3), simulated_runs=60, discipline=discipline
+    )
+    assert isclose(found.mean_s, expected_s, abs_tol=4 * found.standard_error_s)
+
+
+def test_short_runs_stay_below_the_steady_state() -> None:
+    rate = 0.85 / SERVICE_TIME_S
+    found = expectation(Protocol(), rate, SERVICE, Random(2), simulated_runs=500)
+    steady_s = mg1(rate, SERVICE_TIME_S, SERVICE_VARIANCE_S2).response_time_s
+    assert found.mean_s + 4 * found.standard_error_s < steady_s
+
+
+def test_everybody_who_arrives_counts_and_is_served_to_the_end() -> None:
+    """All arrive within 1 s at a server that takes 10 s for each."""
+    found = simulate_run(1.0, 5.0, with_mean_and_cv(10.0, 0.0), Random(4))
+    assert found is not None
+    assert found.peak_customers == found.arrivals > 1
+    assert 10 * found.arrivals - 1 < found.longest_s <= 10 * found.arrivals
+    middle = 10 * (found.arrivals + 1) / 2
+    assert middle - 1 < found.mean_s <= middle
+
+
+def test_more_runs_narrow_the_range_and_the_same_seed_repeats_it() -> None:
+    def found(runs: int) -> tuple[float, float]:
+        of = expectation(Protocol(60.0, runs), 0.5, SERVICE, Random(9), simulated_runs=400)
+        return of.low_s, of.high_s
+
+    assert found(15) == found(15)
+    assert found(1)[0] < found(15)[0] < found(15)[1] < found(1)[1]
+
+
+def test_runs_without_a_customer_are_left_out_and_counted() -> None:
+    found = expectation(Protocol(10.0, 2), 0.1, Exponential(0.01), Random(5), simulated_runs=1000)
+    assert isclose(found.empty_runs, 1000 * 0.3679, abs_tol=60)
+    assert isclose(found.arrivals, 1, abs_tol=0.13)
+    assert found.mean_s < 0.02
+
+
+@pytest.mark.parametrize(
+    ("rate", "runs", "message"),
+    [
+        (0.0, 10, "rate_per_s must be a positive number, is 0"),
+        (0.1, 1, "simulated_runs must be a whole number of at least 2, is 1"),
+        (1e-9, 10, "hardly anybody arrives: 0 of 10 runs had a customer"),
+    ],
+)
+def test_an_experiment_that_says_nothing_is_refused(rate: float, runs: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        expectation(Protocol(), rate, SERVICE, Random(1), simulated_runs=runs)
+    with pytest.raises(ValueError, match="duration_s must be a positive number"):
+        Protocol(0.0)
+    with pytest.raises(ValueError, match="runs must be a whole number of at least 1, is 0"):
+        Protocol(1.0, 0)

@@ -1,0 +1,175 @@
+"""Replays, against plain simulations in exact fractions, and the laws of each discipline."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from math import isclose
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.models import replay
+
+Recording = tuple[list[float], list[float]]
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> Recording:
+    """Arrivals in order, some at the same time, and service times, some 0; all in quarters."""
+    size = draw(st.integers(0, 25))
+    quarters = st.integers(0, 12).map(lambda number: number / 4)
+    gaps = draw(st.lists(quarters, min_size=size, max_size=size))
+    return list(accumulate(gaps)), draw(st.lists(quarters, min_size=size, max_size=size))
+
+
+servers = st.integers(1, 4)
+
+
+def shared_exactly(
+    arrivals_s: Sequence[float], services_s: Sequence[float], servers: int
+) -> list[Fraction]:
+    """Processor sharing from one event to the next, with the work left of each customer."""
+    left: dict[int, Fraction] = {}
+    departures: dict[int, Fraction] = {}
+    now = Fraction(0)
+
+    def serve_until(end: Fraction | None) -> None:
+        nonlocal now
+        while left:
+            rate = min(Fraction(1), Fraction(servers, len(left)))
+            least = min(left.values())
+            if end is not None and now + least / rate > end:
+                break
+            now += least / rate
+            for customer in [c for c, work in left.items() if work == least]:
+                departures[customer] = now
+                del left[customer]
+            for customer in left:
+                left[customer] -= least
+        if end is not None:
+            for customer in left:
+                left[customer] -= (end - now) * min(Fraction(1), Fraction(servers, len(left)))
+            now = end
+
+    for customer, arrival_s in enumerate(arrivals_s):
+        serve_until(Fraction(arrival_s))
+        left[customer] = Fraction(services_s[customer])
+    serve_until(None)
+    return [departures[c] - Fraction(a) for c, a in enumerate(arrivals_s)]
+
+
+@given(recordings(), servers)
+def test_processor_sharing_is_that_of_exact_fractions(run: Recording, m: int) -> None:
+    found, exact = replay.processor_sharing(*run, m), shared_exactly(*run, m)
+    assert all(isclose(a, b, abs_tol=1e-9) for a, b in zip(found, exact, strict=True))
+
+
+@given(recordings())
+def test_fcfs_serves_in_order_and_never_idles_with_work(run: Recording) -> None:
+    arrivals, services = run
+    departures = departures_of(arrivals, replay.fcfs(arrivals, services))
+    assert departures == sorted(departures)
+    for n, (arrival, service) in enumerate(zip(arrivals, services, strict=True)):
+        start = departures[n] - service
+        assert start == max([arrival, *departures[n - 1 : n]])
+
+
+@given(recordings())
+def test_one_of_several_servers_is_fcfs(run: Recording) -> None:
+    assert replay.multi_server(*run, 1) == replay.fcfs(*run)
+    assert replay.with_servers(1)(*run) == replay.fcfs(*run)
+
+
+@given(recordings(), servers)
+def test_several_servers_start_in_order_each_when_one_is_free(run: Recording, m: int) -> None:
+    arrivals, services = run
+    departures = departures_of(arrivals, replay.multi_server(arrivals, services, m))
+    starts = [d - s for d, s in zip(departures, services, strict=True)]
+    assert starts == sorted(starts)
+    for n, (arrival, start) in enumerate(zip(arrivals, starts, strict=True)):
+        busy = sorted(departures[:n])[-m:]
+        assert start == (max(arrival, busy[0]) if len(busy) == m else arrival)
+
+
+@given(recordings())
+def test_as_many_servers_as_customers_leave_nobody_waiting(run: Recording) -> None:
+    m = max(1, len(run[0]))
+    assert replay.multi_server(*run, m) == run[1]
+    shared = replay.processor_sharing(*run, m)
+    assert all(isclose(a, b, abs_tol=1e-9) for a, b in zip(shared, run[1], strict=True))
+
+
+@given(recordings())
+def test_one_server_is_busy_at_the_same_times_in_either_discipline(run: Recording) -> None:
+    """Work is conserved: both end each busy period at the same moment."""
+    assert busy_ends(run, replay.fcfs(*run)) == pytest.approx(
+        busy_ends(run, replay.processor_sharing(*run))
+    )
+
+
+@given(recordings(), servers)
+def test_nobody_is_faster_than_its_service(run: Recording, m: int) -> None:
+    for found in (replay.multi_server(*run, m), replay.processor_sharing(*run, m)):
+        assert all(r >= s - 1e-9 for r, s in zip(found, run[1], strict=True))
+
+
+@given(recordings(), servers)
+def test_one_more_server_makes_nobody_later(run: Recording, m: int) -> None:
+    fewer, more = replay.multi_server(*run, m), replay.multi_server(*run, m + 1)
+    assert all(a >= b for a, b in zip(fewer, more, strict=True))
+
+
+def test_equal_customers_who_arrive_together_share_and_leave_together() -> None:
+    assert replay.processor_sharing([0, 0, 0], [2, 2, 2]) == [6, 6, 6]
+    assert replay.processor_sharing([0, 0, 0], [2, 2, 2], servers=2) == [3, 3, 3]
+    assert replay.fcfs([0, 0, 0], [2, 2, 2]) == [2, 4, 6]
+    assert replay.multi_server([0, 0, 0], [2, 2, 2], 2) == [2, 2, 4]
+
+
+def test_a_short_customer_overtakes_a_long_one_only_when_they_share() -> None:
+    assert replay.processor_sharing([0, 1], [10, 1]) == [11, 2]
+    assert replay.fcfs([0, 1], [10, 1]) == [10, 10]
+
+
+def test_no_customers_have_no_response_times() -> None:
+    assert replay.fcfs([], []) == replay.processor_sharing([], []) == []
+
+
+@pytest.mark.parametrize("discipline", [replay.fcfs, replay.processor_sharing])
+@pytest.mark.parametrize(
+    ("arrivals", "services", "message"),
+    [
+        ([0.0, 1.0], [1.0], "arrivals_s and services_s must be equally long, are 2 and 1"),
+        ([1.0, 0.5], [1.0, 1.0], "customer 1 arrives at 0.5 after one at 1.0"),
+        ([0.0, float("nan")], [1.0, 1.0], "arrivals_s must be finite, .* customer 1 is nan"),
+        ([0.0], [float("inf")], "services_s must be finite, .* customer 0 is inf"),
+        ([0.0], [-1.0], "services_s must be 0 or a positive number, is -1.0"),
+    ],
+)
+def test_what_cannot_have_been_recorded_is_refused(
+    discipline: Any, arrivals: list[float], services: list[float], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        discipline(arrivals, services)
+
+
+def test_less_than_one_server_is_refused() -> None:
+    for discipline in (replay.multi_server, replay.processor_sharing):
+        with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
+            discipline([], [], 0)
+    with pytest.raises(ValueError, match="servers must be a whole number"):
+        replay.with_servers(0)
+
+
+def departures_of(arrivals: Sequence[float], responses: Sequence[float]) -> list[float]:
+    return [a + r for a, r in zip(arrivals, responses, strict=True)]
+
+
+def busy_ends(run: Recording, responses: Sequence[float]) -> list[float]:
+    """When the server gets idle: the last departure before each arrival that finds it so."""
+    arrivals = run[0]
+    latest = list(accumulate(departures_of(arrivals, responses), max))
+    ends = [end for end, (_, after) in zip(latest, pairwise(arrivals), strict=False) if end < after]
+    return [*ends, *latest[-1:]]
