@@ -35,7 +35,7 @@ def test_bash_can_read_it(path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["run", "test", "bench", "screenshots"])
+@pytest.mark.parametrize("name", ["run", "test", "bench", "lab", "screenshots"])
 def test_it_can_be_called_by_its_name(name: str) -> None:
     path = SCRIPTS / name
     assert os.access(path, os.X_OK)
@@ -116,6 +116,37 @@ def test_the_default_data_is_installed_only_if_it_is_wanted(stand_in: Path) -> N
     assert data in calls(stand_in)
     assert run(stand_in).returncode == 0
     assert calls(stand_in) == WORK
+
+
+def test_the_lab_has_an_environment_of_its_own(stand_in: Path) -> None:
+    folder = stand_in.parent
+    done = subprocess.run(
+        [SCRIPTS / "lab", "list"],
+        cwd=folder,
+        env=environment(folder / "chain", PYTHON=stand_in, VENV=folder / "lab"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert calls(stand_in) == [
+        f"-m venv {folder / 'lab'}",
+        f"{PIP} --requirement requirements.txt",
+        f"{PIP} --requirement loadtests/requirements.txt",
+        "-m loadtests list",
+    ]
+
+
+def test_a_package_is_pinned_to_one_version_everywhere() -> None:
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "requirements.txt", *ROOT.glob("[!.]*/**/requirements.txt")):
+        for pin in re.findall(
+            r"^([\w.-]+)==(\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            found.setdefault(re.sub(r"[-_.]+", "-", pin[0]).lower(), set()).add(pin[1])
+    assert len(found) > 50
+    assert {name: versions for name, versions in found.items() if len(versions) > 1} == {}
 
 
 def test_changed_requirements_are_installed_again(stand_in: Path) -> None:

@@ -116,9 +116,8 @@ class RowFile:
 def _cut_torn_tail(path: Path) -> None:
     """Remove a last line without its end. Raises ValueError for a file that is not ours."""
     content = path.read_bytes() if path.exists() else b""
-    if not content:
-        return
-    if not content.startswith(_HEADER.encode()):
+    header = _HEADER.encode()
+    if not content.startswith(header) and not header.startswith(content):
         raise ValueError(f"{path} does not begin with the header line of raw rows")
     whole = content.rfind(b"\n") + 1
     if whole < len(content):

@@ -52,6 +52,7 @@ TIMEOUT_S = 600.0
 
 Say = Callable[[str], None]
 
+_OWN_ERROR = re.compile(r"locust\.flightchain: error: (.*)$", re.MULTILINE)
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -235,7 +236,7 @@ class _Job:
                     stop(process)
         record = self._kept()
         if process.returncode != 0:
-            raise ProgramFailed(failure(command, process.returncode, log))
+            raise ProgramFailed(_why(command, process.returncode, log))
         return record
 
     def _command(self, arguments: Sequence[object]) -> list[str]:
@@ -251,7 +252,7 @@ class _Job:
         deadline_s = monotonic() + BEGIN_WITHIN_S
         while not facts.exists():
             if process.poll() is not None or monotonic() > deadline_s:
-                raise ProgramFailed(failure(command, process.returncode, log))
+                raise ProgramFailed(_why(command, process.returncode, log))
             sleep(LOOK_EVERY_S)
         self.facts = json.loads(facts.read_text(encoding="utf-8"))
         start_s: float = self.facts["start_s"]
@@ -293,6 +294,14 @@ class _Job:
         scheduled = self.total if self.workload == "open" else None
         begun_unix_s = self.facts.get("unix_s", 0.0)
         return RunRecord(self.run, self.workload, tuple(rows), found, scheduled, begun_unix_s)
+
+
+def _why(command: Sequence[str], status: int | None, log: Path) -> str:
+    """That Locust failed, and our own last word on it, if there is one in its log."""
+    said = _OWN_ERROR.findall(log.read_text(encoding="utf-8", errors="replace"))
+    return (
+        f"Locust ended with status {status}: {said[-1]}" if said else failure(command, status, log)
+    )
 
 
 def _without_locust_settings() -> dict[str, str]:

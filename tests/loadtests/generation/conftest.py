@@ -1,0 +1,102 @@
+"""Servers of known service time, and Locust as it is run by hand."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from loadtests.generation.schedule import Choices, Request, save_requests
+from loadtests.processes import PROJECT, Service
+from loadtests.servers.known import FCFS, Gunicorn, known_server, m_threads
+
+QUICK_S = 0.005
+QUICK: Choices = {"known": [Request("known", f"/?service_s={QUICK_S}", QUICK_S)]}
+WITHIN_S = 60
+
+
+@pytest.fixture(scope="module")
+def fcfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One worker, one request at a time."""
+    with _server(FCFS, tmp_path_factory) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Sixteen at a time."""
+    with _server(m_threads(16), tmp_path_factory) as server:
+        yield server
+
+
+@contextmanager
+def _server(how: Gunicorn, folders: pytest.TempPathFactory) -> Iterator[Service]:
+    with known_server(how, folders.mktemp("server") / "server.log", mean_s=0.01) as server:
+        yield server
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Path:
+    """A file of one quick request."""
+    file = tmp_path / "paths.csv"
+    save_requests(file, QUICK)
+    return file
+
+
+class Hand:
+    """Starts Locust as by hand; what it says is in `said`."""
+
+    def __init__(self, folder: Path, ended: ExitStack) -> None:
+        self._folder, self._ended, self._count = folder, ended, 0
+
+    def start(self, workload: str, *arguments: object) -> "subprocess.Popen[bytes]":
+        """`locust -f loadtests/WORKLOAD_workload.py ARGUMENTS` from the project's folder."""
+        self._count += 1
+        command = [sys.executable, "-m", "locust", "-f", f"loadtests/{workload}_workload.py"]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCUST_")}
+        with (self._folder / f"locust-{self._count}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*command, *map(str, arguments)],
+                cwd=PROJECT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self._ended.callback(_end, process)
+        return process
+
+    def run(self, workload: str, *arguments: object) -> int:
+        """Until it ends; its exit status."""
+        return self.start(workload, "--headless", *arguments).wait(WITHIN_S)
+
+    @property
+    def said(self) -> str:
+        """What all of them have printed."""
+        logs = sorted(self._folder.glob("locust-*.log"))
+        return "\n".join(log.read_text(encoding="utf-8") for log in logs)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> Iterator[Hand]:
+    with ExitStack() as ended:
+        yield Hand(tmp_path, ended)
+
+
+def until(is_so: Callable[[], object]) -> None:
+    """Wait for what will be so."""
+    deadline_s = monotonic() + WITHIN_S
+    while not is_so():
+        assert monotonic() < deadline_s, "it did not come to be"
+        sleep(0.05)

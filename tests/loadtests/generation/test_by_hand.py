@@ -1,0 +1,160 @@
+"""Both workloads as a person runs them: headless, with the web page, over several processes."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from loadtests.generation.rows import Row, read_rows
+from loadtests.processes import Service, free_port
+from tests.loadtests.generation.conftest import Hand, until
+
+
+def rows_in(path: Path) -> list[Row]:
+    return read_rows(path) if path.exists() else []
+
+
+def distributed(hand: Hand, workload: str, *arguments: object) -> "list[int]":
+    """Exit statuses of a master and its two workers."""
+    port = free_port()
+    at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port)
+    master = hand.start(workload, "--headless", "--master", "--expect-workers", 2, *at, *arguments)
+    workers = [hand.start(workload, "--worker", "--master-port", port) for _ in range(2)]
+    return [process.wait(60) for process in (master, *workers)]
+
+
+def test_ctrl_c_keeps_what_was_measured(hand: Hand, threads: Service, tmp_path: Path) -> None:
+    raw, paths = tmp_path / "raw.csv", tmp_path / "paths.csv"
+    paths.write_text("kind,path\nlong,/?service_s=0.5\n")
+    asked = ("--rate", 20, "--law", "deterministic", "--duration", 600)
+    locust = hand.start(
+        "open", "--headless", "--host", threads.url, "--paths", paths, "--raw", raw, *asked
+    )
+    until(lambda: len(rows_in(raw)) >= 5)
+    locust.send_signal(signal.SIGINT)
+    locust.wait(60)
+    rows = rows_in(raw)
+    assert sorted(row.index for row in rows) == list(range(len(rows)))
+    stopped = [row for row in rows if row.status == 0]
+    assert stopped, "some were under way"
+    assert len(rows) - len(stopped) >= 5
+    assert {row.status for row in rows} == {0, 200}
+
+
+def test_a_master_and_two_workers_send_every_arrival_once(
+    hand: Hand, threads: Service, tmp_path: Path, quick: Path
+) -> None:
+    raw = tmp_path / "raw.csv"
+    service = ("--host", threads.url, "--paths", quick, "--raw", raw)
+    asked = ("--rate", 40, "--law", "deterministic", "--arrivals", 81)
+    assert distributed(hand, "open", *service, *asked) == [0, 0, 0], hand.said
+    rows = sorted(rows_in(raw), key=lambda row: row.index)
+    assert [row.index for row in rows] == list(range(81))
+    assert [row.intended_s for row in rows] == pytest.approx(
+        [(n + 1) / 40 for n in range(81)], abs=2e-6
+    )
+    assert {row.status for row in rows} == {200}
+
+
+def test_customers_are_divided_over_workers(
+    hand: Hand, threads: Service, tmp_path: Path, quick: Path
+) -> None:
+    raw = tmp_path / "raw.csv"
+    service = ("--host", threads.url, "--paths", quick, "--raw", raw)
+    asked = ("--users", 3, "--spawn-rate", 3, "--think", 0.01, "--requests", 10)
+    assert distributed(hand, "closed", *service, *asked) == [0, 0, 0], hand.said
+    rows = rows_in(raw)
+    assert len({row.index for row in rows}) == len(rows) == 30
+    assert len({row.index % 10_000 for row in rows}) == 3
+
+
+def test_a_worker_that_is_lost_ends_the_run_and_its_rows_are_kept(
+    hand: Hand, threads: Service, tmp_path: Path, quick: Path
+) -> None:
+    raw, port = tmp_path / "raw.csv", free_port()
+    at = ("--master-bind-host", "127.0.0.1", "--master-bind-port", port)
+    asked = ("--host", threads.url, "--paths", quick, "--raw", raw, "--rate", 40)
+    master = hand.start("open", "--headless", "--master", "--expect-workers", 2, *at, *asked)
+    workers = [hand.start("open", "--worker", "--master-port", port) for _ in range(2)]
+    until(lambda: {row.index % 2 for row in rows_in(raw)} == {0, 1})
+    workers[0].kill()
+    assert master.wait(60) == 1
+    assert "is lost, the run ends" in hand.said
+    assert workers[1].wait(60) == 0
+
+
+def test_the_web_page_starts_runs_and_shows_the_same_latencies(
+    hand: Hand, threads: Service, tmp_path: Path, quick: Path
+) -> None:
+    raw, port = tmp_path / "raw.csv", free_port()
+    at = ("--web-host", "127.0.0.1", "--web-port", port)
+    locust = hand.start("open", *at, "--paths", quick, "--raw", raw, "--host", "http://127.0.0.1:1")
+    page = f"http://127.0.0.1:{port}"
+    until(lambda: _answers(page))
+    assert "Locust" in requests.get(page, timeout=10).text
+    form = {"user_count": 7, "spawn_rate": 1, "host": threads.url, "rate": 50}
+    for count in (20, 21):
+        chosen = {**form, "arrivals": count}
+        assert requests.post(f"{page}/swarm", data=chosen, timeout=10).json()["success"]
+        until(lambda count=count: _total(page)["num_requests"] == count)  # type: ignore[misc]
+        until(lambda: _stats(page)["state"] == "stopped")
+    rows = rows_in(raw)
+    assert [row.run for row in rows] == ["open"] * 20 + ["open-2"] * 21
+    latest_ms = [row.open_response_s * 1e3 for row in rows[20:]]
+    shown = _total(page)
+    assert shown["max_response_time"] == pytest.approx(max(latest_ms), abs=1)
+    assert shown["avg_response_time"] == pytest.approx(sum(latest_ms) / 21, abs=0.01)
+    locust.send_signal(signal.SIGTERM)
+    assert locust.wait(60) == 0
+
+
+def _answers(page: str) -> bool:
+    try:
+        return requests.get(page, timeout=10).ok
+    except requests.ConnectionError:
+        return False
+
+
+def _stats(page: str) -> dict[str, Any]:
+    """What the page shows; it looks every two seconds."""
+    found: dict[str, Any] = requests.get(f"{page}/stats/requests", timeout=10).json()
+    return found
+
+
+def _total(page: str) -> dict[str, float]:
+    total: dict[str, float] = _stats(page)["stats"][-1]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("workload", "arguments", "said"),
+    [
+        ("open", ("--law", "weekly"), "--law is 'weekly'; it must be one of poisson"),
+        ("closed", ("--mix", "known:1"), "--mix 'known:1': 'known:1' is not like"),
+    ],
+)
+def test_what_cannot_be_is_explained_and_ends_with_an_error(
+    hand: Hand, quick: Path, workload: str, arguments: tuple[str, ...], said: str
+) -> None:
+    host = ("--host", "http://127.0.0.1:1", "--paths", quick)
+    assert hand.run(workload, *host, *arguments) == 1
+    assert f"error: {said}" in hand.said
+
+
+def test_the_questions_are_drawn_from_the_service_itself(
+    hand: Hand, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    service = request.getfixturevalue("service")
+    raw = tmp_path / "raw.csv"
+    asked = ("--rate", 40, "--arrivals", 30, "--raw", raw)
+    assert hand.run("open", "--host", service.url, *asked) == 0, hand.said
+    rows = rows_in(raw)
+    assert {row.status for row in rows} == {200}
+    assert {row.kind for row in rows} == {
+        "filter_transactions",
+        "average_delays",
+        "flight_counter",
+    }
+    assert all(row.service_s is not None and row.server_start_s is None for row in rows)

@@ -1,0 +1,105 @@
+"""One request: whatever the server does, there is exactly one answer, judged by its bytes."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import sleep
+
+import gevent
+import pytest
+
+from loadtests.generation.client import Answer, Client, Origin
+from loadtests.processes import free_port
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@contextmanager
+def answering(said: bytes, pause_s: float = 0) -> Iterator[str]:
+    """A server that answers a single connection with these bytes, whatever it is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                sleep(pause_s)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join()
+
+
+def ask(url: str, timeout_s: float = 10.0) -> Answer:
+    answers: list[Answer] = []
+    Client(Origin(url), timeout_s=timeout_s).ask("/", answers.append)
+    (answer,) = answers
+    assert answer.sent_s <= answer.done_s
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "body_bytes"),
+    [
+        (OK + b"Content-Length: 3\r\n\r\nabc", 200, 3),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", 200, 3),
+        (OK + b"\r\nuntil the end", 200, 13),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", 503, 0),
+        (b"HTTP/1.1 204 None\r\n\r\n", 204, 0),
+    ],
+    ids=["length", "chunks", "until closed", "error", "no content"],
+)
+def test_whole_answers_have_their_status(said: bytes, status: int, body_bytes: int) -> None:
+    with answering(said) as url:
+        answer = ask(url)
+    assert (answer.status, answer.body_bytes, answer.problem) == (status, body_bytes, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        (b"", "before an answer"),
+        (OK, "before an answer"),
+        (OK + b"Content-Length: 3\r\n\r\nab", "within the answer"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", "within the answer"),
+        (b"good morning\r\n\r\n", "HTTPParseError"),
+    ],
+    ids=["nothing", "half a header", "short", "chunks without end", "no HTTP"],
+)
+def test_torn_answers_have_none(said: bytes, problem: str) -> None:
+    with answering(said) as url:
+        answer = ask(url)
+    assert (answer.status, answer.body_bytes) == (0, 0)
+    assert problem in answer.problem
+
+
+def test_nobody_there_is_no_answer() -> None:
+    answer = ask(f"http://127.0.0.1:{free_port()}")
+    assert answer.status == 0
+    assert "refused" in answer.problem
+
+
+def test_too_late_is_no_answer() -> None:
+    with answering(OK + b"Content-Length: 0\r\n\r\n", pause_s=0.3) as url:
+        answer = ask(url, timeout_s=0.1)
+    assert (answer.status, answer.problem) == (0, "no whole answer within 0.1 s")
+
+
+def test_a_request_that_is_killed_has_its_answer_too() -> None:
+    answers: list[Answer] = []
+    with answering(OK + b"Content-Length: 0\r\n\r\n", pause_s=0.2) as url:
+        asking = gevent.spawn(Client(Origin(url)).ask, "/", answers.append)
+        gevent.sleep(0.05)
+        asking.kill()
+    assert [(answer.status, answer.problem) for answer in answers] == [
+        (0, "stopped before the answer came")
+    ]
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://127.0.0.1", "http://", ""])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="must be like http"):
+        Origin(url)

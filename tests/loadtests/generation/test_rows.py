@@ -1,0 +1,118 @@
+"""Raw rows in their file: whole lines or none, whatever ended the run before."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.generation.rows import (
+    Row,
+    RowFile,
+    closed_index,
+    customer_of,
+    in_flight,
+    number_of,
+    read_rows,
+)
+
+ROW = Row("open-1", 3, "known", 1.5, 1.500125, 1.501, 1.55, 0.04, 200, "4711")
+SILENT = replace(ROW, index=4, server_start_s=None, service_s=None, worker="", status=0)
+
+
+def written(path: Path, *rows: Row) -> None:
+    file = RowFile(path)
+    file.write(rows)
+    file.close()
+
+
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    written(path, ROW, SILENT)
+    assert read_rows(path) == [ROW, SILENT]
+    assert path.read_bytes().splitlines()[:2] == [
+        b"run,index,kind,intended_s,sent_s,server_start_s,done_s,service_s,status,worker",
+        b"open-1,3,known,1.500000,1.500125,1.501000,1.550000,0.040000,200,4711",
+    ]
+
+
+def test_a_row_is_in_the_file_before_the_next_comes(tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    file = RowFile(path)
+    for count in (1, 2):
+        file.write([ROW])
+        assert len(read_rows(path)) == count
+    file.close()
+
+
+def test_runs_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    written(path, ROW)
+    size = path.stat().st_size
+    other = replace(ROW, run="open-2")
+    written(path, other)
+    assert read_rows(path) == [ROW, other]
+    assert read_rows(path, "open-2") == read_rows(path, "open-2", size) == [other]
+    assert path.read_text().count("intended_s") == 1
+
+
+@given(cut=st.integers(0, 250))
+def test_a_file_cut_anywhere_keeps_its_whole_rows(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "requests.csv"
+    written(path, ROW, SILENT)
+    content = path.read_bytes()
+    kept = content[: max(0, len(content) - cut)]
+    path.write_bytes(kept)
+    whole = [ROW, SILENT][: max(0, kept.count(b"\n") - 1)]
+    assert read_rows(path) == whole
+    written(path, ROW)
+    assert read_rows(path) == [*whole, ROW]
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("do not lose this")
+    with pytest.raises(ValueError, match="header line of raw rows"):
+        RowFile(path)
+    assert path.read_text() == "do not lose this"
+
+
+def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "requests.csv"
+    written(path, ROW)
+    path.write_text(path.read_text() + "open-1,x\r\n")
+    with pytest.raises(ValueError, match=r"'x'.* is not a raw row"):
+        read_rows(path)
+
+
+def test_response_times_count_from_the_intended_arrival_if_open_and_from_sending_if_closed() -> (
+    None
+):
+    assert ROW.open_response_s == pytest.approx(0.05)
+    assert ROW.closed_response_s == pytest.approx(0.049875)
+    assert ROW.lag_s == pytest.approx(0.000125)
+
+
+@pytest.mark.parametrize(
+    ("status", "good"), [(0, False), (200, True), (304, True), (404, False), (503, False)]
+)
+def test_what_succeeded(status: int, good: bool) -> None:
+    assert replace(ROW, status=status).succeeded == good
+
+
+@given(customer=st.integers(0, 9999), number=st.integers(0, 10**6))
+def test_an_index_names_the_customer_and_the_number(customer: int, number: int) -> None:
+    row = replace(ROW, index=closed_index(customer, number))
+    assert (customer_of(row), number_of(row)) == (customer, number)
+
+
+def test_there_is_an_end_of_customers() -> None:
+    with pytest.raises(ValueError, match="customer is 10000"):
+        closed_index(10_000, 0)
+
+
+def test_a_request_is_in_flight_from_sending_until_its_answer() -> None:
+    assert [in_flight([ROW, SILENT], at_s) for at_s in (1.5, 1.51, 1.55)] == [0, 2, 0]

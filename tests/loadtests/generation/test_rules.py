@@ -1,0 +1,66 @@
+"""Each rule rejects just above its limit, and a quiet run passes them all."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadtests.generation.rules import RULES, Facts, judge
+
+QUIET = Facts(
+    requests=1000,
+    failed=0,
+    scheduled=1000,
+    lag_p99_s=0.001,
+    service_time_s=0.04,
+    foreign_cpu=0.02,
+    client_cpu=0.05,
+    before_s=0.04,
+    after_s=0.0401,
+)
+
+# rule -> (just allowed, just too much)
+LIMITS: dict[str, tuple[Facts, Facts]] = {
+    "interrupted": (QUIET, replace(QUIET, is_interrupted=True)),
+    "failed_requests": (replace(QUIET, failed=10), replace(QUIET, failed=11)),
+    "missed_arrivals": (QUIET, replace(QUIET, scheduled=1001)),
+    "dispatch_lag_p99": (replace(QUIET, lag_p99_s=0.0019), replace(QUIET, lag_p99_s=0.0021)),
+    "foreign_cpu": (replace(QUIET, foreign_cpu=0.099), replace(QUIET, foreign_cpu=0.101)),
+    "client_cpu": (replace(QUIET, client_cpu=0.69), replace(QUIET, client_cpu=0.71)),
+    "calibration_drift": (replace(QUIET, after_s=0.0397), replace(QUIET, after_s=0.0395)),
+}
+
+
+def test_every_rule_has_its_case() -> None:
+    assert [rule.name for rule in RULES] == list(LIMITS)
+    assert all(rule.reason and rule.unit for rule in RULES)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_rule_rejects_above_its_limit_and_not_below(name: str) -> None:
+    allowed, too_much = (judge(facts) for facts in LIMITS[name])
+    assert (allowed.accepted, allowed.reasons) == (True, "")
+    assert not too_much.accepted
+    assert [violation.rule.name for violation in too_much.violations] == [name]
+    assert too_much.reasons.startswith(f"{name} ")
+
+
+def test_reasons_name_value_unit_and_limit() -> None:
+    verdict = judge(replace(QUIET, foreign_cpu=0.25, failed=500))
+    assert verdict.reasons.count("; ") == 1
+    assert "foreign_cpu 25 % of a core, limit 10: other work" in verdict.reasons
+
+
+def test_what_was_not_measured_is_passed_over_and_that_is_shown() -> None:
+    verdict = judge(Facts(requests=10, failed=0))
+    assert verdict.accepted
+    assert [name for name, value in verdict.values.items() if value is None] == [
+        "missed_arrivals",
+        "dispatch_lag_p99",
+        "foreign_cpu",
+        "client_cpu",
+        "calibration_drift",
+    ]
+
+
+def test_a_run_without_requests_has_failed() -> None:
+    assert not judge(Facts(requests=0, failed=0)).accepted

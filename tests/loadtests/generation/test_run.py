@@ -1,0 +1,272 @@
+"""Runs from an experiment: real Locust, a server of known service time, what the folder keeps."""
+
+import csv
+import http.server
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice, pairwise
+from math import nan
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from loadtests.generation import samples
+from loadtests.generation.calibration import calibrate
+from loadtests.generation.rows import customer_of, in_flight, number_of, read_rows
+from loadtests.generation.rules import judge
+from loadtests.generation.run import Elsewhere, append_verdict, closed_run, open_run
+from loadtests.generation.schedule import (
+    Arrival,
+    Request,
+    arrivals,
+    demanded,
+    deterministic_times,
+    gamma_demands,
+    load,
+    mixed,
+    poisson_times,
+)
+from loadtests.generation.window import closed_window
+from loadtests.processes import PROJECT, ProgramFailed, Service, family, free_port
+from tests.loadtests.generation.conftest import QUICK, QUICK_S, until
+
+
+def listed_in(folder: Path) -> list[dict[str, str]]:
+    with (folder / "runs.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_an_open_run_keeps_every_arrival_at_its_intended_time(
+    threads: Service, tmp_path: Path
+) -> None:
+    random, said = Random(21), list[str]()
+    times_s = poisson_times(40, random, until_s=1.2)
+    schedule = arrivals(times_s, demanded(gamma_demands(QUICK_S, 0.3, random)))
+    record = open_run(threads, schedule, run="open-1", folder=tmp_path, say=said.append)
+    rows = sorted(record.rows, key=lambda row: row.index)
+    assert [row.index for row in rows] == [arrival.index for arrival in schedule]
+    assert [row.intended_s for row in rows] == pytest.approx(times_s, abs=2e-6)
+    for row, arrival in zip(rows, schedule, strict=True):
+        assert (row.status, row.kind, row.run) == (200, "known", "open-1")
+        assert row.server_start_s is not None
+        assert row.service_s is not None
+        assert arrival.demand_s is not None
+        assert row.intended_s <= row.sent_s + 1e-6
+        assert row.sent_s <= row.server_start_s <= row.done_s
+        assert row.server_start_s + row.service_s <= row.done_s + 2e-6
+        assert int(row.worker) in family(threads.pid)
+    asked_s, served_s = (
+        sum(arrival.demand_s or nan for arrival in schedule),
+        sum(row.service_s or nan for row in rows),
+    )
+    assert served_s > 0.5 * asked_s
+    assert load(tmp_path / "schedules" / "open-1.csv") == schedule
+    assert read_rows(tmp_path / "requests.csv") == list(record.rows)
+    assert samples.read(tmp_path / "samples.csv").keys() == {"open-1"}
+    assert record.facts().scheduled == len(schedule) == record.facts().requests
+    with pytest.raises(ValueError, match=r"open-1 is in .* already"):
+        open_run(threads, schedule, run="open-1", folder=tmp_path)
+
+
+def test_a_slow_server_does_not_slow_the_arrivals(fcfs: Service, tmp_path: Path) -> None:
+    slow = [Request("known", "/?service_s=0.2", 0.2)] * 10
+    schedule = arrivals(deterministic_times(50, count=10), slow)
+    record = open_run(fcfs, schedule, run="slow", folder=tmp_path)
+    rows = sorted(record.rows, key=lambda row: row.index)
+    assert rows[-1].sent_s < sorted(row.done_s for row in rows)[7], "8 took 1.6 s, arrivals 0.2 s"
+    assert rows[-1].open_response_s > 5 * 0.2, "the last has waited for those before it"
+    assert sum(row.service_s or 0 for row in rows) <= max(row.done_s for row in rows)
+
+
+def test_failures_are_rows_and_the_run_is_rejected(threads: Service, tmp_path: Path) -> None:
+    asked = ["/?service_s=0", "/?service_s=0&status=503", "/nowhere", "/?service_s=soon"]
+    schedule = [Arrival(n, 0.05 * n, "known", path) for n, path in enumerate(asked)]
+    record = open_run(threads, schedule, run="failing", folder=tmp_path)
+    statuses = {row.index: row.status for row in record.rows}
+    assert statuses == {0: 200, 1: 503, 2: 404, 3: 400}
+    verdict = judge(record.facts())
+    assert "failed_requests 75 %" in verdict.reasons
+    append_verdict(tmp_path, record, verdict)
+    (listed,) = listed_in(tmp_path)
+    assert (listed["run"], listed["accepted"], listed["requests"]) == ("failing", "no", "4")
+    assert listed["reasons"] == verdict.reasons
+    assert listed["failed_requests (% of the requests)"] == "75"
+
+
+def test_nobody_there_is_a_run_of_failures(tmp_path: Path) -> None:
+    schedule = [Arrival(n, 0.01 * n, "known", "/") for n in range(3)]
+    nowhere = Elsewhere(f"http://127.0.0.1:{free_port()}")
+    record = open_run(nowhere, schedule, run="alone", folder=tmp_path)
+    assert [row.status for row in record.rows] == [0, 0, 0]
+    assert record.samples[0].server_cpu is None
+
+
+def test_a_closed_run_never_has_more_in_flight_than_customers(
+    threads: Service, tmp_path: Path
+) -> None:
+    choices = {
+        kind: [Request(kind, f"/?service_s={demand_s}")]
+        for kind, demand_s in (("a", 0.01), ("b", 0.02), ("c", 0.005))
+    }
+    shares = {"a": 60.0, "b": 30.0, "c": 10.0}
+    record = closed_run(
+        threads,
+        choices,
+        customers=4,
+        think_s=0.01,
+        shares=shares,
+        seed=7,
+        requests=25,
+        warm_up=5,
+        run="closed-4",
+        folder=tmp_path,
+    )
+    rows = record.rows
+    assert len(rows) == 4 * 30
+    assert max(in_flight(rows, row.sent_s) for row in rows) <= 4
+    for customer in range(4):
+        own = sorted((row for row in rows if customer_of(row) == customer), key=number_of)
+        assert [number_of(row) for row in own] == list(range(30))
+        for row, after in pairwise(own):
+            assert after.sent_s - row.done_s >= 0.01 - 2e-6, "the think time"
+        drawn = islice(mixed(choices, Random(f"7/{customer}"), shares), 30)
+        assert [row.kind for row in own] == [request.kind for request in drawn]
+    window = closed_window(rows, warm_up=5)
+    assert window.customers == 4
+    assert all(number_of(row) >= 5 for row in window.rows)
+    assert record.facts().scheduled is None
+
+
+def test_a_closed_run_for_a_time_ends(threads: Service, tmp_path: Path) -> None:
+    record = closed_run(
+        threads,
+        QUICK,
+        customers=2,
+        think_s=0.01,
+        think_law="exponential",
+        duration_s=0.7,
+        run="timed",
+        folder=tmp_path,
+    )
+    assert {customer_of(row) for row in record.rows} == {0, 1}
+    assert max(row.sent_s for row in record.rows) >= 0.3
+
+
+@contextmanager
+def counting() -> Iterator[tuple[str, list[object]]]:
+    """A server that keeps connections, and the list of those that it was given."""
+    connections: list[object] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            connections.append(self.client_address)
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", connections
+        server.shutdown()
+        thread.join()
+
+
+def test_customers_keep_their_connections_if_they_are_told(tmp_path: Path) -> None:
+    with counting() as (url, connections):
+        for keep_alive, expected in ((False, 20), (True, 2)):
+            connections.clear()
+            record = closed_run(
+                Elsewhere(url),
+                QUICK,
+                customers=2,
+                requests=10,
+                keep_alive=keep_alive,
+                run=f"kept-{keep_alive}",
+                folder=tmp_path,
+            )
+            assert [row.status for row in record.rows] == [200] * 20
+            assert len(connections) == expected
+
+
+def test_a_calibration_sees_more_than_the_handler(fcfs: Service, tmp_path: Path) -> None:
+    found = calibrate(fcfs, QUICK, requests=20, run="before", folder=tmp_path, warm_up=3)
+    assert found.requests == 20
+    assert found.overhead_s is not None
+    assert found.overhead_s > 0
+    assert found.mean_s > 0.5 * QUICK_S
+    assert found.capacity_per_s == pytest.approx(1 / found.mean_s)
+    assert found.as_json()["cv"] == found.cv == pytest.approx(found.variance_s2**0.5 / found.mean_s)
+    assert len(read_rows(tmp_path / "requests.csv", "before")) == 23
+
+
+def test_a_calibration_of_failures_is_none(threads: Service, tmp_path: Path) -> None:
+    failing = {"known": [Request("known", "/?service_s=0&status=500")]}
+    with pytest.raises(ProgramFailed, match="12 requests failed, one with 500"):
+        calibrate(threads, failing, requests=2, run="before", folder=tmp_path)
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from loadtests.generation.run import Elsewhere, open_run
+from loadtests.generation.schedule import Request, arrivals, deterministic_times
+
+schedule = arrivals(deterministic_times(20, count=9999), [Request("k", "/?service_s=0.01")] * 9999)
+try:
+    open_run(Elsewhere(sys.argv[1]), schedule, run="cut", folder=Path(sys.argv[2]))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_ctrl_c_keeps_the_rows_ends_locust_and_lists_the_run(
+    threads: Service, tmp_path: Path
+) -> None:
+    raw = tmp_path / "requests.csv"
+    experiment = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, threads.url, tmp_path], cwd=PROJECT
+    )
+    try:
+        until(lambda: raw.exists() and len(read_rows(raw)) >= 5)
+        both = family(experiment.pid)
+        assert len(both) == 2
+        experiment.send_signal(signal.SIGINT)
+        assert experiment.wait(60) == 130
+    finally:
+        experiment.kill()
+        experiment.wait()
+    until(lambda: not Path(f"/proc/{both[1]}").exists())
+    rows = read_rows(raw)
+    assert len(rows) >= 5
+    (listed,) = listed_in(tmp_path)
+    assert (listed["run"], listed["accepted"]) == ("cut", "no")
+    assert "ended before its time" in listed["reasons"]
+    assert int(listed["requests"]) == len(rows)
+
+
+@pytest.mark.parametrize("run", ["", "a b", "../a", "-a"])
+def test_a_run_needs_a_plain_name(tmp_path: Path, run: str) -> None:
+    with pytest.raises(ValueError, match="letters, digits"):
+        open_run(Elsewhere("http://x"), [Arrival(0, 0, "k", "/")], run=run, folder=tmp_path)
+
+
+def test_what_locust_refuses_is_said(tmp_path: Path) -> None:
+    schedule = [Arrival(0, 0.0, "k", "no-slash")]
+    with pytest.raises(ProgramFailed, match="path 'no-slash' does not begin with /"):
+        open_run(Elsewhere("http://127.0.0.1:1"), schedule, run="r", folder=tmp_path)
+    with pytest.raises(ValueError, match="either requests or duration_s"):
+        closed_run(Elsewhere("http://x"), QUICK, customers=1, run="s", folder=tmp_path)
