@@ -9,7 +9,7 @@ from importlib import import_module
 
 from loadtests.lab.experiment import Experiment
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = ("query-type", "request-rate", "server-threads")
 
 
 def experiment(name: str) -> Experiment:
