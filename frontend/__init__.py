@@ -14,13 +14,10 @@ asks no other host for anything, and has an address that says what is on it:
 
 What the pages of one kind work with:
 
-    search          what a text may mean (pure); finding, places: which of it the ledger has
-    legs            the legs of a flight in order (pure); flight_status, flight_days
-    delays          averages of several carriers; intervals: of days, as links and for charts
-    charts          geometry of bars and lines (pure)
-    maps            the map of a route; sphere, outline (pure), coordinates of airports
+    questions/      the answers to the three questions
+    charts/         bars, lines and maps
+    search/         what a text may mean
+    adding/         from forms and files to the ledger
     integrity       what a block claims, computed again (pure)
-    flight_form     the form for one flight; filled: a form that comes back
-    uploads         files of flights; columns: what is in them
     pages/          one module for each kind of page: request in, backend asked, template out
 """

@@ -9,7 +9,14 @@ from importlib import import_module
 
 from loadtests.lab.experiment import Experiment
 
-NAMES: tuple[str, ...] = ("query-type", "request-rate", "server-threads")
+NAMES: tuple[str, ...] = (
+    "selftest",
+    "open-workload",
+    "capacity",
+    "query-type",
+    "request-rate",
+    "server-threads",
+)
 
 
 def experiment(name: str) -> Experiment:

@@ -6,11 +6,12 @@ An experiment needs `run` (one run against a server), `calibration`, `schedule` 
     from loadtests.generation.calibration import calibrate
     from loadtests.generation.run import append_verdict, open_run
     from loadtests.generation.rules import judge
-    from loadtests.generation.schedule import arrivals, demanded, gamma_demands, poisson_times
+    from loadtests.generation.schedule import (
+        Request, arrivals, demanded, gamma_demands, poisson_times)
     from loadtests.servers.known import FCFS, known_server
 
     with known_server(FCFS, log=folder / "server.log") as server:
-        choices = {"known": list(islice(demanded(repeat(0.0405)), 1))}
+        choices = {"known": [Request("known", "/?service_s=0.0405", 0.0405)]}
         before = calibrate(server, choices, requests=200, run="before", folder=folder)
         random = Random(21)
         times_s = poisson_times(0.8 / before.mean_s, random, count=2000)

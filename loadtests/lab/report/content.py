@@ -60,17 +60,22 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an experiment found, in plain language first."""
+    """What an experiment found, in plain language first.
+
+    failure: why its question must be answered with no, where it asks one that has an exit status.
+    """
 
     findings: Sequence[str]
     sections: Sequence[Section]
     metrics: Sequence[Metric] = ()
+    failure: str = ""
 
 
 def summary(report: Report) -> dict[str, Any]:
     """The findings and metrics as JSON."""
     return {
         "findings": list(report.findings),
+        "failure": report.failure,
         "metrics": [
             {"name": m.name, "value": m.value, "unit": m.unit, "low": m.low, "high": m.high}
             for m in report.metrics

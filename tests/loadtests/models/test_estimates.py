@@ -102,6 +102,7 @@ def test_pairs_of_runs_are_replications_of_the_difference() -> None:
         (-2.0, 3.0, Verdict.AGREES),
         (3.5, 3.5, Verdict.NOT_DECIDED),
         (0.0, 90.0, Verdict.NOT_DECIDED),
+        (8.0, 3.5, Verdict.NOT_DECIDED),
         (-8.0, 3.5, Verdict.NOT_DECIDED),
         (9.0, 3.5, Verdict.DISAGREES),
         (-9.0, 3.5, Verdict.DISAGREES),

@@ -171,5 +171,6 @@ def busy_ends(run: Recording, responses: Sequence[float]) -> list[float]:
     """When the server gets idle: the last departure before each arrival that finds it so."""
     arrivals = run[0]
     latest = list(accumulate(departures_of(arrivals, responses), max))
-    ends = [end for end, (_, after) in zip(latest, pairwise(arrivals), strict=False) if end < after]
+    pairs = zip(latest, pairwise(arrivals), strict=False)
+    ends = [end for end, (_, after) in pairs if end < after - 1e-9]  # times are in quarters
     return [*ends, *latest[-1:]]

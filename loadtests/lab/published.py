@@ -1,0 +1,84 @@
+"""What the studies printed, as they printed it, in their units; `errata` says what is wrong in it.
+
+Sources: 000 "Blockchain app Report" (flight study, a Pi 4B with a USB hard disk), with unrounded
+values from its authors' own files where they are known; 001 "Project on Client-Server Application
+Performance"; 002 "Profiling and benchmarking BigchainDB"; 003 "Programming Assignment 3"; 004
+"COMP 512: Performance Analysis Report".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTime:
+    """Mean (s) and variance (s²) of a request's service time, one customer at a time."""
+
+    mean_s: float
+    variance_s2: float
+
+    @property
+    def variation(self) -> float:
+        """The coefficient of variation."""
+        return float(self.variance_s2**0.5 / self.mean_s)
+
+
+SERVICE_TIMES: Mapping[str, ServiceTime] = {
+    "flight_counter": ServiceTime(40.49938, 1.38635),
+    "average_delays": ServiceTime(41.67625, 1.46747),
+    "filter_transactions": ServiceTime(41.565, 2.20881),
+    "get_block": ServiceTime(1.43812, 0.0349),
+    "get_transaction": ServiceTime(1.40188, 0.02117),
+}
+"""Study 000, the table of service times."""
+
+UNROUNDED = ServiceTime(40.499375, 1.38635369655895)
+"""`flight_counter` of study 000 from its authors' own files; its open workloads come from these."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWorkload:
+    """A row of study 000's table of open workloads. The first three are predictions, in seconds.
+
+    mean_customers: over the tested run, from the authors' files. None: it was not printed.
+    """
+
+    fraction: float
+    fcfs_s: float
+    ps_s: float
+    tested_s: float
+    mean_customers: float
+    longest_s: float | None = None
+    most_customers: int | None = None
+
+
+OPEN_WORKLOADS = (
+    OpenWorkload(0.3, 49.18515, 57.85625, 50.891, 0.29, 73.75, 2),
+    OpenWorkload(0.5, 60.76618, 80.99875, 59.1855, 0.70),
+    OpenWorkload(0.8, 121.56659, 202.49688, 95.04, 1.06),
+    OpenWorkload(0.85, 155.34459, 269.99583, 102.12, 1.92, 223.94, 6),
+)
+OPEN_RUN_S, OPEN_RUNS = 1800.0, 15
+"""How study 000 tested them: runs of 30 minutes that began empty, and how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStation:
+    """A station of study 000's queueing network (figure 7). service_s: a visit."""
+
+    name: str
+    visits: int
+    service_s: float
+
+
+NETWORK = (
+    NetworkStation("CPU", 523, 0.0008),
+    NetworkStation("DISK", 513, 0.046),
+    NetworkStation("DELAY", 513, 0.039),
+)
+NETWORK_THINK_S = 5.0
+NETWORK_CACHE_BLOCKS = 19
+"""Blocks that each of the two caches of study 000 held."""
+
+BLOCKS = 522
+"""The length of study 000's chain."""
