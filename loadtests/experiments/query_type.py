@@ -20,7 +20,7 @@ from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
-QUICK = Plan(calibration=8, alone=20, load=0, alone_s=3)
+QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
 FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
@@ -58,7 +58,7 @@ def analyse(results: Results) -> Report:
             Section("Measured and predicted", parts=[telling.measured_table(found)]),
             Section(
                 "Is service exponential?",
-                [telling.exponential_told(p.alone, _named(p)) for p in found],
+                [telling.exponential_told(p) for p in found],
                 [telling.alone_table(found)],
             ),
             telling.CORRESPONDENCE,
@@ -68,14 +68,13 @@ def analyse(results: Results) -> Report:
     )
 
 
-def _named(point: Point) -> str:
-    return f"{telling.title_of(point.system)}, {point.kind}"
-
-
 def _figure(kind: str, found: list[Point]) -> Figure | None:
     if not found:
         return None
-    names = [telling.title_of(point.system).replace(", ", ",\n") for point in found]
+    names = [
+        telling.title_of(point.system).replace(", ", ",\n") + ("\n(rejected)" * bool(point.reasons))
+        for point in found
+    ]
     measured = [point.measured for point in found]
     predicted = [point.markov.response_time_s if point.markov else None for point in found]
     table = Table(
@@ -95,7 +94,7 @@ def _figure(kind: str, found: list[Point]) -> Figure | None:
                 "ours",
                 names,
                 [telling.ms(one.estimate) for one in measured],
-                [telling.ms(max(one.low, 1e-6)) for one in measured],
+                [telling.ms(telling.lowest_s(point)) for point in found],
                 [telling.ms(one.high) for one in measured],
                 shape="bars",
             ),
@@ -112,7 +111,7 @@ def _told(point: Point) -> str:
 
 
 def _findings(found: list[Point]) -> list[str]:
-    told = []
+    told = telling.rejected_told(found)
     by = {(point.system, point.kind): point for point in found}
     for kind in KINDS:
         answers = [

@@ -34,7 +34,7 @@ from loadtests.lab.report.drawing import Axis, drawn
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
-QUICK = Plan(calibration=8, alone=20, load=60, alone_s=3)
+QUICK = Plan(calibration=6, alone=16, load=40, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=1000, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 QUICK_SHARES, FULL_SHARES = (0.8,), (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
@@ -158,19 +158,22 @@ def _figure(number: str, of: Sequence[Point]) -> Figure:
         Axis("response time (ms)", is_logarithmic=True),
         telling.curves(of, xs),
     )
-    name = f"{telling.title_of(first.system)}, {first.kind}"
     last = of[-1]
     told = (
         f"From {telling.told_ms(first.measured.estimate)} at {xs[0]:.3g} ms between arrivals "
         f"(χ = {first.utilisation:.2f}) to {telling.told_ms(last.measured.estimate)} at "
         f"{xs[-1]:.3g} ms."
     )
-    return Figure(f"{number}: {name}", svg, told, telling.measured_table(of))
+    return Figure(f"{number}: {telling.name_of(first)}", svg, told, telling.measured_table(of))
 
 
 def _findings(found: Sequence[Point], loads: Sequence[Point]) -> list[str]:
     groups = [of for kind in FIGURES for of in _by_system(found, kind) if len(of) > 1]
-    return [telling.verdicts_told(loads), *(_finding(of[0], of[-1]) for of in groups)]
+    return [
+        *telling.rejected_told(loads),
+        telling.verdicts_told(loads),
+        *(_finding(of[0], of[-1]) for of in groups),
+    ]
 
 
 def _finding(busiest: Point, alone: Point) -> str:
@@ -184,7 +187,7 @@ def _finding(busiest: Point, alone: Point) -> str:
     if busiest.shared:
         said.append(f"with shared cores {telling.told_ms(busiest.shared.mean_s)}")
     return (
-        f"{telling.title_of(busiest.system)}, {busiest.kind}: "
+        f"{telling.name_of(busiest)}: "
         f"{telling.told_ms(alone.measured.estimate)} alone, "
         f"{telling.told_ms(busiest.measured.estimate)} at λ = {busiest.rate_per_s:.3g}/s "
         f"(χ = {busiest.utilisation:.2f}); {', '.join(said)}."

@@ -30,7 +30,7 @@ from loadtests.lab.report.content import Figure, Report, Section
 from loadtests.lab.report.drawing import Axis, drawn
 from loadtests.lab.results import Results
 
-QUICK = Plan(calibration=8, alone=20, load=80, alone_s=3)
+QUICK = Plan(calibration=6, alone=16, load=50, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=2000, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 QUICK_SERVERS, FULL_SERVERS = (1, 3, 8), tuple(range(1, 9))
@@ -84,7 +84,11 @@ def analyse(results: Results) -> Report:
     systems = list(dict.fromkeys(point.system for point in loads))
     groups = [[point for point in loads if point.system == name] for name in systems]
     return Report(
-        findings=[telling.verdicts_told(loads), *(_finding(of) for of in groups)],
+        findings=[
+            *telling.rejected_told(loads),
+            telling.verdicts_told(loads),
+            *(_finding(of) for of in groups),
+        ],
         sections=[
             Section(
                 "Figure 5",

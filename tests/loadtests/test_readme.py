@@ -21,10 +21,7 @@ PENDING = {
     "micro",
     "mixed-clients",
     "profile",
-    "query-type",
     "queueing-network",
-    "request-rate",
-    "server-threads",
     "service-time",
 }
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}

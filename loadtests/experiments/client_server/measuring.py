@@ -13,7 +13,7 @@ a group the same customer asks the same things again; a run counts if the two ag
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from loadtests.experiments.client_server.asked import Drawn, Flights, endless
@@ -69,7 +69,7 @@ class Group:
     requests: Requests
     asked_s: float | None = None
     _before: Calibration | None = None
-    _pending: list[RunRecord] = field(default_factory=list)
+    _pending: list[tuple[str, RunRecord]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -107,10 +107,14 @@ class Group:
             self._open(target, LOAD, servers, rate_per_s, count, run)
 
     def judge(self, after: Calibration | None) -> None:
-        """Hold the runs against the rules, and list them."""
+        """Hold the runs against the rules, and list them.
+
+        The times of a run alone count from sending, so it does not matter how late it was sent.
+        """
         pending, self._pending = self._pending, []
-        for record in pending:
-            verdict = judge(record.facts(self._before, after))
+        for role, record in pending:
+            facts = record.facts(self._before, after)
+            verdict = judge(replace(facts, lag_p99_s=None) if role == ALONE else facts)
             append_verdict(self.measuring.run.results.folder, record, verdict)
 
     def _calibrated(self, target: Target, when: str) -> Calibration:
@@ -143,7 +147,8 @@ class Group:
         )
         schedule = arrivals(times_s, self.requests(name))
         folder = run.results.folder
-        self._pending.append(open_run(target, schedule, run=name, folder=folder, say=run.say))
+        record = open_run(target, schedule, run=name, folder=folder, say=run.say)
+        self._pending.append((role, record))
 
 
 @dataclass(frozen=True, slots=True)

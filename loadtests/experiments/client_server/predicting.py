@@ -143,7 +143,9 @@ class Point:
 
     @cached_property
     def responses_s(self) -> tuple[float, ...]:
-        """From the intended arrival to the answer."""
+        """From the intended arrival to the answer; alone, from sending, as it is service."""
+        if self.role == ALONE:
+            return self.alone.times_s
         return tuple(row.open_response_s for row in self.rows)
 
     @cached_property
@@ -235,26 +237,31 @@ def _steady(asked: Any) -> SteadyState | None:
 
 
 def points(results: Results) -> list[Point]:
-    """Every run of points.csv that was made, in order. Raises ResultsError."""
+    """Every run of points.csv that was made, in order. Raises ResultsError.
+
+    Where the run alone was rejected, so are those whose service times are taken from it.
+    """
     cores = int(results.manifest()["machine"]["cores"])
     rows = _rows_by_run(results)
     reasons = {row["run"]: row["reasons"] for row in _optional(results, "runs")}
     found, alone = [], dict[tuple[str, str], Alone]()
+    reasons_alone = dict[tuple[str, str], str]()
     for told in results.rows(POINTS):
         run, of = told["run"], (told["system"], told["kind"])
         schedule = _schedule(results, run)
         answered = _answered(rows.get(run, ()), schedule)
         if answered is None:
             continue  # the run was cut short
+        reason = reasons.get(run, "it was not judged")
         if told["role"] == ALONE:
-            alone[of] = _alone(answered, schedule)
+            alone[of], reasons_alone[of] = _alone(answered, schedule), reason
         if of not in alone:
             continue
         found.append(
             Point(
                 *(run, told["system"], told["kind"], told["role"], int(told["servers"])),
                 *(float(told["rate_per_s"]), cores, answered, schedule, alone[of]),
-                reasons.get(run, "it was not judged"),
+                reason or reasons_alone[of],
             )
         )
     return found

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from math import factorial
 
-from loadtests.experiments.client_server.predicting import Alone, Point
+from loadtests.experiments.client_server.predicting import Point
 from loadtests.experiments.client_server.systems import SYSTEMS
+from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.report.content import Cell, Metric, Section, Table
 from loadtests.lab.report.drawing import Series
 from loadtests.lab.report.page import shown
@@ -35,6 +36,18 @@ def ms(time_s: float | None) -> float | None:
     return None if time_s is None else time_s * 1e3
 
 
+def rejected_told(points: Sequence[Point]) -> list[str]:
+    """How many runs count for nothing, if there are any."""
+    count = sum(bool(point.reasons) for point in points)
+    if not count:
+        return []
+    told = (
+        f"{count} of {len(points)} runs were rejected by rule, or rest on a run alone that was. "
+        "They are shown, and no model is judged by them; the table of runs has the reasons."
+    )
+    return [told]
+
+
 def told_ms(time_s: float) -> str:
     """Milliseconds in words."""
     return f"{shown(time_s * 1e3)} ms"
@@ -43,6 +56,12 @@ def told_ms(time_s: float) -> str:
 def title_of(system: str) -> str:
     """What a system is called."""
     return SYSTEMS[system].title
+
+
+def name_of(point: Point) -> str:
+    """System and request type."""
+    title = title_of(point.system)
+    return title if point.kind == KNOWN_KIND else f"{title}, {point.kind}"
 
 
 def measured_table(points: Sequence[Point]) -> Table:
@@ -136,49 +155,58 @@ def _alone(point: Point) -> list[Cell]:
 
 def curves(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
     """Measured, M/M/m and the replays of these runs; times in ms. Points without a model: a gap."""
-    measured = [point.measured for point in points]
     shared = [point.shared for point in points]
     found = [
+        *measured_series(points, xs),
         Series(
-            "measured",
-            "ours",
-            xs,
-            [ms(one.estimate) for one in measured],
-            [ms(max(one.low, 1e-6)) for one in measured],
-            [ms(one.high) for one in measured],
+            "M/M/m, the study's model", "model", xs, [ms(_response_s(p.markov)) for p in points]
         ),
-        Series("M/M/m, the study's model", "model", xs, _models(points)),
-        Series(
-            "M/G/m, measured cv",
-            "second",
-            xs,
-            [ms(_response_s(point.general)) for point in points],
-        ),
+        Series("M/G/m, measured cv", "second", xs, [ms(_response_s(p.general)) for p in points]),
         Series("replay, m servers", "third", xs, [ms(p.queued.mean_s) for p in points]),
     ]
     if any(shared):
         means = [ms(one.mean_s) if one else None for one in shared]
-        found.append(Series("replay, shared cores", "bound", xs, means))
+        found.append(Series("replay, shared cores", "fourth", xs, means))
     return found
 
 
-def _models(points: Sequence[Point]) -> list[float | None]:
-    return [ms(_response_s(point.markov)) for point in points]
+def measured_series(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
+    """The mean response times (ms) of runs that count, with intervals; crosses for the others."""
+    kept = [None if point.reasons else point for point in points]
+    found = []
+    if any(kept):
+        found.append(
+            Series(
+                "measured",
+                "ours",
+                xs,
+                [ms(one.measured.estimate) if one else None for one in kept],
+                [ms(lowest_s(one)) if one else None for one in kept],
+                [ms(one.measured.high) if one else None for one in kept],
+            )
+        )
+    rejected = [(x, p.measured.estimate) for x, p in zip(xs, points, strict=True) if p.reasons]
+    if rejected:
+        crosses = [x for x, _ in rejected], [ms(time_s) for _, time_s in rejected]
+        found.append(Series("measured, rejected", "bound", *crosses, shape="points"))
+    return found
+
+
+def lowest_s(point: Point) -> float:
+    """Where the interval of the mean begins, to be drawn: no mean is below the least value."""
+    return max(point.measured.low, min(point.responses_s))
 
 
 def verdicts_told(points: Sequence[Point]) -> str:
     """How the runs were judged, in a sentence."""
     counted = [point for point in points if not point.reasons]
     if not counted:
-        return (
-            f"Of {len(points)} runs every one was rejected by rule, so no model is judged; "
-            "the reasons are listed below."
-        )
+        return "No run counts, so no model is judged."
     queued = [point.queued.verdict for point in counted]
     shared = [point.shared.verdict for point in counted if point.shared]
     return (
-        f"{len(counted)} of {len(points)} runs count. m servers in order of arrival: "
-        f"{_counts(queued)}. Cores shared by all: {_counts(shared)}."
+        f"Of {len(counted)} runs that count, as m servers in order of arrival: "
+        f"{_counts(queued)}; as cores shared by all: {_counts(shared)}."
     )
 
 
@@ -207,14 +235,15 @@ def unstable_told(points: Sequence[Point]) -> list[str]:
     return [told]
 
 
-def exponential_told(alone: Alone, title: str) -> str:
+def exponential_told(point: Point) -> str:
     """Whether service is exponential, by its cv."""
+    alone = point.alone
     fits = "near that of an exponential time" if 0.85 <= alone.cv <= 1.15 else "not exponential"
-    return f"{title}: cv = {alone.cv:.2f}, {fits}."
+    return f"{name_of(point)}: cv = {alone.cv:.2f}, {fits}."
 
 
 def response_metrics(points: Sequence[Point]) -> list[Metric]:
-    """The mean response time of every run."""
+    """The mean response time of every run that counts."""
     return [
         Metric(
             f"response_time_mean[{point.run}]",
@@ -224,11 +253,12 @@ def response_metrics(points: Sequence[Point]) -> list[Metric]:
             point.measured.high,
         )
         for point in points
+        if not point.reasons
     ]
 
 
 def service_metrics(alone: Sequence[Point]) -> list[Metric]:
-    """E[S] of every request type."""
+    """E[S] of every request type whose run counts."""
     return [
         Metric(
             f"service_time_mean[{point.system},{point.kind}]",
@@ -238,6 +268,7 @@ def service_metrics(alone: Sequence[Point]) -> list[Metric]:
             point.alone.interval.high,
         )
         for point in alone
+        if not point.reasons
     ]
 
 

@@ -112,7 +112,12 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert slow.queued.verdict is Verdict.DISAGREES
     rejected = point([0.1] * 40, 5.0, reasons="a loud neighbour")
     assert rejected.queued.verdict is None
-    assert "every one was rejected" in telling.verdicts_told([rejected])
+    assert telling.verdicts_told([rejected]) == "No run counts, so no model is judged."
+    assert "1 of 2 runs were rejected" in telling.rejected_told([alone, rejected])[0]
+    assert telling.response_metrics([rejected]) == []
+    drawn = telling.measured_series([alone, rejected], [1, 2])
+    assert [one.name for one in telling.measured_series([rejected], [1])] == ["measured, rejected"]
+    assert [one.ys for one in drawn] == [pytest.approx([100.0, None]), pytest.approx([100.0])]
     assert "1 agree, 1 disagree" in telling.verdicts_told([alone, slow])
 
 
