@@ -16,6 +16,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from backend import stopping
 from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.settings import Settings, from_environment
 
@@ -40,6 +41,7 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
         try:
+            stopping.may_be_caught()
             if not _is_help_wanted():  # help is there whatever the settings are
                 context.obj = from_environment(os.environ)
             return super().invoke(context)
@@ -50,8 +52,8 @@ class Commands(click.Group):
             say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
             sys.exit(1)
         except KeyboardInterrupt:
-            say("stopped")
-            sys.exit(130)
+            say(stopping.STOPPED)
+            sys.exit(stopping.STATUS)
 
 
 def _is_help_wanted() -> bool:

@@ -13,12 +13,12 @@ import msgspec
 
 from backend import scan, suggestions
 from backend.chain.block import Block, Header
-from backend.chain.canonical import canonical
 from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.chain.rows import transactions_json
+from backend.chain.transaction import transaction, transaction_bytes
 from backend.clock import now_ms
 from backend.costs import Costs
 from backend.coverage import covered
@@ -41,9 +41,10 @@ from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import CachedBlocks, CacheStatistics, Where
+from backend.storage.caches import CachedBlocks, Where
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
+from backend.storage.unpacked import CacheStatistics
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -72,7 +73,11 @@ class Ledger:
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
         self._blocks = CachedBlocks(
-            self._store, settings.cache_bytes, settings.read_run_blocks, disk
+            self._store,
+            settings.cache_bytes,
+            settings.read_run_blocks,
+            settings.unpacked_bytes,
+            disk,
         )
         self._index = IndexReader(settings.folder)
         self._mempool = Mempool(settings, self.mined_count, report)
@@ -239,8 +244,10 @@ class Ledger:
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
         """The same as JSON, several times faster; the block as it was at most a moment ago."""
         block = self._blocks.block_lately(height)
-        rows = msgspec.Raw(b"[%b]" % b",".join(_encoded_rows(block, offset, limit)))
-        return Encoded(block.hash, msgspec.json.encode({**_header(block), "transactions": rows}))
+        header = msgspec.json.encode(block.header).removesuffix(b"}")
+        rows = b",".join(_encoded_rows(block, offset, limit))
+        more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
+        return Encoded(block.hash, header + more)
 
     def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
@@ -340,8 +347,8 @@ class Ledger:
         return reasons
 
     def cache_statistics(self) -> list[CacheStatistics]:
-        """The counts of this process's two caches."""
-        return self._blocks.statistics()
+        """The counts of this process's two caches, and of the blocks that it keeps unpacked."""
+        return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
 
     def height(self) -> int:
         """The height of the tip. Raises TryLater without a chain."""
@@ -396,11 +403,11 @@ class Ledger:
         (copy,) = self._copies_of([flight])
         accepted = self._mempool.accept([flight], now_ms(), durable=durable, key=key)
         transaction_id = accepted.first_transaction
-        transaction = _transaction(flight, transaction_id, accepted.timestamp)
+        content = transaction_bytes(transaction(flight, transaction_id, accepted.timestamp))
         return {
             "TRANSACTION_ID": transaction_id,
             **self._receipt(accepted, transaction_id, wait_s, durable),
-            "content_hash": leaf_hash(canonical(transaction)).hex(),
+            "content_hash": leaf_hash(content).hex(),
             # When a key comes again, the flight that came with it first is found: itself.
             "duplicate_of": None if copy == transaction_id else copy,
         }

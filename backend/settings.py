@@ -50,6 +50,10 @@ class Settings:
         AUTO,
         "where the frontend finds the service; `auto`: on this machine, at the port of the service",
     )
+    lab_dir: str = _text(
+        str(PROJECT / "loadtests" / "results"),
+        "where the frontend looks for the lab's results, besides the examples that come with it",
+    )
     workers: int = _number(
         2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
     )
@@ -70,6 +74,9 @@ class Settings:
     )
     block_bodies_bytes: int = _number(
         4_000_000, 0, 2**40, "bytes", "whole blocks kept as compressed JSON; per worker"
+    )
+    unpacked_bytes: int = _number(
+        4_000_000, 0, 2**40, "bytes", "blocks kept unpacked after they were used; per worker"
     )
     read_run_blocks: int = _number(
         19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
@@ -169,6 +176,5 @@ def table() -> list[tuple[str, str, str, str]]:
 
 
 def _shown_default(setting: "Field[object]") -> str:
-    if setting.name == "dir":
-        return "chain_data"
-    return "" if setting.default is MISSING else str(setting.default)
+    default = "" if setting.default is MISSING else str(setting.default)
+    return default.removeprefix(f"{PROJECT}/")

@@ -1,7 +1,8 @@
 """The pages for a browser: a Flask app of its own that asks the backend over HTTP.
 
-It has no flights and no files; it never imports `backend`. Every page works without JavaScript,
-asks no other host for anything, and has an address that says what is on it:
+It has no flights and no files of its own; it never imports `backend`, and of `loadtests` only the
+models. Every page works without JavaScript, asks no other host for anything, and has an address
+that says what is on it:
 
     settings        where it listens, where the backend is
     backend_client  the only module that talks to the backend
@@ -18,6 +19,7 @@ What the pages of one kind work with:
     charts/         bars, lines and maps
     search/         what a text may mean
     adding/         from forms and files to the ledger
+    lab/            results of the performance lab, and its models as a calculator
     integrity       what a block claims, computed again (pure)
     pages/          one module for each kind of page: request in, backend asked, template out
 """

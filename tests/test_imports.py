@@ -22,10 +22,12 @@ LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
     "parent": set(),
+    "stopping": set(),
     "version": set(),
     "notify": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
+    "measure": {"chain"},
     "parameters": {"chain", "errors"},
     "questions": {"chain", "parameters"},
     "selection": {"parameters", "questions"},

@@ -30,6 +30,7 @@ from flask import Flask
 ACCESS_LOG = "flightchain.access_log"  # in the application's extensions: whether it is on
 ALWAYS = "flightchain.always"  # in the extensions: headers that every answer has besides
 REQUEST_ID = "flightchain.request_id"  # in the environ
+ROUTE = "flightchain.route"  # in the environ: the rule, if it was met without Flask
 PARTS = "flightchain.timing_parts"  # in the environ: more of Server-Timing, with a comma before it
 
 MAX_LOGGED_CHARACTERS = 1000
@@ -63,6 +64,9 @@ def route_of(environ: Environ) -> str | None:
 
     Only while the headers go out: before there is no request of Flask, and afterwards it lets go.
     """
+    route: str | None = environ.get(ROUTE)
+    if route is not None:
+        return route
     request = environ.get("werkzeug.request")
     rule = None if request is None else request.url_rule
     return None if rule is None else str(rule.rule)

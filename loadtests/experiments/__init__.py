@@ -16,6 +16,9 @@ NAMES: tuple[str, ...] = (
     "query-type",
     "request-rate",
     "server-threads",
+    "bulk-post",
+    "profile",
+    "micro",
 )
 
 

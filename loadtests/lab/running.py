@@ -75,6 +75,7 @@ def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]
 def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[str, Any]:
     return {
         "experiment": experiment.name,
+        "title": experiment.title,
         "mode": str(options.mode),
         "scale": options.scale,
         "seed": options.seed,

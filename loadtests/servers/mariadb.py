@@ -10,10 +10,12 @@ ours and ended by its id, and its root user is reachable through a socket in a f
 The user `lab` needs no password and may use the database of flights and nothing else.
 
 What limits how many queries are worked on at once? The study set innodb_thread_concurrency, which
-MariaDB has no longer since 10.6. Its successor is the thread pool: `workers` = m makes m groups,
-each with a listener that hands queries on (thread_pool_dedicated_listener) and one thread at work.
-New connections go to the groups in turn, so it is m queues rather than one. Without `workers` each
-connection has a thread and the processor's cores are all there is to wait for.
+10.5 ignores and 10.6 has no longer (MDEV-23379). What is left is the thread pool: `workers` = m
+makes m groups, each with a listener that hands queries on (thread_pool_dedicated_listener) and one
+thread at work. New connections go to the groups in turn, so it is m queues rather than one, and a
+log-in is a visit of its own: with one group queries are seen to end one at a time, yet not strictly
+in order of arrival. Without `workers` each connection has a thread, and the cores of the processor
+are all there is to wait for.
 """
 
 import getpass

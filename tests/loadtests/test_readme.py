@@ -16,11 +16,8 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 
 # Named in the README and not there yet; a name leaves this set with the commit that adds it.
 PENDING = {
-    "bulk-post",
     "itinerary",
-    "micro",
     "mixed-clients",
-    "profile",
     "queueing-network",
     "service-time",
 }

@@ -73,7 +73,7 @@ def test_only_what_is_read_from_files_takes_time(tmp_path: Path) -> None:
             waited.append(blocks)
             super().wait(blocks, start_s)
 
-    cached = CachedBlocks(store, 10**6, 19, Noting(10_000))
+    cached = CachedBlocks(store, 10**6, 19, disk=Noting(10_000))
     costs = Costs()
     for height in range(31):
         cached.block(height, costs)

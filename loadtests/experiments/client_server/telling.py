@@ -285,12 +285,12 @@ interval and is not exponential; and answers asked for again are kept in memory 
 block. Where cv is not 1 the station is M/G/m: M/M/m is shown as the study's model, M/G/m by Allen
 and Cunneen with the measured cv, and a replay with the measured times, each by its name.
 
-A MariaDB of today has no innodb_thread_concurrency, which the study set: it was removed in 10.6.
-Here m is the number of groups of its thread pool, each with one thread at work. New connections go
-to the groups in turn, so these are m queues and not one; to log in and to ask are two visits to a
-queue; and work that needs a processor has no more servers than there are cores, whatever m is. For
-our service m is the number of worker processes. A server that sleeps exponential times stands
-beside them: there m servers are m servers.
+A MariaDB of today has no innodb_thread_concurrency, which the study set: 10.5 ignores it, 10.6 has
+it no longer. Here m is the number of groups of its thread pool, each with one thread at work. New
+connections go to the groups in turn, so these are m queues and not one; to log in and to ask are
+two visits to a queue, where one may overtake another; and work that needs a processor has no more
+servers than there are cores, whatever m is. For our service m is the number of worker processes. A
+server that sleeps exponential times stands beside them: there m servers are m servers.
 """
 CORRESPONDENCE = Section(
     "What corresponds to what",

@@ -36,12 +36,24 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A file of the result folder that a reader may open. name: of the file, beside the report.
+
+    told: what it is, in a few words.
+    """
+
+    name: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, paragraphs, and tables and figures below them."""
+    """A heading, paragraphs, tables and figures below them, and files that belong to it."""
 
     title: str
     paragraphs: Sequence[str] = ()
     parts: Sequence[Table | Figure] = ()
+    links: Sequence[Link] = ()
 
 
 @dataclass(frozen=True, slots=True)

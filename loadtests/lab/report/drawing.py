@@ -21,9 +21,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
 SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten
+ROW_IN, FRAME_IN = 0.2, 1.2  # of a horizontal bar, and of what is around all
 
 Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
-Shape = Literal["line", "points", "steps", "bars", "curve"]
+Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
 
 # Colours that stand for variables of the page: see page.css.
 _COLOURS = {
@@ -78,8 +79,10 @@ _STYLE: dict[str, Any] = {
 class Series:
     """Values of one source. low, high: an interval around each y; None where there is none.
 
-    xs of bars may be words. A y of None leaves a gap. A curve is what a model says about points of
-    the same source: dashes in their colour. A series without a name is not in the legend.
+    xs of bars may be words. A y of None leaves a gap. Rows are bars that lie, for long words: their
+    xs are the words, from the top, and the x axis is that of their ys. A curve is what a model says
+    about points of the same source: dashes in their colour. A series without a name is not in the
+    legend.
     """
 
     name: str
@@ -105,13 +108,16 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     """The SVG element with these series, for use inside HTML."""
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
-        canvas = Canvas(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+        rows = [one for one in series if one.shape == "rows"]
+        canvas = Canvas(figsize=(WIDTH_IN, _height_in(rows)), layout="constrained")
         axes = canvas.subplots()
+        if rows:
+            _rows(axes, rows)
         bars = [one for one in series if one.shape == "bars"]
         for one in series:
             if one.shape == "bars":
                 _bars(axes, one, bars.index(one), len(bars))
-            else:
+            elif one.shape != "rows":
                 _curve(axes, one)
         _frame(axes, x, y, series)
         if sum(bool(one.name) for one in series) > 1:
@@ -149,6 +155,40 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source][0], label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
     _interval(axes, one, centres)
+
+
+def _height_in(rows: Sequence[Series]) -> float:
+    """Enough for every bar that lies."""
+    bars = sum(y is not None for one in rows for y in one.ys)
+    return max(HEIGHT_IN / 2, FRAME_IN + ROW_IN * (bars + len(rows[0].xs))) if rows else HEIGHT_IN
+
+
+def _rows(axes: Axes, rows: Sequence[Series]) -> None:
+    """Bars that lie, those of a word together below each other."""
+    at, marks = 0.0, []
+    places: dict[int, list[tuple[float, int]]] = {}
+    for position in range(len(rows[0].xs)):
+        first = at
+        for number, one in enumerate(rows):
+            if one.ys[position] is not None:
+                places.setdefault(number, []).append((at, position))
+                at += 1
+        marks.append((first + at - 1) / 2)
+        at += 1
+    for number, one in enumerate(rows):
+        of = places.get(number, [])
+        widths = [one.ys[position] for _, position in of]
+        colour = _COLOURS[one.source][0]
+        axes.barh([y for y, _ in of], cast("Any", widths), 0.86, color=colour, label=_label(one))
+        for y, position in of:
+            low, high = (
+                ends[position] if position < len(ends) else None for ends in (one.low, one.high)
+            )
+            if low is not None and high is not None:
+                axes.hlines(y, low, high, color=_COLOURS["ink"][0], linewidth=1.0, alpha=0.6)
+    axes.set_yticks(marks, [str(word) for word in rows[0].xs])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
 
 
 def _label(one: Series) -> str:

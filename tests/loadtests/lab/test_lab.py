@@ -43,6 +43,7 @@ class TestRunning:
         results = done(tmp_path / "one")
         manifest = results.manifest()
         assert (manifest["experiment"], manifest["state"]) == ("miniature", "complete")
+        assert manifest["title"] == "Squares"
         assert manifest["machine"]["cores"] >= 1
         assert [row["square"] for row in results.rows("squares")][-1] == "25.0"
         assert results.summary()["metrics"][0]["value"] == 25
