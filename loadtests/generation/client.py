@@ -29,7 +29,10 @@ _NOTHING_TOLD = Told(None, None, "")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty."""
+    """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
+
+    method: how it was asked, for Locust's console.
+    """
 
     sent_s: float
     done_s: float
@@ -37,6 +40,7 @@ class Answer:
     told: Told
     body_bytes: int
     problem: str
+    method: str = "GET"
 
 
 class Origin:
@@ -69,11 +73,23 @@ class Origin:
             made.close()
             raise
 
-    def request(self, path: str, *, keep_alive: bool) -> bytes:
-        """The bytes of a GET."""
-        connection = "keep-alive" if keep_alive else "close"
-        line = f"GET {self._prefix}{path} HTTP/1.1\r\nHost: {self._host}\r\n"
-        return f"{line}Accept: application/json\r\nConnection: {connection}\r\n\r\n".encode("ascii")
+    def request(self, path: str, body: str, *, keep_alive: bool) -> bytes:
+        """The bytes of a GET, or of a POST of `body` if there is one."""
+        content = body.encode("utf-8")
+        lines = [
+            f"{method_of(body)} {self._prefix}{path} HTTP/1.1",
+            f"Host: {self._host}",
+            "Accept: application/json",
+            f"Connection: {'keep-alive' if keep_alive else 'close'}",
+        ]
+        if content:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(content)}"]
+        return "\r\n".join([*lines, "", ""]).encode("ascii") + content
+
+
+def method_of(body: str) -> str:
+    """POST with a body, GET without."""
+    return "POST" if body else "GET"
 
 
 class Client:
@@ -85,14 +101,17 @@ class Client:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._socket: gevent.socket.socket | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None]) -> None:
-        """GET `path`, then call `then` with what came of it, even if this greenlet is killed."""
+    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
+        """GET `path`, or POST a `body` to it, then call `then` with what came of it.
+
+        It is called even if this greenlet is killed.
+        """
         response = HTTPResponse()
         problem = "stopped before the answer came"
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):
-                self._exchange(path, response)
+                self._exchange(path, body, response)
             problem = ""
         except gevent.Timeout:
             problem = f"no whole answer within {self._timeout_s:g} s"
@@ -102,7 +121,7 @@ class Client:
             done_s = monotonic()
             if problem or not self._keep_alive or response.should_close():
                 self.close()
-            then(_answer(sent_s, done_s, response, problem))
+            then(_answer(method_of(body), sent_s, done_s, response, problem))
 
     def close(self) -> None:
         """Drop the connection, if there is one."""
@@ -110,8 +129,8 @@ class Client:
             self._socket.close()
             self._socket = None
 
-    def _exchange(self, path: str, response: HTTPResponse) -> None:
-        request = self._origin.request(path, keep_alive=self._keep_alive)
+    def _exchange(self, path: str, body: str, response: HTTPResponse) -> None:
+        request = self._origin.request(path, body, keep_alive=self._keep_alive)
         if self._socket is None:
             self._socket = self._origin.connect()
         self._socket.sendall(request)
@@ -131,8 +150,11 @@ def _require_whole(response: HTTPResponse) -> None:
         raise ConnectionResetError("the connection was closed within the answer")
 
 
-def _answer(sent_s: float, done_s: float, response: HTTPResponse, problem: str) -> Answer:
+def _answer(
+    method: str, sent_s: float, done_s: float, response: HTTPResponse, problem: str
+) -> Answer:
     if problem:
-        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem)
+        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem, method)
     found = {name.lower(): value for name, value in response.items()}
-    return Answer(sent_s, done_s, response.status_code, told(found), len(response._body_buffer), "")
+    size = len(response._body_buffer)
+    return Answer(sent_s, done_s, response.status_code, told(found), size, "", method)

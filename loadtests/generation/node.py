@@ -252,7 +252,7 @@ class Node:
             self._send(part)
         problem = answer.problem or f"answered with status {answer.status}"
         self.environment.events.request.fire(
-            request_type="GET",
+            request_type=answer.method,
             name=kind,
             response_time=(answer.done_s - from_s) * 1e3,
             response_length=answer.body_bytes,

@@ -18,10 +18,7 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 PENDING = {
     "itinerary",
     "mixed-clients",
-    "query-type",
     "queueing-network",
-    "request-rate",
-    "server-threads",
     "service-time",
 }
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}

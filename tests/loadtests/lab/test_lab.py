@@ -167,6 +167,13 @@ class TestDrawing:
         svg = drawn(axis, Axis("y"), [Series("a", "ours", [1, 64], [1, 1])])
         assert all(f">{tick}</text>" in svg for tick in (1, 2, 64))
 
+    def test_a_short_logarithmic_axis_has_plain_numbers_between_its_powers(self) -> None:
+        axis = Axis("x", is_logarithmic=True)
+        for highest, between in ((60, True), (60_000, False)):
+            svg = drawn(axis, Axis("y"), [Series("a", "ours", [15, highest], [1, 1])])
+            assert (">20</text>" in svg, ">50</text>" in svg) == (between, between)
+            assert "×" not in svg
+
     def test_a_series_without_a_name_is_not_in_the_legend(self) -> None:
         points = Series("measured", "second", [1, 2], [1, 2], shape="points")
         curve = Series("", "second", [1, 2], [1, 2], shape="curve")
