@@ -206,7 +206,7 @@ def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     # nothing positive has no logarithm: an experiment of which every run was rejected
-    if x.is_logarithmic and _has_positive(value for one in series for value in one.xs):
+    if x.is_logarithmic and _has_positive(value for one in series for value in _along_x(one)):
         axes.set_xscale("log")
     if y.is_logarithmic and _has_positive(value for one in series for value in one.ys):
         axes.set_yscale("log")
@@ -232,6 +232,10 @@ def _number_logarithms(axis: Any) -> None:
         axis.set_minor_formatter(lambda value, _: f"{value:,g}")
     else:
         axis.set_minor_formatter(NullFormatter())
+
+
+def _along_x(one: Series) -> Sequence[float | str | None]:
+    return one.ys if one.shape == "rows" else one.xs
 
 
 def _has_positive(values: Iterable[float | str | None]) -> bool:

@@ -181,6 +181,15 @@ class TestDrawing:
         assert ">_<" not in svg
         assert "measured" in svg
 
+    def test_bars_that_lie_have_words_beside_them_and_may_be_logarithmic(self) -> None:
+        words = ["a word that is long", "another"]
+        here = Series("here", "ours", words, [3.0, None], [2.0, None], [4.0, None], shape="rows")
+        there = Series("there", "study", words, [None, 2000.0], shape="rows")
+        lie = drawn(Axis("s", is_logarithmic=True), Axis(""), [here, there])
+        xml.dom.minidom.parseString(lie)
+        assert all(f">{text}<" in lie for text in [*words, "here", "there", "10", "1,000"])
+        assert ">1,500<" not in lie  # which a plain axis would have
+
     def test_two_figures_share_no_id(self) -> None:
         other = drawn(
             Axis("x"), Axis("y"), [Series("b", "study", ["p", "q"], [1, 2], shape="bars")]
