@@ -71,7 +71,7 @@ def mined(service: Service) -> list[Flight]:
 
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
-    b"Retry-After: %s\r\nContent-Length: 40\r\n\r\n"
+    b"Retry-After: %s\r\nContent-Length: 40\r\nConnection: close\r\n\r\n"
     b'{"title":"Busy","detail":"try later..."}'
 )
 
