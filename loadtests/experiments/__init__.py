@@ -9,7 +9,10 @@ from importlib import import_module
 
 from loadtests.lab.experiment import Experiment
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = (
+    "mixed-clients",
+    "itinerary",
+)
 
 
 def experiment(name: str) -> Experiment:

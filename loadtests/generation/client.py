@@ -28,6 +28,18 @@ _NOTHING_TOLD = Told(None, None, "")
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """What a POST sends."""
+
+    body: bytes
+    content_type: str
+
+    def headers(self) -> str:
+        """The lines of the head that tell of it."""
+        return f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty."""
 
@@ -35,7 +47,7 @@ class Answer:
     done_s: float
     status: int
     told: Told
-    body_bytes: int
+    body: bytes
     problem: str
 
 
@@ -69,11 +81,13 @@ class Origin:
             made.close()
             raise
 
-    def request(self, path: str, *, keep_alive: bool) -> bytes:
-        """The bytes of a GET."""
+    def request(self, path: str, *, keep_alive: bool, sent: Sent | None = None) -> bytes:
+        """The bytes of a GET, or of a POST if something is sent."""
         connection = "keep-alive" if keep_alive else "close"
-        line = f"GET {self._prefix}{path} HTTP/1.1\r\nHost: {self._host}\r\n"
-        return f"{line}Accept: application/json\r\nConnection: {connection}\r\n\r\n".encode("ascii")
+        method, headers = ("POST", sent.headers()) if sent else ("GET", "")
+        line = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._host}\r\n{headers}"
+        head = f"{line}Accept: application/json\r\nConnection: {connection}\r\n\r\n"
+        return head.encode("ascii") + (sent.body if sent else b"")
 
 
 class Client:
@@ -85,14 +99,17 @@ class Client:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._socket: gevent.socket.socket | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None]) -> None:
-        """GET `path`, then call `then` with what came of it, even if this greenlet is killed."""
+    def ask(self, path: str, then: Callable[[Answer], None], sent: Sent | None = None) -> None:
+        """GET `path`, then call `then` with what came of it, even if this greenlet is killed.
+
+        sent: POST it instead.
+        """
         response = HTTPResponse()
         problem = "stopped before the answer came"
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):
-                self._exchange(path, response)
+                self._exchange(path, response, sent)
             problem = ""
         except gevent.Timeout:
             problem = f"no whole answer within {self._timeout_s:g} s"
@@ -110,8 +127,8 @@ class Client:
             self._socket.close()
             self._socket = None
 
-    def _exchange(self, path: str, response: HTTPResponse) -> None:
-        request = self._origin.request(path, keep_alive=self._keep_alive)
+    def _exchange(self, path: str, response: HTTPResponse, sent: Sent | None) -> None:
+        request = self._origin.request(path, keep_alive=self._keep_alive, sent=sent)
         if self._socket is None:
             self._socket = self._origin.connect()
         self._socket.sendall(request)
@@ -133,6 +150,8 @@ def _require_whole(response: HTTPResponse) -> None:
 
 def _answer(sent_s: float, done_s: float, response: HTTPResponse, problem: str) -> Answer:
     if problem:
-        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem)
+        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, b"", problem)
     found = {name.lower(): value for name, value in response.items()}
-    return Answer(sent_s, done_s, response.status_code, told(found), len(response._body_buffer), "")
+    return Answer(
+        sent_s, done_s, response.status_code, told(found), bytes(response._body_buffer), ""
+    )

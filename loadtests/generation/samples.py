@@ -65,8 +65,8 @@ class Sampler:
         )
 
     def _looked(self) -> "_Look":
-        server = {} if self._server_pid is None else _cpu_s(family(self._server_pid))
-        used = (_cpu_s(family(self._client_pid)), server, _cpu_s([os.getpid()]))
+        server = {} if self._server_pid is None else cpu_s(family(self._server_pid))
+        used = (cpu_s(family(self._client_pid)), server, cpu_s([os.getpid()]))
         return _Look(monotonic(), core_ticks(Path("/proc/stat").read_text("ascii")), used)
 
 
@@ -93,7 +93,7 @@ def _share(now: tuple[int, int], before: tuple[int, int]) -> float:
     return (now[0] - before[0]) / passed if passed > 0 else 0.0
 
 
-def _cpu_s(pids: Iterable[int]) -> dict[int, float]:
+def cpu_s(pids: Iterable[int]) -> dict[int, float]:
     """Seconds of processor time that each process has used; those that are gone are left out."""
     found = {}
     for pid in pids:
