@@ -99,7 +99,7 @@ class Mixed:
 
 MIXED = Mixed((1, 60), (0, 100, 1000), 4, 100, 500, 6, 12)
 MIXED_RPC_TIMES_SLOWER = 10.0
-"""Study 003: latency over RPC against local, "more than ten-fold". Figures 1 and 2 have no table."""
+"""Study 003: latency over RPC against local, "more than ten-fold". Its figures have no table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ Beside the raw rows this writes `plan.csv`, a line for each run once it is over:
 the processor time (s) of the service in it, or of the ledger's process, each with the miner's.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from loadtests.experiments.mixed_clients.inside import inside_run
-from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Plan, plan
-from loadtests.generation.interactions import Interaction, Sequences, whole
+from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Count, plan
+from loadtests.generation.interactions import Sequences, whole
 from loadtests.generation.rules import judge
 from loadtests.generation.run import RunRecord, append_verdict, interaction_run
 from loadtests.generation.samples import cpu_s
@@ -31,27 +30,28 @@ def measure(run: Run) -> None:
         material.questions,
         material.new,
         customers=max(planned.customers),
-        count=planned.interactions,
+        count=max(count.interactions for count in planned.counts.values()),
         seed=run.options.seed,
     )
     with run.results.table(PLAN, COLUMNS) as table:
         for rep in range(planned.runs):
             for blocks in planned.blocks:
                 for customers in planned.customers:
-                    own = sequences[:customers]
                     run.say(f"{blocks} blocks, {customers} customers, {rep + 1} of {planned.runs}")
                     for place in PLACES:
-                        _one(run, table, planned, material, place, blocks, own, rep)
+                        count = planned.counts[place]
+                        own = [one[: count.interactions] for one in sequences[:customers]]
+                        _one(run, table, material, place, blocks, own, count, rep)
 
 
 def _one(
     run: Run,
     table: TableWriter,
-    planned: Plan,
     material: Material,
     place: str,
     blocks: int,
-    own: Sequence[Sequence[Interaction]],
+    own: Sequences,
+    count: Count,
     rep: int,
 ) -> None:
     name = f"{place}-{blocks}-{len(own)}-{rep + 1:02}"
@@ -70,8 +70,8 @@ def _one(
         place=place,
         blocks=blocks,
         customers=len(own),
-        warm_up=planned.warm_up,
-        measured=planned.measured,
+        warm_up=count.warm_up,
+        measured=count.measured,
         interactions=len(interactions),
         cpu_s=used_s,
     )
