@@ -55,7 +55,7 @@ COUNTERPARTS = (
         "Stock replenishment, 30 %: find the 5 books with the fewest copies, add copies",
         "frequent: look up the newest block, add one flight, on the disk before the answer",
         "A look at the present state, then a small write. Nothing in a ledger is changed, so it "
-        "is an addition; and it is durable, which the bookstore in memory was not.",
+        "is an addition.",
     ),
     Counterpart(
         "003",

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from loadtests.experiments.itinerary.comparing import Phases, Point, phases_of, points_of
-from loadtests.experiments.itinerary.figures import COMMITS, phases_table, rate_figure
+from loadtests.experiments.itinerary.figures import COMMITS, give_or_take, phases_table, rate_figure
 from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.reading import PHASES, itinerary_runs
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
 from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import Interval
 from loadtests.scenarios import COMMIT, COUNTERPARTS, DURABLE, MINED, QUERY, RESERVE
@@ -47,16 +48,16 @@ def analyse(results: Results) -> Report:
 
 
 def _unsound(phases: Sequence[Phases], points: Sequence[Point]) -> Iterator[str]:
-    unsound = sum(not one.is_sound for one in (*phases, *points))
-    if unsound:
+    sound = [of.is_sound for of in phases] + [point.is_sound for point in points]
+    if not all(sound):
         yield (
-            f"Of {len(phases) + len(points)} rows and points {unsound} have no run that was "
+            f"Of {len(sound)} rows and points {sound.count(False)} have no run that was "
             "accepted; they are shown and prove nothing. The list of runs says why."
         )
 
 
 def _ms(interval: Interval) -> str:
-    return f"{1000 * interval.estimate:.3g} ± {1000 * interval.half_width:.2g} ms"
+    return f"{shown(1000 * interval.estimate)} {give_or_take(interval)} ms"
 
 
 def _added_up(of: Phases) -> str:
@@ -86,7 +87,7 @@ def _write_cost(of: Phases) -> str:
     return (
         f"{COMMITS[of.commit].capitalize()}: adding a leg takes {reserve / query:.2g} times as "
         f"long as a query ({1000 * reserve:.3g} and {1000 * query:.3g} ms), as it is on the disk "
-        f"when it is answered. In the study, in memory: "
+        f"when it is answered. In the study: "
         f"{theirs.reserve_ms / theirs.query_ms:.2g} times."
     )
 
@@ -115,10 +116,10 @@ def _saturation(points: Sequence[Point]) -> Iterator[str]:
         reached = max(of, key=lambda point: point.achieved_per_s)
         yield (
             f"{COMMITS[commit].capitalize()}: {len(saturated)} of {len(of)} points are saturated, "
-            f"the first at a target of {first.target_per_s:.3g}/s with {first.clients} clients. "
-            f"Beyond that clients start one after the other without a pause, whatever the target: "
-            f"at most {reached.achieved_per_s:.3g}/s were reached, by {reached.clients}. The study "
-            f"saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, as its figure says."
+            f"the first at a target of {first.target_per_s:.3g}/s, with N = {first.clients}. "
+            "Beyond that clients start one after the other without a pause, whatever the target: "
+            f"at most {reached.achieved_per_s:.3g}/s were reached, with N = {reached.clients}. The "
+            f"study saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, as its figure says."
         )
 
 

@@ -8,6 +8,7 @@ from loadtests.experiments.itinerary.reading import PHASES
 from loadtests.lab.published import ITINERARY, ItineraryTimes
 from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.page import shown
 from loadtests.models.estimates import Interval
 from loadtests.scenarios import DURABLE, MINED
 
@@ -78,7 +79,7 @@ def _rate_table(points: Sequence[Point], commit: str) -> Table:
 
 def give_or_take(interval: Interval) -> str:
     """Half the width of an interval in seconds, in ms."""
-    return f"± {1000 * interval.half_width:.2g}"
+    return f"±\N{NO-BREAK SPACE}{shown(1000 * interval.half_width, 2)}"
 
 
 def phases_table(rows: Sequence[Phases]) -> Table:
@@ -93,7 +94,7 @@ def phases_table(rows: Sequence[Phases]) -> Table:
         *map(_measured, rows),
         (missing, *[None] * (len(columns) - 1)),
     ]
-    note = "The study's on its own machine, in Java over RMI, with tables in memory."
+    note = "The study's are from its own machine and service."
     return Table("Phases of a transaction, one client", columns, cells, note)
 
 

@@ -1,6 +1,6 @@
 """The report of mixed clients, from its tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isinf
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves
@@ -76,8 +76,8 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
     for curve in found:
         best = curve.best
         text = (
-            f"{_where(curve)}: the highest throughput is {best.throughput_per_s:,.0f}/s, with "
-            f"{best.customers} clients on {cores} cores; the asymptotes meet at N = "
+            f"{_where(curve)}: the highest throughput is {best.throughput_per_s:,.0f}/s, at "
+            f"N = {best.customers} on {cores} cores; the asymptotes meet at N = "
             f"{curve.crossing:.1f}"
         )
         if curve.knee is not None:
@@ -95,7 +95,7 @@ def _knee(curve: Curve) -> str:
     return " and ".join(ends)
 
 
-def _places(ledgers: Iterator[Sequence[Curve]] | Sequence[Sequence[Curve]]) -> Iterator[str]:
+def _places(ledgers: Iterable[Sequence[Curve]]) -> Iterator[str]:
     for of in ledgers:
         by_place = {curve.place: curve for curve in of}
         if by_place.keys() != {LOCAL, HTTP}:
@@ -104,10 +104,10 @@ def _places(ledgers: Iterator[Sequence[Curve]] | Sequence[Sequence[Curve]]) -> I
         if not shared:
             continue
         times = [(n, http.response_s / local.response_s) for n, local, http in shared]
-        told = ", ".join(f"{ratio:.2g} with {n}" for n, ratio in (times[0], times[-1]))
+        told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (times[0], times[-1]))
         yield (
-            f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told} "
-            f"clients. The study: more than {MIXED_RPC_TIMES_SLOWER:g}."
+            f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told}. "
+            f"The study: more than {MIXED_RPC_TIMES_SLOWER:g}."
         )
 
 
@@ -145,8 +145,8 @@ def _bounded(found: Sequence[Curve]) -> Iterator[str]:
         highest, at = max(shares)
         last = shares[-1][0]
         text = (
-            f"{_where(curve)}: at most {100 * highest:.0f} % of the bound min(N/D, 1/D_b), with "
-            f"{at} clients; {100 * last:.0f} % with {curve.points[-1].customers}"
+            f"{_where(curve)}: at most {100 * highest:.0f} % of the bound min(N/D, 1/D_b), at "
+            f"N = {at}; {100 * last:.0f} % at N = {curve.points[-1].customers}"
         )
         if highest > ABOVE_BOUND:
             text += "; above its bound, so one client was measured too briefly to tell D"
@@ -204,9 +204,9 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
         ),
         (
             "In process all clients are threads of one Python interpreter, which runs one of them "
-            "at a time except while it waits for the disk, in SQLite or compresses: the study's "
-            "Java had no such lock, and could use every core in its local runs. The service over "
-            "HTTP has two worker processes, a miner, and the generator beside it."
+            "at a time except while it waits for the disk, in SQLite or compresses; so unlike the "
+            "study's local runs these cannot use every core. The service over HTTP has two worker "
+            "processes, a miner, and the generator beside it."
         ),
     ]
     table = Table("Bounds and knees", columns, rows)
@@ -224,7 +224,7 @@ def _law_knee(curve: Curve) -> str | None:
 def _counterparts_section() -> Section:
     rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
     table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
-    told = ["The study measured a bookstore in memory. What stands for what:"]
+    told = ["The study measured a bookstore. What stands for what:"]
     return Section("What a client does", told, [table])
 
 

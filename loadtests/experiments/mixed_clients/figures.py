@@ -6,6 +6,7 @@ from loadtests.experiments.mixed_clients.comparing import Curve, Point
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
 from loadtests.lab.report.content import Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.page import shown
 from loadtests.models.estimates import Interval
 
 _OURS: dict[str, Source] = {LOCAL: "second", HTTP: "ours"}
@@ -154,4 +155,4 @@ def _table(curves: Sequence[Curve], blocks: int) -> Table:
 
 
 def _give_or_take(interval: Interval | None) -> str:
-    return "–" if interval is None else f"± {interval.half_width:.2g}"
+    return "–" if interval is None else f"±\N{NO-BREAK SPACE}{shown(interval.half_width, 2)}"
