@@ -21,7 +21,7 @@ RUN if [ "$NYCFLIGHTS" = 1 ]; then \
       pip --python venv/bin/python install --no-cache-dir --no-deps --requirement nycflights.txt; \
     fi
 COPY . .
-RUN python -m compileall -q backend frontend
+RUN python -m compileall -q backend frontend loadtests
 
 FROM python:3.13-slim
 RUN groupadd --gid 10001 flightchain \

@@ -1,5 +1,9 @@
 """`python -m backend`."""
 
-from backend.cli import main
+from backend import stopping
+
+stopping.ends_at_once()
+
+from backend.cli import main  # noqa: E402  takes the most of a start
 
 main(prog_name="python -m backend")

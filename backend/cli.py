@@ -16,6 +16,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from backend import stopping
 from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.settings import Settings, from_environment
 
@@ -40,6 +41,7 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
         try:
+            stopping.may_be_caught()
             if not _is_help_wanted():  # help is there whatever the settings are
                 context.obj = from_environment(os.environ)
             return super().invoke(context)
@@ -50,8 +52,8 @@ class Commands(click.Group):
             say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
             sys.exit(1)
         except KeyboardInterrupt:
-            say("stopped")
-            sys.exit(130)
+            say(stopping.STOPPED)
+            sys.exit(stopping.STATUS)
 
 
 def _is_help_wanted() -> bool:
@@ -229,6 +231,7 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
         raise click.UsageError("--only-http is without the frontend: run `python -m frontend`")
     if only_http:
         tokens.require_some(settings)
+        server.require_lab(settings)
         server.run_http(settings)
         return
     _require_all_to_serve(settings, frontend=frontend)
@@ -239,6 +242,7 @@ def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
     from backend import server, tokens
 
     tokens.require_some(settings)
+    server.require_lab(settings)
     server.require_ports(settings, frontend=frontend)
 
 

@@ -13,13 +13,14 @@ import msgspec
 
 from backend import scan, suggestions
 from backend.chain.block import Block, Header
-from backend.chain.canonical import canonical
 from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import POSITION, Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.chain.rows import transactions_json
+from backend.chain.transaction import transaction, transaction_bytes
 from backend.clock import now_ms
+from backend.costs import Costs
 from backend.coverage import covered
 from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
@@ -40,8 +41,10 @@ from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
-from backend.storage.caches import CachedBlocks, CacheStatistics, Where
+from backend.storage.caches import CachedBlocks, Where
+from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
+from backend.storage.unpacked import CacheStatistics
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -68,7 +71,14 @@ class Ledger:
         """report: takes what was put right in the mempool's log, line by line."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
-        self._blocks = CachedBlocks(self._store, settings.cache_bytes, settings.read_run_blocks)
+        disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
+        self._blocks = CachedBlocks(
+            self._store,
+            settings.cache_bytes,
+            settings.read_run_blocks,
+            settings.unpacked_bytes,
+            disk,
+        )
         self._index = IndexReader(settings.folder)
         self._mempool = Mempool(settings, self.mined_count, report)
         self._is_stopping = False
@@ -89,24 +99,29 @@ class Ledger:
 
     # --- the three questions -----------------------------------------------------------------
 
-    def filter_transactions(self, question: FilterTransactions, options: Options) -> Json:
+    def filter_transactions(
+        self, question: FilterTransactions, options: Options, costs: Costs | None = None
+    ) -> Json:
         """What happened to a flight number on a day: its legs, oldest id first.
 
         All three questions raise NotFound for an `as_of` above the tip, TryLater while the index
-        is not there or behind, DamagedBlock when a scan meets a bad block.
+        is not there or behind, DamagedBlock when a scan meets a bad block. costs: takes what a scan
+        costs.
         """
         if options.engine == "scan":
             as_of = self._scanned(options)
-            legs = scan.legs(self._blocks, question, as_of.height)
+            legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
             legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
         return {"count": len(legs), "flights": legs, **_context(question, options, as_of)}
 
-    def average_delays(self, question: AverageDelays, options: Options) -> Json:
+    def average_delays(
+        self, question: AverageDelays, options: Options, costs: Costs | None = None
+    ) -> Json:
         """How late a carrier was: means, counts and shares. A mean or share of nothing is None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            delays = scan.delays(self._blocks, question, as_of.height)
+            delays = scan.delays(self._blocks, question, as_of.height, costs)
         else:
             delays, as_of = self._indexed(
                 lambda below: self._index.delays(question, options, below), options
@@ -119,11 +134,13 @@ class Ledger:
             answer["distribution"] = distribution_of(delays.counts)
         return {**answer, **_context(question, options, as_of)}
 
-    def flight_counter(self, question: FlightCounter, options: Options) -> Json:
+    def flight_counter(
+        self, question: FlightCounter, options: Options, costs: Costs | None = None
+    ) -> Json:
         """How many flights went from one city to another."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            counts = scan.flight_counts(self._blocks, question, options, as_of.height)
+            counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
         else:
             counts, as_of = self._indexed(
                 lambda below: self._index.flight_counts(question, options, below), options
@@ -227,8 +244,10 @@ class Ledger:
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
         """The same as JSON, several times faster; the block as it was at most a moment ago."""
         block = self._blocks.block_lately(height)
-        rows = msgspec.Raw(b"[%b]" % b",".join(_encoded_rows(block, offset, limit)))
-        return Encoded(block.hash, msgspec.json.encode({**_header(block), "transactions": rows}))
+        header = msgspec.json.encode(block.header).removesuffix(b"}")
+        rows = b",".join(_encoded_rows(block, offset, limit))
+        more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
+        return Encoded(block.hash, header + more)
 
     def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
@@ -294,13 +313,22 @@ class Ledger:
 
     def tip_state(self) -> Json:
         """What of `tip` changes, without reading the block; the rest follows from the hash."""
-        height = self.height()
+        height, pending = self._height_and_pending()
         return {
             "height": height,
             "hash": self.block_hash(height),
-            "pending": self._mempool.pending_count(),
+            "pending": pending,
             "next_block_at": next_block_at(self.settings.folder),
         }
+
+    def _height_and_pending(self) -> tuple[int, int]:
+        """Both at one moment, so that no transaction is counted twice or not at all."""
+        height = self.height()
+        while True:
+            pending = self._mempool.pending_count()
+            if (now := self.height()) == height:
+                return height, pending
+            height = now
 
     def not_ready(self) -> list[str]:
         """Why the service cannot do all its work now; empty if it can."""
@@ -319,8 +347,8 @@ class Ledger:
         return reasons
 
     def cache_statistics(self) -> list[CacheStatistics]:
-        """The counts of this process's two caches."""
-        return self._blocks.statistics()
+        """The counts of this process's two caches, and of the blocks that it keeps unpacked."""
+        return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
 
     def height(self) -> int:
         """The height of the tip. Raises TryLater without a chain."""
@@ -375,11 +403,11 @@ class Ledger:
         (copy,) = self._copies_of([flight])
         accepted = self._mempool.accept([flight], now_ms(), durable=durable, key=key)
         transaction_id = accepted.first_transaction
-        transaction = _transaction(flight, transaction_id, accepted.timestamp)
+        content = transaction_bytes(transaction(flight, transaction_id, accepted.timestamp))
         return {
             "TRANSACTION_ID": transaction_id,
             **self._receipt(accepted, transaction_id, wait_s, durable),
-            "content_hash": leaf_hash(canonical(transaction)).hex(),
+            "content_hash": leaf_hash(content).hex(),
             # When a key comes again, the flight that came with it first is found: itself.
             "duplicate_of": None if copy == transaction_id else copy,
         }

@@ -50,6 +50,10 @@ class Settings:
         AUTO,
         "where the frontend finds the service; `auto`: on this machine, at the port of the service",
     )
+    lab_dir: str = _text(
+        str(PROJECT / "loadtests" / "results"),
+        "where the frontend looks for the lab's results, besides the examples that come with it",
+    )
     workers: int = _number(
         2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
     )
@@ -57,7 +61,8 @@ class Settings:
         8, 1, 256, "threads", "requests one worker has in hand besides the quick ones"
     )
     worker_type: str = _choice(
-        ("loop", "gthread", "sync"), "how workers serve; the others are gunicorn's, to compare with"
+        ("loop", "gthread", "sync"),
+        "how workers serve; the others are gunicorn's, to compare with, and `sync` has one thread",
     )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
     mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
@@ -69,6 +74,9 @@ class Settings:
     )
     block_bodies_bytes: int = _number(
         4_000_000, 0, 2**40, "bytes", "whole blocks kept as compressed JSON; per worker"
+    )
+    unpacked_bytes: int = _number(
+        4_000_000, 0, 2**40, "bytes", "blocks kept unpacked after they were used; per worker"
     )
     read_run_blocks: int = _number(
         19, 1, 10_000, "blocks", "adjacent blocks read at once on a cache miss, as in the study"
@@ -102,6 +110,16 @@ class Settings:
         AUTO,
         "folder, best in memory, where the processes count for `/metrics`; "
         "`auto` makes one for each run",
+    )
+    lab: str = _choice(
+        ("no", "yes"), "`yes` allows what only the lab may do; the service then is for nobody else"
+    )
+    emulated_disk: int = _number(
+        0,
+        0,
+        100_000,
+        "K",
+        "for the lab: blocks from files take the time of the study's disk, divided by K; 0 is off",
     )
 
     @property
@@ -158,6 +176,5 @@ def table() -> list[tuple[str, str, str, str]]:
 
 
 def _shown_default(setting: "Field[object]") -> str:
-    if setting.name == "dir":
-        return "chain_data"
-    return "" if setting.default is MISSING else str(setting.default)
+    default = "" if setting.default is MISSING else str(setting.default)
+    return default.removeprefix(f"{PROJECT}/")

@@ -1,7 +1,8 @@
 """The pages for a browser: a Flask app of its own that asks the backend over HTTP.
 
-It has no flights and no files; it never imports `backend`. Every page works without JavaScript,
-asks no other host for anything, and has an address that says what is on it:
+It has no flights and no files of its own; it never imports `backend`, and of `loadtests` only the
+models. Every page works without JavaScript, asks no other host for anything, and has an address
+that says what is on it:
 
     settings        where it listens, where the backend is
     backend_client  the only module that talks to the backend
@@ -14,13 +15,11 @@ asks no other host for anything, and has an address that says what is on it:
 
 What the pages of one kind work with:
 
-    search          what a text may mean (pure); finding, places: which of it the ledger has
-    legs            the legs of a flight in order (pure); flight_status, flight_days
-    delays          averages of several carriers; intervals: of days, as links and for charts
-    charts          geometry of bars and lines (pure)
-    maps            the map of a route; sphere, outline (pure), coordinates of airports
+    questions/      the answers to the three questions
+    charts/         bars, lines and maps
+    search/         what a text may mean
+    adding/         from forms and files to the ledger
+    lab/            results of the performance lab, and its models as a calculator
     integrity       what a block claims, computed again (pure)
-    flight_form     the form for one flight; filled: a form that comes back
-    uploads         files of flights; columns: what is in them
     pages/          one module for each kind of page: request in, backend asked, template out
 """

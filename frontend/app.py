@@ -18,11 +18,13 @@ from frontend.pages import (
     adding,
     average_delays,
     blocks,
+    calculator,
     days,
     errors,
     flight_counter,
     flight_status,
     home,
+    lab,
     receipts,
     search,
     transactions,
@@ -86,6 +88,8 @@ def create_app(settings: Settings) -> Flask:
         search.blueprint(backend, coverage),
         days.blueprint(backend, coverage),
         about.blueprint(settings),
+        lab.blueprint(settings),
+        calculator.blueprint(),
     )
     for part in parts:
         app.register_blueprint(part)
@@ -114,6 +118,7 @@ def _tell_times(app: Flask, backend: Backend) -> None:
 
 
 def _finished(response: Response) -> Response:
-    response.headers.extend(HEADERS)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)  # a report of the lab has a policy of its own
     response.headers.setdefault("Cache-Control", "no-cache")
     return tables.compressed(response, request)

@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 
 from frontend.backend_client import Json
 from frontend.errors import Refused
+from frontend.words import sentence
 
 Values = Mapping[str, str]
 
 BAD_INPUT = {400, 422}
+REWORDED = {  # how what the backend says begins -> what is said beside the field
+    "is missing": "Please fill this in.",
+    "is after FINAL_DATE": "Must not be after the last day.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,12 @@ class Asked:
         return self.refused.status if self.refused else 200
 
     def error(self, name: str) -> str:
-        """What is wrong with a field; "" if nothing is."""
-        return self.refused.of(name) if self.refused else ""
+        """What is wrong with a field, as a sentence; "" if nothing is."""
+        reason = self.refused.of(name) if self.refused else ""
+        for start, said in REWORDED.items():
+            if reason.startswith(start):
+                return said
+        return sentence(reason) if reason else ""
 
 
 def filled_in(values: Values) -> dict[str, str]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
@@ -19,6 +20,8 @@ Json = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 2.0, 20.0
 BATCH_ANSWER_S = 120.0  # a hundred thousand flights, on a small computer with a slow disk
+
+_object = msgspec.json.Decoder(Json).decode
 
 
 class Backend:
@@ -39,8 +42,7 @@ class Backend:
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """The JSON at `path`. Raises BackendAway, Refused."""
-        found: Json = self._answer("GET", path, params=dict(parameters or {})).json()
-        return found
+        return self._json("GET", path, params=dict(parameters or {}))
 
     def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
         """The receipt for one flight, which is durable then. Raises as `get`.
@@ -48,8 +50,7 @@ class Backend:
         key: an Idempotency-Key, so that sending it again adds nothing. token: "" for none.
         """
         headers = _headers(token, key)
-        receipt: Json = self._answer("POST", "/transactions", json=record, headers=headers).json()
-        return receipt
+        return self._json("POST", "/transactions", json=record, headers=headers)
 
     def add_batch(
         self, body: bytes, kind: str, options: Mapping[str, str], key: str, token: str
@@ -59,7 +60,7 @@ class Backend:
         kind: the Content-Type of `body`. options: parameters of `POST /transactions/batch`.
         """
         headers = {**_headers(token, key), "Content-Type": kind}
-        answer = self._answer(
+        return self._json(
             "POST",
             "/transactions/batch",
             answer_s=BATCH_ANSWER_S,
@@ -67,8 +68,6 @@ class Backend:
             data=body,
             headers=headers,
         )
-        receipt: Json = answer.json()
-        return receipt
 
     def wants_token(self) -> bool:
         """Whether adding needs a token: the backend is asked to check a batch of nothing without.
@@ -82,6 +81,13 @@ class Backend:
                 raise
             return True
         return False
+
+    def _json(self, method: str, path: str, **how: Any) -> Json:
+        answer = self._answer(method, path, **how)
+        try:
+            return _object(answer.content)
+        except msgspec.DecodeError as error:
+            raise BackendAway(self.url, f"what answers there sends no JSON ({error})") from error
 
     def _answer(
         self, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
@@ -111,6 +117,7 @@ class Backend:
         if session is None:
             session = self._local.session = requests.Session()
             session.trust_env = False  # our own backend, whatever proxies the environment names
+            session.headers["Accept-Encoding"] = "identity"  # to compress takes longer than to send
             again = Retry(1, status=0, allowed_methods={"GET", "POST"}, raise_on_status=False)
             session.mount(self.url, HTTPAdapter(max_retries=again))
         return session
@@ -125,10 +132,8 @@ def _headers(token: str, key: str) -> dict[str, str]:
 
 def _refused(answer: requests.Response) -> Refused:
     try:
-        problem = answer.json()
-    except requests.JSONDecodeError:
-        problem = None
-    if not isinstance(problem, dict):
+        problem = _object(answer.content)
+    except msgspec.DecodeError:
         problem = {"detail": f"it answered with status {answer.status_code} and no explanation"}
     wait = answer.headers.get("Retry-After", "")
     return Refused(problem, answer.status_code, int(wait) if wait.isdigit() else None)

@@ -46,9 +46,9 @@ class Refused(FrontendError):
         self.problem = dict(problem)
 
     def of(self, field: str) -> str:
-        """What is wrong with `field`; "" if nothing is."""
+        """What is wrong with `field`, without its name and value; "" if nothing is."""
         found = [error["detail"] for error in self.errors if error.get("field") == field]
         if not found and self.field == field:
-            prefix = f"{field} "
-            found = [self.detail.removeprefix(prefix)]
+            prefix = f"{field} {self.value!r}: "
+            found = [self.detail.removeprefix(prefix).removeprefix(f"{field} ")]
         return "; ".join(found)

@@ -6,17 +6,20 @@ looked at.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from frontend.errors import InvalidSetting
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen on, and to ask
 AUTO = "auto"
+LAB = Path(__file__).resolve().parent.parent / "loadtests"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """host, port: where it listens. backend_url: without a slash at the end. backend_host: where
     the backend listens; "" if that is not known. threads: of requests in hand at the same time.
+    lab_dirs: with the lab's results: of this machine, then the examples that come with the project.
     """
 
     host: str = "127.0.0.1"
@@ -24,6 +27,7 @@ class Settings:
     backend_url: str = "http://127.0.0.1:8000"
     backend_host: str = ""
     threads: int = 8
+    lab_dirs: tuple[Path, ...] = (LAB / "results", LAB / "examples")
 
 
 DEFAULT = Settings()
@@ -44,12 +48,21 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         _port(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
         url.rstrip("/"),
         host,
+        lab_dirs=(_lab_dir(environment), *DEFAULT.lab_dirs[1:]),
     )
 
 
 def for_url(host: str) -> str:
     """`host` as it stands in an address: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
+
+
+def _lab_dir(environment: Mapping[str, str]) -> Path:
+    name = "FLIGHTCHAIN_LAB_DIR"
+    text = environment.get(name, str(DEFAULT.lab_dirs[0]))
+    if not text:
+        raise InvalidSetting(f"{name} must not be empty")
+    return Path(text)
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:

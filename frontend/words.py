@@ -32,6 +32,7 @@ def install(app: Flask) -> None:
         moment,
         short,
         status,
+        sentence,
     ):
         app.add_template_filter(filter_)
     app.jinja_env.globals["short_interval"] = short_interval
@@ -130,6 +131,11 @@ def counted(count: int, unit: str) -> str:
 def short(text: str) -> str:
     """The first digits of a hash."""
     return text[:HASH_DIGITS_SHOWN] + "…" if len(text) > HASH_DIGITS_SHOWN else text
+
+
+def sentence(text: str) -> str:
+    """From "there is no block 9" to "There is no block 9."."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def status(leg: Mapping[str, Any]) -> str:

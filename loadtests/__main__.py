@@ -21,6 +21,7 @@ from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.processes import PROJECT, ProgramFailed
+from loadtests.wrk import WrkFailed
 
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
@@ -64,15 +65,23 @@ def run(
     quick: bool,
     out: Path | None,
 ) -> None:
-    """Measure experiments; each leaves a folder with its raw rows and its report."""
+    """Measure experiments; each leaves a folder with its raw rows and its report.
+
+    The exit status is 1 if an experiment answers its question with no, as the selftest may.
+    """
     began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    failures = []
     for name in NAMES if "all" in names else names:
         found = experiment(name)
         options = Options(Mode(mode) if mode else found.modes[0], scale, seed, reps, quick)
         folder = (out or RESULTS) / f"{name}-{began}"
         _say(f"{name}: {found.title}")
-        running.run(found, options, folder, _say)
+        report = running.run(found, options, folder, _say)
         click.echo(folder)
+        if report and report.failure:
+            failures.append(f"{name}: {report.failure}")
+    if failures:
+        raise click.ClickException("\n".join(failures))
 
 
 @main.command()
@@ -112,7 +121,7 @@ def run_command() -> int:
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (ResultsError, ProgramFailed) as problem:
+    except (ResultsError, ProgramFailed, WrkFailed) as problem:
         _say(f"error: {problem}")
         return 1
     return 0

@@ -3,12 +3,19 @@
 It is a closed system: 8 connections, kept alive, each of which asks again as soon as it has its
 answer. Requests are prepared beforehand and handed over in a Lua script, and the empty endpoint is
 asked through the same script, so that both sides of a ratio cost the generator the same.
+
+What wrk prints of latencies is not what it measured: it adds requests that it thinks a slow answer
+kept it from sending, as if it were an open system. `write_script(..., told=True)` makes it print
+its whole histogram as well, from which `uncorrected` takes those requests out again.
+
+Source: wrk 4.1.0, src/wrk.c (`main`, `response_complete`) and src/stats.c (`stats_correct`).
 """
 
+import math
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +58,22 @@ request = function()
   return wrk.format("POST", "%s", headers, bodies[at])
 end
 """
+_TELLING = """\
+
+done = function(summary, latency)
+  io.write("Recorded ", summary.duration, " us ", summary.requests, " requests:")
+  for i = 1, #latency do
+    io.write(" ", string.format("%d %d", latency(i)))
+  end
+  io.write("\\n")
+end
+"""
 _UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
 _LATENCY = re.compile(r"^\s+(50|99)%\s+([\d.]+)(us|ms|s|m|h) ?$", re.MULTILINE)
 _RATE = re.compile(r"^Requests/sec:\s+([\d.]+)$", re.MULTILINE)
 _REQUESTS = re.compile(r"^\s+(\d+) requests in ", re.MULTILINE)
 _REFUSED = re.compile(r"^\s+Non-2xx or 3xx responses: (\d+)$", re.MULTILINE)
+_RECORDED = re.compile(r"^Recorded (\d+) us (\d+) requests:((?: \d+)*)$", re.MULTILINE)
 _SOCKET_ERRORS = re.compile(
     r"^\s+Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)$", re.MULTILINE
 )
@@ -67,23 +85,62 @@ class WrkFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one run of wrk saw. failed: answers other than 2xx and 3xx, and socket errors."""
+    """What one run of wrk saw. failed: answers other than 2xx and 3xx, and socket errors.
+
+    p50_ms, p99_ms: as wrk prints them. recorded: as it was, if the script told.
+    """
 
     requests: int
     requests_per_s: float
     p50_ms: float
     p99_ms: float
     failed: int
+    recorded: "Recorded | None" = None
 
 
-def write_script(path: Path, request_paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How many requests took how many microseconds, in how many seconds of load.
+
+    From the request's being written to the last byte of its answer. A new connection that it needed
+    is not in it.
+    """
+
+    duration_s: float
+    latencies_us: Mapping[int, int]
+
+    @property
+    def requests(self) -> int:
+        """How many there are."""
+        return sum(self.latencies_us.values())
+
+    @property
+    def mean_s(self) -> float | None:
+        """Their mean; None if there are none."""
+        total_us = sum(us * count for us, count in self.latencies_us.items())
+        return total_us / self.requests / 1e6 if self.requests else None
+
+    def percentile_s(self, percent: float) -> float | None:
+        """What `percent` % of them did not exceed (nearest rank); None if there are none."""
+        rank = max(1, math.ceil(percent / 100 * self.requests))
+        for us in sorted(self.latencies_us):
+            rank -= self.latencies_us[us]
+            if rank <= 0:
+                return us / 1e6
+        return None
+
+
+def write_script(
+    path: Path, request_paths: Sequence[str], etags: Sequence[str] = (), *, told: bool = False
+) -> Path:
     """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn.
 
-    etags: what the client has of each path already, to be sent as If-None-Match.
+    etags: what the client has of each path already, to be sent as If-None-Match. told: whether
+    `Load.recorded` is wanted.
     """
     lines = ",\n".join(f'"{request_path}"' for request_path in request_paths)
     known = ",\n".join(f"'{etag}'" for etag in etags)
-    path.write_text(_SCRIPT % (lines, known), encoding="ascii")
+    path.write_text(_SCRIPT % (lines, known) + (_TELLING if told else ""), encoding="ascii")
     return path
 
 
@@ -116,11 +173,11 @@ def load(base_url: str, script: Path, duration_s: int, connections: int = CONNEC
     )
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
-    return parsed(finished.stdout)
+    return parsed(finished.stdout, connections)
 
 
-def parsed(output: str) -> Load:
-    """What wrk printed, with --latency. Raises WrkFailed."""
+def parsed(output: str, connections: int = CONNECTIONS) -> Load:
+    """What wrk printed, with --latency and so many connections. Raises WrkFailed."""
     rate, requests = _RATE.search(output), _REQUESTS.search(output)
     latency_ms = {p: float(value) * _UNIT_MS[unit] for p, value, unit in _LATENCY.findall(output)}
     if rate is None or requests is None or latency_ms.keys() != {"50", "99"}:
@@ -132,4 +189,38 @@ def parsed(output: str) -> Load:
         p50_ms=latency_ms["50"],
         p99_ms=latency_ms["99"],
         failed=sum(map(int, failures)),
+        recorded=_told(output, connections),
     )
+
+
+def _told(output: str, connections: int) -> Recorded | None:
+    found = _RECORDED.search(output)
+    if found is None:
+        return None
+    duration_us, requests = int(found[1]), int(found[2])
+    numbers = [int(word) for word in found[3].split()]
+    printed = dict(zip(numbers[::2], numbers[1::2], strict=True))
+    rounds = requests // connections
+    latencies_us = uncorrected(printed, duration_us // rounds) if rounds else printed
+    timeouts = sum(int(errors[3]) for errors in _SOCKET_ERRORS.findall(output))
+    counts = latencies_us.values()
+    if sum(counts) != requests - timeouts or min(counts, default=0) < 0:
+        raise WrkFailed("wrk's histogram is not what the version that is known (4.1) prints")
+    return Recorded(duration_us / 1e6, latencies_us)
+
+
+def uncorrected(printed: Mapping[int, int], expected_us: int) -> dict[int, int]:
+    """The histogram (us -> requests) before wrk's correction for requests not sent.
+
+    For each request of n us, n at least twice `expected_us`, wrk adds one of n - expected_us, one
+    of n - 2 expected_us, and so on, down to but not including those of `expected_us` or less. It
+    goes upwards and never looks at what it has added; so downwards everything can be undone.
+    """
+    counts = dict(printed)
+    for us in sorted(printed, reverse=True):
+        if us < 2 * expected_us:
+            break
+        if count := counts[us]:
+            for added in range(us - expected_us, expected_us, -expected_us):
+                counts[added] = counts.get(added, 0) - count
+    return {us: count for us, count in counts.items() if count}

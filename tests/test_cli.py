@@ -491,6 +491,59 @@ def test_an_import_that_is_stopped_leaves_a_valid_chain_and_no_process(
     assert call(folder, "verify").returncode == 0
 
 
+# Presses Ctrl-C in the moment in which a function of that file is called for the first time.
+PRESSES_CTRL_C = """
+import os, signal, sys
+
+file, name = os.environ["PRESS_AT"].split(":")
+
+def look(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_name == name and code.co_filename.endswith(file):
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(look)
+"""
+MOMENTS = [
+    "backend/cli.py:<module>",
+    "click/core.py:<module>",
+    "tqdm/std.py:<module>",
+    "backend/settings.py:<module>",
+    "click/core.py:main",
+    "click/core.py:make_context",
+    "backend/cli.py:invoke",
+    "backend/settings.py:from_environment",
+    "backend/cli.py:tip",
+    "backend/storage/block_store.py:<module>",
+]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_is_not_an_error_however_early_it_comes(
+    world: World, tmp_path: Path, moment: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PRESSES_CTRL_C, encoding="utf-8")
+    more = {"PYTHONPATH": str(tmp_path), "PRESS_AT": moment}
+    command = [sys.executable, "-m", "backend", "tip"]
+    env = environment(world.settings.folder, **more)
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PRESSES_CTRL_C, encoding="utf-8")
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "os.execv(sys.executable, [sys.executable, '-m', 'backend', 'tip'])"
+    )
+    env = environment(world.settings.folder)
+    env |= {"PYTHONPATH": str(tmp_path), "PRESS_AT": "click/core.py:main"}
+    command = [sys.executable, "-c", ignoring]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout)["height"] == world.tip
+
+
 def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path) -> None:
     assert call(tmp_path, "import", "--generate", "16000").returncode == 0
     running = subprocess.Popen(

@@ -1,5 +1,6 @@
 """The client and scripts/bulk_post against a running service, directly and through bad networks."""
 
+import csv
 import gzip
 import json
 import os
@@ -628,6 +629,34 @@ def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch:
     assert 0 < ranks[-1] <= found["elapsed_s"]
     assert "3 threads" in done.stderr
     assert len(mined(service)) == 60
+
+
+def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> None:
+    rows = [*flights(10)]
+    bad: Sequence[object] = ["?", *rows[3][1:]]
+    path = packed(tmp_path / "f.csv", csv_of([*rows, bad]))
+    _, found = bulk_post(service, path, "--threads", 2, "--rows", tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert sorted(row["status"] for row in written) == ["202"] * 10 + ["422"]
+    assert sum(int(row["flights"]) for row in written) == found["flights"] == 10
+    for thread in "01":
+        of_thread = [row for row in written if row["thread"] == thread]
+        assert [row["number"] for row in of_thread] == [str(n) for n in range(len(of_thread))]
+        times = [float(row[name]) for row in of_thread for name in ("sent_s", "done_s")]
+        assert times == sorted(times)
+    first = min(float(row["sent_s"]) for row in written)
+    last = max(float(row["done_s"]) for row in written)
+    assert 0 < last - first < found["elapsed_s"] + 1e-5
+    assert last < time.perf_counter()  # the clock of this process, too
+
+
+def test_rows_that_cannot_be_written_are_said_before_anything_is_posted(service: Service) -> None:
+    arguments = ("--generate", 1, "--rows", "/proc/nothing/rows.csv")
+    done, found = bulk_post(service, *arguments)
+    assert (done.returncode, found) == (1, {})
+    assert "/proc/nothing/rows.csv" in done.stderr
+    assert mined(service) == []
 
 
 def test_made_up_flights_are_valid_and_those_of_their_seed(script: Any) -> None:

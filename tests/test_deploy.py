@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -235,10 +236,68 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert "\nFLIGHTCHAIN_DIR=/mnt/disk/chain\n" in first["etc/flightchain.env"]
     assert (root / "mnt/disk/chain").is_dir()
     assert (root / "opt/flightchain/backend/cli.py").is_file()
+    assert imports_the_pages(root / "opt/flightchain")
+    assert not (root / "opt/flightchain/loadtests/lab").exists()
     pips = (stand_in.parent / "calls").read_text().count(" install ")
     assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
     assert laid_out(root) == first
     assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 2
+
+
+def imports_the_pages(folder: Path) -> bool:
+    """Whether the frontend in `folder` has everything of the project that it imports."""
+    command = [sys.executable, "-c", "import frontend.app; print(frontend.app.__file__)"]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    return done.stdout.startswith(str(folder))
+
+
+def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path) -> None:
+    project, root = stand_in.parent / "project", stand_in.parent / "root"
+    parts = ("scripts", "frontend", "loadtests/models")
+    for part in parts:
+        shutil.copytree(ROOT / part, project / part)
+    for name in ("requirements.txt", "loadtests/__init__.py"):
+        shutil.copy(ROOT / name, project / name)
+    (project / "backend").mkdir()
+    result = project / "loadtests/examples/open workload"
+    result.mkdir(parents=True)
+    for name in ("manifest.json", "report.html", "flames.svg", "requests.csv", "server.log"):
+        (result / name).write_text("", encoding="utf-8")
+    done = run(stand_in, "--root", root, install=project / "scripts" / "deploy" / "install")
+    assert done.returncode == 0, done.stderr
+    installed = root / "opt/flightchain/loadtests/examples/open workload"
+    assert {path.name for path in installed.iterdir()} == {
+        "manifest.json",
+        "report.html",
+        "flames.svg",
+    }
+
+
+def test_the_image_has_what_the_pages_import(tmp_path: Path) -> None:
+    """By the rules of `.dockerignore`: the last one that names a path or a folder of it counts."""
+    rules = [
+        line
+        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    for path in (path for part in ("frontend", "loadtests") for path in (ROOT / part).rglob("*")):
+        inside = path.relative_to(ROOT)
+        if path.is_file() and not _is_ignored(inside, rules):
+            (tmp_path / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, tmp_path / inside)
+    assert imports_the_pages(tmp_path)
+    assert not (tmp_path / "loadtests/lab").exists()
+
+
+def _is_ignored(path: Path, rules: list[str]) -> bool:
+    is_ignored = False
+    for rule in rules:
+        pattern = rule.removeprefix("!").replace("**/", "*")
+        if any(fnmatch(str(part), pattern) for part in (path, *path.parents[:-1])):
+            is_ignored = not rule.startswith("!")
+    return is_ignored
 
 
 def test_settings_of_the_owner_are_kept(stand_in: Path) -> None:
@@ -280,6 +339,8 @@ def test_the_frontend_is_installed_when_there_is_one(
     (project / "backend").mkdir()
     if has_frontend:
         (project / "frontend").mkdir()
+        shutil.copytree(ROOT / "loadtests" / "models", project / "loadtests" / "models")
+        shutil.copy(ROOT / "loadtests" / "__init__.py", project / "loadtests")
         shutil.copy(ROOT / "frontend" / "requirements.txt", project / "frontend")
     done = run(stand_in, "--root", root, install=project / "scripts" / "deploy" / "install")
     assert done.returncode == 0, done.stderr

@@ -22,35 +22,38 @@ LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
     "parent": set(),
+    "stopping": set(),
     "version": set(),
     "notify": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
+    "measure": {"chain"},
     "parameters": {"chain", "errors"},
     "questions": {"chain", "parameters"},
     "selection": {"parameters", "questions"},
     "carriers": set(),
     "distribution": set(),
-    "storage": {"chain"} | COMMON,
+    "storage": {"chain", "costs"} | COMMON,
     "keys": COMMON,
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify"} | COMMON,
-    "scan": {"chain", "storage", "questions", "selection"} | COMMON,
+    "scan": {"chain", "costs", "storage", "questions", "selection"} | COMMON,
     "sources": {"carriers", "chain", "errors"},
     "suggestions": {"carriers", "chain", "index", "errors"},
     "coverage": {"carriers", "index"},
+    "costs": set(),
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
-    | {"keys", "sources", "importer", "audit", "scan", "selection"}
+    | {"keys", "costs", "sources", "importer", "audit", "scan", "selection"}
     | {"coverage", "distribution", "suggestions"}
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,
-    "api": {"chain", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
+    "api": {"chain", "costs", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
     | ASKED
     | COMMON,
     "cli": None,

@@ -273,6 +273,21 @@ def test_the_tip_says_where_the_ledger_stands(ledger: Ledger) -> None:
     }
 
 
+def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
+    chain: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.add(plain_flight(), wait_s=0)
+    counted = ledger._mempool.pending_count
+
+    def sealed_before_counting() -> int:
+        seal(chain)
+        return counted()
+
+    monkeypatch.setattr(ledger._mempool, "pending_count", sealed_before_counting)
+    tip = ledger.tip()
+    assert (tip["transactions"], tip["pending"]) == (TRANSACTIONS + 1, 0)
+
+
 @contextmanager
 def mining(folder: Path, next_block_at: int | None) -> Iterator[None]:
     """As if a miner ran. next_block_at: None while it has not said yet."""

@@ -4,12 +4,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
 
+from backend import server
 from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
-TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url"}
-CHOICES = {"worker_type": ("loop", "gthread", "sync")}
+TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
+CHOICES = {"worker_type": ("loop", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
     "port": ("1", "65535", "8001"),
@@ -22,6 +24,7 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "max_body_bytes": ("65536", str(2**30), "1000000"),
     "require_token": ("0", "1", "1"),
     "block_bodies_bytes": ("0", str(2**40), "1000000"),
+    "unpacked_bytes": ("0", str(2**40), "1000000"),
     "cache_bytes": ("0", str(2**40), "10000000"),
     "read_run_blocks": ("1", "10000", "1"),
     "difficulty_bits": ("0", "64", "16"),
@@ -29,6 +32,7 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "mempool_transactions": ("1", "1000000000", "5000"),
     "min_free_bytes": ("0", str(2**50), "0"),
     "access_log": ("0", "1", "1"),
+    "emulated_disk": ("0", "100000", "250"),
     "commit_wait_s": ("0", "3600", "0.5"),
 }
 FLOATS = {"mine_interval_s", "commit_wait_s"}
@@ -39,6 +43,16 @@ def refused(name: str, text: str) -> InvalidSetting:
     with pytest.raises(InvalidSetting) as caught:
         from_environment({name: text})
     return caught.value
+
+
+@pytest.mark.parametrize("kind", CHOICES["worker_type"])
+def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
+    chosen = Settings(worker_type=kind)
+    found = Config()
+    for name, value in server._gunicorn_options(chosen, None).items():
+        found.set(name, value)
+    names = {"loop": "LoopWorker", "gthread": "ThreadWorker", "sync": "SyncWorker"}
+    assert found.worker_class.__name__ == names[kind]
 
 
 def test_every_setting_is_tried_here() -> None:
@@ -151,9 +165,10 @@ def test_the_table_says_of_every_setting_its_default_and_its_reason() -> None:
     rows = {name: (default, reason) for name, default, _, reason in table()}
     assert rows.keys() == {variable(field.name) for field in fields(Settings)}
     assert rows["FLIGHTCHAIN_DIR"][0] == "chain_data"
+    assert rows["FLIGHTCHAIN_LAB_DIR"][0] == "loadtests/results"
     for field in fields(Settings):
         default, reason = rows[variable(field.name)]
         assert reason
-        if field.name != "dir":
+        if field.name not in {"dir", "lab_dir"}:  # these are of the project's folder
             assert default == str(field.default)
             assert from_environment({variable(field.name): default}) == Settings()

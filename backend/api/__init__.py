@@ -10,6 +10,7 @@ from flask import Flask, Response
 from backend.api import (
     batch,
     blocks,
+    direct,
     docs,
     exporting,
     health,
@@ -61,7 +62,10 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     ):
         app.register_blueprint(part)
     problems.install(app, restart)
-    observing.install(app, access_log=bool(settings.access_log))
+    direct.install(app)
+    observing.install(
+        app, access_log=bool(settings.access_log), emulated_disk=settings.emulated_disk
+    )
     app.extensions[QUICK] = Quick(ledger)
     app.extensions[METRICS] = metrics.install(app, ledger, answers)
     return app

@@ -4,6 +4,7 @@ An answer's ETag is made from the hash of the block it stands for and the query 
 304 costs a comparison and nothing is asked. A scan is for reading the blocks, so it always does.
 """
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,12 +19,12 @@ from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import parameters, query_string
 from backend.api.schemas import ref
+from backend.costs import EMULATED, FILE, Costs
 from backend.ledger import Ledger
 from backend.parameters import AS_OF
 from backend.questions import (
     BREAKDOWNS,
     ENGINE,
-    OPTION_NAMES,
     PARAMETERS,
     Asked,
     FilterTransactions,
@@ -33,9 +34,16 @@ from backend.questions import (
 )
 
 Json = dict[str, Any]
-_UNUSUAL = (*OPTION_NAMES, FORMAT.name)  # parameters with which an answer is not kept
+_DEFAULTS: dict[str, str | None] = {
+    ENGINE.name: ENGINE.default,
+    AS_OF.name: None,
+    FORMAT.name: None,
+}
+"""Parameters with which an answer is not kept, but for these values; None: for no value."""
 
-Ask = Callable[[Asked, Options], Json]
+_given_default = re.compile(rf"(?:^|&){ENGINE.name}={ENGINE.default}(?=&|$)").sub
+
+Ask = Callable[[Asked, Options, Costs | None], Json]
 
 
 def question(
@@ -70,9 +78,14 @@ class Answering:
 
     def answered(self, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """The answer to this request, a question of `kind` that `ask` answers."""
-        environ, query = request.environ, query_string(request)
-        if any(name in query for name in _UNUSUAL):
-            return self._answered_anew(kind, ask, query)
+        found = self.usual(request.environ, kind, ask)
+        return self._answered_anew(kind, ask, query_string(request)) if found is None else found
+
+    def usual(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response | None:
+        """The answer to a request without options; None if it has some. For `direct`, too."""
+        query: str = environ.get("QUERY_STRING", "")
+        if not _is_usual(query):
+            return None
         route = kind.__name__
         state = self._ledger.recent_state()
         if "HTTP_IF_NONE_MATCH" in environ:
@@ -82,8 +95,8 @@ class Answering:
         tip_hash, body = state.tip_hash, self._kept.find(state, (kind, query))
         if body is None:
             given = parameters(query)
-            if not given.keys().isdisjoint(_UNUSUAL):  # a name may be encoded
-                return self._answered_anew(kind, ask, query)
+            if any(given.get(name, default) != default for name, default in _DEFAULTS.items()):
+                return None  # a name was encoded
             found = _timed(environ, ask, *asked(kind, given))
             body, tip_hash = encode(found), found["as_of"]["tip_hash"]
             if tip_hash == state.tip_hash:
@@ -125,6 +138,13 @@ class Answering:
         return ledger.recent_state().tip_hash if height is None else ledger.block_hash(height)
 
 
+def _is_usual(query: str) -> bool:
+    """Whether no option stands in a query string that does more than say its default."""
+    if any(name in query for name in _DEFAULTS):
+        query = _given_default("", query)
+    return not any(name in query for name in _DEFAULTS)
+
+
 def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
     """The format that `given` names and the question can be answered in; taken out of it."""
     if kind is not FilterTransactions or (name := FORMAT.find(given)) is None:
@@ -134,9 +154,25 @@ def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:
-    """What `ask` says; how long it took is told in Server-Timing."""
+    """What `ask` says; how long it took is told in Server-Timing, of a scan by stage, too."""
+    costs = Costs() if options.engine == "scan" else None
     started = time.perf_counter()
-    found = ask(question, options)
+    found = ask(question, options, costs)
     took_ms = 1000 * (time.perf_counter() - started)
     environ[PARTS] = f", {options.engine};dur={took_ms:.3f}"
+    if costs is not None:
+        environ[PARTS] += _parts_of(costs)
     return found
+
+
+def _parts_of(costs: Costs) -> str:
+    """What a scan cost, as it follows in Server-Timing."""
+    parts = {
+        name: f"dur={1000 * seconds:.3f}"
+        for name, seconds in costs.stage_s.items()
+        if name != EMULATED or seconds
+    }
+    parts[FILE] += f';desc="{costs.read_blocks} blocks in {costs.refills} refills"'
+    parts["last"] = f'desc="{costs.last_blocks} blocks"'
+    parts["random"] = f'desc="{costs.random_blocks} blocks"'
+    return "".join(f", {name};{what}" for name, what in parts.items())

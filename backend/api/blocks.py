@@ -11,9 +11,9 @@ from flask import Blueprint, Response, request
 
 from backend.api.answers import KeptBodies, encode, encoded, versioned
 from backend.api.conditions import REVALIDATE, SETTLED, tag_of, tag_of_content, unchanged
+from backend.api.direct import direct
 from backend.api.encodings import compressed, encoding_for
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
-from backend.api.reading import query_string
 from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger import Ledger
@@ -85,12 +85,9 @@ def blueprint(ledger: Ledger) -> Blueprint:
         found = ledger.tip()
         return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
-    @routes.get("/blocks/<height>")
-    @GET_BLOCK
-    def block(height: str) -> Response:
-        """One block; `offset` and `limit` choose some of its transactions."""
-        environ, query = request.environ, query_string(request)
-        given = GET_BLOCK.given()
+    def one(environ: dict[str, Any], height: str) -> Response:
+        query: str = environ.get("QUERY_STRING", "")
+        given = GET_BLOCK.given_in(query)
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)
         block_hash = ledger.block_hash(number)
@@ -109,6 +106,13 @@ def blueprint(ledger: Ledger) -> Blueprint:
             SETTLED,
             partial(_compressed_block, kept, name),
         )
+
+    @routes.get("/blocks/<height>")
+    @GET_BLOCK
+    @direct(one)
+    def block(height: str) -> Response:
+        """One block; `offset` and `limit` choose some of its transactions."""
+        return one(request.environ, height)
 
     @routes.get("/blocks")
     @LIST_BLOCKS

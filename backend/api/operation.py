@@ -88,7 +88,11 @@ class Operation:
 
     def given(self) -> dict[str, str]:
         """Parameter name -> text, of the request in hand. Raises InvalidQuery for unknown ones."""
-        found = parameters(query_string(request))
+        return self.given_in(query_string(request))
+
+    def given_in(self, query: str) -> dict[str, str]:
+        """The same, of a query string."""
+        found = parameters(query)
         if found:
             require_known(found, [parameter.name for parameter in self.parameters])
         return found

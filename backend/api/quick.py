@@ -2,8 +2,9 @@
 
 The worker's loop answers these itself and hands the rest to threads. A request that is not
 recognised is only slower; one that is recognised must never wait or compute for long. So this names
-what is quick: routes that cost the same whatever the ledger holds, and no parameter but theirs. The
-tip is not: it counts what is pending, and so waits while another thread syncs the mempool.
+what is quick: routes that cost the same whatever the ledger holds, and no parameter but theirs and
+a default, which generated clients send. The tip is not: it counts what is pending, and so waits
+while another thread syncs the mempool.
 
 Transactions and pages of a block are quick when the block is at hand in the caches; what needs the
 disk is left to the threads. A whole block is quick only when the answer is 304, which depends on
@@ -16,6 +17,7 @@ from backend.api.blocks import tag_of_block
 from backend.api.conditions import known_encoding
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
+from backend.questions import ENGINE
 
 _PARAMETERS = (
     "OP_CARRIER_FL_NUM",
@@ -26,7 +28,7 @@ _PARAMETERS = (
     "ORIGIN_CITY_NAME",
     "DEST_CITY_NAME",
 )
-_GIVEN = rf"(?:{'|'.join(_PARAMETERS)})=[^&# \r\n]*"
+_GIVEN = rf"(?:(?:{'|'.join(_PARAMETERS)})=[^&# \r\n]*|{ENGINE.name}={ENGINE.default}(?=[& ]))"
 _NUMBER = "[0-9]{1,15}"
 _PAGE = r"\?(?:offset=[0-9]{1,4}&)?limit=(?:[0-9]|[1-4][0-9]|50)"
 _QUICK = re.compile(
@@ -66,6 +68,9 @@ class Quick:
     def _is_known(self, request: bytes, height: int) -> bool:
         """Whether the client has the block already, as its request says."""
         tag = tag_of_block(self._ledger.block_hash(height), "")
+        usual = b'\r\nIf-None-Match: "%b"\r\n' % tag.encode()
+        if 0 <= request.find(usual) < request.find(b"\r\n\r\n"):
+            return True
         if tag.encode() not in request:
             return False
         head = request.partition(b"\r\n\r\n")[0]

@@ -108,7 +108,8 @@ def json_object(request: Request) -> tuple[dict[str, object], bytes]:
     data = body(request, MAX_JSON_BYTES)
     try:
         found = msgspec.json.decode(data)
-        json.loads(data, object_pairs_hook=_each_once)  # msgspec would keep the last of two
+        if not isinstance(found, dict) or data.count(b":") != len(found):  # more were given, or may
+            json.loads(data, object_pairs_hook=_each_once)  # msgspec keeps the last of two
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         shown = data[:80].decode("utf-8", errors="replace")
         raise BadBody(400, shown, f"is not JSON: {error}") from None

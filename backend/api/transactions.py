@@ -1,12 +1,14 @@
 """`POST /transactions` and `GET /transactions/ID`. What the modes promise: see `writing`."""
 
 from functools import partial
+from typing import Any
 
 from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
 from backend.api.answers import answer, versioned
 from backend.api.conditions import SETTLED, tag_of, unchanged
+from backend.api.direct import direct
 from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import idempotency_key
 from backend.api.schemas import ref
@@ -65,18 +67,23 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
         flight, data = sent_flight()
         return writing.accept(mode, partial(ledger.add, flight, key=idempotency_key(request, data)))
 
-    @routes.get("/transactions/<id:transaction_id>")
-    @GET_TRANSACTION
-    def transaction(transaction_id: str) -> Response:
-        """A transaction, pending or mined, with its block."""
-        GET_TRANSACTION.given()
+    def mined(environ: dict[str, Any], transaction_id: str) -> Response | None:
+        GET_TRANSACTION.given_in(environ.get("QUERY_STRING", ""))
         number = TRANSACTION_ID.parse(transaction_id)
         where = ledger.where_mined(number)
         if where is None:
-            return answer(ledger.transaction(number))
+            return None
         tag = tag_of(where.hash, "transaction", str(number))
-        return unchanged(request.environ, tag, SETTLED) or versioned(
-            request.environ, ledger.encoded_transaction(number, where), tag, SETTLED
+        return unchanged(environ, tag, SETTLED) or versioned(
+            environ, ledger.encoded_transaction(number, where), tag, SETTLED
         )
+
+    @routes.get("/transactions/<id:transaction_id>")
+    @GET_TRANSACTION
+    @direct(mined)
+    def transaction(transaction_id: str) -> Response:
+        """A transaction, pending or mined, with its block."""
+        found = mined(request.environ, transaction_id)
+        return found or answer(ledger.transaction(TRANSACTION_ID.parse(transaction_id)))
 
     return routes

@@ -15,13 +15,16 @@ from backend.chain.fields import Value
 MAX_SAFE_INTEGER = 2**53 - 1  # RFC 8785 section 3.2.2.3: beyond it JSON numbers are not exact
 
 
+_KINDS = (int, str, type(None))
+
+
 def canonical(value: Mapping[str, Value]) -> bytes:
     """The canonical bytes of a flat object.
 
     Raises ValueError for a value that JSON cannot hold exactly.
     """
     for name, item in value.items():
-        if isinstance(item, bool) or not isinstance(item, int | str | None):
+        if isinstance(item, bool) or not isinstance(item, _KINDS):
             raise ValueError(f"{name} must be an integer, a string or null, not {item!r}")
         if isinstance(item, int) and abs(item) > MAX_SAFE_INTEGER:
             raise ValueError(f"{name} is beyond ±(2^53 - 1): {item}")

@@ -24,7 +24,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import msgspec
 
@@ -139,8 +139,8 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
         raise BodyError(f"not a body of {count} transactions: {error}") from error
 
 
-def directory_of(body: bytes) -> tuple[list[tuple[int, int]], list[int]]:
-    """Of each column the bytes of dictionary and codes, and where its dictionary begins.
+def directory_of(body: bytes) -> list[tuple[int, int, int]]:
+    """Of each column where its dictionary begins, where its codes begin, and where they end.
 
     Raises one of UNREADABLE.
     """
@@ -148,26 +148,25 @@ def directory_of(body: bytes) -> tuple[list[tuple[int, int]], list[int]]:
     sizes = _decode_directory(body[:line_end])
     if len(sizes) != len(COLUMN_NAMES):
         raise BodyError(f"{len(sizes)} columns instead of {len(COLUMN_NAMES)}")
-    offsets = list(accumulate((d + c for d, c in sizes), initial=line_end + 1))
-    if offsets[-1] != len(body):
-        raise BodyError(f"{len(body)} bytes instead of {offsets[-1]}")
-    return sizes, offsets
+    places = list(accumulate(chain.from_iterable(sizes), initial=line_end + 1))
+    if places[-1] != len(body):
+        raise BodyError(f"{len(body)} bytes instead of {places[-1]}")
+    return list(zip(places[:-1:2], places[1::2], places[2::2], strict=True))
 
 
 def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
-    sizes, offsets = directory_of(body)
+    places = directory_of(body)
     found: dict[str, Column] = {}
     for name in names:
-        index = COLUMN_INDEX[name]
-        dictionary_bytes, code_bytes = sizes[index]
-        codes_at = offsets[index] + dictionary_bytes
-        values = _decode_values(body[offsets[index] : codes_at])
+        at, codes_at, end = places[COLUMN_INDEX[name]]
+        code_bytes = end - codes_at
+        values = _decode_values(body[at:codes_at])
         width = 1 if len(values) <= _BYTE_CODES else 2
         if code_bytes != width * count:
             raise BodyError(f"{code_bytes} code bytes for {count} rows of {len(values)} values")
         codes: Sequence[int] = body[codes_at : codes_at + count]
         if width == 2:
-            codes = joined(codes, body[codes_at + count : codes_at + code_bytes])
+            codes = joined(codes, body[codes_at + count : end])
         if _has_code_beyond(codes, len(values)):
             raise BodyError(f"column {name} has a code beyond its {len(values)} values")
         found[name] = Column(values, codes)

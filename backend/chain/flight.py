@@ -4,14 +4,17 @@
 mapping (JSON); the import makes whole columns at once and shares `disagreement` with it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 
 from backend.chain.fields import FIELD, FIELD_NAMES, FIELDS, POSITION, Value
+from backend.chain.stored import stored_flight
 from backend.errors import InvalidFlight
 
 Flight = tuple[Value, ...]
 
+REMEMBERED_DAYS = 4000  # eleven years
 EMPTY_WHEN_CANCELLED = ("ARR_TIME", "ARR_DELAY", "AIR_TIME")
 
 _YEAR, _WEEKDAY, _DATE = (POSITION[n] for n in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
@@ -20,30 +23,41 @@ _CANCELLED = POSITION["CANCELLED"]
 
 def calendar_disagreement(year: Value, weekday: Value, day: Value) -> InvalidFlight | None:
     """The first thing wrong with YEAR and DAY_OF_WEEK beside FL_DATE, or None."""
-    return next(_calendar_disagreements(year, weekday, day), None)
+    return next(iter(_calendar_disagreements(year, weekday, day)), None)
 
 
-def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> Iterator[InvalidFlight]:
+def _calendar_disagreements(year: Value, weekday: Value, day: Value) -> list[InvalidFlight]:
+    its_year, its_weekday = _calendar(day)
+    found = []
+    if year != its_year:
+        found.append(InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}"))
+    if weekday != its_weekday:
+        reason = f"disagrees with FL_DATE {day}, which is day {its_weekday} (1 = Monday)"
+        found.append(InvalidFlight("DAY_OF_WEEK", weekday, reason))
+    return found
+
+
+@lru_cache(REMEMBERED_DAYS)
+def _calendar(day: Value) -> tuple[int, int]:
+    """Year and weekday (1 = Monday) of an FL_DATE. Raises ValueError if no calendar has it."""
     parsed = date.fromisoformat(str(day))
-    if year != parsed.year:
-        yield InvalidFlight("YEAR", year, f"disagrees with FL_DATE {day}")
-    if weekday != parsed.isoweekday():
-        reason = f"disagrees with FL_DATE {day}, which is day {parsed.isoweekday()} (1 = Monday)"
-        yield InvalidFlight("DAY_OF_WEEK", weekday, reason)
+    return parsed.year, parsed.isoweekday()
 
 
-def disagreements(flight: Flight) -> Iterator[InvalidFlight]:
+def disagreements(flight: Flight) -> list[InvalidFlight]:
     """Every rule between fields that `flight` (of valid fields) breaks."""
-    yield from _calendar_disagreements(flight[_YEAR], flight[_WEEKDAY], flight[_DATE])
+    found = _calendar_disagreements(flight[_YEAR], flight[_WEEKDAY], flight[_DATE])
     if flight[_CANCELLED] == 1:
         for name in EMPTY_WHEN_CANCELLED:
             if (value := flight[POSITION[name]]) is not None:
-                yield InvalidFlight(name, value, "must be empty: the flight was cancelled")
+                reason = "must be empty: the flight was cancelled"
+                found.append(InvalidFlight(name, value, reason))
+    return found
 
 
 def disagreement(flight: Flight) -> InvalidFlight | None:
     """The first rule between fields that `flight` (of valid fields) breaks, or None."""
-    return next(disagreements(flight), None)
+    return next(iter(disagreements(flight)), None)
 
 
 def flight_of(record: Mapping[str, object]) -> Flight:
@@ -64,6 +78,16 @@ def examine(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
     The flight is meaningful only if the list is empty; rules between fields are tried only when
     each field alone is valid.
     """
+    try:
+        flight = stored_flight(record)
+        problems = disagreements(flight)
+    except ValueError:
+        return _examined_each(record)
+    return (flight, []) if not problems else _examined_each(record)
+
+
+def _examined_each(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFlight]]:
+    """As `examine`, for a record of which something is wrong or has another form."""
     problems = [
         InvalidFlight(str(name), value, unknown_reason(name))
         for name, value in record.items()

@@ -9,7 +9,7 @@
 Both keep frames as they are on disk (compressed), so that a month of all US flights fits into each
 10 MB, and both count what a frame really takes in memory. `CachedBlocks.block` checks a frame every
 time, so a scan verifies every block again, whether it came from the disk or from a cache;
-`block_lately` verifies it once and then looks at its checksum alone.
+`block_lately` verifies it once and then looks at its checksum alone, when it must be unpacked anew.
 
 Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
 wait can know beforehand that a block is at hand: see `CachedBlocks.has`.
@@ -17,16 +17,20 @@ wait can know beforehand that a block is at hand: see `CachedBlocks.has`.
 
 import threading
 import time
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from backend.chain.block import Block
+from backend.costs import EMULATED, FILE, Costs
 from backend.errors import Damage, DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import block_again, stated_body_bytes, verified_block
+from backend.storage.emulated import EmulatedDisk
 from backend.storage.layout import Place
+from backend.storage.unpacked import CacheStatistics, UnpackedBlocks
 
 # Key, hash, ids, tuple, frame object, slots in dictionary and list of one block beside the frame's
 # own bytes.
@@ -60,19 +64,6 @@ class Where(NamedTuple):
     hash: str
 
 
-@dataclass(slots=True)
-class CacheStatistics:
-    """Counts since the process started; blocks and bytes are what is kept now."""
-
-    name: str
-    capacity_bytes: int
-    hits: int = 0
-    misses: int = 0
-    evictions: int = 0
-    blocks: int = 0
-    bytes: int = 0
-
-
 def kept_bytes(frame: bytes) -> int:
     """What keeping `frame` takes in memory."""
     return len(frame) + FRAME_OVERHEAD_BYTES
@@ -85,6 +76,7 @@ class _Cache:
         self.statistics = CacheStatistics(name, capacity_bytes)
         self._kept: dict[int, Kept] = {}
         self._heights: list[int] = []  # of those, in order
+        self._first_transactions: list[int] = []  # of each of them
 
     def peek(self, height: int) -> Kept | None:
         """The frame of a block, without counting."""
@@ -92,14 +84,11 @@ class _Cache:
 
     def holder(self, transaction_id: int) -> int | None:
         """The height of the block that holds a transaction, without counting."""
-        at = bisect_right(self._heights, transaction_id, key=self._first_transaction)
+        at = bisect_right(self._first_transactions, transaction_id)
         if at == 0:
             return None
         height = self._heights[at - 1]
         return height if transaction_id < self._kept[height].next_transaction else None
-
-    def _first_transaction(self, height: int) -> int:
-        return self._kept[height].first_transaction
 
     def find(self, height: int) -> Kept | None:
         """The frame of a block, counted as a hit or a miss."""
@@ -114,14 +103,17 @@ class _Cache:
         """Keep a frame; whatever does not fit is evicted afterwards by `shrink`."""
         if height not in self._kept:
             self._kept[height] = kept
-            insort(self._heights, height)
+            at = bisect_left(self._heights, height)
+            self._heights.insert(at, height)
+            self._first_transactions.insert(at, kept.first_transaction)
             self.statistics.blocks += 1
             self.statistics.bytes += kept_bytes(kept.frame)
 
     def drop(self, height: int) -> None:
         """Evict one block."""
         kept = self._kept.pop(height)
-        del self._heights[bisect_left(self._heights, height)]
+        at = bisect_left(self._heights, height)
+        del self._heights[at], self._first_transactions[at]
         self.statistics.blocks -= 1
         self.statistics.bytes -= kept_bytes(kept.frame)
         self.statistics.evictions += 1
@@ -141,6 +133,7 @@ class _Cache:
         """Forget everything; not counted as evictions."""
         self._kept.clear()
         self._heights.clear()
+        self._first_transactions.clear()
         self.statistics.blocks = self.statistics.bytes = 0
 
     def shrink(self, centre: int) -> None:
@@ -163,13 +156,26 @@ class CachedBlocks:
     Safe for threads; the disk is read outside the lock, so a hit never waits for another's miss.
     """
 
-    def __init__(self, store: BlockStore, cache_bytes: int, read_run_blocks: int) -> None:
-        """cache_bytes: both caches together. read_run_blocks: adjacent blocks read on a miss."""
+    def __init__(
+        self,
+        store: BlockStore,
+        cache_bytes: int,
+        read_run_blocks: int,
+        unpacked_bytes: int = 0,
+        disk: EmulatedDisk | None = None,
+    ) -> None:
+        """cache_bytes: both caches together. read_run_blocks: adjacent blocks read on a miss.
+
+        unpacked_bytes: blocks that `block_lately` keeps unpacked, beside the caches. disk: lets
+        every read take longer.
+        """
         self._store = store
+        self._disk = disk
         self._read_run_blocks = read_run_blocks
         self._lock = threading.Lock()
         self._last = _Cache("last", cache_bytes // 2)
         self._random = _Cache("random", cache_bytes - cache_bytes // 2)
+        self._unpacked = UnpackedBlocks(unpacked_bytes)
         self._tip_height = -1
         self._tip_hash = b""
         self._floor = 0  # lowest block that belongs to the last cache
@@ -181,6 +187,10 @@ class CachedBlocks:
         """The counts of both caches, as they are now."""
         with self._lock:
             return [replace(cache.statistics) for cache in (self._last, self._random)]
+
+    def unpacked_statistics(self) -> CacheStatistics:
+        """Those of the blocks that are kept unpacked."""
+        return self._unpacked.statistics()
 
     def clear(self) -> None:
         """Empty both caches."""
@@ -240,17 +250,25 @@ class CachedBlocks:
         """Whether the newest block was looked for a moment ago: that costs a tenth of a request."""
         return time.monotonic() < self._is_recent_until
 
-    def block(self, height: int) -> Block:
-        """A checked block. Raises NotFound or DamagedBlock."""
-        return self._opened(height, self._frame(height), verified_block)
+    def block(self, height: int, costs: Costs | None = None) -> Block:
+        """A checked block. costs: takes what it costs. Raises NotFound or DamagedBlock."""
+        costs = Costs() if costs is None else costs
+        return self._opened(
+            height, self._frame(height, costs), partial(verified_block, costs=costs)
+        )
 
     def block_lately(self, height: int) -> Block:
         """A block as it was at most `RECENT_S` ago, checked when it was first used.
 
         Raises NotFound or DamagedBlock.
         """
-        kept = self._frame(height, is_recent_enough=True)
-        return self._opened(height, kept, block_again if kept.is_checked else verified_block)
+        kept = self._frame(height, None, is_recent_enough=True)
+        block = self._unpacked.find(kept.hash)
+        if block is None:
+            opened = block_again if kept.is_checked else verified_block
+            block = self._opened(height, kept, opened)
+            self._unpacked.keep(kept.hash, block)
+        return block
 
     def _opened(self, height: int, kept: Kept, opened: Open) -> Block:
         try:
@@ -262,16 +280,20 @@ class CachedBlocks:
         kept.is_checked = True
         return block
 
-    def _frame(self, height: int, *, is_recent_enough: bool = False) -> Kept:
+    def _frame(self, height: int, costs: Costs | None, *, is_recent_enough: bool = False) -> Kept:
         with self._lock:
             if not (is_recent_enough and self._is_recent()):
                 self._follow_tip()
             in_order, self._asked = height == self._asked + 1, height
+            is_in_last = height >= self._floor
             found = self._cache_of(height).find(height)
             generation = self._generation
         if found is not None:
+            if costs is not None:
+                costs.last_blocks += is_in_last
+                costs.random_blocks += not is_in_last
             return found
-        run = self._read_run(height, in_order=in_order)
+        run = self._read_run(height, Costs() if costs is None else costs, in_order=in_order)
         with self._lock:
             if generation == self._generation:  # else the chain was cut while we read
                 for at, kept in run.items():
@@ -280,8 +302,20 @@ class CachedBlocks:
                 self._random.shrink(height)
         return run[height]
 
-    def _read_run(self, height: int, *, in_order: bool) -> dict[int, Kept]:
+    def _read_run(self, height: int, costs: Costs, *, in_order: bool) -> dict[int, Kept]:
         """Block `height` and its neighbours, or those ahead of it, from the disk."""
+        start_s = time.perf_counter()
+        first, frames = self._run(height, in_order=in_order)
+        read_s = costs.spend(FILE, start_s)
+        costs.read_blocks += len(frames)
+        costs.refills += 1
+        if self._disk is not None:
+            self._disk.wait(len(frames), start_s)
+            costs.spend(EMULATED, read_s)
+        return {first + i: _kept(*each) for i, each in enumerate(frames)}
+
+    def _run(self, height: int, *, in_order: bool) -> tuple[int, list[tuple[Place, bytes]]]:
+        """The height of the first block that is read, and the frames from there on."""
         keeps = self._cache_of(height).statistics.capacity_bytes > 0
         count = self._read_run_blocks if keeps else 1
         first = height if in_order else max(0, height - count // 2)
@@ -293,7 +327,7 @@ class CachedBlocks:
             not first <= height < first + len(frames)
         ):  # or large blocks, and the run ended before it came here
             first, frames = height, [self._store.frame(height)]
-        return {first + i: _kept(*each) for i, each in enumerate(frames)}
+        return first, frames
 
     def _cache_of(self, height: int) -> _Cache:
         return self._last if height >= self._floor else self._random
@@ -325,6 +359,7 @@ class CachedBlocks:
     def _start_anew(self) -> None:
         self._last.clear()
         self._random.clear()
+        self._unpacked.clear()
         self._generation += 1
 
     def _newest_that_fit(self, height: int) -> int:

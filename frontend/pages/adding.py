@@ -10,11 +10,11 @@ import secrets
 from flask import Blueprint, Response, make_response, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
+from frontend.adding.filled import Filled, come_back, token_in
+from frontend.adding.flight_form import AIRPORTS, asks_where, problems_of, record_of, typed, wrong
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
 from frontend.errors import BackendAway, Refused
-from frontend.filled import Filled, come_back, token_in
-from frontend.flight_form import AIRPORTS, asks_where, problems_of, record_of, typed, wrong
 from frontend.forgery import CSRFError
 
 AGAIN = "What you typed is still here: please send it again."

@@ -6,10 +6,18 @@ from flask import Blueprint, Response, render_template, request
 
 from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
+from frontend.charts.time_axis import shown
 from frontend.coverage import Coverage, CoverageKeeper
-from frontend.delays import DAY_COLUMNS, FEW_ARRIVALS, FEW_IN_A_SLOT, Report, day_rows, report
 from frontend.errors import Refused
-from frontend.intervals import offered, shown, whole
+from frontend.questions.delays import (
+    DAY_COLUMNS,
+    FEW_ARRIVALS,
+    FEW_IN_A_SLOT,
+    Report,
+    day_rows,
+    report,
+)
+from frontend.questions.intervals import offered, whole
 from frontend.tables import csv_twin, json_twin
 
 CARRIER = "OP_CARRIER_AIRLINE_ID"
@@ -27,9 +35,11 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         if len(carriers) > MOST_CARRIERS:
             detail = f"at most {MOST_CARRIERS} carriers can be compared, not {len(carriers)}"
             raise Refused({"field": CARRIER, "detail": detail}, 400, None)
+        if not carriers:
+            raise Refused({"field": CARRIER, "detail": "please choose at least one"}, 400, None)
         question = whole(keeper.now()) | given | BREAKDOWN
         found: list[Json] = []
-        for carrier in carriers or [""]:
+        for carrier in carriers:
             found.append(backend.get("/average_delays", question | {CARRIER: carrier}))
             question["as_of"] = str(found[0]["as_of"]["height"])
         return {"carriers": found}

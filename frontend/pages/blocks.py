@@ -22,7 +22,15 @@ TRANSACTION_COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT")
 def blueprint(backend: Backend) -> Blueprint:
     """The list of blocks, single blocks, and their twins."""
     routes = Blueprint("blocks", __name__)
+    _add_list(routes, backend)
+    _add_block(routes, backend)
+    return routes
 
+
+# --- the list ------------------------------------------------------------------------------------
+
+
+def _add_list(routes: Blueprint, backend: Backend) -> None:
     def listed(given: dict[str, str]) -> Json:
         more = {} if "hash" in given else {"limit": BLOCKS_A_PAGE}
         return backend.get("/blocks", {**given, **more})
@@ -49,12 +57,54 @@ def blueprint(backend: Backend) -> Blueprint:
         """One row a block."""
         return csv_twin(HEADER_COLUMNS, listed(filled_in(request.args))["blocks"])
 
+
+def _with_next(found: Json) -> Json:
+    """A page of headers, with the address of the next one here."""
+    following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
+    return {**found, "next": following}
+
+
+def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
+    """To the block of a height that somebody typed, or the list with a word why not."""
+    height = wanted.replace(",", "")
+    detail = "must be a whole number from 0"
+    if height.isascii() and height.isdigit():
+        try:
+            return redirect(f"/blocks/{_block(backend, height, {'limit': '0'})['height']}")
+        except Refused as error:
+            if error.status not in BAD_INPUT | {404}:
+                raise
+            detail = error.detail
+    refused = Refused({"field": "height", "detail": detail}, 404, None)
+    return _list_page(backend, Asked({"height": wanted}, None, refused))
+
+
+def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
+    """The list that was asked for; without an answer, the newest blocks below what is wrong."""
+    found: Any = question.answer or backend.get("/blocks", {"limit": BLOCKS_A_PAGE})
+    tip = backend.get("/tip")["height"]
+    shown = render_template(
+        "blocks.html",
+        asked=question,
+        blocks=found["blocks"],
+        has_older=bool(found["next"]),
+        tip=tip,
+        page_size=BLOCKS_A_PAGE,
+    )
+    return shown, question.status
+
+
+# --- a block -------------------------------------------------------------------------------------
+
+
+def _add_block(routes: Blueprint, backend: Backend) -> None:
     @routes.get("/blocks/<int:height>")
     def block(height: int) -> str:
         """Its header, what was recomputed, and its transactions by pages."""
         given = filled_in(request.args)
         is_checked = _is_wanted("check", given, "transactions")
-        found = _block(backend, height, {**given, "limit": str(TRANSACTIONS_A_PAGE)})
+        limit = 0 if is_checked else TRANSACTIONS_A_PAGE
+        found = _block(backend, height, {**given, "limit": str(limit)})
         offset = int(given.get("offset", 0))
         whole = _block(backend, height, {}) if is_checked else None
         found = _page_of(whole, offset) if whole else found  # what is shown is what was checked
@@ -84,14 +134,6 @@ def blueprint(backend: Backend) -> Blueprint:
         whole = _block(backend, height, filled_in(request.args))
         rows = ({**each, "BLOCK_HEIGHT": height} for each in whole["transactions"])
         return csv_twin(TRANSACTION_COLUMNS, rows)
-
-    return routes
-
-
-def _with_next(found: Json) -> Json:
-    """A page of headers, with the address of the next one here."""
-    following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
-    return {**found, "next": following}
 
 
 def _block(backend: Backend, height: int | str, parameters: Mapping[str, str]) -> Json:
@@ -127,33 +169,3 @@ def _is_wanted(name: str, given: dict[str, str], value: str) -> bool:
         detail = f"{name} {text!r}: must be {value}, or left out"
         raise Refused({"detail": detail, "field": name}, 400, None)
     return text is not None
-
-
-def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
-    """To the block of a height that somebody typed, or the list with a word why not."""
-    height = wanted.replace(",", "")
-    detail = "must be a whole number from 0"
-    if height.isascii() and height.isdigit():
-        try:
-            return redirect(f"/blocks/{_block(backend, height, {'limit': '0'})['height']}")
-        except Refused as error:
-            if error.status not in BAD_INPUT | {404}:
-                raise
-            detail = error.detail
-    refused = Refused({"field": "height", "detail": detail}, 404, None)
-    return _list_page(backend, Asked({"height": wanted}, None, refused))
-
-
-def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
-    """The list that was asked for; without an answer, the newest blocks below what is wrong."""
-    found: Any = question.answer or backend.get("/blocks", {"limit": BLOCKS_A_PAGE})
-    tip = backend.get("/tip")["height"]
-    shown = render_template(
-        "blocks.html",
-        asked=question,
-        blocks=found["blocks"],
-        has_older=bool(found["next"]),
-        tip=tip,
-        page_size=BLOCKS_A_PAGE,
-    )
-    return shown, question.status

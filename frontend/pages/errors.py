@@ -27,7 +27,7 @@ def _away(error: BackendAway) -> Response:
 
 def _refused(error: Refused) -> Response:
     if error.status == 404:
-        return _page(404, "There is no such thing", error.detail, "not_found")
+        return _page(404, "Not in the ledger", error.detail, "not_found")
     if error.status == 503:
         response = _page(503, "Not at the moment", error.detail, "later")
         response.headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
@@ -41,10 +41,11 @@ def _of_http(error: HTTPException) -> Response:
     status = error.code or 500
     if status < 400:  # a redirect is an HTTPException, too
         return error.get_response()  # type: ignore[return-value]
-    title = "There is no such page" if status == 404 else error.name
-    return _page(
-        status, title, error.description or "", "not_found" if status == 404 else "refused"
-    )
+    if status == 404:
+        is_ours = error.description != type(error).description
+        detail = error.description if is_ours else f"nothing is at {request.path}"
+        return _page(404, "There is no such page", detail or "", "not_found")
+    return _page(status, error.name, error.description or "", "refused")
 
 
 def _unexpected(app: Flask, error: Exception) -> Response:

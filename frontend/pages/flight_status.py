@@ -2,12 +2,13 @@
 
 from flask import Blueprint, Response, render_template, request
 
-from frontend import fields, legs
+from frontend import fields
 from frontend.asking import Asked, asked
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
-from frontend.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
+from frontend.questions import legs
+from frontend.questions.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
 from frontend.tables import csv_twin, json_twin
 
 MOST_LEGS_SHOWN = 100

@@ -11,6 +11,7 @@ from frontend.backend_client import Backend, Json
 from frontend.errors import Refused
 from frontend.fields import TRANSACTION_NAMES
 from frontend.integrity import canonical, leaf_hash
+from frontend.pages.transactions import standing
 from frontend.tables import json_twin
 
 GIVEN_BY_THE_LEDGER = {"TRANSACTION_ID", "timestamp"}
@@ -20,16 +21,11 @@ def blueprint(backend: Backend) -> Blueprint:
     """Receipts of the transactions of `backend`."""
     routes = Blueprint("receipts", __name__)
 
-    def standing(number: int) -> Json:
-        """The transaction, its state, and when the next block is due."""
-        tip = backend.get("/tip")
-        found = backend.get(f"/transactions/{number}")
-        return {**found, "next_block_at": tip["next_block_at"]}
-
     def receipt(number: int) -> Json:
-        found = standing(number)
+        found = standing(backend, number)
         return {
             **found,
+            "next_block_at": found["tip"]["next_block_at"],
             "content_hash": leaf_hash(_content(found["transaction"])).hex(),
             "duplicate_of": _equal_one(found["transaction"], request.args.get("duplicate_of", "")),
         }
@@ -56,12 +52,9 @@ def blueprint(backend: Backend) -> Blueprint:
     @routes.get("/receipts/<int:number>.json")
     def twin(number: int) -> Response:
         """The twin of the receipt."""
-        return json_twin(receipt(number))
-
-    @routes.get("/receipts/<int:number>/state")
-    def state(number: int) -> str:
-        """What of the receipt changes, to be put in its place by `refresh.js`."""
-        return render_template("receipt_state.html", **standing(number))
+        found = receipt(number)
+        del found["tip"]
+        return json_twin(found)
 
     return routes
 

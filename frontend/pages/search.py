@@ -6,10 +6,10 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
-from frontend import search as texts
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
-from frontend.finding import Finder
+from frontend.search import meanings
+from frontend.search.finding import Finder
 from frontend.tables import json_twin
 
 
@@ -21,7 +21,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         """What was typed, what it may be, and if that is nothing: what may help."""
         typed = request.args.get("q", "").strip()
         finder = Finder(backend, coverage.now())
-        possibilities = finder.found(texts.meanings(typed))
+        possibilities = finder.found(meanings.meanings(typed))
         is_found = bool(possibilities)
         return {
             "query": typed,

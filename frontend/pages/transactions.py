@@ -3,10 +3,11 @@
 from flask import Blueprint, Response, render_template, request
 
 from frontend import fields
-from frontend.asking import filled_in
+from frontend.asking import Values, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.tables import csv_twin, json_twin
 
+NOTHING_GIVEN: Values = {}
 COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "state")
 
 
@@ -20,21 +21,14 @@ def blueprint(backend: Backend) -> Blueprint:
     @routes.get("/transactions/<int:transaction_id>")
     def transaction(transaction_id: int) -> str:
         """All that is known of it."""
-        found, tip = asked(transaction_id), backend.get("/tip")
-        return render_template(
-            "transaction.html",
-            found=found,
-            tip=tip,
-            number_of_transactions=tip["transactions"] + tip["pending"],
-            fields=list(fields.in_words(fields.TRANSACTION, found["transaction"])),
-        )
+        found = standing(backend, transaction_id, filled_in(request.args))
+        in_words = list(fields.in_words(fields.TRANSACTION, found["transaction"]))
+        return render_template("transaction.html", **found, fields=in_words)
 
     @routes.get("/transactions/<int:transaction_id>/state")
     def state(transaction_id: int) -> str:
         """What of it changes, to be put in its place by `refresh.js`."""
-        return render_template(
-            "transaction_state.html", found=asked(transaction_id), tip=backend.get("/tip")
-        )
+        return render_template("state.html", **standing(backend, transaction_id))
 
     @routes.get("/transactions/<int:transaction_id>.json")
     def transaction_json(transaction_id: int) -> Response:
@@ -50,3 +44,12 @@ def blueprint(backend: Backend) -> Blueprint:
         return csv_twin(COLUMNS, [row])
 
     return routes
+
+
+def standing(backend: Backend, transaction_id: int, given: Values = NOTHING_GIVEN) -> Json:
+    """The answer of `/transactions/ID`, and the `tip` of the ledger.
+
+    given: further parameters. Raises BackendAway, Refused.
+    """
+    found = backend.get(f"/transactions/{transaction_id}", given)
+    return {**found, "tip": backend.get("/tip")}

@@ -12,14 +12,14 @@ from typing import Any
 from flask import Blueprint, Response, make_response, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
+from frontend.adding.filled import NEVER_TWICE, Filled, come_back, token_in
+from frontend.adding.uploads import CSV, NDJSON, Unreadable, added, checked, key_of, kind_of
 from frontend.backend_client import Backend
-from frontend.columns import COLUMNS, sample_csv, sample_ndjson
 from frontend.errors import BackendAway, Refused
-from frontend.filled import NEVER_TWICE, Filled, come_back, token_in
 from frontend.forgery import CSRFError
 from frontend.pages.errors import problem_twin
 from frontend.tables import json_twin
-from frontend.uploads import CSV, NDJSON, Unreadable, added, checked, key_of, kind_of
 
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."

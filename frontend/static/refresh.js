@@ -16,6 +16,11 @@ const statusLine = document.querySelector("[data-status]");
 let paused = false;
 let clockAhead; // milliseconds that the server's clock is ahead of ours; undefined before it is known
 
+// Whether nothing on the page changes any more.
+function isSettled() {
+  return !document.querySelector("[data-refresh]");
+}
+
 function resting() {
   return paused || document.hidden;
 }
@@ -118,7 +123,7 @@ async function keepFresh(element) {
       unanswered(failures);
     }
   }
-  if (pause && pause !== document.activeElement && !document.querySelector("[data-refresh]")) pause.hidden = true;
+  if (pause && pause !== document.activeElement) pause.hidden = isSettled();
 }
 
 // A page that says that the ledger is away is asked for again, and shown when there is an answer.
@@ -162,6 +167,7 @@ for (const element of document.querySelectorAll("[data-refresh]")) keepFresh(ele
 if (document.querySelector("[data-come-back]")) comeBack();
 if (live && pause) {
   live.hidden = false;
+  pause.hidden = isSettled();
   setInterval(tick, 1000);
   pause.addEventListener("click", () => {
     paused = !paused;

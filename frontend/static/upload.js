@@ -158,9 +158,9 @@ function accepted(found) {
 }
 
 function rowsTable({ rows, bad }) {
-  const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["Field", "Value", "What is wrong"].map((title) => node("th", { scope: "col" }, title)));
+  const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["Field", "What is wrong", "Value"].map((title) => node("th", { scope: "col" }, title)));
   const body = rows.map((row) =>
-    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", { class: "value" }, node("code", {}, String(row.value ?? ""))), node("td", {}, row.detail)));
+    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", {}, row.detail), node("td", { class: "value" }, node("code", {}, String(row.value ?? "")))));
   const caption = `Rows that are not flights${bad > rows.length ? `, ${number(rows.length)} of ${number(bad)}` : ""}`;
   const table = node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...body));
   return node("div", { class: "scroll", role: "region", "aria-label": "Bad rows", tabindex: "0" }, table);
@@ -185,8 +185,9 @@ function concludeWhole(job) {
   } else {
     const all = found.good === 1 ? "The row is a flight." : `All ${number(found.good)} rows are flights.`;
     const sums = !found.bad ? all : `${counted(found.good, "row is a flight", "rows are flights")}, ${counted(found.bad, "is", "are")} not.`;
+    const onward = found.bad ? " Correct the file and choose it again, or let the other rows be added." : "";
     const kind = found.bad ? (isCheck ? "warn" : "bad") : "good";
-    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", kind, node("p", {}, isCheck ? sums : `${sums} Nothing was added.`));
+    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", kind, node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward));
   }
 }
 

@@ -165,7 +165,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         "if it is there, else as many generated flights",
     )
     parser.add_argument(
-        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-10"
+        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-11"
     )
     parser.add_argument("--quick", action="store_true", help="tiny data: tries the code alone")
     parser.add_argument(

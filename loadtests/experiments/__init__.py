@@ -10,6 +10,12 @@ from importlib import import_module
 from loadtests.lab.experiment import Experiment
 
 NAMES: tuple[str, ...] = (
+    "selftest",
+    "open-workload",
+    "capacity",
+    "bulk-post",
+    "profile",
+    "micro",
     "mixed-clients",
     "itinerary",
 )

@@ -39,7 +39,9 @@ def _runs(results: Results) -> list[Section]:
     rows = results.rows(RUNS)
     columns = list(rows[0]) if rows else ["run"]
     rejected = sum(row.get("accepted") == "no" for row in rows)
-    told = f"{len(rows)} runs were made; {rejected} of them were rejected by rule and are kept."
+    told = (
+        f"Runs made: {len(rows)}. Of these rejected by rule, kept, and counted nowhere: {rejected}."
+    )
     table = Table("All runs", columns, [[_cell(row[name]) for name in columns] for row in rows])
     return [Section("Runs", [told], [table])]
 

@@ -85,6 +85,37 @@ BLOCKS = 522
 
 
 @dataclass(frozen=True, slots=True)
+class Repeated:
+    """What study 002 took for 100,000 repetitions, one process, `real` of `time`."""
+
+    python_s: float
+    go_s: float
+
+
+REPEATED_TIMES = 100_000
+SERIALISATION = Repeated(22.658, 0.578)
+"""Study 002: a fulfillment parsed and serialised, BigchainDB's Python against Go."""
+
+SCHEMA_VALIDATION = Repeated(75.996, 0.578)
+"""Study 002: a transaction validated against two schemas. Its Go figure is a copy: see `errata`."""
+
+SCHEMA_GO_TIMES_FASTER = 15.0
+"""Study 002: Go against Python in validation, as its text says."""
+
+ACTIVITIES: Mapping[str, float] = {
+    "Crypto-conditions validation": 41.76,
+    "MongoDB queries": 28.42,
+    "Schema validation": 1.40,
+    "An extra deep copy": 2.24,
+    "Mining": 0.0,
+}
+"""Study 002: shares of a flame graph (%), 100 threads, mode=async; the first summed correctly."""
+
+BULK_THREADS, BULK_TRANSACTIONS_EACH = (100, 1000), 10_000
+"""Study 002: how it posted, in the modes async, sync and commit. It printed no throughput."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mixed:
     """How study 003 measured. cores: of its processor, and threads that these run at once."""
 

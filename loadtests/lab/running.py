@@ -15,6 +15,7 @@ from typing import Any
 
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Experiment, Options, Run
+from loadtests.lab.report.content import Report
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.machine import description
 from loadtests.processes import PROJECT
@@ -22,11 +23,14 @@ from loadtests.processes import PROJECT
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
 
 
-def run(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> None:
+def run(
+    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
+) -> Report | None:
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
-    Raises ResultsError if it exists or the mode is not one of the experiment's, KeyboardInterrupt
-    after what was measured until then has been analysed.
+    None is given if what was measured is too little for a report. Raises ResultsError if the folder
+    exists or the mode is not one of the experiment's, KeyboardInterrupt after what was measured
+    until then has been analysed.
     """
     if options.mode not in experiment.modes:
         modes = ", ".join(experiment.modes)
@@ -49,10 +53,11 @@ def run(experiment: Experiment, options: Options, folder: Path, say: Callable[[s
         shutil.rmtree(scratch, ignore_errors=True)
         manifest["ended"] = _now()
         results.write_manifest(manifest)
-        _analysed(results, is_complete=manifest["state"] == "complete", say=say)
+        report = _analysed(results, is_complete=manifest["state"] == "complete", say=say)
+    return report
 
 
-def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]) -> None:
+def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]) -> Report | None:
     """Analyse; part of a measurement may be too little, which is then said and no more."""
     try:
         report = analyse(results)
@@ -60,15 +65,17 @@ def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]
         if is_complete:
             raise
         say(f"too little was measured for a report: {problem!r}")
-        return
+        return None
     for finding in report.findings:
         say(f"- {finding}")
     say(f"report: {results.folder / REPORT}")
+    return report
 
 
 def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[str, Any]:
     return {
         "experiment": experiment.name,
+        "title": experiment.title,
         "mode": str(options.mode),
         "scale": options.scale,
         "seed": options.seed,

@@ -259,8 +259,9 @@ def test_a_row_is_good_exactly_if_it_is_a_good_flight(
     assert found["accepted"] == len(rows) - len(bad)
 
 
-def test_a_field_given_twice_is_an_error(client: FlaskClient) -> None:
-    twice = json.dumps(GOOD).encode()[:-1] + b', "YEAR": 2008}'
+@pytest.mark.parametrize("name", [b'"YEAR":', b'"YEAR" :', b'"YEAR"\t: ', b'"\\u0059EAR" :'])
+def test_a_field_given_twice_is_an_error(client: FlaskClient, name: bytes) -> None:
+    twice = json.dumps(GOOD).encode()[:-1] + b", " + name + b"2008}"
     found = problem(post(client, twice), 422)
     assert found["errors"] == [
         {"row": 1, "field": "YEAR", "value": 2008, "detail": "is given twice"}

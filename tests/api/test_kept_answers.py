@@ -20,7 +20,17 @@ from backend.index.database import index_path
 from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger import Ledger
 from backend.miner import Sealer
-from tests.api.worlds import GOOD, World, client_of, generated, good, seal, settings_for, world_in
+from tests.api.worlds import (
+    GOOD,
+    World,
+    client_of,
+    generated,
+    good,
+    problem,
+    seal,
+    settings_for,
+    world_in,
+)
 
 MOST_BYTES = 5 * ENTRY_BYTES
 
@@ -112,9 +122,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     really = Ledger.average_delays
 
-    def average_delays(self: Ledger, question: object, options: object) -> object:
+    def average_delays(self: Ledger, question: object, options: object, costs: None) -> object:
         found.append(str(options))
-        return really(self, question, options)  # type: ignore[arg-type]
+        return really(self, question, options, costs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Ledger, "average_delays", average_delays)
     return found
@@ -131,6 +141,24 @@ def test_a_question_is_asked_once(world: World, client: FlaskClient, asked: list
     assert [good(client.get(question)) for _ in range(3)] == [first] * 3
     assert len(asked) == 1
     assert first["flights"] > 0
+
+
+def test_a_default_that_is_said_leaves_a_question_as_it_is(
+    world: World, client: FlaskClient, asked: list[str]
+) -> None:
+    question = question_of(world)
+    first, (path, _, query) = good(client.get(question)), question.partition("?")
+    for said in (
+        f"{question}&engine=index",
+        f"{path}?engine=index&{query}",
+        f"{question}&%65ngine=index",
+    ):
+        assert [good(client.get(said)) for _ in range(3)] == [first] * 3
+    assert len(asked) == 4
+    etag = client.get(said).headers["ETag"]
+    assert client.get(said, headers={"If-None-Match": etag}).status_code == 304
+    assert problem(client.get(f"{question}&engine=index&engine=index"), 400)["field"] == "engine"
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize("option", ["engine=scan", "%65ngine=scan", "as_of=3", "%61s_of=3"])

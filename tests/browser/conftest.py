@@ -1,16 +1,32 @@
 """One browser and three ledgers for all tests of this folder, closed before those of others."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from tests.browser.chromium import launched
 from tests.browser.sites import LEDGERS, Site, make_ledger, site_over
+from tests.browser.table import Row
 from tests.browser.visits import Visitor
 
 Visit = Callable[..., Visitor]
+
+SCRIPTLESS = "without scripts"
+
+
+class Tab:
+    """A visitor with one page, for many tests one after the other."""
+
+    def __init__(self, visitor: Visitor) -> None:
+        self.visitor = visitor
+        self._page = visitor.context.new_page()
+
+    def open(self, row: Row, status: int | None) -> Page:
+        """Its page, at the address of `row`."""
+        return self.visitor.open(row.address, status, self._page)
 
 
 @pytest.fixture(scope="package")
@@ -21,14 +37,40 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Site]]:
-    """By the name of their ledger; nobody writes to these."""
+    """By the name of their ledger; nobody writes to these. They start at the same time."""
+    with ExitStack() as stack:
+
+        def started(name: str) -> Site:
+            folder = tmp_path_factory.mktemp(name) / "chain"
+            make_ledger(folder, LEDGERS[name])
+            return stack.enter_context(site_over(folder))
+
+        with ThreadPoolExecutor() as pool:
+            found = dict(zip(LEDGERS, pool.map(started, LEDGERS), strict=True))
+        yield found
+
+
+@pytest.fixture(scope="package")
+def tabs(browser: Browser, sites: dict[str, Site]) -> Iterator[dict[str, Tab]]:
+    """By the name of its ledger, and one without scripts: a new one would take a second."""
     with ExitStack() as stack:
         found = {}
-        for name, sizes in LEDGERS.items():
-            folder = tmp_path_factory.mktemp(name) / "chain"
-            make_ledger(folder, sizes)
-            found[name] = stack.enter_context(site_over(folder))
+        for name, site in sites.items():
+            found[name] = Tab(Visitor(browser, site, reduced_motion="reduce"))
+            stack.callback(found[name].visitor.context.close)
+        found[SCRIPTLESS] = Tab(Visitor(browser, sites["many"], java_script_enabled=False))
+        stack.callback(found[SCRIPTLESS].visitor.context.close)
         yield found
+
+
+@pytest.fixture
+def tab(tabs: dict[str, Tab], request: pytest.FixtureRequest) -> Iterator[Tab]:
+    """The one that the test's parameter `ledger` names; nothing may go wrong in it."""
+    found = tabs[request.getfixturevalue("ledger")]
+    yield found
+    faults = found.visitor.faults[:]
+    found.visitor.faults.clear()
+    assert faults == []
 
 
 @pytest.fixture

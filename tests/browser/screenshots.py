@@ -28,7 +28,7 @@ class Shot:
 
 SHOTS = (
     Shot("home", "/"),
-    Shot("flight_status", "/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-01"),
+    Shot("flight_status", "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2013-07-01"),
     Shot(
         "average_delays",
         "/average_delays?OP_CARRIER_AIRLINE_ID=20366&OP_CARRIER_AIRLINE_ID=19790"
@@ -37,8 +37,8 @@ SHOTS = (
     ),
     Shot(
         "flight_counter",
-        "/flight_counter?ORIGIN_CITY_NAME=New+York,+NY&DEST_CITY_NAME=Honolulu,+HI"
-        "&INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-31",
+        "/flight_counter?ORIGIN_CITY_NAME=New+York,+NY&DEST_CITY_NAME=San+Francisco,+CA"
+        "&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31",
         1200,
     ),
 )

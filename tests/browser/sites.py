@@ -16,8 +16,10 @@ from backend.storage.block_store import BlockStore
 from tests.api.processes import ROOT, Service, environment, free_port, until
 from tests.api.worlds import GOOD, Json, generated, seal, settings_for
 from tests.flights import on_disk
+from tests.frontend.lab.folders import make_result
 
 # Flights of each block after genesis.
+RESULT = "open-workload-20261003-101500"  # of the lab
 LEDGERS: dict[str, list[int]] = {"many": [40, 1, 0, 59, *[50] * 26], "few": [3], "empty": []}
 
 
@@ -34,8 +36,15 @@ class Site:
         return template.format_map(self.values)
 
 
+def lab_dir(folder: Path) -> Path:
+    """Where the pages over the chain in `folder` look for results of the lab."""
+    return folder.parent / "lab"
+
+
 def make_ledger(folder: Path, sizes: list[int]) -> None:
-    """A chain with made-up flights."""
+    """A chain with made-up flights, and beside it a result of the lab; of an empty one, none."""
+    if sizes:
+        make_result(lab_dir(folder) / RESULT)
     flights = iter(generated(sum(sizes)) if sizes else [])
     seal(settings_for(folder), [[next(flights) for _ in range(size)] for size in sizes])
 
@@ -63,8 +72,11 @@ def served(folder: Path, port: int = 0) -> Iterator[Service]:
 def shown(service: Service) -> Iterator[str]:
     """The frontend of `service`; its address."""
     ports = {"FLIGHTCHAIN_PORT": service.port, "FLIGHTCHAIN_FRONTEND_PORT": free_port()}
+    lab = {"FLIGHTCHAIN_LAB_DIR": lab_dir(service.folder)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "frontend"], cwd=ROOT, env=environment(service.folder, **ports)
+        [sys.executable, "-m", "frontend"],
+        cwd=ROOT,
+        env=environment(service.folder, **ports, **lab),
     )
     url = f"http://127.0.0.1:{ports['FLIGHTCHAIN_FRONTEND_PORT']}"
     try:
@@ -108,5 +120,6 @@ def values_in(folder: Path) -> dict[str, str]:
         "id": len(flights) // 2,
         "tip": tip,
         "hash": newest,
+        "result": RESULT,
     }
     return {name: quote_plus(str(value)) for name, value in values.items()}

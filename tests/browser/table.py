@@ -46,6 +46,27 @@ PAGES = (
     Row("/days/{day}"),
     Row("/days/1987-10-01"),
     Row("/about"),
+    Row("/lab"),
+    Row("/lab/results/{result}"),
+    Row("/lab/calculator"),
+    Row("/lab/calculator/open"),
+    Row(
+        "/lab/calculator/open?arrivals=0.02&arrivals_in=per_s&service_time_s=31.8&cv=0.03"
+        "&servers=1&against=study"
+    ),
+    Row("/lab/calculator/open?arrivals=5&arrivals_in=per_s&service_time_s=0.5&cv=1&servers=3"),
+    Row("/lab/calculator/open?arrivals=2&arrivals_in=share&service_time_s=40.5&cv=0&servers=1"),
+    Row("/lab/calculator/closed"),
+    Row(
+        "/lab/calculator/closed?name_1=CPU&visits_1=523&service_time_s_1=0.0008&name_2=DISK"
+        "&visits_2=513&service_time_s_2=0.029&name_3=DELAY&visits_3=513&service_time_s_3=0.039"
+        "&customers=30&think_time_s=5&against=study"
+    ),
+    Row(
+        "/lab/calculator/closed?name_1=Service&visits_1=1&service_time_s_1=0.00014&servers_1=2"
+        "&customers=5&think_time_s=0"
+    ),
+    Row("/lab/calculator/closed?name_1=CPU&visits_1=x&customers=500&think_time_s=5", 400),
     Row("/nothing", 404),
 )
 

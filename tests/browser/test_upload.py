@@ -3,15 +3,16 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Route, expect
 from werkzeug.serving import make_server
 
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.processes import Service, free_port, serving
+from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of
 from tests.frontend.writing import FLIGHTS
@@ -29,8 +30,18 @@ class Pages:
 
     @property
     def transactions(self) -> int:
+        """Those are left out of which a block is made between the readings of the two."""
         tip = self.service.json("/tip")
         return int(tip["transactions"]) + int(tip["pending"])
+
+    def settled(self) -> int:
+        """How many transactions there are, when all are in blocks."""
+        until(lambda: self.service.json("/tip")["pending"] == 0)
+        return self.transactions
+
+    def until_there_are(self, count: int) -> None:
+        """Wait until the ledger has that many transactions."""
+        until(lambda: self.transactions == count)
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +67,16 @@ def page(browser: Browser, pages: Pages) -> Iterator[Page]:
     found.close()
 
 
-def file_of(folder: Path, seed_rows: int, *spoilt: int) -> Path:
-    """A file of `ROWS` flights, those from `seed_rows` on, with bad rows on these lines."""
-    lines = csv_of(generated(seed_rows + ROWS)[seed_rows:]).splitlines()
+@cache
+def flights() -> list[str]:
+    """The lines of a file of made-up flights, with a header and some to spare."""
+    return csv_of(generated(ROWS + 10)).splitlines()
+
+
+def file_of(folder: Path, first: int, *spoilt: int) -> Path:
+    """A file of `ROWS` flights, those from number `first` on, with bad rows on these lines."""
+    header, *rows = flights()
+    lines = [header, *rows[first : first + ROWS]]
     for number in spoilt:
         lines[number - 1] = "x" + lines[number - 1]
     path = folder / "flights.csv"
@@ -86,7 +104,7 @@ def result(page: Page) -> str:
 def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_path: Path) -> None:
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url.rpartition("/")[2]))
-    before = pages.transactions
+    before = pages.settled()
     path = file_of(tmp_path, 0)
     said = sent(page, path)
     assert f"12,000 flights were accepted, as transactions {before} to {before + ROWS - 1}." in said
@@ -99,11 +117,11 @@ def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_p
     )
     page.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
     assert "All of them were accepted when this file was sent before" in sent(page, path)
-    assert pages.transactions == before + ROWS
+    pages.until_there_are(before + ROWS)
 
 
 def test_bad_rows_have_the_numbers_of_their_lines(page: Page, pages: Pages, tmp_path: Path) -> None:
-    before = pages.transactions
+    before = pages.settled()
     path = file_of(tmp_path, 1, 3, 7001, 11_501)
     for button, said in (("Check only", "checked"), ("Add the flights", "Nothing was added")):
         text = sent(page, path, button)
@@ -111,16 +129,16 @@ def test_bad_rows_have_the_numbers_of_their_lines(page: Page, pages: Pages, tmp_
         assert "11,997 rows are flights, 3 are not." in text
         numbers = page.locator("#result td.n").all_inner_texts()
         assert numbers == ["3", "7,001", "11,501"]
-    assert pages.transactions == before
+    pages.until_there_are(before)
     page.get_by_label("Add the others").check()
     assert "3 rows were left out" in sent(page, path)
-    assert pages.transactions == before + ROWS - 3
+    pages.until_there_are(before + ROWS - 3)
 
 
 def test_a_slice_whose_answer_is_lost_is_sent_again_and_added_once(
     page: Page, pages: Pages, tmp_path: Path
 ) -> None:
-    before = pages.transactions
+    before = pages.settled()
     lost: list[str] = []
 
     def lose_the_second(route: Route) -> None:
@@ -135,11 +153,11 @@ def test_a_slice_whose_answer_is_lost_is_sent_again_and_added_once(
     page.route(SLICES, lose_the_second)
     assert "12,000 flights were accepted" in sent(page, file_of(tmp_path, 2))
     assert len(lost) == 4
-    assert pages.transactions == before + ROWS
+    pages.until_there_are(before + ROWS)
 
 
 def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_path: Path) -> None:
-    before = pages.transactions
+    before = pages.settled()
     path = file_of(tmp_path, 3)
     page.get_by_label("Add the others").check()
     held: list[Route] = []
@@ -161,9 +179,9 @@ def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_pat
     assert "10,000 flights were accepted" in text
     assert "The rest was not." in text
     page.unroute(SLICES)
-    assert pages.transactions == before + 10_000
+    pages.until_there_are(before + 10_000)
     assert "12,000 flights were accepted" in sent(page, path)
-    assert pages.transactions == before + ROWS
+    pages.until_there_are(before + ROWS)
 
 
 def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
@@ -194,3 +212,6 @@ def test_a_receipt_turns_to_mined_by_itself(page: Page, pages: Pages) -> None:
     page.wait_for_url("**/receipts/*")
     page.wait_for_selector(".state.mined", timeout=30_000)
     assert not page.get_by_role("button", name="Pause updates").is_visible()
+    spoken = page.locator("[data-status]")
+    expect(spoken).to_contain_text("is mined, in block")
+    assert spoken.evaluate("line => line.closest('p').checkVisibility()")  # else nobody hears it

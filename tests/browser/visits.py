@@ -27,9 +27,12 @@ class Visitor:
         self.context.on("console", self._note_message)
         self.context.on("weberror", lambda error: self.faults.append(f"script: {error.error}"))
 
-    def open(self, address: str, status: int | None = 200) -> Page:
-        """A new page at `address`, a template of the table; status: None for any below 500."""
-        page = self.context.new_page()
+    def open(self, address: str, status: int | None = 200, page: Page | None = None) -> Page:
+        """A new page, or this one, at `address`, a template of the table.
+
+        status: None for any below 500.
+        """
+        page = page or self.context.new_page()
         answer = page.goto(self.site.address(address))
         assert answer is not None
         assert answer.status == status or (status is None and answer.status < 500), answer.status

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chain.columns import BodyError, columns_of, encode_body
+from backend.chain.columns import COLUMN_NAMES, BodyError, columns_of, directory_of, encode_body
 from backend.chain.flight import Flight
 from backend.chain.rows import transactions_json
 from tests.chain import independent
@@ -31,9 +31,10 @@ def many(count: int) -> tuple[bytes, list[dict[str, object]]]:
     """A body in which every row has values of its own, with commas, quotes and gaps."""
     flights = []
     for i in range(count):
-        texts = {"ORIGIN_CITY_NAME": f'"{i}, \\ [é,]', "DEST_CITY_NAME": ","}
+        texts = {"ORIGIN_CITY_NAME": f'"{i}, \\ [é",', "DEST_CITY_NAME": ","}
         late = {"ARR_DELAY": None if i == 300 else i - 500, "OP_CARRIER_FL_NUM": i + 1}
-        times = {"DEP_TIME": f"{i // 60:02}{i % 60:02}", "ARR_TIME": None if i == 2 else "0000"}
+        time = None if i == 7 else f"{i // 60:02}{i % 60:02}"
+        times = {"DEP_TIME": time, "ARR_TIME": None if i == 2 else "0000"}
         flights.append(tuple({**EXAMPLE, **texts, **late, **times}.values())[:-1])
     columns = columns_of(flights, [1_700_000_000_000 + i for i in range(count)])
     return encode_body(columns), [dict(each) for each in columns.transactions(7, 0, count)]
@@ -71,6 +72,16 @@ def test_a_spoiled_body_is_refused_or_read_and_never_fails_otherwise(
         assert len(transactions_json(spoiled, 2, 0, 0, 2)) == 2
     except BodyError as error:
         assert "not a body of 2 transactions" in str(error)
+
+
+@pytest.mark.parametrize("column", range(len(COLUMN_NAMES)))
+def test_a_code_beyond_the_values_of_any_column_is_a_body_error(column: int) -> None:
+    _, codes_at, _ = directory_of(TWO_BODY)[column]
+    for wrong in (b"\x02", b"\xff"):
+        spoiled = TWO_BODY[: codes_at + 1] + wrong + TWO_BODY[codes_at + 2 :]
+        for start in (0, 1):  # with its neighbour, and alone
+            with pytest.raises(BodyError):
+                transactions_json(spoiled, 2, 0, start, 2)
 
 
 def test_a_code_beyond_the_values_is_a_body_error() -> None:

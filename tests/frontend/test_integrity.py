@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from backend.chain.block import Header
 from backend.chain.fields import FIELD_NAMES
@@ -36,6 +38,9 @@ def failed(checks: list[integrity.Check]) -> list[str]:
     return [check.what for check in checks if check.holds is False]
 
 
+VALUES = st.none() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text()
+
+
 def test_the_tables_name_the_fields_of_the_ledger() -> None:
     assert list(HEADER_NAMES) == [field.name for field in dataclass_fields(Header)]
     assert list(TRANSACTION_NAMES) == ["TRANSACTION_ID", "timestamp", *FIELD_NAMES]
@@ -54,6 +59,14 @@ def test_it_reads_the_frozen_vectors_the_same_way() -> None:
     blocks = json.loads((VECTORS / "chain.json").read_text())["blocks"]
     for each in blocks:
         assert integrity.block_hash(json.loads(each["header"])) == each["hash"]
+
+
+@given(st.dictionaries(st.sampled_from(TRANSACTION_NAMES), VALUES))
+def test_canonical_bytes_are_those_of_the_standard_library(record: Json) -> None:
+    whole = dict.fromkeys(TRANSACTION_NAMES) | record
+    expected = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for known in (record, whole, {**record, "BLOCK_HEIGHT": 7}):
+        assert integrity.canonical(known, TRANSACTION_NAMES) == expected.encode()
 
 
 def test_nothing_in_front_of_a_hash_counts_as_zero_bits() -> None:

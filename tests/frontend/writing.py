@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse, encode_multipart
 
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.processes import Service, serving
+from tests.api.processes import Service, serving, until
 from tests.api.worlds import generated, seal, settings_for
 
 FLIGHTS = generated(60)
@@ -74,9 +74,12 @@ class Visitor:
 
     @property
     def transactions(self) -> int:
-        """How many there are, mined or not."""
-        tip = self.service.json("/tip")
-        return int(tip["transactions"]) + int(tip["pending"])
+        """How many there are, when all are in blocks.
+
+        Before, their sum is no number: the two are not read at the same moment.
+        """
+        until(lambda: self.service.json("/tip")["pending"] == 0)
+        return int(self.service.json("/tip")["transactions"])
 
 
 def hidden(page: str) -> dict[str, str]:

@@ -36,12 +36,24 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A file of the result folder that a reader may open. name: of the file, beside the report.
+
+    told: what it is, in a few words.
+    """
+
+    name: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, paragraphs, and tables and figures below them."""
+    """A heading, paragraphs, tables and figures below them, and files that belong to it."""
 
     title: str
     paragraphs: Sequence[str] = ()
     parts: Sequence[Table | Figure] = ()
+    links: Sequence[Link] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +72,22 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an experiment found, in plain language first."""
+    """What an experiment found, in plain language first.
+
+    failure: why its question must be answered with no, where it asks one that has an exit status.
+    """
 
     findings: Sequence[str]
     sections: Sequence[Section]
     metrics: Sequence[Metric] = ()
+    failure: str = ""
 
 
 def summary(report: Report) -> dict[str, Any]:
     """The findings and metrics as JSON."""
     return {
         "findings": list(report.findings),
+        "failure": report.failure,
         "metrics": [
             {"name": m.name, "value": m.value, "unit": m.unit, "low": m.low, "high": m.high}
             for m in report.metrics

@@ -9,7 +9,7 @@ Source: matplotlib's svg backend, rcParams `svg.hashsalt` and `svg.fonttype`.
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, cast
@@ -19,9 +19,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
+ROW_IN, FRAME_IN = 0.2, 1.2  # of a horizontal bar, and of what is around all
 
-Source = Literal["study", "ours", "model", "second", "third", "bound"]
-Shape = Literal["line", "points", "steps", "bars"]
+Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
+Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
 
 # Colours that stand for variables of the page: see page.css.
 _COLOURS = {
@@ -33,9 +34,26 @@ _COLOURS = {
     "bound": ("#a10006", "--data-5"),
     "ink": ("#a10007", "--ink"),
     "line": ("#a10008", "--line"),
+    "fourth": ("#a10009", "--data-7"),
 }
-_STROKES = {"ours": "-", "study": ":", "model": "--", "second": "-.", "third": "-", "bound": ":"}
-_MARKS = {"ours": "o", "study": "s", "model": "", "second": "^", "third": "D", "bound": ""}
+_STROKES = {
+    "ours": "-",
+    "study": ":",
+    "model": "--",
+    "second": "-.",
+    "third": "-",
+    "fourth": "-",
+    "bound": ":",
+}
+_MARKS = {
+    "ours": "o",
+    "study": "s",
+    "model": "",
+    "second": "^",
+    "third": "D",
+    "fourth": "v",
+    "bound": "",
+}
 
 _IDS = re.compile(r'(?<=\bid=")|(?<=href="#)|(?<=url\(#)')
 _STYLE: dict[str, Any] = {
@@ -59,7 +77,10 @@ _STYLE: dict[str, Any] = {
 class Series:
     """Values of one source. low, high: an interval around each y; None where there is none.
 
-    xs of bars may be words. A y of None leaves a gap.
+    xs of bars may be words. A y of None leaves a gap. Rows are bars that lie, for long words: their
+    xs are the words, from the top, and the x axis is that of their ys. A curve is what a model says
+    about points of the same source: dashes in their colour. A series without a name is not in the
+    legend.
     """
 
     name: str
@@ -73,27 +94,31 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis shows, with its unit. limits: None is chosen from the values."""
+    """What an axis shows, with its unit. limits, ticks: none are chosen from the values."""
 
     label: str
     is_logarithmic: bool = False
     limits: tuple[float, float] | None = field(default=None)
+    ticks: Sequence[float] = ()
 
 
 def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
     """The SVG element with these series, for use inside HTML."""
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
-        canvas = Canvas(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+        rows = [one for one in series if one.shape == "rows"]
+        canvas = Canvas(figsize=(WIDTH_IN, _height_in(rows)), layout="constrained")
         axes = canvas.subplots()
+        if rows:
+            _rows(axes, rows)
         bars = [one for one in series if one.shape == "bars"]
         for one in series:
             if one.shape == "bars":
                 _bars(axes, one, bars.index(one), len(bars))
-            else:
+            elif one.shape != "rows":
                 _curve(axes, one)
-        _frame(axes, x, y)
-        if len(series) > 1:
+        _frame(axes, x, y, series)
+        if sum(bool(one.name) for one in series) > 1:
             canvas.legend(loc="outside upper left", ncols=3)
         written = io.StringIO()
         canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None})
@@ -103,8 +128,8 @@ def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
 def _curve(axes: Axes, one: Series) -> None:
     colour = _COLOURS[one.source][0]
     ys = [float("nan") if value is None else value for value in one.ys]
-    stroke = "" if one.shape == "points" else _STROKES[one.source]
-    mark = "" if one.shape == "steps" else _MARKS[one.source]
+    stroke = {"points": "", "curve": "--"}.get(one.shape, _STROKES[one.source])
+    mark = "" if one.shape in {"steps", "curve"} else _MARKS[one.source]
     if one.shape == "points" and not mark:
         mark = "x"
     axes.plot(
@@ -114,9 +139,9 @@ def _curve(axes: Axes, one: Series) -> None:
         linestyle=stroke,
         marker=mark,
         markersize=4,
-        linewidth=1.4,
+        linewidth=1.1 if one.shape == "curve" else 1.4,
         drawstyle="steps-post" if one.shape == "steps" else "default",
-        label=one.name,
+        label=_label(one),
     )
     _interval(axes, one, list(one.xs))
 
@@ -125,9 +150,47 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
     width = 0.8 / count
     centres = [at + (place - (count - 1) / 2) * width for at in range(len(one.xs))]
     heights = [0.0 if value is None else value for value in one.ys]
-    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source][0], label=one.name)
+    axes.bar(centres, heights, width * 0.92, color=_COLOURS[one.source][0], label=_label(one))
     axes.set_xticks(range(len(one.xs)), [str(word) for word in one.xs])
     _interval(axes, one, centres)
+
+
+def _height_in(rows: Sequence[Series]) -> float:
+    """Enough for every bar that lies."""
+    bars = sum(y is not None for one in rows for y in one.ys)
+    return max(HEIGHT_IN / 2, FRAME_IN + ROW_IN * (bars + len(rows[0].xs))) if rows else HEIGHT_IN
+
+
+def _rows(axes: Axes, rows: Sequence[Series]) -> None:
+    """Bars that lie, those of a word together below each other."""
+    at, marks = 0.0, []
+    places: dict[int, list[tuple[float, int]]] = {}
+    for position in range(len(rows[0].xs)):
+        first = at
+        for number, one in enumerate(rows):
+            if one.ys[position] is not None:
+                places.setdefault(number, []).append((at, position))
+                at += 1
+        marks.append((first + at - 1) / 2)
+        at += 1
+    for number, one in enumerate(rows):
+        of = places.get(number, [])
+        widths = [one.ys[position] for _, position in of]
+        colour = _COLOURS[one.source][0]
+        axes.barh([y for y, _ in of], cast("Any", widths), 0.86, color=colour, label=_label(one))
+        for y, position in of:
+            low, high = (
+                ends[position] if position < len(ends) else None for ends in (one.low, one.high)
+            )
+            if low is not None and high is not None:
+                axes.hlines(y, low, high, color=_COLOURS["ink"][0], linewidth=1.0, alpha=0.6)
+    axes.set_yticks(marks, [str(word) for word in rows[0].xs])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+
+
+def _label(one: Series) -> str:
+    return one.name or "_"  # matplotlib leaves out what begins so
 
 
 def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
@@ -137,18 +200,29 @@ def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
             axes.vlines(x, low, high, color=_COLOURS[one.source][0], linewidth=1.2, alpha=0.7)
 
 
-def _frame(axes: Axes, x: Axis, y: Axis) -> None:
+def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
-    if x.is_logarithmic:
+    # nothing positive has no logarithm: an experiment of which every run was rejected
+    if x.is_logarithmic and _has_positive(value for one in series for value in one.xs):
         axes.set_xscale("log")
-    if y.is_logarithmic:
+    if y.is_logarithmic and _has_positive(value for one in series for value in one.ys):
         axes.set_yscale("log")
     if x.limits:
         axes.set_xlim(*x.limits)
     if y.limits:
         axes.set_ylim(*y.limits)
+    for given, drawn_axis in ((x, axes.xaxis), (y, axes.yaxis)):
+        if given.is_logarithmic:
+            drawn_axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        if given.ticks:
+            drawn_axis.set_ticks(given.ticks, [f"{tick:,g}" for tick in given.ticks])
+            drawn_axis.set_ticks([], minor=True)
     axes.set_axisbelow(True)
+
+
+def _has_positive(values: Iterable[float | str | None]) -> bool:
+    return any(isinstance(value, (int, float)) and value > 0 for value in values)
 
 
 def _inline(document: str, name: str) -> str:

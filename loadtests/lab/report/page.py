@@ -20,6 +20,8 @@ MODES = {
     "model": "Model: no server was measured",
 }
 NONE = "–"
+FOLDED_ROWS = 40  # a table of more is opened by who wants it
+LONG_WORDS = 60  # characters; a column of more is wide enough to be read
 
 _HERE = Path(__file__).parent
 
@@ -91,7 +93,9 @@ def _rendered(**content: Any) -> str:
     environment.filters["shown"] = shown
     environment.filters["is_number"] = _is_number_column
     css = (_HERE / "page.css").read_text(encoding="utf-8")
-    return environment.get_template("page.html").render(css=css, **content)
+    return environment.get_template("page.html").render(
+        css=css, folded_rows=FOLDED_ROWS, long_words=LONG_WORDS, **content
+    )
 
 
 def _is_number_column(table: Table, column: int) -> bool:

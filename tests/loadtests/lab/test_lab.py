@@ -3,8 +3,10 @@
 import json
 import re
 import xml.dom.minidom
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -13,8 +15,9 @@ from loadtests import experiments
 from loadtests.lab import analysing
 from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.report.content import Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.report.page import shown
+from loadtests.lab.report.page import FOLDED_ROWS, plain_page, shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import run
 from tests.loadtests.lab.miniature import EXPERIMENT
@@ -40,6 +43,7 @@ class TestRunning:
         results = done(tmp_path / "one")
         manifest = results.manifest()
         assert (manifest["experiment"], manifest["state"]) == ("miniature", "complete")
+        assert manifest["title"] == "Squares"
         assert manifest["machine"]["cores"] >= 1
         assert [row["square"] for row in results.rows("squares")][-1] == "25.0"
         assert results.summary()["metrics"][0]["value"] == 25
@@ -117,7 +121,7 @@ class TestReport:
 
     def test_lists_rejected_runs_and_the_errata_of_its_study(self, tmp_path: Path) -> None:
         page = report_of(done(tmp_path / "one"))
-        assert "2 runs were made; 1 of them were rejected" in page
+        assert "Runs made: 2. Of these rejected by rule, kept, and counted nowhere: 1." in page
         assert "Schema validation in Go" in page
         assert "Equation (1)" not in page
 
@@ -153,6 +157,22 @@ class TestDrawing:
     def test_follows_the_colours_of_the_page(self) -> None:
         assert "var(--data-1)" in drawn(*self.LINE)
         assert "#a1000" not in drawn(*self.LINE)
+
+    def test_of_nothing_positive_a_logarithmic_axis_is_drawn_all_the_same(self) -> None:
+        x, y = Axis("x", is_logarithmic=True), Axis("y", is_logarithmic=True)
+        xml.dom.minidom.parseString(drawn(x, y, [Series("a", "ours", [1, 2], [None, None])]))
+
+    def test_an_axis_shows_the_ticks_that_it_is_given(self) -> None:
+        axis = Axis("x", is_logarithmic=True, ticks=(1, 2, 64))
+        svg = drawn(axis, Axis("y"), [Series("a", "ours", [1, 64], [1, 1])])
+        assert all(f">{tick}</text>" in svg for tick in (1, 2, 64))
+
+    def test_a_series_without_a_name_is_not_in_the_legend(self) -> None:
+        points = Series("measured", "second", [1, 2], [1, 2], shape="points")
+        curve = Series("", "second", [1, 2], [1, 2], shape="curve")
+        svg = drawn(Axis("x"), Axis("y"), [points, curve, replace(points, name="other")])
+        assert ">_<" not in svg
+        assert "measured" in svg
 
     def test_two_figures_share_no_id(self) -> None:
         other = drawn(
@@ -217,3 +237,27 @@ def test_every_experiment_is_what_its_name_says() -> None:
         found = experiments.experiment(name)
         assert found.name == name
         assert found.modes
+
+
+class TestFailing:
+    def test_an_experiment_that_says_no_ends_with_status_1_and_says_so_last(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="no!"))
+        monkeypatch.setattr(analysing, "experiment", lambda name: failing)
+        monkeypatch.setattr(command, "experiment", lambda name: failing)
+        chosen = command.main.commands["run"].params[0]
+        monkeypatch.setattr(chosen, "type", click.STRING)
+        monkeypatch.setattr("sys.argv", ["lab", "run", "miniature", "--out", str(tmp_path)])
+        assert command.run_command() == 1
+        assert capsys.readouterr().err.splitlines()[-1] == "Error: miniature: no!"
+
+
+class TestFolding:
+    def test_a_table_of_many_rows_is_opened_by_who_wants_it(self) -> None:
+        def page(rows: int) -> str:
+            table = Table("Squares", ("x",), [[row] for row in range(rows)])
+            return plain_page("t", [], [Section("s", parts=[table])])
+
+        assert "<details>" not in page(FOLDED_ROWS)
+        assert f"Squares ({FOLDED_ROWS + 1} rows)</summary>" in page(FOLDED_ROWS + 1)

@@ -1,0 +1,163 @@
+"""The form for one flight: from what was typed to a record, and from a refusal back to the fields.
+
+The backend judges. What the form alone does not accept (a flight that left at no time, a time of
+day of two digits) is sent as `REFUSED`, which the backend takes for no field: so everything that is
+wrong is known at once, and nothing is added. Weekday and year follow from the day, city and state
+from the airport if the ledger has it.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from frontend.asking import Values
+from frontend.coverage import Coverage
+from frontend.errors import Refused
+from frontend.words import sentence
+
+Record = dict[str, Any]
+
+REFUSED = "?"
+OTHER = "other"  # chosen instead of a carrier of the ledger
+AIRPORTS = ("ORIGIN", "DEST")
+TIMES = ("DEP_TIME", "ARR_TIME")
+NEEDED_UNLESS_CANCELLED = ("DEP_TIME", "DEP_DELAY")
+WHEN_IT_FLEW = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
+
+LABELS = {
+    "FL_DATE": "Day",
+    "OP_CARRIER_AIRLINE_ID": "Carrier",
+    "OTHER_CARRIER": "Number of the carrier",
+    "OP_CARRIER_FL_NUM": "Flight number",
+    "ORIGIN": "From",
+    "ORIGIN_CITY_NAME": "City it left",
+    "ORIGIN_STATE_NM": "State it left",
+    "DEST": "To",
+    "DEST_CITY_NAME": "City it flew to",
+    "DEST_STATE_NM": "State it flew to",
+    "CANCELLED": "The flight was cancelled",
+    "DEP_TIME": "Departure",
+    "DEP_DELAY": "Departure delay",
+    "ARR_TIME": "Arrival",
+    "ARR_DELAY": "Arrival delay",
+    "AIR_TIME": "Air time",
+    "TOKEN": "Write token",
+}
+"""In the order of the form."""
+
+FOLLOW_FROM_THE_DAY = {"YEAR", "DAY_OF_WEEK"}
+MISSING = "Please fill this in."
+MISSING_DEPARTURE = "Please fill this in, or say that the flight was cancelled."
+NO_TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
+NO_DAY = "Must be a day such as 2013-01-31."
+REWORDED = {
+    "is missing; it must be given": MISSING,
+    "must be a date, YYYY-MM-DD": NO_DAY,
+    "must be an airport code of three or four capitals or digits": "Must be an airport's code of "
+    "three or four letters or digits, such as ORD.",
+}
+
+_time_of_day = re.compile(r"(\d{1,2}):?(\d{2})", re.ASCII).fullmatch
+_is_code = re.compile(r"[A-Z0-9]{3,4}").fullmatch
+
+
+def wrong(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """(name, label, problem) of each field that is wrong, in the order of the form."""
+    return [(name, label, problems[name]) for name, label in LABELS.items() if name in problems]
+
+
+def typed(values: Values) -> dict[str, str]:
+    """The values as they are meant: without space around, airport codes in capitals.
+
+    Without the token, which is shown nowhere again.
+    """
+    found = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
+    found.pop("TOKEN", None)
+    for name in AIRPORTS:
+        if name in found:
+            found[name] = found[name].upper()
+    return found
+
+
+def record_of(values: Values, known: Coverage) -> Record:
+    """What the backend is asked to add. values: as `typed` gives them."""
+    record: Record = {
+        "FL_DATE": values.get("FL_DATE"),
+        **_calendar(values.get("FL_DATE", "")),
+        "OP_CARRIER_AIRLINE_ID": values.get(carrier_field(values)),
+        "OP_CARRIER_FL_NUM": values.get("OP_CARRIER_FL_NUM"),
+        "CANCELLED": int("CANCELLED" in values),
+    }
+    for name in AIRPORTS:
+        record |= _airport(name, values, known)
+    if "CANCELLED" not in values:
+        record |= {name: _when_it_flew(name, values.get(name, "")) for name in WHEN_IT_FLEW}
+    return record
+
+
+def carrier_field(values: Values) -> str:
+    """Which of the two fields says the carrier."""
+    chosen = values.get("OP_CARRIER_AIRLINE_ID", OTHER if "OTHER_CARRIER" in values else "")
+    return "OTHER_CARRIER" if chosen == OTHER else "OP_CARRIER_AIRLINE_ID"
+
+
+def _calendar(day: str) -> Record:
+    try:
+        when = date.fromisoformat(day)
+    except ValueError:
+        return {"YEAR": None, "DAY_OF_WEEK": None}
+    return {"YEAR": when.year, "DAY_OF_WEEK": when.isoweekday()}
+
+
+def _airport(name: str, values: Values, known: Coverage) -> Record:
+    code = values.get(name, "")
+    airport = known.airport(code)
+    city, state = f"{name}_CITY_NAME", f"{name}_STATE_NM"
+    if airport:
+        return {name: code, city: airport.city, state: airport.state}
+    return {name: code, city: values.get(city), state: values.get(state)}
+
+
+def asks_where(name: str, values: Values, known: Coverage) -> bool:
+    """Whether the ledger does not know where the airport in field `name` is."""
+    code = values.get(name, "")
+    return bool(_is_code(code)) and known.airport(code) is None
+
+
+def _when_it_flew(name: str, text: str) -> str | None:
+    if not text:
+        return REFUSED if name in NEEDED_UNLESS_CANCELLED else None
+    if name not in TIMES:
+        return text.replace("−", "-")
+    match = _time_of_day(text)
+    return f"{match[1]:0>2}{match[2]}" if match else REFUSED
+
+
+def problems_of(refused: Refused, values: Values) -> dict[str, str]:
+    """What is wrong with each field, in the words of the form."""
+    found: dict[str, str] = {}
+    for error in refused.errors:
+        name = str(error["field"])
+        if name in FOLLOW_FROM_THE_DAY:
+            found.setdefault("FL_DATE", NO_DAY)
+        elif name == "OP_CARRIER_AIRLINE_ID":
+            found[carrier_field(values)] = _in_words(error["detail"])
+        elif name in NEEDED_UNLESS_CANCELLED and name not in values:
+            found[name] = MISSING_DEPARTURE
+        else:
+            found[name] = NO_TIME if name in TIMES else _in_words(error["detail"])
+    return _without_consequences(found)
+
+
+def _in_words(reason: str) -> str:
+    return REWORDED.get(reason) or sentence(reason)
+
+
+def _without_consequences(problems: dict[str, str]) -> dict[str, str]:
+    """Where an airport is, is not asked as long as its code is wrong."""
+    return {
+        name: text
+        for name, text in problems.items()
+        if not any(name.startswith(f"{code}_") and code in problems for code in AIRPORTS)
+    }

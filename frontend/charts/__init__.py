@@ -1,0 +1,6 @@
+"""From numbers and places to what templates draw. Asks the backend nothing.
+
+time_axis    an interval, cut into days, months or years
+plots        bars and lines
+maps         the map of a route, with sphere, outline and the coordinates of airports
+"""

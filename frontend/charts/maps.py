@@ -1,0 +1,182 @@
+"""The map of a route: the great circle on an outline drawn from the airports of the ledger.
+
+The view is fitted to the route, so that a far island does not squeeze the rest; what lies outside
+is clipped. Places on the drawing are in units of it, `WIDTH` by `HEIGHT`; those of text in percent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from frontend.charts.coordinates import Places
+from frontend.charts.outline import outline
+from frontend.charts.sphere import KM_PER_MILE, AroundMiddle, Place, Point, distance_km, way
+from frontend.coverage import Airport, Coverage
+
+WIDTH, HEIGHT = 1600, 900
+PIECES = 32  # of the great circle
+ROOM_WIDE, ROOM_HIGH = 1.7, 2.4  # of the view, in extents of the route: labels, surroundings
+LEAST_WIDTH_KM = 2600.0  # of the view: less shows no shape that one knows
+JOINED_KM = 450.0  # largest circle through three airports that have land between them
+SHORE_KM = 75.0  # from an airport on the shore to where the land ends on the map
+LABELS_INSIDE = (40.0, 60.0)  # percent: left of them text begins at its place, right it ends there
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A city on the map. x, y: percent. anchor: as of SVG. codes: of its airports."""
+
+    city: str
+    codes: tuple[str, ...]
+    x: float
+    y: float
+    anchor: str
+    is_above: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMap:
+    """land, dots, near, route: paths of SVG; near: the cities' airports. shore: width of a line
+    around the land. airports: those between which the distance is.
+    """
+
+    land: str
+    shore: float
+    dots: str
+    near: str
+    route: str
+    ends: tuple[End, End]
+    airports: tuple[str, str]
+    distance_km: float
+
+    @property
+    def distance_miles(self) -> float:
+        """Statute miles."""
+        return self.distance_km / KM_PER_MILE
+
+
+class Maps:
+    """Maps of routes between the airports of a ledger."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._outline: tuple[tuple[str, ...], list[list[str]]] = ((), [])
+
+    def route(self, known: Coverage, origin: str, destination: str) -> RouteMap | None:
+        """The map from city to city; None if one of them has no airport with a known place."""
+        places = self._places.of(airport.code for airport in known.airports)
+        first, last = (
+            [
+                airport
+                for airport in known.airports
+                if airport.city == city and airport.code in places
+            ]
+            for city in (origin, destination)
+        )
+        if not first or not last or origin == destination:
+            return None
+        return drawn(places, self._rings(places), first, last)
+
+    def _rings(self, places: Mapping[str, Place]) -> list[list[str]]:
+        """The outline, made anew only when there are other airports."""
+        codes = tuple(sorted(places))
+        if self._outline[0] != codes:
+            self._outline = (codes, _outline(places))
+        return self._outline[1]
+
+
+def _outline(places: Mapping[str, Place]) -> list[list[str]]:
+    """Rings of airports around the land they stand on."""
+    middle = AroundMiddle(_middle(list(places.values())))
+    points: dict[Point, str] = {}
+    for code, place in places.items():
+        point = middle.point(place)
+        if point is not None:
+            points.setdefault(point, code)
+    codes = list(points.values())
+    return [[codes[number] for number in ring] for ring in outline(list(points), JOINED_KM)]
+
+
+def _middle(places: Sequence[Place]) -> Place:
+    """A place that most are around: the median of each coordinate."""
+    latitudes, longitudes = (sorted(values) for values in zip(*places, strict=True))
+    return latitudes[len(places) // 2], longitudes[len(places) // 2]
+
+
+def drawn(
+    places: Mapping[str, Place],
+    rings: Iterable[Sequence[str]],
+    first: Sequence[Airport],
+    last: Sequence[Airport],
+) -> RouteMap | None:
+    """first, last: airports of the two cities, the busiest first. None if they are opposite."""
+    one, other = first[0].code, last[0].code
+    try:
+        along = way(places[one], places[other], PIECES)
+    except ValueError:
+        return None
+    view = _View(along)
+    route = view.points(along)
+    dots = {code: point for code, place in places.items() if (point := view.point(place))}
+    near = [dots[airport.code] for airport in (*first, *last) if airport.code in dots]
+    lines = ([dots[code] for code in ring if code in dots] for ring in rings)
+    is_first_above = route[0][1] <= route[-1][1]
+    return RouteMap(
+        "".join(_line(line) + "z" for line in lines if len(line) > 2 and _any_inside(line)),
+        2 * SHORE_KM * view.scale,
+        _dots(point for point in dots.values() if _any_inside([point])),
+        _dots(near),
+        _line(route),
+        (
+            _end(first, route[0], is_first_above),
+            _end(last, route[-1], not is_first_above),
+        ),
+        (one, other),
+        distance_km(places[one], places[other]),
+    )
+
+
+class _View:
+    """From places to points of the drawing. scale: units a km."""
+
+    def __init__(self, along: Sequence[Place]) -> None:
+        self._map = AroundMiddle(along[len(along) // 2])
+        points = [point for place in along if (point := self._map.point(place))]
+        widths = [max(values) - min(values) for values in zip(*points, strict=True)]
+        width_km = max(
+            ROOM_WIDE * widths[0], ROOM_HIGH * widths[1] * WIDTH / HEIGHT, LEAST_WIDTH_KM
+        )
+        self.scale = WIDTH / width_km
+
+    def point(self, place: Place) -> Point | None:
+        """None for what is too far away."""
+        found = self._map.point(place)
+        if found is None:
+            return None
+        x, y = found
+        return WIDTH / 2 + x * self.scale, HEIGHT / 2 + y * self.scale
+
+    def points(self, places: Iterable[Place]) -> list[Point]:
+        """Of the places that are not too far away."""
+        return [point for place in places if (point := self.point(place))]
+
+
+def _end(airports: Sequence[Airport], point: Point, is_above: bool) -> End:
+    x, y = 100 * point[0] / WIDTH, 100 * point[1] / HEIGHT
+    left, right = LABELS_INSIDE
+    anchor = "start" if x < left else "end" if x > right else "middle"
+    codes = tuple(airport.code for airport in airports)
+    return End(airports[0].city, codes, x, y, anchor, is_above)
+
+
+def _any_inside(points: Iterable[Point]) -> bool:
+    """Whether one of the points lies on the drawing, or not far from it."""
+    return any(-WIDTH < x < 2 * WIDTH and -HEIGHT < y < 2 * HEIGHT for x, y in points)
+
+
+def _line(points: Sequence[Point]) -> str:
+    return "M" + "L".join(f"{x:.0f} {y:.0f}" for x, y in points)
+
+
+def _dots(points: Iterable[Point]) -> str:
+    """Lines without length, which are drawn as dots."""
+    return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in points)

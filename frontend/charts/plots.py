@@ -1,0 +1,319 @@
+"""Geometry of charts: from numbers to places on a plot. Pure.
+
+The unit of every place and length is percent of the plot, x from its left, y from its top. The
+macros in `templates/macros/charts.html` draw it at any width, with text that keeps its size.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from frontend.charts.time_axis import TimeAxis
+from frontend.words import number
+
+MOST_TICKS = 14  # along the time axis of a wide chart
+MOST_COARSE_TICKS = 5  # of these, the ones that a narrow chart keeps
+LEAST_BAR = 0.6  # height of the bar of a small number beside large ones: it is not nothing
+MOST_APART = 100  # bars with gaps between them
+BAR_SHARE = 0.8  # of the room for a bar, that it fills
+MOST_MARKED = 62  # points of a line, each with a mark of its own
+LABEL_DISTANCE = 7.0  # between two labels, one above the other
+USUAL_SHARE = 0.98  # of the values of a line chart, that its scale is made for
+FAR = 4.0  # times the usual: values beyond would press all others flat, and are cut off
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """is_coarse: shown on a narrow chart, too."""
+
+    at: float
+    label: str
+    is_coarse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The vertical one. low, high: the values at the bottom and at the top."""
+
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+
+    def place(self, value: float) -> float:
+        """The y of a value."""
+        return 100 * (self.high - value) / (self.high - self.low)
+
+    @property
+    def zero(self) -> float:
+        """The y of 0, which is always on the plot."""
+        return self.place(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """text: what it stands for, in words. kind: what it is drawn as."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A bar chart. divide: the x of a line from top to bottom, if there is one.
+
+    area: all bars as one path, in a drawing of 100 by 100, where they are too thin to be drawn one
+    by one: there would be seams between them. "" elsewhere.
+    """
+
+    axis: Axis
+    ticks: tuple[Tick, ...]
+    bars: tuple[Bar, ...]
+    divide: float | None = None
+    area: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One of a line chart. name: short. number: from 1, for colour, dashes and marks.
+
+    path: of SVG, in a drawing of 100 by 100. marks: points with a mark, if there is room. alone:
+    points without neighbours, which nobody would see without a mark. beyond: the slots whose
+    values are cut off, and their x. end: the last point. label_at: the y of the name, beside it.
+    """
+
+    name: str
+    number: int
+    path: str
+    marks: tuple[Point, ...]
+    alone: tuple[Point, ...]
+    beyond: tuple[tuple[int, float], ...]
+    end: Point
+    label_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A line chart. slots: the pieces of the time axis, full height, for their words."""
+
+    axis: Axis
+    ticks: tuple[Tick, ...]
+    lines: tuple[Line, ...]
+    slots: tuple[Bar, ...]
+
+
+# --- axes ------------------------------------------------------------------------------------
+
+
+def nice_step(span: float, most: int) -> float:
+    """The least of …, 0.5, 1, 2, 5, 10, 20, … that cuts `span` > 0 into at most `most` parts."""
+    magnitude = 10.0 ** math.floor(math.log10(span / most))
+    return next(
+        factor * magnitude for factor in (1, 2, 5, 10, 20) if span / (factor * magnitude) <= most
+    )
+
+
+def axis(values: Iterable[float], most: int = 6, least_step: float = 0, unit: str = "") -> Axis:
+    """An axis for all `values` and 0, with about `most` ticks at nice numbers."""
+    low, high = 0.0, 0.0
+    for value in values:
+        low, high = min(low, value), max(high, value)
+    if low == high:
+        high = 1.0
+    step = max(nice_step(high - low, most), least_step)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    found = Axis(first * step, last * step, ())
+    digits = max(0, -math.floor(math.log10(step)))
+    ticks = tuple(
+        Tick(found.place(count * step), number(count * step, digits) + unit)
+        for count in range(first, last + 1)
+    )
+    return Axis(found.low, found.high, ticks)
+
+
+def usual_axis(values: Sequence[float]) -> Axis:
+    """An axis for `values` and 0, without those that are far above all others."""
+    ranked = sorted(values)
+    usual = ranked[math.ceil(USUAL_SHARE * len(ranked)) - 1] if ranked else 0
+    if usual > 0 and ranked[-1] > FAR * usual:
+        return axis([ranked[0], FAR / 2 * usual])
+    return axis(ranked)
+
+
+_TIME_LABELS: Sequence[tuple[Callable[[date], bool], Callable[[date], str]]] = (
+    (lambda day: True, lambda day: f"{day.day} {day:%b}"),
+    (lambda day: day.weekday() == 0, lambda day: f"{day.day} {day:%b}"),
+    (lambda day: day.day == 1, lambda day: f"{day:%Y}" if day.month == 1 else f"{day:%b}"),
+    (lambda day: day.day == 1 and day.month % 3 == 1, lambda day: f"{day:%b %Y}"),
+    *(
+        (lambda day, n=years: day.timetuple().tm_yday == 1 and day.year % n == 0, "{:%Y}".format)
+        for years in (1, 5, 10, 50)
+    ),
+)
+"""Which days may have a tick, and what stands there: from many to few."""
+_FIRST_LABELS = {"day": 0, "month": 2, "year": 4}  # of these, by what the axis is cut into
+
+
+def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
+    """At most MOST_TICKS ticks, each in the middle of its slot."""
+    width = 100 / len(time.slots)
+    for is_marked, label in _TIME_LABELS[_FIRST_LABELS[time.unit] :]:  # noqa: B007  the one that fits is used below
+        places = [place for place, slot in enumerate(time.slots) if is_marked(slot.first)]
+        if len(places) <= MOST_TICKS:
+            break
+    every = -(-len(places) // MOST_COARSE_TICKS)
+    return tuple(
+        Tick((place + 0.5) * width, label(time.slots[place].first), count % every == 0)
+        for count, place in enumerate(places)
+    )
+
+
+# --- bars ------------------------------------------------------------------------------------
+
+
+def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str = "") -> Bar:
+    """A bar from 0 up to `value` > 0."""
+    height = max(axis.zero - axis.place(value), LEAST_BAR)
+    return Bar(x, axis.zero - height, width, height, text, kind)
+
+
+def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) -> Bars:
+    """A bar for each slot of `time`; none where nothing was counted."""
+    upright = axis(counts, least_step=1)
+    pitch = 100 / len(time.slots)
+    is_apart = len(time.slots) <= MOST_APART
+    width = BAR_SHARE * pitch if is_apart else pitch
+    found = tuple(
+        bar(upright, (place + 0.5) * pitch - width / 2, width, count, text)
+        for place, (count, text) in enumerate(zip(counts, texts, strict=True))
+        if count
+    )
+    area = "" if is_apart else "".join(map(_rectangle, found))
+    return Bars(upright, time_ticks(time), found, None, area)
+
+
+def _rectangle(bar: Bar) -> str:
+    """A part of an SVG path."""
+    left, bottom = f"{bar.x:.2f}", f"{bar.y + bar.height:.2f}"
+    return f"M{left} {bottom}V{bar.y:.2f}H{bar.x + bar.width:.2f}V{bottom}"
+
+
+def histogram(
+    edges: Sequence[tuple[int, str]],
+    shares: Sequence[float],
+    texts: Sequence[str],
+    kinds: Sequence[str],
+    upright: Axis,
+    divide: int | None = None,
+) -> Bars:
+    """A bar for each of the bins, which are equally wide and adjacent.
+
+    edges: (number of the bin to the right, what stands there). divide: a line left of that bin.
+    """
+    pitch = 100 / len(shares)
+    every = -(-len(edges) // MOST_COARSE_TICKS)
+    return Bars(
+        upright,
+        tuple(
+            Tick(place * pitch, label, count % every == 0)
+            for count, (place, label) in enumerate(edges)
+        ),
+        tuple(
+            bar(upright, (place + 0.03) * pitch, 0.94 * pitch, share, text, kind)
+            for place, (share, text, kind) in enumerate(zip(shares, texts, kinds, strict=True))
+            if share
+        ),
+        None if divide is None else divide * pitch,
+    )
+
+
+# --- lines -----------------------------------------------------------------------------------
+
+
+def lines_in_time(
+    time: TimeAxis,
+    series: Sequence[tuple[str, int, Mapping[int, float]]],
+    texts: Sequence[str],
+    upright: Axis | None = None,
+    ticks: tuple[Tick, ...] | None = None,
+) -> Lines:
+    """A line for each (name, number, value by slot); broken where a slot has no value.
+
+    texts: one for each slot, or none. upright, ticks: the axes, for charts with common ones.
+    """
+    upright = upright or usual_axis([value for _, _, of in series for value in of.values()])
+    pitch = 100 / len(time.slots)
+    drawn = []
+    for name, which, values in series:
+        places = {s: ((s + 0.5) * pitch, max(0.0, upright.place(v))) for s, v in values.items()}
+        beyond = tuple((s, (s + 0.5) * pitch) for s, v in values.items() if v > upright.high)
+        if places:
+            drawn.append((name, which, _runs(places), beyond))
+    labels = spread([runs[-1][-1][1] for _, _, runs, _ in drawn], LABEL_DISTANCE, 0, 100)
+    return Lines(
+        upright,
+        time_ticks(time) if ticks is None else ticks,
+        tuple(_line(*each, label_at=label) for each, label in zip(drawn, labels, strict=True)),
+        tuple(Bar(place * pitch, 0, pitch, 100, text) for place, text in enumerate(texts)),
+    )
+
+
+def _line(
+    name: str,
+    which: int,
+    runs: list[list[Point]],
+    beyond: tuple[tuple[int, float], ...],
+    label_at: float,
+) -> Line:
+    alone = tuple(run[0] for run in runs if len(run) == 1)
+    joined = [point for run in runs if len(run) > 1 for point in run]
+    marks = tuple(joined) if len(joined) <= MOST_MARKED else ()
+    return Line(name, which, path(runs), marks, alone, beyond, runs[-1][-1], label_at)
+
+
+def _runs(points: Mapping[int, Point]) -> list[list[Point]]:
+    """The points of adjacent slots together."""
+    found: list[list[Point]] = []
+    before = None
+    for slot in sorted(points):
+        if before is None or slot != before + 1:
+            found.append([])
+        found[-1].append(points[slot])
+        before = slot
+    return found
+
+
+def path(runs: Iterable[Sequence[Point]]) -> str:
+    """The lines through each run of points, as the `d` of an SVG path."""
+    return "".join(
+        "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in run) for run in runs if len(run) > 1
+    )
+
+
+def spread(wanted: Sequence[float], distance: float, low: float, high: float) -> list[float]:
+    """Places near the `wanted` ones, in the same order of size, at least `distance` apart.
+
+    They lie between `low` and `high` as far as there is room.
+    """
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    blocks: list[tuple[float, int]] = []  # touching labels: (sum of their best starts, how many)
+    for index in order:
+        start, count = wanted[index], 1
+        while blocks and blocks[-1][0] / blocks[-1][1] + distance * blocks[-1][1] > start / count:
+            above, number_above = blocks.pop()
+            start += above - distance * number_above * count
+            count += number_above
+        blocks.append((start, count))
+    places = [start / count + distance * step for start, count in blocks for step in range(count)]
+    lowest_first = max(low, high - distance * (len(wanted) - 1))
+    found = dict.fromkeys(order, 0.0)
+    for rank, index in enumerate(order):
+        room = distance * rank
+        found[index] = min(max(places[rank], low + room), lowest_first + room)
+    return [found[index] for index in range(len(wanted))]

@@ -1,0 +1,96 @@
+"""The time axis of a chart and its table: an interval of days, cut into days, months or years.
+
+All intervals include both of their days.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from itertools import islice
+
+from frontend.coverage import Coverage
+
+MOST_SLOTS = 400  # of a chart and its table: a year of days, and some
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A piece of the time axis: a day, a month or a year. May be cut at the axis's ends."""
+
+    first: date
+    last: date
+
+
+KEY_LENGTH = {"day": 10, "month": 7, "year": 4}  # of an ISO date, that says which slot it lies in
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """unit: "day", "month" or "year". slots: in order, without gaps between them."""
+
+    unit: str
+    slots: tuple[Slot, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of each slot: "Tue 1 Jan 2013", "January 2013", "2013"."""
+        return tuple(_NAME[self.unit](slot.first) for slot in self.slots)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        length = KEY_LENGTH[self.unit]
+        return {slot.first.isoformat()[:length]: place for place, slot in enumerate(self.slots)}
+
+    def place(self, iso: str) -> int:
+        """Which slot that day lies in. Raises KeyError if it lies in none."""
+        return self._places[iso[: KEY_LENGTH[self.unit]]]
+
+
+_NAME: dict[str, Callable[[date], str]] = {
+    "day": lambda day: f"{day:%a} {day.day} {day:%b %Y}",
+    "month": lambda day: f"{day:%B %Y}",
+    "year": lambda day: f"{day:%Y}",
+}
+
+
+def time_axis(first: date, last: date) -> TimeAxis:
+    """The days from `first` to `last`; months or years if they were more than `MOST_SLOTS`."""
+    for unit in ("day", "month"):
+        found = tuple(islice(slots(first, last, unit), MOST_SLOTS + 1))
+        if len(found) <= MOST_SLOTS:
+            return TimeAxis(unit, found)
+    return TimeAxis("year", tuple(slots(first, last, "year")))
+
+
+def slots(first: date, last: date, unit: str) -> Iterator[Slot]:
+    """The days, months or years from `first` to `last`; the first and last of them may be cut."""
+    while first <= last:
+        end = min(last, _END[unit](first))
+        yield Slot(first, end)
+        first = end + _DAY
+
+
+_END: dict[str, Callable[[date], date]] = {
+    "day": lambda day: day,
+    "month": lambda day: _month_after(day) - _DAY,
+    "year": lambda day: day.replace(month=12, day=31),
+}
+
+
+def _month_after(day: date) -> date:
+    return date(day.year + day.month // 12, day.month % 12 + 1, 1)
+
+
+def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -> TimeAxis:
+    """The axis for what was asked, without what lies before or after all flights of the ledger.
+
+    days: those that the answer has, which may be newer than `known`.
+    """
+    ends = [end for end in (known.first_date, known.last_date, *days) if end]
+    first, last = asked_first, asked_last
+    if ends and min(ends) <= asked_last and max(ends) >= asked_first:
+        first, last = max(asked_first, min(ends)), min(asked_last, max(ends))
+    return time_axis(date.fromisoformat(first), date.fromisoformat(last))

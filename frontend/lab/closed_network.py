@@ -1,0 +1,248 @@
+"""The calculator's closed network: stations, think time and customers in, X, R, U and bounds out.
+
+Exact mean value analysis and its bounds: `loadtests.models.mva` and `loadtests.models.bounds`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from frontend.lab import study
+from frontend.lab.inputs import Inputs
+from loadtests.models import bounds, mva
+from loadtests.models.laws import service_demand_s
+from loadtests.models.stations import DELAY, Station, bottleneck, total_demand_s
+
+MOST_STATIONS = 10
+MOST_CUSTOMERS = 200
+MOST_SERVERS = 64
+MOST_MULTI_SERVERS = 2  # each doubles the networks to solve
+MOST_VISITS = 1e6
+MOST_S = 1e6
+MOST_NAME = 24  # characters: ten of them fit in an address
+
+KINDS = {"queue": "Queue", "delay": "Delay, nobody waits"}
+AGAINST = {"": "nothing", "study": "the study's Pi"}
+ASKED_OF_A_ROW = ("name", "visits", "service_time_s")
+OF_A_ROW = (*ASKED_OF_A_ROW, "kind", "servers")
+FIELDS = (
+    "customers",
+    "think_time_s",
+    "against",
+    *(f"{name}_{row}" for row in range(1, MOST_STATIONS + 1) for name in OF_A_ROW),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """A station of a form. visits: V, of a request. service_time_s: S, of a visit.
+
+    servers: m, or DELAY.
+    """
+
+    name: str
+    visits: float
+    service_time_s: float
+    servers: int | None = 1
+
+    @property
+    def station(self) -> Station:
+        """As the models take it, with its demand D = V·S."""
+        demand_s = service_demand_s(self.visits, self.service_time_s)
+        return Station(self.name, demand_s, self.servers)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """customers: N, the most. think_time_s: Z, between two requests of a customer."""
+
+    visited: tuple[Visited, ...]
+    customers: int
+    think_time_s: float
+
+    @property
+    def stations(self) -> list[Station]:
+        """As the models take them."""
+        return [each.station for each in self.visited]
+
+
+STUDIED = (
+    Visited("CPU", study.CPU_VISITS, study.CPU_S),
+    Visited("DISK", study.BLOCK_READS, study.DISK_S),
+    Visited("DELAY", study.BLOCK_READS, study.DELAY_S),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """solutions, asymptotic: for N = 1, 2, … balanced: the same, or none with several servers.
+
+    before: the study's answer, to compare.
+    """
+
+    network: Network
+    solutions: tuple[mva.Solution, ...]
+    asymptotic: tuple[bounds.Bounds, ...]
+    balanced: tuple[bounds.Bounds, ...]
+    bottleneck: Station
+    demand_s: float
+    most_throughput_per_s: float
+    optimal_population: float
+    before: "Answer | None" = None
+
+    @property
+    def last(self) -> mva.Solution:
+        """Of the most customers."""
+        return self.solutions[-1]
+
+    def as_json(self) -> dict[str, Any]:
+        """For the twin."""
+        found: dict[str, Any] = {
+            "stations": [_visited(each) for each in self.network.visited],
+            "think_time_s": self.network.think_time_s,
+            "demand_s": self.demand_s,
+            "bottleneck": self.bottleneck.name,
+            "maximum_throughput_per_s": self.most_throughput_per_s,
+            "optimal_population": self.optimal_population,
+            "populations": list(self.rows()),
+        }
+        return found | ({"study": self.before.as_json()} if self.before else {})
+
+    def rows(self) -> list[dict[str, float]]:
+        """A row for each N: X, R, bounds, and U of each station; for both twins."""
+        return [self._row(at) for at in range(len(self.solutions))]
+
+    def _row(self, at: int) -> dict[str, float]:
+        solution, asymptotic = self.solutions[at], self.asymptotic[at]
+        row: dict[str, float] = {
+            "customers": solution.customers,
+            "throughput_per_s": solution.throughput_per_s,
+            "response_time_s": solution.response_time_s,
+            "asymptotic_throughput_per_s": asymptotic.throughput_high_per_s,
+            "asymptotic_response_time_s": asymptotic.response_low_s,
+        }
+        if self.balanced:
+            tight = self.balanced[at]
+            row |= {
+                "balanced_throughput_low_per_s": tight.throughput_low_per_s,
+                "balanced_throughput_high_per_s": tight.throughput_high_per_s,
+                "balanced_response_low_s": tight.response_low_s,
+                "balanced_response_high_s": tight.response_high_s,
+            }
+        return row | {f"utilisation {each.name}": each.utilisation for each in solution.stations}
+
+
+def _visited(each: Visited) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "visits": each.visits,
+        "service_time_s": each.service_time_s,
+        "servers": each.servers,
+        "kind": "delay" if each.servers is DELAY else "queue",
+        "demand_s": each.station.demand_s,
+    }
+
+
+# --- from a form -----------------------------------------------------------------------------
+
+
+def filled_rows(given: Mapping[str, str]) -> list[int]:
+    """The rows of the form in which something was typed."""
+    return [
+        row
+        for row in range(1, MOST_STATIONS + 1)
+        if any(f"{name}_{row}" in given for name in ASKED_OF_A_ROW)
+    ]
+
+
+def without_blanks(given: Mapping[str, str]) -> dict[str, str]:
+    """`given` without what browsers send of rows in which nothing was typed."""
+    kept = filled_rows(given)
+    blank = {
+        f"{name}_{row}"
+        for row in range(1, MOST_STATIONS + 1)
+        if row not in kept
+        for name in OF_A_ROW
+    }
+    return {name: text for name, text in given.items() if name not in blank}
+
+
+def read(given: Mapping[str, str]) -> Network:
+    """The network that a form describes. Raises Refused."""
+    inputs = Inputs(given, FIELDS)
+    rows = filled_rows(given)
+    if not rows:
+        for name in ASKED_OF_A_ROW:
+            inputs.refuse(f"{name}_1", "is missing")
+    visited = tuple(_read_row(inputs, row) for row in rows)
+    _check_together(inputs, rows, visited)
+    customers = inputs.whole("customers", 1, MOST_CUSTOMERS)
+    think_time_s = inputs.number("think_time_s", 0, MOST_S)
+    inputs.choice("against", AGAINST, "")
+    inputs.check()
+    return Network(visited, customers, think_time_s)
+
+
+def _read_row(inputs: Inputs, row: int) -> Visited:
+    name = inputs.text(f"name_{row}", MOST_NAME)
+    visits = inputs.number(f"visits_{row}", 0, MOST_VISITS)
+    service_time_s = inputs.number(f"service_time_s_{row}", 0, MOST_S)
+    if inputs.choice(f"kind_{row}", KINDS, "queue") == "delay":
+        return Visited(name, visits, service_time_s, DELAY)
+    servers = inputs.whole(f"servers_{row}", 1, MOST_SERVERS, default="1")
+    return Visited(name, visits, service_time_s, servers)
+
+
+def _check_together(inputs: Inputs, rows: Sequence[int], visited: Sequence[Visited]) -> None:
+    names: set[str] = set()
+    several = 0
+    for row, each in zip(rows, visited, strict=True):
+        if each.name and each.name in names:
+            inputs.refuse(f"name_{row}", f"must be different: there is another {each.name!r}")
+        names.add(each.name)
+        is_multi = (each.servers or 1) > 1
+        several += is_multi
+        if is_multi and several > MOST_MULTI_SERVERS:
+            detail = f"must be 1: at most {MOST_MULTI_SERVERS} stations may have several servers"
+            inputs.refuse(f"servers_{row}", detail)
+    if rows and not any(_limits(each) for each in visited):
+        inputs.refuse(
+            f"service_time_s_{rows[0]}",
+            "is too little: a station with a queue must have visits and a service time above 0, "
+            "or nothing limits the throughput",
+        )
+
+
+def _limits(each: Visited) -> bool:
+    return each.servers is not DELAY and each.visits * each.service_time_s > 0
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+def answer(network: Network) -> Answer:
+    """What mean value analysis and the bounds say of `network`."""
+    stations, think_time_s = network.stations, network.think_time_s
+    populations = range(1, network.customers + 1)
+    is_single = all(each.servers in {1, DELAY} for each in network.visited)
+    return Answer(
+        network,
+        mva.solve(stations, network.customers, think_time_s),
+        tuple(bounds.asymptotic(stations, n, think_time_s) for n in populations),
+        tuple(bounds.balanced_job(stations, n, think_time_s) for n in populations)
+        if is_single
+        else (),
+        bottleneck(stations),
+        total_demand_s(stations),
+        bounds.maximum_throughput_per_s(stations),
+        bounds.optimal_population(stations, think_time_s),
+    )
+
+
+def answer_to(given: Mapping[str, str]) -> Answer:
+    """The answer to a form, beside the study's if it asks for that. Raises Refused."""
+    found = answer(read(given))
+    if given.get("against") != "study":
+        return found
+    before = answer(Network(STUDIED, found.network.customers, study.THINK_TIME_S))
+    return replace(found, before=before)

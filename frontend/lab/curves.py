@@ -1,0 +1,122 @@
+"""Geometry of curves over a number: a rate, a count. Drawn as the line charts of `plots`. Pure.
+
+The horizontal axis begins at 0. A curve that leaves the plot at its top is cut where it does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from frontend.charts.plots import (
+    MOST_COARSE_TICKS,
+    Axis,
+    Bar,
+    Line,
+    Lines,
+    Point,
+    Tick,
+    axis,
+    nice_step,
+    path,
+)
+from frontend.lab.quantities import significant
+
+STUDY_CURVE = 2  # its number, in every chart that compares
+MOST_X_TICKS = 10
+MOST_MARKED = 40  # points of a curve, each with a mark of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """name: for the key. number: from 1, for colour, dashes and mark. points: x, y, by x.
+
+    is_marked: each point with a mark, if there are not too many. marked: further points with one.
+    """
+
+    name: str
+    number: int
+    points: Sequence[Point]
+    is_marked: bool = False
+    marked: Sequence[Point] = ()
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether any point has a mark, so that the key shows it, too."""
+        return self.is_marked or bool(self.marked)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """lines: for the macro `lines`. curves: for the key. unit: of the vertical axis."""
+
+    lines: Lines
+    curves: tuple[Curve, ...]
+    unit: str
+
+
+def chart(
+    curves: Sequence[Curve],
+    right: float,
+    top: float,
+    unit: str,
+    *,
+    is_counted: bool = False,
+    texts: Sequence[str] = (),
+) -> Chart:
+    """Curves over 0 to `right`, and up to `top` or a little more.
+
+    is_counted: x is a whole number. texts: for x = 1, 2, …, what stands there, in words.
+    """
+    upright = axis([top])
+    slots = tuple(_slot(at, right, text) for at, text in enumerate(texts, start=1))
+    drawn = tuple(line for curve in curves for line in _line(curve, right, upright))
+    lines = Lines(upright, x_ticks(right, is_counted=is_counted), drawn, slots)
+    return Chart(lines, tuple(curves), unit)
+
+
+def x_ticks(right: float, *, is_counted: bool) -> tuple[Tick, ...]:
+    """Ticks at nice numbers from 0 to `right`."""
+    step = nice_step(right, MOST_X_TICKS)
+    if is_counted:
+        step = max(1.0, step)
+    count = int(right / step * (1 + 1e-9))
+    every = -(-(count + 1) // MOST_COARSE_TICKS)
+    return tuple(
+        Tick(100 * at * step / right, _label(at * step), at % every == 0) for at in range(count + 1)
+    )
+
+
+def _label(value: float) -> str:
+    text = significant(float(f"{value:.6g}"))
+    return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text
+
+
+def _slot(at: int, right: float, text: str) -> Bar:
+    left, end = max(0.0, at - 0.5), min(right, at + 0.5)
+    return Bar(100 * left / right, 0, 100 * (end - left) / right, 100, text)
+
+
+def _line(curve: Curve, right: float, upright: Axis) -> list[Line]:
+    def placed(points: Sequence[Point]) -> tuple[Point, ...]:
+        return tuple((100 * x / right, upright.place(y)) for x, y in points)
+
+    inside = placed(below(curve.points, upright.high))
+    if not inside:
+        return []
+    joined = inside if curve.is_marked and len(inside) <= MOST_MARKED else ()
+    marked = placed([point for point in curve.marked if point[1] <= upright.high])
+    alone = (*marked, *(inside if len(inside) == 1 else ()))
+    return [Line(curve.name, curve.number, path([inside]), joined, alone, (), inside[-1], 0.0)]
+
+
+def below(points: Sequence[Point], top: float) -> list[Point]:
+    """The points before a curve first rises above `top`, and the one where it does."""
+    if not points or points[0][1] > top:
+        return []
+    found = [points[0]]
+    for (x, y), (next_x, next_y) in pairwise(points):
+        if next_y > top:
+            share = (top - y) / (next_y - y)
+            return [*found, (x + share * (next_x - x), top)]
+        found.append((next_x, next_y))
+    return found

@@ -1,0 +1,84 @@
+"""From the text of a form to numbers within limits. What does not fit is said beside its field."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from frontend.errors import Refused
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+WHOLE = re.compile(r"\d{1,9}", re.ASCII)
+MOST_TEXT = 40  # characters of a number
+LEAST = 1e-12  # that is told from 0
+
+
+class Inputs:
+    """What was filled in, by name. Reading goes on after a fault, so that all are named at once.
+
+    Whoever reads calls `check` before using anything: what stands for a faulty value is arbitrary.
+    """
+
+    def __init__(self, given: Mapping[str, str], known: Collection[str]) -> None:
+        self._given = given
+        self._errors: list[dict[str, Any]] = []
+        for name in given:
+            if name not in known:
+                self.refuse(name, "is no field of this form")
+
+    def refuse(self, name: str, detail: str) -> None:
+        """Note what is wrong with the field `name`."""
+        self._errors.append({"field": name, "value": self._given.get(name), "detail": detail})
+
+    def check(self) -> None:
+        """Raises Refused if anything was wrong."""
+        if self._errors:
+            first = self._errors[0]
+            detail = f"{first['field']} {first['detail']}"
+            problem = {"detail": detail, "field": first["field"], "errors": self._errors}
+            raise Refused(problem, 400, None)
+
+    def text(self, name: str, most: int) -> str:
+        """At most `most` characters."""
+        found = self._given.get(name, "")
+        if not found:
+            self.refuse(name, "is missing")
+        elif len(found) > most or not found.isprintable():
+            self.refuse(name, f"must be at most {most} printable characters")
+        return found
+
+    def number(self, name: str, low: float, high: float) -> float:
+        """From `low` to `high`; if it is not 0, at least LEAST away from it."""
+        found = self._given.get(name, "")
+        if not found:
+            self.refuse(name, "is missing")
+        elif len(found) > MOST_TEXT or not NUMBER.fullmatch(found):
+            self.refuse(name, "must be a number such as 0.85 or 1e-4")
+        elif not low <= float(found) <= high:
+            self.refuse(name, f"must lie between {_limit(low)} and {_limit(high)}")
+        elif 0 < abs(float(found)) < LEAST:
+            self.refuse(name, f"must be 0 or at least {_limit(LEAST)}")
+        else:
+            return float(found)
+        return high
+
+    def whole(self, name: str, low: int, high: int, default: str = "") -> int:
+        """A whole number from `low` to `high`."""
+        found = self._given.get(name, default)
+        if not found:
+            self.refuse(name, "is missing")
+        elif not WHOLE.fullmatch(found) or not low <= int(found) <= high:
+            self.refuse(name, f"must be a whole number from {low} to {high}")
+        else:
+            return int(found)
+        return high
+
+    def choice(self, name: str, options: Collection[str], default: str) -> str:
+        """One of the `options`."""
+        found = self._given.get(name, default)
+        if found not in options:
+            self.refuse(name, f"must be one of {', '.join(filter(None, options))}")
+        return found
+
+
+def _limit(value: float) -> str:
+    return f"{value:,.10g}"

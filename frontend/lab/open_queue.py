@@ -1,0 +1,235 @@
+"""The calculator's open queue: arrivals, service times and servers in, times and customers out.
+
+One server: M/G/1 in order of arrival and with a shared processor. Several: M/M/m, whose formula is
+exact for exponential service only. Formulas and their sources: `loadtests.models`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from frontend.lab import study
+from frontend.lab.curves import STUDY_CURVE, Chart, Curve, chart
+from frontend.lab.inputs import Inputs
+from frontend.lab.quantities import time_unit
+from loadtests.models import multi_server, single_server
+from loadtests.models.steady_state import SteadyState, Unstable
+
+MOST_SERVERS = 64
+LEAST_S, MOST_S = 1e-9, 1e6
+MOST_RATE = 1e9
+MOST_CV = 100.0
+PER_HOUR = 3600.0
+
+FIELDS = ("arrivals", "arrivals_in", "service_time_s", "cv", "servers", "against")
+ARRIVALS_IN = {
+    "share": "of the most it can do, L",
+    "per_s": "each second",
+    "per_hour": "each hour",
+}
+AGAINST = {"": "nothing", "study": "the study's Pi"}
+
+STEPS = 160  # of a curve, from no load to MOST_LOAD
+MOST_LOAD = 0.995
+USUAL_LOAD = 0.9  # the chart's top is what the curves reach here, or what was asked for
+ROOM = 1.15  # above the highest point that was asked for
+LEAST_SHARE = 0.04  # of the plot's width: a study's curve with less is a line upwards, and left out
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """arrival_rate_per_s: λ, above 0. service_time_s: E[S]. cv: of S. servers: m."""
+
+    arrival_rate_per_s: float
+    service_time_s: float
+    cv: float
+    servers: int
+
+    @property
+    def capacity_per_s(self) -> float:
+        """L = m/E[S], the rate that it cannot exceed."""
+        return self.servers / self.service_time_s
+
+    @property
+    def utilisation(self) -> float:
+        """ρ = λ/L; 1 or more where there is no steady state."""
+        return self.arrival_rate_per_s / self.capacity_per_s
+
+    def at(self, arrival_rate_per_s: float) -> "Queue":
+        """The same with other arrivals."""
+        return Queue(arrival_rate_per_s, self.service_time_s, self.cv, self.servers)
+
+
+def _fcfs(queue: Queue) -> SteadyState:
+    variance_s2 = single_server.variance_s2(queue.service_time_s, queue.cv)
+    return single_server.mg1(queue.arrival_rate_per_s, queue.service_time_s, variance_s2)
+
+
+def _ps(queue: Queue) -> SteadyState:
+    return single_server.mg1_ps(queue.arrival_rate_per_s, queue.service_time_s)
+
+
+def _mmm(queue: Queue) -> SteadyState:
+    return multi_server.mmm(queue.arrival_rate_per_s, queue.service_time_s, queue.servers)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """key: in data. label: for people. curve: its number in charts."""
+
+    key: str
+    label: str
+    curve: int
+    solve: Callable[[Queue], SteadyState]
+
+
+FCFS = Model("fcfs", "M/G/1, in order of arrival", 1, _fcfs)
+PS = Model("ps", "M/G/1, shared processor", 3, _ps)
+MMM = Model("mmm", "M/M/m, in order of arrival", 1, _mmm)
+
+
+def models_of(queue: Queue) -> tuple[Model, ...]:
+    """The models that are exact for a queue with so many servers."""
+    return (FCFS, PS) if queue.servers == 1 else (MMM,)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """states: by model; none if `unstable` says why. before: the study's answer, to compare."""
+
+    queue: Queue
+    states: tuple[tuple[Model, SteadyState], ...]
+    unstable: Unstable | None
+    before: "Answer | None" = None
+
+    @property
+    def backlog_per_s(self) -> float:
+        """By how many requests the queue grows each second where there is no steady state."""
+        return self.queue.arrival_rate_per_s - self.queue.capacity_per_s
+
+    def as_json(self) -> dict[str, Any]:
+        """For the twin."""
+        found: dict[str, Any] = {
+            "arrival_rate_per_s": self.queue.arrival_rate_per_s,
+            "service_time_s": self.queue.service_time_s,
+            "cv": self.queue.cv,
+            "servers": self.queue.servers,
+            "capacity_per_s": self.queue.capacity_per_s,
+            "utilisation": self.queue.utilisation,
+            "is_stable": self.unstable is None,
+            "detail": str(self.unstable) if self.unstable else None,
+            "models": {model.key: _state(state) for model, state in self.states},
+        }
+        return found | ({"study": self.before.as_json()} if self.before else {})
+
+
+def _state(state: SteadyState) -> dict[str, float]:
+    names = ("waiting_time_s", "response_time_s", "customers", "customers_waiting")
+    more = {"p_wait": state.p_wait} if isinstance(state, multi_server.MultiServer) else {}
+    return {name: getattr(state, name) for name in names} | more
+
+
+def read(given: Mapping[str, str]) -> Queue:
+    """The queue that a form describes. Raises Refused."""
+    inputs = Inputs(given, FIELDS)
+    service_time_s = inputs.number("service_time_s", LEAST_S, MOST_S)
+    servers = inputs.whole("servers", 1, MOST_SERVERS)
+    cv = inputs.number("cv", 0, MOST_CV)
+    unit = inputs.choice("arrivals_in", ARRIVALS_IN, "share")
+    inputs.choice("against", AGAINST, "")
+    arrivals = inputs.number("arrivals", 0, MOST_RATE)
+    if arrivals == 0:
+        inputs.refuse("arrivals", "must be above 0")
+    inputs.check()
+    factors = {"share": servers / service_time_s, "per_s": 1.0, "per_hour": 1 / PER_HOUR}
+    return Queue(arrivals * factors[unit], service_time_s, cv, servers)
+
+
+def answer(queue: Queue) -> Answer:
+    """What the models say of `queue`."""
+    try:
+        states = tuple((model, model.solve(queue)) for model in models_of(queue))
+    except Unstable as unstable:
+        return Answer(queue, (), unstable)
+    return Answer(queue, states, None)
+
+
+def answer_to(given: Mapping[str, str]) -> Answer:
+    """The answer to a form, beside the study's if it asks for that. Raises Refused."""
+    found = answer(read(given))
+    if given.get("against") != "study":
+        return found
+    return replace(found, before=answer(studied(found.queue.arrival_rate_per_s)))
+
+
+def studied(arrival_rate_per_s: float) -> Queue:
+    """The study's Pi, with other arrivals."""
+    return Queue(arrival_rate_per_s, study.SERVICE_TIME_S, study.CV, 1)
+
+
+def curve_rows(queue: Queue) -> list[dict[str, float]]:
+    """Response times of each model from no load to MOST_LOAD, for the CSV twin and the chart."""
+    rows = []
+    for step in range(STEPS + 1):
+        at = queue.at(MOST_LOAD * step / STEPS * queue.capacity_per_s)
+        times = {f"{m.key}_response_time_s": m.solve(at).response_time_s for m in models_of(queue)}
+        rate = at.arrival_rate_per_s
+        rows.append({"utilisation": at.utilisation, "arrival_rate_per_s": rate, **times})
+    return rows
+
+
+def response_chart(found: Answer) -> Chart:
+    """Response time against the arrival rate, with what was asked for marked."""
+    queue = found.queue
+    right = max(queue.capacity_per_s, min(queue.arrival_rate_per_s, 1.25 * queue.capacity_per_s))
+    right, tops = _with_study(found, right)
+    factor, unit = time_unit(ROOM * max(tops))
+    curves = [
+        _curve(queue, model, found.states, factor, model.label, model.curve)
+        for model in models_of(queue)
+    ]
+    if found.before and _is_seen(found.before.queue, right):
+        before = found.before
+        name = "The study's Pi, in order of arrival"
+        curves.append(_curve(before.queue, FCFS, before.states, factor, name, STUDY_CURVE))
+    return chart(curves, right, ROOM * max(tops) / factor, f"response time, {unit}")
+
+
+def _with_study(found: Answer, right: float) -> tuple[float, list[float]]:
+    """How far to the right the chart goes, and what should fit below its top, in seconds."""
+    tops = _tops(found)
+    if found.before:
+        wider = max(right, found.before.queue.capacity_per_s)
+        if found.queue.capacity_per_s >= LEAST_SHARE * wider:
+            right = wider
+        if _is_seen(found.before.queue, right):
+            tops += _tops(found.before)
+    return right, tops
+
+
+def _is_seen(queue: Queue, right: float) -> bool:
+    return LEAST_SHARE * right <= queue.capacity_per_s <= right * (1 + 1e-9)
+
+
+def _tops(found: Answer) -> list[float]:
+    usual = found.queue.at(USUAL_LOAD * found.queue.capacity_per_s)
+    asked = [state.response_time_s for _, state in found.states[:1]]
+    return [models_of(usual)[0].solve(usual).response_time_s, *asked]
+
+
+def _curve(
+    queue: Queue,
+    model: Model,
+    states: tuple[tuple[Model, SteadyState], ...],
+    factor: float,
+    name: str,
+    number: int,
+) -> Curve:
+    key = f"{model.key}_response_time_s"
+    points = [(row["arrival_rate_per_s"], row[key] / factor) for row in curve_rows(queue)]
+    asked = [
+        (state.arrival_rate_per_s, state.response_time_s / factor)
+        for one, state in states
+        if one == model
+    ]
+    return Curve(name, number, points, marked=asked)

@@ -1,0 +1,145 @@
+"""What one may start from: the study's numbers, and what an SSD, a faster processor or our index
+would do with them. Each is a filled-in form, compared with the study.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from frontend.lab import study
+from frontend.lab.closed_network import STUDIED, Visited
+from frontend.lab.quantities import plain
+
+SHOWN_CUSTOMERS = 30  # as in the study's figures
+INDEX_CV = 1.0
+SPEED_UP = 2.0  # of the processor
+
+STUDY = "The study's Pi"
+QUEUE_PATH, NETWORK_PATH = "/lab/calculator/open", "/lab/calculator/closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """name: of the link. told: what is assumed, and where from. values: of the form."""
+
+    name: str
+    path: str
+    told: str
+    values: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        """Of the page with the answer."""
+        return f"{self.path}?{urlencode(self.values)}"
+
+
+def _compared(name: str) -> dict[str, str]:
+    """Nobody needs the study beside itself."""
+    return {} if name == STUDY else {"against": "study"}
+
+
+# --- what each question assumes --------------------------------------------------------------
+
+_READING_S = study.BLOCK_READS * study.FILE_READ_S  # of a request
+_NOT_FILE_S = study.DISK_S - study.FILE_READ_S  # of a visit to the "disk"
+
+_SSD = (
+    "The authors' own profile splits the 46 ms of the disk: about 17 ms read the file, the rest "
+    "decodes JSON and makes objects. So an SSD, were it infinitely fast, takes 17 ms from each of "
+    "the 513 reads, and not 46."
+)
+_CPU = (
+    "All but the 17 ms of reading the file is the processor's work, also 29 of the disk's 46 ms. A "
+    "processor twice as fast halves that work; the disk keeps its 17 ms."
+)
+_INDEX = (
+    "The index answers with one visit and reads no chain. 0.14 ms is what our benchmark gives "
+    "(about 7,400 answers a second on two cores of a Xeon, see the README), not a measurement of a "
+    "Pi: put in what you measure on yours."
+)
+
+
+def _queue(name: str, told: str, service_time_s: float, cv: float = study.CV) -> Preset:
+    """At the arrival rate of the study's highest load, whatever serves it."""
+    values = {
+        "arrivals": plain(study.HIGHEST_LOAD * study.MAXIMUM_RATE_PER_S),
+        "arrivals_in": "per_s",
+        "service_time_s": plain(service_time_s),
+        "cv": f"{cv:.4g}",
+        "servers": "1",
+    }
+    return Preset(name, QUEUE_PATH, told, values | _compared(name))
+
+
+QUEUES = (
+    _queue(
+        STUDY,
+        "One request at a time in 40.5 s, nearly always the same (cv 0.029), at the highest of the "
+        "study's loads: 0.85 of what the Pi can do.",
+        study.SERVICE_TIME_S,
+    ),
+    _queue("What would an SSD do?", _SSD, study.SERVICE_TIME_S - _READING_S),
+    _queue(
+        "Twice the CPU?",
+        _CPU,
+        _READING_S + (study.SERVICE_TIME_S - _READING_S) / SPEED_UP,
+    ),
+    _queue(
+        "Our index?",
+        f"{_INDEX} How much service times vary was not measured; cv 1 is a cautious guess.",
+        study.INDEX_S,
+        INDEX_CV,
+    ),
+)
+
+
+def _network(name: str, told: str, visited: tuple[Visited, ...]) -> Preset:
+    values: dict[str, str] = {}
+    for row, each in enumerate(visited, start=1):
+        values |= {
+            f"name_{row}": each.name,
+            f"visits_{row}": plain(each.visits),
+            f"service_time_s_{row}": plain(each.service_time_s),
+            f"kind_{row}": "queue",
+            f"servers_{row}": str(each.servers),
+        }
+    more = {"customers": str(SHOWN_CUSTOMERS), "think_time_s": plain(study.THINK_TIME_S)}
+    return Preset(name, NETWORK_PATH, told, values | more | _compared(name))
+
+
+def _studied_with(cpu_s: float, disk_s: float, delay_s: float) -> tuple[Visited, ...]:
+    times_s = (cpu_s, disk_s, delay_s)
+    return tuple(
+        Visited(each.name, each.visits, time_s)
+        for each, time_s in zip(STUDIED, times_s, strict=True)
+    )
+
+
+NETWORKS = (
+    _network(
+        STUDY,
+        "The network of the study's report. It describes a server with several threads; theirs "
+        "took one request at a time, so its throughput could not exceed 1/D = 0.0227/s.",
+        STUDIED,
+    ),
+    _network(
+        "What would an SSD do?",
+        _SSD,
+        _studied_with(study.CPU_S, _NOT_FILE_S, study.DELAY_S),
+    ),
+    _network(
+        "Twice the CPU?",
+        _CPU,
+        _studied_with(
+            study.CPU_S / SPEED_UP,
+            study.FILE_READ_S + _NOT_FILE_S / SPEED_UP,
+            study.DELAY_S / SPEED_UP,
+        ),
+    ),
+    _network("Our index?", _INDEX, (Visited("Service", 1, study.INDEX_S),)),
+)
+
+
+def chosen(presets: tuple[Preset, ...], values: Mapping[str, str]) -> Preset | None:
+    """The preset that the form shows as it is, if it is one."""
+    return next((each for each in presets if each.values == values), None)

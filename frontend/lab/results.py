@@ -1,0 +1,333 @@
+"""Folders that the performance lab left: see `loadtests/lab/results.py`, which writes them.
+
+    manifest.json   what was run, how, where and when; without it a folder is no result
+    summary.json    findings and metrics; may be missing or half written while a run goes on
+    report.html     the whole report; likewise
+
+They are read with care: nothing in them breaks a page. A name leads to a folder only if it is one
+plain name, so no address leads out of the folders of results.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from frontend.backend_client import Json
+
+MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,119}", re.ASCII)
+TWINS = (".json", ".csv")  # a folder with such a name would have the address of another's twin
+MOST_JSON_BYTES = 4 * 2**20
+MOST_NUMBER = 1e300
+YEARS = range(2000, 2200)  # of a time that is believed
+FINDINGS_AT_ONCE = 2  # in a list of results
+
+FILES = {
+    ".csv": "text/csv; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "text/plain; charset=utf-8",
+    ".log": "text/plain; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""Kinds of files beside the manifest that may be looked at, and what they are sent as."""
+
+MODES = {"real": "Real", "emulated": "Emulated", "model": "Model"}
+
+
+class Unreadable(ValueError):
+    """A file that is not what the lab writes; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """value, low, high: None where there is none, or it is no number."""
+
+    name: str
+    value: float | None
+    unit: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """failure: why the experiment's question was answered with no; "" if it was not."""
+
+    findings: tuple[str, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """problem: why there is no summary; "" if there is one."""
+
+    folder: Path
+    manifest: Json
+    summary: Summary
+    problem: str
+    is_example: bool
+
+    @property
+    def name(self) -> str:
+        """In addresses."""
+        return self.folder.name
+
+    @property
+    def experiment(self) -> str:
+        """Its name on the command line."""
+        return str(self.manifest["experiment"])
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        words = self.experiment.replace("-", " ")
+        return _text(self.manifest.get("title")) or words[:1].upper() + words[1:]
+
+    @property
+    def mode(self) -> str:
+        """With the scale K of an emulated disk."""
+        mode = _text(self.manifest.get("mode"))
+        scale = _number(self.manifest.get("scale"))
+        words = MODES.get(mode, mode or "Unknown mode")
+        return f"{words}, K = {scale:g}" if mode == "emulated" and scale else words
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether waits were injected in place of a disk."""
+        return self.manifest.get("mode") == "emulated"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.manifest.get("state") == "complete"
+
+    @property
+    def is_quick(self) -> bool:
+        """Everything once and briefly: it proves nothing."""
+        return self.manifest.get("quick") is True
+
+    @property
+    def started_ms(self) -> int | None:
+        """When, in UTC milliseconds; None if that is not told."""
+        return _moment(self.manifest.get("started"))
+
+    @property
+    def took_s(self) -> float | None:
+        """How long, if it has ended."""
+        started, ended = self.started_ms, _moment(self.manifest.get("ended"))
+        return None if started is None or ended is None else (ended - started) / 1000
+
+    @property
+    def machine(self) -> str:
+        """The processor and its cores."""
+        told = self.manifest.get("machine")
+        known = told if isinstance(told, dict) else {}
+        cores = known.get("cores")
+        parts = (_text(known.get("cpu")), f"{cores} cores" if cores else "")
+        return ", ".join(filter(None, parts))
+
+    @property
+    def has_report(self) -> bool:
+        """Whether there is a report to read."""
+        return (self.folder / REPORT).is_file()
+
+    def files(self) -> list[tuple[str, int]]:
+        """Names and sizes of what may be looked at, besides the report."""
+        try:
+            found = [path for path in self.folder.iterdir() if path.name != REPORT]
+            return sorted((path.name, path.stat().st_size) for path in found if _is_offered(path))
+        except OSError:  # it is being moved away, or may not be read
+            return []
+
+    def file(self, name: str) -> Path | None:
+        """A file of the folder that may be looked at; None if there is none of that name."""
+        path = self.folder / name
+        return path if NAME.fullmatch(name) and _is_offered(path) else None
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """The manifest as names and values; of what is nested, with both names."""
+        for name, value in self.manifest.items():
+            if isinstance(value, dict):
+                yield from ((f"{name}: {inner}", _fact(each)) for inner, each in value.items())
+            else:
+                yield name, _fact(value)
+
+    def as_json(self) -> Json:
+        """For twins."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "is_example": self.is_example,
+            "manifest": self.manifest,
+            "findings": list(self.summary.findings),
+            "metrics": [_metric_json(metric) for metric in self.summary.metrics],
+            "failure": self.summary.failure,
+            "problem": self.problem,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """results: newest first. left_out: (folder, why) of what looks like a result and is none."""
+
+    results: tuple[Result, ...]
+    left_out: tuple[tuple[str, str], ...] = field(default=())
+
+
+def listing(folders: Sequence[Path]) -> Listing:
+    """All results in `folders`. Of two with one name, the one in the first of them counts."""
+    found: dict[str, Result] = {}
+    left_out = []
+    for place, folder in enumerate(folders):
+        for inner in _folders_in(folder):
+            try:
+                result = _result(inner, is_example=place > 0)
+            except Unreadable as problem:
+                shown = inner.name.encode(errors="replace").decode()
+                left_out.append((shown, str(problem)))
+            else:
+                if result:
+                    found.setdefault(result.name, result)
+    newest = sorted(found.values(), key=lambda one: (one.started_ms or 0, one.name), reverse=True)
+    return Listing(tuple(newest), tuple(left_out))
+
+
+def find(folders: Sequence[Path], name: str) -> Result | None:
+    """The result of that name; None if there is none that can be read."""
+    if not _is_name(name):
+        return None
+    for place, folder in enumerate(folders):
+        try:
+            result = _result(folder / name, is_example=place > 0)
+        except Unreadable:
+            continue
+        if result:
+            return result
+    return None
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:  # there is none yet, or it may not be read: the page says where it looked
+        return []
+
+
+def _is_name(name: str) -> bool:
+    return bool(NAME.fullmatch(name)) and not name.endswith(TWINS)
+
+
+def _result(folder: Path, *, is_example: bool) -> Result | None:
+    """The result in `folder`; None if it has no manifest. Raises Unreadable."""
+    try:
+        manifest = _read_json(folder / MANIFEST)
+    except FileNotFoundError:
+        return None
+    if not isinstance(manifest.get("experiment"), str):
+        raise Unreadable(f"{MANIFEST} names no experiment")
+    if not _is_name(folder.name):
+        raise Unreadable("its name has characters that do not belong into an address")
+    try:
+        summary, problem = _summary(_read_json(folder / SUMMARY)), ""
+    except FileNotFoundError:
+        summary, problem = Summary(), f"there is no {SUMMARY} yet"
+    except Unreadable as unreadable:
+        summary, problem = Summary(), str(unreadable)
+    return Result(folder, manifest, summary, problem, is_example)
+
+
+def _read_json(path: Path) -> Json:
+    """An object. Raises FileNotFoundError, Unreadable."""
+    try:
+        if path.stat().st_size > MOST_JSON_BYTES:
+            raise Unreadable(f"{path.name} is larger than {MOST_JSON_BYTES:,} bytes")
+        found = json.loads(
+            path.read_text(encoding="utf-8"), parse_constant=lambda _: None, parse_float=_finite
+        )
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate could not be sent
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(path) from None
+    except OSError as error:
+        raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, Unreadable):
+            raise
+        raise Unreadable(f"{path.name} is not JSON, or half written") from error
+    if not isinstance(found, dict):
+        raise Unreadable(f"{path.name} is no JSON object")
+    return found
+
+
+def _finite(text: str) -> float | None:
+    """A number of JSON; None for one beyond what a float holds."""
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _summary(found: Json) -> Summary:
+    findings, metrics = found.get("findings"), found.get("metrics")
+    if not isinstance(findings, list) or not isinstance(metrics, list):
+        raise Unreadable(f"{SUMMARY} has no findings and metrics")
+    return Summary(
+        tuple(each for each in findings if isinstance(each, str)),
+        tuple(_metric(each) for each in metrics if isinstance(each, dict)),
+        _text(found.get("failure")),
+    )
+
+
+def _metric(found: Mapping[str, Any]) -> Metric:
+    value, low, high = (_number(found.get(name)) for name in ("value", "low", "high"))
+    return Metric(_text(found.get("name")), value, _text(found.get("unit")), low, high)
+
+
+def _metric_json(metric: Metric) -> Json:
+    return {
+        "name": metric.name,
+        "value": metric.value,
+        "unit": metric.unit,
+        "low": metric.low,
+        "high": metric.high,
+    }
+
+
+def _is_offered(path: Path) -> bool:
+    return path.suffix in FILES and bool(NAME.fullmatch(path.name)) and path.is_file()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < MOST_NUMBER else None
+
+
+def _moment(value: object) -> int | None:
+    """UTC milliseconds of a time in ISO 8601."""
+    try:
+        found = datetime.fromisoformat(_text(value))
+    except ValueError:
+        return None
+    if found.year not in YEARS:
+        return None
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _fact(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)

@@ -1,0 +1,153 @@
+"""The lab's calculator: an open queue and a closed network, at addresses that say what is asked.
+
+Nothing is measured and nobody is asked: the models answer.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, redirect, render_template, request
+from werkzeug.wrappers import Response as Answer
+
+from frontend.asking import Asked, asked, filled_in
+from frontend.lab import closed_network, comparisons, network_charts, open_queue, presets, study
+from frontend.lab.curves import STUDY_CURVE, Chart
+from frontend.tables import csv_twin, json_twin
+
+SPARE_ROWS = 2  # empty ones below those that are filled in
+FEWEST_ROWS = 4
+MOST_ROWS_OPEN = 12  # of a table that is not folded
+
+
+def blueprint() -> Blueprint:
+    """`/lab/calculator` and its two halves, with twins."""
+    routes = Blueprint("calculator", __name__)
+
+    @routes.get("/lab/calculator")
+    def calculator() -> str:
+        """Which half answers what, and where one may start."""
+        return render_template(
+            "lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS
+        )
+
+    @routes.get("/lab/calculator.json")
+    def calculator_json() -> Response:
+        """What one may start from."""
+        return json_twin({"open": _listed(presets.QUEUES), "closed": _listed(presets.NETWORKS)})
+
+    @routes.get("/lab/calculator/open")
+    def open_page() -> Response:
+        """The form, and the answer if something is asked."""
+        question = _asked(open_queue.answer_to)
+        found = question.answer["found"] if question.answer else None
+        return _page(
+            "lab/open.html",
+            question,
+            presets.QUEUES,
+            found=found,
+            rows=comparisons.of_queue(found) if found else [],
+            chart=(chart := open_queue.response_chart(found) if found else None),
+            is_study_hidden=_is_study_hidden(found, chart),
+            limits=open_queue,
+            study=study,
+        )
+
+    @routes.get("/lab/calculator/open.json")
+    def open_json() -> Response:
+        """What the models say."""
+        return json_twin(open_queue.answer_to(_given()).as_json())
+
+    @routes.get("/lab/calculator/open.csv")
+    def open_csv() -> Response:
+        """The curves."""
+        rows = open_queue.curve_rows(open_queue.read(_given()))
+        return csv_twin(tuple(rows[0]), rows)
+
+    @routes.get("/lab/calculator/closed")
+    def closed_page() -> Answer:
+        """The form, and the answer if something is asked; at an address without empty fields."""
+        given = _given()
+        wanted = closed_network.without_blanks(given)
+        if len(wanted) < len(request.args) and not set(given) - set(closed_network.FIELDS):
+            return redirect(f"{request.path}?{urlencode(wanted)}")
+        question = _asked(closed_network.answer_to)
+        found = question.answer["found"] if question.answer else None
+        return _page(
+            "lab/closed.html",
+            question,
+            presets.NETWORKS,
+            found=found,
+            rows=comparisons.of_network(found) if found else [],
+            charts_of=(charts := _charts(found) if found else ()),
+            is_study_hidden=_is_study_hidden(found, charts[0][1] if charts else None),
+            shown_rows=_shown_rows(question.values),
+            studied=presets.NETWORKS[0].values,
+            most_rows_open=MOST_ROWS_OPEN,
+            limits=closed_network,
+        )
+
+    @routes.get("/lab/calculator/closed.json")
+    def closed_json() -> Response:
+        """What mean value analysis and the bounds say."""
+        return json_twin(closed_network.answer_to(_given()).as_json())
+
+    @routes.get("/lab/calculator/closed.csv")
+    def closed_csv() -> Response:
+        """A row for each number of customers."""
+        rows = closed_network.answer(closed_network.read(_given())).rows()
+        return csv_twin(tuple(rows[0]), rows)
+
+    return routes
+
+
+def _given() -> dict[str, str]:
+    return filled_in(request.args.to_dict())
+
+
+def _asked(answer_to: Callable[[Mapping[str, str]], object]) -> Asked:
+    return asked(request.args.to_dict(), lambda given: {"found": answer_to(given)})
+
+
+def _page(
+    template: str, question: Asked, offered: tuple[presets.Preset, ...], **more: Any
+) -> Response:
+    text = render_template(
+        template,
+        asked=question,
+        presets=offered,
+        chosen=presets.chosen(offered, question.values),
+        **more,
+    )
+    return Response(text, question.status, content_type="text/html; charset=utf-8")
+
+
+def _is_study_hidden(
+    found: open_queue.Answer | closed_network.Answer | None, chart: Chart | None
+) -> bool:
+    """Whether the study's curve was asked for and has no place in the chart."""
+    if found is None or found.before is None or chart is None:
+        return False
+    return STUDY_CURVE not in {curve.number for curve in chart.curves}
+
+
+def _charts(found: closed_network.Answer) -> tuple[tuple[str, Chart], ...]:
+    return (
+        ("Throughput", network_charts.throughput(found)),
+        ("Response time", network_charts.response(found)),
+        ("Utilisation of the stations", network_charts.utilisation(found)),
+    )
+
+
+def _shown_rows(values: Mapping[str, str]) -> list[int]:
+    """The rows of the form: those that are filled in, and some more."""
+    last = max(closed_network.filled_rows(values), default=0)
+    most = min(max(FEWEST_ROWS, last + SPARE_ROWS), closed_network.MOST_STATIONS)
+    return list(range(1, most + 1))
+
+
+def _listed(offered: tuple[presets.Preset, ...]) -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "assumes": each.told, "address": each.address, **each.values}
+        for each in offered
+    ]

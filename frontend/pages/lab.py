@@ -1,0 +1,102 @@
+"""The performance lab: what it is, the results it left, their reports and files.
+
+A report is a page of its own, written by the lab: styles and drawings inside, no script. It is sent
+with a policy that allows just that.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from flask import Blueprint, Response, abort, render_template, send_file
+
+from frontend.lab import quantities, results
+from frontend.settings import Settings
+from frontend.tables import csv_twin, json_twin
+from frontend.words import duration
+
+MOST_SHOWN = 100  # results in the list
+METRIC_COLUMNS = ("name", "value", "unit", "low", "high")
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+
+
+def blueprint(settings: Settings) -> Blueprint:
+    """`/lab`, its results and their twins. Needs no backend."""
+    routes = Blueprint("lab", __name__)
+    for filter_ in (*quantities.FILTERS, duration):
+        routes.add_app_template_filter(filter_, f"lab_{filter_.__name__}")
+    _add_list(routes, settings.lab_dirs)
+    _add_results(routes, settings.lab_dirs)
+    return routes
+
+
+def _add_list(routes: Blueprint, folders: Sequence[Path]) -> None:
+    @routes.get("/lab")
+    def lab() -> str:
+        """What the lab is, and its results."""
+        listing = results.listing(folders)
+        return render_template(
+            "lab/lab.html",
+            results=listing.results[:MOST_SHOWN],
+            more=len(listing.results) - MOST_SHOWN,
+            left_out=listing.left_out,
+            folder=folders[0],
+            findings_at_once=results.FINDINGS_AT_ONCE,
+        )
+
+    @routes.get("/lab.json")
+    def lab_json() -> Response:
+        """All results, newest first."""
+        listing = results.listing(folders)
+        return json_twin(
+            {
+                "results": [result.as_json() for result in listing.results],
+                "left_out": [{"folder": name, "reason": why} for name, why in listing.left_out],
+            }
+        )
+
+
+def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
+    def found(name: str) -> results.Result:
+        result = results.find(folders, name)
+        if result is None:
+            abort(404, "There is no result of that name, or it cannot be read.")
+        return result
+
+    @routes.get("/lab/results/<name>")
+    def result(name: str) -> str:
+        """Findings, metrics, and how it was made."""
+        one = found(name)
+        return render_template("lab/result.html", result=one)
+
+    @routes.get("/lab/results/<name>.json")
+    def result_json(name: str) -> Response:
+        """All of that."""
+        return json_twin(found(name).as_json())
+
+    @routes.get("/lab/results/<name>.csv")
+    def result_csv(name: str) -> Response:
+        """The metrics."""
+        return csv_twin(METRIC_COLUMNS, found(name).as_json()["metrics"])
+
+    @routes.get("/lab/results/<name>/report")
+    def report(name: str) -> Response:
+        """The lab's own page about it."""
+        return _sent(found(name), results.REPORT)
+
+    @routes.get("/lab/results/<name>/<file>")
+    def file(name: str, file: str) -> Response:
+        """A table with raw rows, a log, a drawing: what reports may link to."""
+        return _sent(found(name), file)
+
+
+def _sent(result: results.Result, name: str) -> Response:
+    """A file of `result`, as it lies there."""
+    path = result.file(name)
+    if path is None:
+        abort(404, f"{result.name} has no {name} to show.")
+    response = send_file(path, mimetype=results.FILES[path.suffix], conditional=True, max_age=0)
+    response.headers["Content-Security-Policy"] = REPORT_POLICY
+    return response

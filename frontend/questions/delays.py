@@ -1,0 +1,289 @@
+"""What the page of delays shows, made from the backend's answers: charts, tables, warnings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any, NamedTuple
+
+from frontend.backend_client import Json
+from frontend.charts.plots import (
+    MOST_MARKED,
+    Bars,
+    Lines,
+    axis,
+    histogram,
+    lines_in_time,
+    time_ticks,
+    usual_axis,
+)
+from frontend.charts.time_axis import TimeAxis
+from frontend.coverage import Carrier
+from frontend.questions.legs import LATE_FROM_MINUTES
+from frontend.words import minutes, number, share
+
+BIN_MINUTES = 15
+TICK_MINUTES = 30
+
+FEW_ARRIVALS = 100
+"""Below it, chance matters. Delays of single flights scatter by about 40 minutes (standard
+deviation), so that a mean of 100 is uncertain by 2 * 40 / sqrt(100) = 8 minutes, and the 90th
+percentile rests on the ten flights beyond it."""
+FEW_IN_A_SLOT = 10
+
+
+class Cell(NamedTuple):  # thousands on a page: a tuple is made twice as fast as a data class
+    """What happened to a carrier's flights in a slot of the time axis. delays: sum, minutes."""
+
+    flights: int = 0
+    arrived: int = 0
+    cancelled: int = 0
+    no_arrival: int = 0
+    on_time: int = 0
+    delays: int = 0
+
+    @property
+    def mean(self) -> float | None:
+        """Minutes; None without arrivals."""
+        return self.delays / self.arrived if self.arrived else None
+
+    @property
+    def on_time_share(self) -> float | None:
+        """Of those that arrived."""
+        return self.on_time / self.arrived if self.arrived else None
+
+    def with_day(self, day: Json) -> "Cell":
+        """Together with a row of the backend's `by_day`."""
+        arrived = day["arrived"]
+        return Cell(
+            self.flights + day["flights"],
+            self.arrived + arrived,
+            self.cancelled + day["cancelled"],
+            self.no_arrival + day["no_arrival"],
+            self.on_time + round((day["on_time_share_of_arrived"] or 0) * arrived),
+            self.delays + round((day["average_delay"] or 0) * arrived),
+        )
+
+
+NO_FLIGHTS = Cell()
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Of one carrier. rank: its place on the page, from 1. answer: of `/average_delays`."""
+
+    rank: int
+    carrier: Carrier
+    answer: Json
+    cells: Mapping[int, Cell]
+
+    @property
+    def code(self) -> str:
+        """A short name."""
+        return self.carrier.code or str(self.carrier.number)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether chance matters."""
+        arrived: int = self.answer["arrived"]
+        return 0 < arrived < FEW_ARRIVALS
+
+    @property
+    def are_few_a_slot(self) -> bool:
+        """Whether most of its days (or months) rest on a handful of flights."""
+        arrived = [cell.arrived for cell in self.cells.values()]
+        return bool(arrived) and median(arrived) < FEW_IN_A_SLOT
+
+    @cached_property
+    def means(self) -> dict[int, float]:
+        """Mean delay by slot, minutes."""
+        return {s: cell.delays / cell.arrived for s, cell in self.cells.items() if cell.arrived}
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Of the histogram. low: minutes, inclusive. high: exclusive. None: open."""
+
+    low: int | None
+    high: int | None
+
+    @property
+    def name(self) -> str:
+        """Delays are whole minutes: "0 to 14 min"."""
+        if self.high is None:
+            return f"{minutes(self.low)} or more"
+        last = self.high - 1
+        return f"{minutes(last)} or less" if self.low is None else _range(self.low, last)
+
+    @property
+    def kind(self) -> str:
+        """On time or late."""
+        return "late" if self.high is None or self.high > LATE_FROM_MINUTES else "on_time"
+
+
+def _range(low: int, last: int) -> str:
+    return f"{number(low)} to {minutes(last)}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the page shows of some carriers over the same days."""
+
+    time: TimeAxis
+    carriers: Sequence[Delays]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The carriers as parameters of an address."""
+        return [("OP_CARRIER_AIRLINE_ID", str(each.carrier.number)) for each in self.carriers]
+
+    @cached_property
+    def bins(self) -> list[Bin]:
+        """Of all histograms together, without gaps."""
+        starts = [
+            each["to"] - BIN_MINUTES if each["from"] is None else each["from"]
+            for each in self._histogram_rows()
+        ]
+        is_open_below = any(each["from"] is None for each in self._histogram_rows())
+        is_open_above = any(each["to"] is None for each in self._histogram_rows())
+        if not starts:
+            return []
+        lows = range(min(starts), max(starts) + 1, BIN_MINUTES)
+        return [
+            Bin(
+                None if is_open_below and low == lows[0] else low,
+                None if is_open_above and low == lows[-1] else low + BIN_MINUTES,
+            )
+            for low in lows
+        ]
+
+    def _histogram_rows(self) -> Iterator[Json]:
+        for each in self.carriers:
+            yield from each.answer["distribution"]["histogram"]
+
+    @cached_property
+    def counts(self) -> list[list[int]]:
+        """Arrivals of each carrier in each bin."""
+        found = []
+        for each in self.carriers:
+            rows = each.answer["distribution"]["histogram"]
+            flights = {(row["from"], row["to"]): row["flights"] for row in rows}
+            found.append([flights.get((one.low, one.high), 0) for one in self.bins])
+        return found
+
+    def histograms(self) -> list[tuple[Delays, Bars]]:
+        """Shares of the arrivals in percent, of each carrier that has some, on one scale."""
+        bins = self.bins
+        kinds = [one.kind for one in bins]
+        edges = [
+            (place, number(one.low) + ("+" if one.high is None else ""))
+            for place, one in enumerate(bins)
+            if one.low is not None and one.low % TICK_MINUTES == 0
+        ]
+        drawn = [
+            (each, counts, [100 * count / each.answer["arrived"] for count in counts])
+            for each, counts in zip(self.carriers, self.counts, strict=True)
+            if each.answer["arrived"]
+        ]
+        upright = axis((percent for _, _, shares in drawn for percent in shares), unit=" %")
+        divide = next((place for place, kind in enumerate(kinds) if place and kind == "late"), None)
+        return [
+            (each, histogram(edges, shares, self._texts(counts), kinds, upright, divide))
+            for each, counts, shares in drawn
+        ]
+
+    def _texts(self, counts: Sequence[int]) -> list[str]:
+        """What each bar of a histogram stands for."""
+        arrived = sum(counts)
+        return [
+            f"{one.name}: {number(count)} flights, {share(count / arrived)}"
+            for one, count in zip(self.bins, counts, strict=True)
+        ]
+
+    def lines(self) -> list[tuple[Delays | None, Lines]]:
+        """One chart of all carriers; if that were too full, one of each on the same scale."""
+        series = [(each.code, each.rank, each.means) for each in self.carriers]
+        if len(series) == 1 or len(self.time.slots) <= MOST_MARKED:
+            return [(None, lines_in_time(self.time, series, list(self._slot_texts())))]
+        upright = usual_axis([value for _, _, means in series for value in means.values()])
+        ticks = time_ticks(self.time)
+        return [
+            (each, lines_in_time(self.time, [one], [], upright, ticks))
+            for each, one in zip(self.carriers, series, strict=True)
+            if one[2]
+        ]
+
+    def beyond(self, drawn: Sequence[tuple[Delays | None, Lines]]) -> list[str]:
+        """The means that the charts cut off, in words."""
+        return [
+            f"{line.name}, {self.time.names[slot]}: {minutes(one.means[slot])}"
+            for _, chart in drawn
+            for line in chart.lines
+            for one in self.carriers
+            if one.rank == line.number
+            for slot, _ in line.beyond
+        ]
+
+    def _slot_texts(self) -> Iterator[str]:
+        columns = [(each.code, each.means) for each in self.carriers]
+        for place, name in enumerate(self.time.names):
+            means = "\n".join(f"{code} {minutes(of.get(place), 1)}" for code, of in columns)
+            yield f"{name}\n{means}"
+
+    def rows(self) -> Iterator[tuple[str, list[Cell]]]:
+        """(day or other slot, what happened to each carrier's flights), if there were some."""
+        for place, name in enumerate(self.time.names):
+            cells = [each.cells.get(place, NO_FLIGHTS) for each in self.carriers]
+            if any(cell.flights for cell in cells):
+                yield name, cells
+
+    def mean_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """(day or other slot, mean delay of each carrier, minutes), as numbers in text."""
+        for name, cells in self.rows():
+            yield name, [number(cell.mean, 1) for cell in cells]
+
+    def count_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """(day or other slot, all that is shown of the first carrier), as numbers in text."""
+        for name, (cell, *_) in self.rows():
+            counts = (cell.flights, cell.arrived, cell.cancelled, cell.no_arrival)
+            yield name, [number(cell.mean, 1), share(cell.on_time_share), *map(number, counts)]
+
+
+def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis) -> Report:
+    """answers: of `/average_delays`, by day and with distribution, one of each carrier."""
+    return Report(
+        time,
+        [
+            Delays(rank, carrier, answer, _cells(answer["by_day"], time))
+            for rank, (carrier, answer) in enumerate(zip(carriers, answers, strict=True), 1)
+        ],
+    )
+
+
+def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Cell]:
+    found: dict[int, Cell] = {}
+    for day in days:
+        place = time.place(day["FL_DATE"])
+        found[place] = found.get(place, NO_FLIGHTS).with_day(day)
+    return found
+
+
+DAY_COLUMNS = (
+    "OP_CARRIER_AIRLINE_ID",
+    "FL_DATE",
+    "average_delay",
+    "flights",
+    "arrived",
+    "cancelled",
+    "no_arrival",
+    "on_time_share_of_arrived",
+    "on_time_share_of_scheduled",
+    "average_departure_delay",
+)
+
+
+def day_rows(answers: Sequence[Json]) -> Iterator[dict[str, Any]]:
+    """The days of each answer, for the CSV twin: `DAY_COLUMNS`."""
+    for answer in answers:
+        carrier = answer["query"]["OP_CARRIER_AIRLINE_ID"]
+        yield from ({"OP_CARRIER_AIRLINE_ID": carrier, **day} for day in answer["by_day"])

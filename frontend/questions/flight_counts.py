@@ -1,0 +1,80 @@
+"""What the page of a route shows: chart and carriers of an answer, and which cities are meant."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frontend.backend_client import Json
+from frontend.charts.plots import Bars, bars_in_time
+from frontend.charts.time_axis import TimeAxis, shown
+from frontend.coverage import Coverage
+from frontend.search.cities import meant
+from frontend.words import number
+
+ORIGIN, DESTINATION = "ORIGIN_CITY_NAME", "DEST_CITY_NAME"
+
+
+class Report:
+    """What the page shows of an answer.
+
+    found: of `/flight_counter`, by day and by carrier.
+    """
+
+    def __init__(self, found: Json, known: Coverage) -> None:
+        query = found["query"]
+        days = [day["FL_DATE"] for day in found["by_day"]]
+        self.time: TimeAxis = shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days)
+        self.counts = [0] * len(self.time.slots)
+        for day in found["by_day"]:
+            self.counts[self.time.place(day["FL_DATE"])] += day["count"]
+        self.carriers = [
+            (
+                known.carrier(each["OP_CARRIER_AIRLINE_ID"]),
+                each["count"],
+                each["count"] / found["count"],
+            )
+            for each in found["by_carrier"]
+        ]
+
+    def bars(self) -> Bars:
+        """The chart of each day."""
+        texts = [f"{name}: {number(count)} flights" for name, count in self.rows()]
+        return bars_in_time(self.time, self.counts, texts)
+
+    def rows(self) -> Iterator[tuple[str, int]]:
+        """(day or other slot, flights)."""
+        return zip(self.time.names, self.counts, strict=True)
+
+    @property
+    def busiest(self) -> tuple[str, int]:
+        """The first day with the most flights, and their number."""
+        return max(self.rows(), key=lambda row: row[1])
+
+    @property
+    def ties(self) -> int:
+        """How many other days have as many."""
+        return self.counts.count(self.busiest[1]) - 1
+
+    @property
+    def empty_slots(self) -> int:
+        """How many days have no flights."""
+        return self.counts.count(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A city that the ledger does not have. meant: (city, both cities to ask for) instead."""
+
+    city: str
+    meant: list[tuple[str, dict[str, str]]]
+
+
+def unknown(known: Coverage, query: Mapping[str, Any]) -> list[Unknown]:
+    """The cities of a question that the ledger does not have. What is offered sets right both."""
+    cities = {name: str(query[name]) for name in (ORIGIN, DESTINATION)}
+    found = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
+    best = cities | {name: offered[0] for name, offered in found.items() if offered}
+    return [
+        Unknown(cities[name], [(city, best | {name: city}) for city in offered])
+        for name, offered in found.items()
+    ]

@@ -1,0 +1,205 @@
+"""What a page about a flight says, put together from several answers of the backend."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+
+from frontend.backend_client import Backend, Json
+from frontend.coverage import Coverage, CoverageKeeper
+from frontend.errors import Refused
+from frontend.questions import flight_days, legs
+from frontend.questions.flight_days import Day, Found
+from frontend.questions.legs import Leg
+
+PATH = "/filter_transactions"
+NUMBER, DAY, CARRIER = "OP_CARRIER_FL_NUM", "FL_DATE", "OP_CARRIER_AIRLINE_ID"
+DAYS_AROUND = 3
+DAYS_OFFERED = 10
+NUMBERS_OFFERED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OfCarrier:
+    """One carrier's legs: one route, or several if they are no single chain."""
+
+    number: int
+    label: str
+    routes: list[list[Leg]]
+
+    @property
+    def legs(self) -> list[Leg]:
+        """All of them in order."""
+        return [leg for route in self.routes for leg in route]
+
+    @property
+    def paths(self) -> list[list[str]]:
+        """The cities along each route."""
+        return [
+            [route[0]["ORIGIN_CITY_NAME"], *(leg["DEST_CITY_NAME"] for leg in route)]
+            for route in self.routes
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class OfDay:
+    """What happened on a day. query: as the backend understood it. days: it and those around."""
+
+    query: Json
+    as_of: Json
+    count: int
+    carriers: list[OfCarrier]
+    days: list[Day]
+
+    @property
+    def legs(self) -> list[Leg]:
+        """Those of all carriers."""
+        return [leg for one in self.carriers for leg in one.legs]
+
+
+@dataclass(frozen=True, slots=True)
+class OfNumber:
+    """When a number flew. numbers: others that begin like it, if it did not."""
+
+    query: Json
+    found: Found
+    carriers: list[OfCarrier]
+    numbers: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """For a question without flights: days on which there are, other carriers, other numbers."""
+
+    flown: list[Day]
+    others: list[OfCarrier]
+    numbers: list[Json]
+
+
+class FlightStatus:
+    """Asks about flights. Every method raises BackendAway and Refused."""
+
+    def __init__(self, backend: Backend, coverage: CoverageKeeper) -> None:
+        self._backend = backend
+        self._coverage = coverage
+
+    def of_day(self, given: Mapping[str, str]) -> OfDay:
+        """The legs of a flight number on a day."""
+        answer, known = self._ask(given), self._coverage.now()
+        flights, query = answer["flights"], answer["query"]
+        days = flight_days.around(query[DAY], flights, DAYS_AROUND, known, self._asker(given))
+        carriers = _by_carrier(flights, known)
+        return OfDay(query, answer["as_of"], answer["count"], carriers, days)
+
+    def of_number(self, given: Mapping[str, str]) -> OfNumber:
+        """The last days on which it flew, before the day `before` if that is given."""
+        known = self._coverage.now()
+        others = {name: text for name, text in given.items() if name != "before"}
+        after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
+        before = _iso("before", given.get("before", after_all))
+        some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
+        query = self._ask({**others, DAY: some_day})["query"]  # refuses what is no number
+        del query[DAY]
+        found = flight_days.last_before(before, DAYS_OFFERED, known, self._asker(given))
+        carriers = _by_carrier([leg for day in found.flown for leg in day.legs], known)
+        numbers = [] if found.flown else self._numbers_like(str(query[NUMBER]))
+        return OfNumber(query, found, carriers, numbers)
+
+    def offers(self, asked: OfDay) -> Offers:
+        """What to offer instead of a day without flights."""
+        known, query = self._coverage.now(), asked.query
+        given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
+        flown = [day for day in asked.days if day.legs] or flight_days.nearest(
+            given[DAY], DAYS_OFFERED, known, self._asker(given)
+        )
+        others: list[Leg] = []
+        if given.pop(CARRIER, None):
+            others = self._ask(given)["flights"]
+        numbers = [] if flown else self._numbers_like(given[NUMBER])
+        return Offers(flown, _by_carrier(others, known), numbers)
+
+    def _ask(self, given: Mapping[str, str]) -> Json:
+        return self._backend.get(PATH, given)
+
+    def _asker(self, given: Mapping[str, str]) -> flight_days.AskDay:
+        same = {name: text for name, text in given.items() if name in {NUMBER, CARRIER, "as_of"}}
+
+        def ask(day: str) -> list[Leg]:
+            flights: list[Leg] = self._ask({**same, DAY: day})["flights"]
+            return flights
+
+        return ask
+
+    def _numbers_like(self, number: str) -> list[Json]:
+        """Flight numbers that begin like `number`, those with most digits in common first."""
+        alike: dict[int, Json] = {}
+        for digits in range(len(number), 0, -1):
+            wanted = {"field": "flight_number", "q": number[:digits], "limit": NUMBERS_OFFERED + 1}
+            for one in self._backend.get("/suggest", wanted)["suggestions"]:
+                alike.setdefault(one["value"], one)
+            if len(alike) > NUMBERS_OFFERED:
+                break
+        alike.pop(int(number), None)
+        return list(alike.values())[:NUMBERS_OFFERED]
+
+
+def _iso(name: str, text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        detail = f"{name} {text!r}: must be a date, YYYY-MM-DD"
+        raise Refused({"detail": detail, "field": name}, 400, None) from None
+
+
+def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:
+    """The flights of each carrier, those of one day in order, days as they come."""
+    found: dict[int, dict[str, list[Leg]]] = {}
+    for leg in flights:
+        found.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)
+    carriers = (
+        OfCarrier(
+            number,
+            known.carrier(number).label,
+            [route for of_day in days.values() for route in legs.routes(of_day)],
+        )
+        for number, days in found.items()
+    )
+    return sorted(carriers, key=lambda one: one.label)
+
+
+# --- for programs ----------------------------------------------------------------------------
+
+
+def rows(carriers: list[OfCarrier]) -> list[Json]:
+    """Each leg with its carrier's name, its place among the carrier's of that day, its outcome."""
+    found: list[Json] = []
+    for one in carriers:
+        places: Counter[str] = Counter()
+        for leg in one.legs:
+            places[leg[DAY]] += 1
+            more = {"carrier": one.label, "leg": places[leg[DAY]], "outcome": legs.outcome(leg)}
+            found.append({**leg, **more})
+    return found
+
+
+def plain(answer: OfDay | OfNumber) -> Json:
+    """The answer as JSON has it."""
+    if isinstance(answer, OfDay):
+        return {
+            "query": answer.query,
+            "count": answer.count,
+            "flights": rows(answer.carriers),
+            "days": list(map(_plain_day, answer.days)),
+            "as_of": answer.as_of,
+        }
+    found = asdict(answer.found)
+    return {"query": answer.query, **found, "flown": list(map(_plain_day, answer.found.flown))}
+
+
+def _plain_day(day: Day) -> Json:
+    return {
+        "FL_DATE": day.date,
+        "is_covered": day.is_covered,
+        "count": len(day.legs),
+        "outcome": legs.outcome_of_all(day.legs) if day.is_covered else None,
+    }

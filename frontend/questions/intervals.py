@@ -1,0 +1,48 @@
+"""The intervals of days that are offered as links. All include both of their days."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from frontend.charts.time_axis import slots
+from frontend.coverage import Coverage
+
+MOST_MONTHS_OFFERED = 14
+LAST_DAYS = 7
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """first, last: ISO dates."""
+
+    name: str
+    first: str
+    last: str
+
+
+def whole(known: Coverage) -> dict[str, str]:
+    """The days of a question that names none: all that the ledger has."""
+    if not known.first_date or not known.last_date:
+        return {}
+    return {"INITIAL_DATE": known.first_date, "FINAL_DATE": known.last_date}
+
+
+def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
+    """Everything, the last days, and months; years, too, if there are many months.
+
+    looked_at: an ISO date; its year's months are among them.
+    """
+    if not known.first_date or not known.last_date:
+        return []
+    first, last = date.fromisoformat(known.first_date), date.fromisoformat(known.last_date)
+    found = [("All days", first, last)]
+    if (last - first).days >= LAST_DAYS:
+        found.append((f"Last {LAST_DAYS} days", last - (LAST_DAYS - 1) * _DAY, last))
+    months = [(f"{s.first:%B %Y}", s.first, s.last) for s in slots(first, last, "month")]
+    if len(months) > MOST_MONTHS_OFFERED:
+        found += [(str(s.first.year), s.first, s.last) for s in slots(first, last, "year")]
+        year = (looked_at or known.last_date)[:4]
+        months = [month for month in months if month[0].endswith(year)]
+    found += months
+    return [Interval(name, one.isoformat(), other.isoformat()) for name, one, other in found]

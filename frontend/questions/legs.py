@@ -1,0 +1,180 @@
+"""The legs of a flight: in which order, on which days, with what outcome. Pure.
+
+A leg is a transaction as the backend shows it. The ledger has local times without time zones, so
+what is said here about days is what fits best.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from frontend import words
+
+Leg = Mapping[str, Any]
+
+LATE_FROM_MINUTES = 15  # on time is less, as the US Department of Transportation counts
+DAY_MINUTES = 24 * 60
+USUAL_TAXI_MINUTES = 30
+ZONE_MINUTES = 60  # so much earlier the clock may be after the shortest of flights
+WESTWARD_MINUTES = 3 * 60  # a clock may be earlier on arrival by this, without knowing the air time
+
+OUTCOMES = {  # the worst first
+    "cancelled": "cancelled",
+    "no_arrival": "without arrival",
+    "late": "late",
+    "on_time": "on time",
+}
+NO_FLIGHT = "No flight"
+
+
+def status_of(transaction: Leg) -> str:
+    """What happened: "cancelled", "no_arrival", "late" or "on_time", as the backend calls it."""
+    if transaction["CANCELLED"]:
+        return "cancelled"
+    if transaction["ARR_DELAY"] is None:
+        return "no_arrival"
+    return "late" if transaction["ARR_DELAY"] >= LATE_FROM_MINUTES else "on_time"
+
+
+def outcome(transaction: Leg) -> str:
+    """What happened in words: see `words.status`."""
+    return words.status({**transaction, "status": status_of(transaction)})
+
+
+def worst(legs: Iterable[Leg]) -> str:
+    """The status of the leg that went worst; "" without legs."""
+    found = {status_of(leg) for leg in legs}
+    return next((status for status in OUTCOMES if status in found), "")
+
+
+def outcome_of_all(legs: Sequence[Leg]) -> str:
+    """As in "Late 42 min", "All 3 legs on time", "1 of 4 legs cancelled, 3 on time"."""
+    if len(legs) < 2:
+        return outcome(legs[0]) if legs else NO_FLIGHT
+    counts = Counter(map(status_of, legs))
+    (first, count), *others = [(status, counts[status]) for status in OUTCOMES if counts[status]]
+    if not others:
+        everyone = "Both" if count == 2 else f"All {count}"
+        return f"{everyone} legs {OUTCOMES[first]}"
+    parts = [f"{count} of {len(legs)} legs {OUTCOMES[first]}"]
+    return ", ".join(parts + [f"{count} {OUTCOMES[status]}" for status, count in others])
+
+
+# --- days and times ------------------------------------------------------------------------------
+
+
+def _minute(hhmm: str | None) -> int | None:
+    return None if not hhmm else int(hhmm[:2]) * 60 + int(hhmm[2:])
+
+
+def scheduled_departure(leg: Leg) -> int | None:
+    """Minute of FL_DATE at which it was to leave; None if the ledger does not know."""
+    minute = _minute(leg["DEP_TIME"])
+    return None if minute is None else (minute - (leg["DEP_DELAY"] or 0)) % DAY_MINUTES
+
+
+def departure_day(leg: Leg) -> int:
+    """On which day it left, counted from FL_DATE: 1 if its delay went past midnight."""
+    actual, scheduled, delay = _minute(leg["DEP_TIME"]), scheduled_departure(leg), leg["DEP_DELAY"]
+    if actual is None or scheduled is None or not delay:
+        return 0
+    day: int = (scheduled + delay - actual) // DAY_MINUTES
+    return day
+
+
+def arrival_day(leg: Leg) -> int:
+    """On which day it arrived, counted from FL_DATE.
+
+    Of the days that fit the clocks, the one on which the time on the way is closest to the time in
+    the air.
+    """
+    left, arrived, air_time = _minute(leg["DEP_TIME"]), _minute(leg["ARR_TIME"]), leg["AIR_TIME"]
+    if left is None or arrived is None:
+        return departure_day(leg)
+    later = arrived - left
+    if air_time is None:
+        days = 0 if later > -WESTWARD_MINUTES else 1
+    else:
+        usual = air_time + USUAL_TAXI_MINUTES
+        days = min(range(3), key=lambda day: abs(later + day * DAY_MINUTES - usual))
+    return departure_day(leg) + days
+
+
+def day_in_words(days: int) -> str:
+    """A day counted from FL_DATE, "" for itself."""
+    known = {-1: "the day before", 0: "", 1: "next day"}
+    return known.get(days, f"{days} days later")
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+Leaving = dict[str, dict[str, list[Leg]]]  # origin -> destination -> legs, the earliest first
+
+
+def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
+    """The legs of one carrier's flight on a day, chained: where one ends the next begins.
+
+    A route starts at an airport that more legs leave than reach. Where airports leave a choice, a
+    leg from whose end it goes on comes before one that ends there, and then the departure decides.
+    What left before the leg in front of it belongs to the day before, and is a route of its own,
+    like legs that fit nowhere. The routes are in the order of their departure.
+    """
+    leaving: Leaving = {}
+    for leg in sorted(legs, key=_by_departure):
+        leaving.setdefault(leg["ORIGIN"], {}).setdefault(leg["DEST"], []).append(leg)
+    found: list[list[Leg]] = []
+    while leaving:
+        origin, dest = _first(leaving)
+        route = [_taken(leaving, origin, dest, 0)]
+        while onward := _next(leaving, route[-1]):
+            route.append(_taken(leaving, *onward))
+        found.append(route)
+    return sorted(found, key=lambda route: _by_departure(route[0]))
+
+
+def _by_departure(leg: Leg) -> tuple[int, int]:
+    minute = scheduled_departure(leg)
+    return (DAY_MINUTES if minute is None else minute), leg["TRANSACTION_ID"]
+
+
+def _first(leaving: Leaving) -> tuple[str, str]:
+    """From where to where the next route begins."""
+    surplus: Counter[str] = Counter()
+    for origin, onward in leaving.items():
+        for dest, legs in onward.items():
+            surplus[origin] += len(legs)
+            surplus[dest] -= len(legs)
+    ends = ((origin, dest) for origin, onward in leaving.items() for dest in onward)
+    return min(
+        ends,
+        key=lambda end: (
+            surplus[end[0]] <= 0,
+            end[1] not in leaving,
+            _by_departure(leaving[end[0]][end[1]][0]),
+        ),
+    )
+
+
+def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
+    """Where the leg after `leg` stands in `leaving`: origin, destination, place; None: nowhere."""
+    minute, _ = _by_departure(leg)
+    earliest = (-1 if minute == DAY_MINUTES else minute - ZONE_MINUTES, -1)
+    here = leg["DEST"]
+    found = []
+    for dest, legs in leaving.get(here, {}).items():
+        place = bisect_left(legs, earliest, key=_by_departure)
+        if place < len(legs):
+            found.append(((dest not in leaving, _by_departure(legs[place])), (here, dest, place)))
+    return min(found)[1] if found else None
+
+
+def _taken(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
+    """That leg, taken out of `leaving`."""
+    onward = leaving[origin]
+    leg = onward[dest].pop(place)
+    if not onward[dest]:
+        del onward[dest]
+    if not onward:
+        del leaving[origin]
+    return leg

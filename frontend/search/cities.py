@@ -1,0 +1,56 @@
+"""Which cities of the ledger a person means by a text: one rule for the search and for routes.
+
+Neither case nor accents matter. From sure to doubtful a city is meant by the code of one of its
+airports; by the beginning of its name; by a part of its name or the name of its state; by a name
+that is spelled nearly so.
+"""
+
+import unicodedata
+from difflib import get_close_matches
+
+from frontend.coverage import Coverage
+
+MOST = 5
+LEAST_LIKENESS = 0.75  # as of difflib: from 0 to 1
+
+
+def folded(text: str) -> str:
+    """`text` without case and accents."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold()
+
+
+def named(coverage: Coverage, typed: str) -> list[str]:
+    """The city of the airport with that code, or cities whose names begin so; at most `MOST`.
+
+    Whole names come before beginnings, and these in the order of their flights.
+    """
+    airport = coverage.airport(typed.upper())
+    if airport:
+        return [airport.city]
+    wanted = folded(typed)
+    found = [city for city in coverage.cities if folded(city).startswith(wanted)]
+    return sorted(found, key=lambda city: wanted not in _names(city))[:MOST]
+
+
+def meant(coverage: Coverage, typed: str) -> list[str]:
+    """What is `named`; if nothing is, what holds the text; or else what is spelled alike."""
+    return named(coverage, typed) or _holding(coverage, typed) or _alike(coverage, typed)
+
+
+def _holding(coverage: Coverage, typed: str) -> list[str]:
+    wanted = folded(typed)
+    states = {airport.city for airport in coverage.airports if folded(airport.state) == wanted}
+    return [city for city in coverage.cities if wanted in folded(city) or city in states][:MOST]
+
+
+def _alike(coverage: Coverage, typed: str) -> list[str]:
+    by_name = {name: city for city in reversed(coverage.cities) for name in _names(city)}
+    close = get_close_matches(folded(typed), by_name, n=MOST, cutoff=LEAST_LIKENESS)
+    return list(dict.fromkeys(by_name[name] for name in close))
+
+
+def _names(city: str) -> tuple[str, str]:
+    """As in "Chicago, IL", with and without its state."""
+    whole = folded(city)
+    return whole, whole.partition(",")[0]

@@ -1,0 +1,174 @@
+"""Accepted rounds, cell by cell, and what follows from several of them: means, intervals, fits."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from random import Random
+from statistics import fmean, median
+
+from loadtests.experiments.capacity.rounds import (
+    NOTHING,
+    QUESTIONS,
+    WORKER_TYPES,
+    Round,
+    from_row,
+    judged,
+)
+from loadtests.lab.report.page import shown
+from loadtests.lab.results import Results
+from loadtests.models.estimates import Interval, confidence_interval
+from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
+
+RESAMPLES = 200
+LEAST_POPULATIONS = 4  # one more than the law has parameters
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Configuration:
+    """So many workers of one type."""
+
+    worker_type: str
+    workers: int
+
+    def __str__(self) -> str:
+        return f"{self.workers} {self.worker_type} worker{'s' if self.workers > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and, from two values on, its 95 % interval (Student's t)."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return shown(self.value)
+        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+
+
+def estimate(values: Sequence[float]) -> Estimate | None:
+    """Of independent values; None for none."""
+    if not values:
+        return None
+    if len(values) == 1:
+        return Estimate(values[0])
+    found: Interval = confidence_interval(values)
+    return Estimate(found.estimate, found.low, found.high)
+
+
+class Cells:
+    """The rounds of a result: all of them, and by cell those that count."""
+
+    def __init__(self, rounds: Sequence[Round]) -> None:
+        self.made = rounds
+        self.accepted = [one for one in rounds if judged(one).accepted]
+        self._cells: dict[tuple[Configuration, str], dict[int, list[Round]]] = {}
+        for one in sorted(self.accepted, key=lambda one: (one.connections, one.turn)):
+            cell = self._cells.setdefault((_configuration(one), one.endpoint), {})
+            cell.setdefault(one.connections, []).append(one)
+
+    def configurations(self) -> list[Configuration]:
+        """All that were measured, even if no round counts."""
+        return sorted({_configuration(one) for one in self.made}, key=_order)
+
+    def populations(self) -> list[int]:
+        """All numbers of connections."""
+        return sorted({one.connections for one in self.made})
+
+    def rounds(self, of: Configuration, endpoint: str, connections: int) -> list[Round]:
+        """Those of one cell that count."""
+        return self._cells.get((of, endpoint), {}).get(connections, [])
+
+    def throughput(self, of: Configuration, endpoint: str, connections: int) -> Estimate | None:
+        """X(N), in 1/s; None if no round counts."""
+        return estimate([r.throughput_per_s for r in self.rounds(of, endpoint, connections)])
+
+    def middle(
+        self,
+        of: Configuration,
+        endpoint: str,
+        connections: int,
+        value: Callable[[Round], float | None],
+    ) -> float | None:
+        """The median over the rounds of a cell of what `value` says."""
+        found = [value(one) for one in self.rounds(of, endpoint, connections)]
+        known = [one for one in found if one is not None]
+        return median(known) if known else None
+
+    def share_of_nothing(self, of: Configuration, connections: int) -> Estimate | None:
+        """X(N) of the questions over that of the empty endpoint, turn by turn."""
+        nothing = self._by_turn(of, NOTHING, connections)
+        asked = self._by_turn(of, QUESTIONS, connections)
+        both = sorted(asked.keys() & nothing.keys())
+        return estimate([asked[turn] / nothing[turn] for turn in both])
+
+    def _by_turn(self, of: Configuration, endpoint: str, connections: int) -> dict[int, float]:
+        found = self.rounds(of, endpoint, connections)
+        return {one.turn: one.throughput_per_s for one in found}
+
+    def times_faster(self, one: Configuration, other: Configuration) -> Estimate | None:
+        """How many times as many questions `one` answers: the geometric mean over all N.
+
+        The interval is over turns. A turn that lacks rounds is judged by those that it has, each
+        against the mean of its N. None if the two have no N in any turn where both count.
+        """
+        logs = {n: self._log_ratios(one, other, n) for n in self.populations()}
+        means = {n: fmean(of_turn.values()) for n, of_turn in logs.items() if of_turn}
+        if not means:
+            return None
+        off: dict[int, list[float]] = {}
+        for n, mean in means.items():
+            for turn, found in logs[n].items():
+                off.setdefault(turn, []).append(found - mean)
+        overall = fmean(means.values())
+        over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
+        assert over is not None  # there is a turn
+        ends = (None if end is None else exp(end) for end in (over.low, over.high))
+        return Estimate(exp(overall), *ends)
+
+    def _log_ratios(self, one: Configuration, other: Configuration, n: int) -> dict[int, float]:
+        ours, theirs = (self._by_turn(of, QUESTIONS, n) for of in (one, other))
+        both = sorted(ours.keys() & theirs.keys())
+        return {turn: log(ours[turn] / theirs[turn]) for turn in both}
+
+    def peak(self, of: Configuration, endpoint: str) -> tuple[int, Estimate] | None:
+        """The N with the highest mean throughput, and that; None if no round counts."""
+        known = [(n, self.throughput(of, endpoint, n)) for n in self.populations()]
+        return max(
+            ((n, found) for n, found in known if found is not None),
+            key=lambda pair: pair[1].value,
+            default=None,
+        )
+
+    def throughputs(self, of: Configuration, endpoint: str) -> Mapping[int, list[float]]:
+        """What a law is fitted to."""
+        cells = self._cells.get((of, endpoint), {})
+        return {n: [one.throughput_per_s for one in found] for n, found in cells.items()}
+
+    def law(self, of: Configuration, endpoint: str) -> ScalabilityLaw | None:
+        """The universal scalability law, if enough different N count."""
+        found = self.throughputs(of, endpoint)
+        return fit(found) if len(found) >= LEAST_POPULATIONS else None
+
+    def knee(self, of: Configuration, endpoint: str) -> KneeInterval | None:
+        """The interval of its knee, if every one of enough N counts twice."""
+        found = self.throughputs(of, endpoint)
+        if len(found) < LEAST_POPULATIONS or any(len(values) < 2 for values in found.values()):
+            return None
+        random = Random(f"knee {of} {endpoint}")  # noqa: S311  the same for the same rows
+        return knee_interval(found, random, resamples=RESAMPLES)
+
+
+def read(results: Results) -> Cells:
+    """The cells of a result. Raises ResultsError if it has no table of rounds."""
+    return Cells([from_row(row) for row in results.rows("rounds")])
+
+
+def _configuration(one: Round) -> Configuration:
+    return Configuration(one.worker_type, one.workers)
+
+
+def _order(of: Configuration) -> tuple[int, int]:
+    return WORKER_TYPES.index(of.worker_type), of.workers

@@ -1,0 +1,186 @@
+"""What the rounds say, in sentences: which type of workers, the knee, the limits, the doubts."""
+
+from collections.abc import Iterator
+
+from loadtests.experiments.capacity.cells import Cells, Configuration, Estimate
+from loadtests.experiments.capacity.rounds import QUESTIONS
+from loadtests.models import laws
+from loadtests.models.scalability import ScalabilityLaw
+
+DEFAULT_WORKERS = 2
+COMPETING = 0.9  # of all cores, used by service and generator together
+LITTLE_TOLERANCE = 0.05
+
+
+def chosen(cells: Cells) -> Configuration:
+    """The service's own type with its own number of workers, or the first that was measured."""
+    return _with_default_workers(cells)[0]
+
+
+def _with_default_workers(cells: Cells) -> list[Configuration]:
+    """A configuration of each type, all with the same number of workers."""
+    every = cells.configurations()
+    counts = {one.workers for one in every}
+    workers = DEFAULT_WORKERS if DEFAULT_WORKERS in counts else min(counts)
+    return [one for one in every if one.workers == workers]
+
+
+def findings(cells: Cells) -> list[str]:
+    """All sentences, what to choose first."""
+    of = chosen(cells)
+    return [
+        *_what_counts(cells),
+        *_worker_type(cells),
+        *_slowest(cells),
+        *_knee(cells, of),
+        *_share(cells, of),
+        *_generator(cells, of),
+        *_little(cells),
+    ]
+
+
+def _what_counts(cells: Cells) -> Iterator[str]:
+    made, accepted = len(cells.made), len(cells.accepted)
+    if accepted < made:
+        yield (
+            f"{made - accepted} of {made} rounds were rejected by rule; they are kept and listed, "
+            "and count nowhere below."
+        )
+    if 2 * accepted < made:
+        yield "More than half were rejected: this machine was too busy to say much."
+
+
+def _worker_type(cells: Cells) -> Iterator[str]:
+    """Which type answers most, as far as the intervals decide it."""
+    types = _with_default_workers(cells)
+    best, told = None, []
+    for one in types:
+        compared = {
+            other: found
+            for other in types
+            if other != one and (found := cells.times_faster(one, other))
+        }
+        if len(compared) == len(types) - 1 > 0 and all(
+            found.value >= 1 for found in compared.values()
+        ):
+            best = one
+            told = [f"{found} times those of {o.worker_type}" for o, found in compared.items()]
+            if all(_is_above_one(found) for found in compared.values()):
+                yield (
+                    f"Workers of type {one.worker_type} are the ones to choose: {one} answer "
+                    f"{' and '.join(told)} (geometric mean over all numbers of connections)."
+                )
+                return
+    if best:
+        yield (
+            f"Most questions were answered by {best}: {' and '.join(told)}. Not every interval is "
+            "known and above 1, so throughput does not decide."
+        )
+
+
+def _is_above_one(found: Estimate) -> bool:
+    return found.low is not None and found.low > 1
+
+
+def _slowest(cells: Cells) -> Iterator[str]:
+    n = cells.populations()[-1]
+    known = [
+        f"{p99_s * 1000:,.3g} ms ({of.worker_type})"
+        for of in _with_default_workers(cells)
+        if (p99_s := cells.middle(of, QUESTIONS, n, lambda r: r.p99_s)) is not None
+    ]
+    if known:
+        told = ", ".join(known)
+        yield f"With {n} connections, 99 % of the questions were answered within {told}."
+
+
+def _knee(cells: Cells, of: Configuration) -> Iterator[str]:
+    law = cells.law(of, QUESTIONS)
+    if law is None:
+        yield f"Too few numbers of connections count to fit a law to {of}."
+        return
+    yield (
+        f"{of}: the universal scalability law fits with λ = {law.rate_per_s:,.0f}/s, "
+        f"σ = {law.contention:.3g}, κ = {law.coherency:.2g}. {_about_the_knee(cells, of, law)}"
+    )
+
+
+def _about_the_knee(cells: Cells, of: Configuration, law: ScalabilityLaw) -> str:
+    most = cells.populations()[-1]
+    interval = cells.knee(of, QUESTIONS)
+    within = (
+        f" (95 %: {shown_knee(interval.low, most)} to {shown_knee(interval.high, most)})"
+        if interval
+        else ""
+    )
+    if law.knee > most:
+        return f"Throughput has no peak within {most} connections{within}."
+    return f"Throughput is highest at N* = {law.knee:.3g} connections{within}."
+
+
+def shown_knee(knee: float, most: int) -> str:
+    """A knee beyond what was measured is only known to be there."""
+    return f"{knee:.3g}" if knee <= most else f"beyond {most}"
+
+
+def _share(cells: Cells, of: Configuration) -> Iterator[str]:
+    peak = cells.peak(of, QUESTIONS)
+    share = cells.share_of_nothing(of, peak[0]) if peak else None
+    if peak and share:
+        yield (
+            f"{of}, {peak[0]} connections, where most questions are answered: "
+            f"{peak[1]} a second; {share} times what the empty endpoint answers."
+        )
+
+
+def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
+    """Whether service and generator compete for the cores, and what the service could do alone."""
+    peak = cells.peak(of, QUESTIONS)
+    if not peak:
+        return
+    n = peak[0]
+    cores = cells.made[0].cores
+    server = cells.middle(of, QUESTIONS, n, lambda one: one.server_cores) or 0.0
+    generator = cells.middle(of, QUESTIONS, n, lambda one: one.generator_cores) or 0.0
+    limit = limit_per_s(cells, of, QUESTIONS, n)
+    used = f"With {n} connections {of} used {server:.2f} cores and the generator {generator:.2f}"
+    bound = f"{limit:,.0f} a second at most (min(workers, cores)/D)" if limit else "more"
+    if server + generator > COMPETING * cores:
+        yield (
+            f"{used} of the {cores} there are: they compete, and throughput is that of the two "
+            f"together. With the generator on another machine the service could answer {bound}."
+        )
+    else:
+        yield (
+            f"{used} of the {cores} there are: the generator did not take what the service lacked. "
+            f"By its demand of processor time the service could answer {bound}."
+        )
+
+
+def limit_per_s(cells: Cells, of: Configuration, endpoint: str, connections: int) -> float | None:
+    """min(workers, cores)/D, which the throughput cannot exceed, whoever asks."""
+    demand_s = cells.middle(of, endpoint, connections, lambda one: one.demand_s)
+    if not demand_s:
+        return None
+    return laws.throughput_per_s(min(of.workers, cells.made[0].cores), demand_s)
+
+
+def _little(cells: Cells) -> Iterator[str]:
+    """Little's law, X·R = N, of every round that counts."""
+    by_type: dict[str, list[float]] = {}
+    for one in cells.accepted:
+        if one.customers_seen is not None:
+            seen = one.customers_seen / one.connections
+            by_type.setdefault(one.worker_type, []).append(seen)
+    for kind, shares in sorted(by_type.items()):
+        off = [share for share in shares if abs(share - 1) > LITTLE_TOLERANCE]
+        told = f"X·R is {min(shares):.2f} to {max(shares):.2f} of N"
+        if not off:
+            yield f"Little's law holds for {kind}: {told} in all {len(shares)} rounds."
+        else:
+            yield (
+                f"Little's law, {kind}: {told}, off by more than {LITTLE_TOLERANCE * 100:g} % in "
+                f"{len(off)} of {len(shares)} rounds. What is missing is time that the generator "
+                "does not count as latency: opening a connection anew, or an answer that did not "
+                "come before the round ended."
+            )

@@ -1,0 +1,199 @@
+"""Measuring: turns of rounds, each turn through all configurations in an order of its own.
+
+A configuration is a type of workers and their number. It is started anew in each turn, so that how
+connections happen to fall on workers is drawn anew, too. Within it, the question and the empty
+endpoint follow each other at each number of connections, so that their ratio is of neighbours.
+Rounds that were rejected get more turns, as long as there is time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from os import sched_getaffinity
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import TypeVar
+
+from loadtests import wrk
+from loadtests.chains import Chain, generated, imported
+from loadtests.experiments.capacity.rounds import (
+    COLUMNS,
+    ENDPOINTS,
+    NOTHING,
+    QUESTIONS,
+    RULES,
+    WORKER_TYPES,
+    Round,
+    judged,
+)
+from loadtests.lab.experiment import Run
+from loadtests.lab.results import TableWriter
+from loadtests.processes import Service, running
+from loadtests.processor_time import moment
+from loadtests.questions import drawn, require_answers, sample
+
+NULL_PATH = "/health/live"
+SETTLE_S = 1
+
+VERDICTS = ("run", "accepted", "reasons", *(rule.name for rule in RULES))
+Cell = tuple[str, int, str, int]  # type of the workers, their number, endpoint, connections
+Member = TypeVar("Member")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured. turns: rounds of each cell; more_turns: at most, for rejected ones.
+
+    until_s: no turn but the first begins later than so many seconds after the start.
+    """
+
+    flights: int
+    questions_per_kind: int
+    worker_types: tuple[str, ...]
+    worker_counts: tuple[int, ...]
+    connections: tuple[int, ...]
+    round_s: int
+    turns: int
+    more_turns: int
+    until_s: float
+
+
+FULL = Plan(
+    flights=200_000,
+    questions_per_kind=300,
+    worker_types=WORKER_TYPES,
+    worker_counts=(1, 2, 3, 4),
+    connections=(1, 2, 4, 8, 16, 32, 64),
+    round_s=1,
+    turns=3,
+    more_turns=1,
+    until_s=13 * 60,
+)
+QUICK = Plan(
+    flights=20_000,
+    questions_per_kind=50,
+    worker_types=FULL.worker_types,
+    worker_counts=(2,),
+    connections=(1, 4, 16, 64),
+    round_s=1,
+    turns=1,
+    more_turns=0,
+    until_s=90,
+)
+
+
+def measure(run: Run) -> None:
+    """Measure by the plan, quick or full; --reps are the turns."""
+    plan = QUICK if run.options.quick else FULL
+    measure_by(plan, run, run.options.reps or plan.turns)
+
+
+def measure_by(plan: Plan, run: Run, turns: int) -> None:
+    """Write the tables `rounds` and `runs`."""
+    began_s = monotonic()
+    run.say(f"importing {plan.flights:,} generated flights")
+    chain = imported(generated(plan.flights), run.scratch / "chain", run.log)
+    random = run.random("capacity: order of rounds")
+    with (
+        run.results.table("rounds", COLUMNS) as rounds,
+        run.results.table("runs", VERDICTS) as verdicts,
+    ):
+        bench = _Bench(plan, run, chain, rounds, verdicts)
+        for turn in range(1, turns + plan.more_turns + 1):
+            wanted = bench.lacking(turns)
+            if not wanted or (turn > 1 and monotonic() > began_s + plan.until_s):
+                break
+            bench.turn(turn, wanted, random)
+
+
+class _Bench:
+    """The rounds of a run, and how often each cell has been measured well."""
+
+    def __init__(
+        self, plan: Plan, run: Run, chain: Chain, rounds: TableWriter, verdicts: TableWriter
+    ) -> None:
+        self._plan, self._run, self._chain = plan, run, chain
+        self._rounds, self._verdicts = rounds, verdicts
+        self._scripts: dict[str, Path] = {}
+        self._accepted = dict.fromkeys(_cells(plan), 0)
+
+    def lacking(self, turns: int) -> set[Cell]:
+        """Cells with fewer accepted rounds than that."""
+        return {cell for cell, accepted in self._accepted.items() if accepted < turns}
+
+    def turn(self, number: int, wanted: set[Cell], random: Random) -> None:
+        """One round of each cell that is wanted."""
+        for kind, workers in _shuffled({(cell[0], cell[1]) for cell in wanted}, random):
+            mine = [cell for cell in wanted if cell[:2] == (kind, workers)]
+            self._run.say(f"turn {number}: {workers} {kind} workers, {len(mine)} rounds")
+            settings = {"worker_type": kind, "workers": workers}
+            with running(self._chain.folder, self._run.log, settings=settings) as service:
+                self._settle(service)
+                for connections in _shuffled({cell[3] for cell in mine}, random):
+                    endpoints = {cell[2] for cell in mine if cell[3] == connections}
+                    for endpoint in _shuffled(endpoints, random):
+                        self._round(service, number, (kind, workers, endpoint, connections))
+
+    def _settle(self, service: Service) -> None:
+        """Every worker has started and been asked, so that none answers its first question."""
+        if not self._scripts:
+            self._scripts = self._written(service)
+        for endpoint in ENDPOINTS:
+            wrk.load(service.url, self._scripts[endpoint], SETTLE_S)
+
+    def _written(self, service: Service) -> dict[str, Path]:
+        questions = drawn(sample(service), self._plan.questions_per_kind, self._run.options.seed)
+        require_answers(service, questions)
+        mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
+        paths = {QUESTIONS: mixed, NOTHING: [NULL_PATH] * len(mixed)}
+        return {
+            endpoint: wrk.write_script(self._run.scratch / f"{endpoint}.lua", of, told=True)
+            for endpoint, of in paths.items()
+        }
+
+    def _round(self, service: Service, turn: int, cell: Cell) -> None:
+        one = _measured(service, self._scripts[cell[2]], self._plan.round_s, turn, cell)
+        verdict = judged(one)
+        self._accepted[cell] += verdict.accepted
+        self._rounds.write(**one.cells())
+        looked_at = {rule.name: verdict.values[rule.name] for rule in RULES}
+        accepted = "yes" if verdict.accepted else "no"
+        self._verdicts.write(run=one.run, accepted=accepted, reasons=verdict.reasons, **looked_at)
+
+
+def _measured(service: Service, script: Path, duration_s: int, turn: int, cell: Cell) -> Round:
+    kind, workers, endpoint, connections = cell
+    before = moment(service.pid)
+    load = wrk.load(service.url, script, duration_s, connections)
+    usage = before.until(moment(service.pid))
+    seen = load.recorded
+    assert seen is not None  # the scripts are written to tell
+    return Round(
+        run=f"{kind}-{workers}-{endpoint}-{connections}-turn{turn}",
+        turn=turn,
+        worker_type=kind,
+        workers=workers,
+        endpoint=endpoint,
+        connections=connections,
+        duration_s=seen.duration_s,
+        requests=load.requests,
+        failed=load.failed,
+        mean_s=seen.mean_s,
+        p50_s=seen.percentile_s(50),
+        p99_s=seen.percentile_s(99),
+        server_cpu_s=usage.server_s,
+        generator_cpu_s=usage.own_s,
+        foreign_cpu=usage.foreign_cores,
+        cores=len(sched_getaffinity(0)),
+    )
+
+
+def _cells(plan: Plan) -> Iterator[Cell]:
+    return product(plan.worker_types, plan.worker_counts, ENDPOINTS, plan.connections)
+
+
+def _shuffled(some: set[Member], random: Random) -> list[Member]:
+    ordered = sorted(some, key=str)
+    random.shuffle(ordered)
+    return ordered

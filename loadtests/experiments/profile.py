@@ -1,0 +1,398 @@
+"""What a worker of the service does while flights are posted from many threads: flame graphs.
+
+py-spy looks into a live worker three times, one after the other, under the same load: at the thread
+that holds Python's lock (what Python works at), at all threads (what requests wait for), and once
+more for a flame graph that a person can open. Recording costs something, so nothing is timed here;
+`bulk-post` does that.
+
+Tables: `recordings.csv`, a row for each look, which names its file of stacks; `roles.csv`, what the
+processes of the service used meanwhile; the rows of the load as in `loadtests.generation`.
+"""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+
+from loadtests.generation.bulk import LOG, Bulk, Load, kept, posting
+from loadtests.lab import published, stacks
+from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.py_spy import Recording, record
+from loadtests.lab.report.content import Cell, Figure, Link, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.results import Results, ResultsError, TableWriter
+from loadtests.processes import ProgramFailed, Service, running
+
+CASES = (Bulk("async", 100), Bulk("async", 1000), Bulk("sync", 100), Bulk("commit", 100))
+QUICK_CASES = (Bulk("async", 20), Bulk("sync", 20), Bulk("commit", 20))
+LOOK_S, QUICK_LOOK_S = 20.0, 2.0
+RATE_HZ = 50
+SETTLE_S, QUICK_SETTLE_S = 3.0, 1.0
+MINE_INTERVAL_S = 0.5
+LOCK, ALL, GRAPH = "lock", "all", "graph"
+LOOKS = {
+    LOCK: ("raw", "lock", "txt"),
+    ALL: ("raw", "all", "txt"),
+    GRAPH: ("flamegraph", "running", "svg"),
+}
+AT_WORK = "at work, or waiting for Python's lock"
+FEW_SAMPLES = 500
+Z_95 = 1.959964  # of the normal distribution
+RECORDINGS, ROLES = "recordings", "roles"
+_COLUMNS = ("run", "mode", "threads", "look", "file", "rate_hz", "looks", "samples", "errors")
+_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def measure(run: Run) -> None:
+    """For each case a service on a new chain, load, and three looks at its busiest worker."""
+    cases = QUICK_CASES if run.options.quick else CASES
+    with (
+        run.results.table(RECORDINGS, _COLUMNS) as recordings,
+        run.results.table(ROLES, ("run", "role", "cpu_s", "wall_s")) as roles,
+    ):
+        for bulk in cases:
+            name = f"{bulk.mode}-{bulk.threads}"
+            settings = {"mine_interval_s": MINE_INTERVAL_S}
+            with (
+                running(run.scratch / name, run.log, settings=settings) as service,
+                posting(service, bulk, run.options.seed, run.results.folder / LOG) as load,
+            ):
+                _look(run, service, load, bulk, recordings, roles)
+                load.end()
+                kept(load, bulk, name, run.results.folder)
+
+
+def _look(
+    run: Run,
+    service: Service,
+    load: Load,
+    bulk: Bulk,
+    recordings: TableWriter,
+    roles: TableWriter,
+) -> None:
+    name = f"{bulk.mode}-{bulk.threads}"
+    before = _used_s(service)
+    sleep(run.choose(QUICK_SETTLE_S, SETTLE_S))
+    worker = _busiest_worker(service, before)
+    before, start_s = _used_s(service), monotonic()
+    for look in LOOKS:
+        load.require_alive()
+        run.say(f"{name}: looking at {look}")
+        file, found = _recorded(run, worker, name, look)
+        recordings.write(
+            run=name,
+            mode=bulk.mode,
+            threads=bulk.threads,
+            look=look,
+            file=file,
+            rate_hz=RATE_HZ,
+            looks=found.looks,
+            samples=found.samples,
+            errors=found.errors,
+        )
+    wall_s, after = monotonic() - start_s, _used_s(service)
+    for (role, pid), used_s in after.items():
+        cpu_s = used_s - before.get((role, pid), 0.0)
+        roles.write(
+            run=name,
+            role=f"{role} {'(looked at)' * (pid == worker)}".strip(),
+            cpu_s=cpu_s,
+            wall_s=wall_s,
+        )
+
+
+def _recorded(run: Run, worker: int, name: str, look: str) -> tuple[str, Recording]:
+    form, threads, suffix = LOOKS[look]
+    file = f"{name}-{look}.{suffix}"
+    duration_s = run.choose(QUICK_LOOK_S, LOOK_S)
+    path = run.results.folder / file
+    return file, record(
+        worker, path, form=form, rate_hz=RATE_HZ, duration_s=duration_s, threads=threads
+    )
+
+
+def _used_s(service: Service) -> dict[tuple[str, int], float]:
+    """Processor seconds of each process of the service so far, by its role and id."""
+    found = {}
+    for member in service.memory():
+        stat = Path(f"/proc/{member.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        # the name in parentheses may hold anything, so count from its end
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        found[member.role, member.pid] = (int(user) + int(system)) / _TICKS_PER_S
+    return found
+
+
+def _busiest_worker(service: Service, before: Mapping[tuple[str, int], float]) -> int:
+    used_s = {
+        pid: seconds - before.get((role, pid), 0.0)
+        for (role, pid), seconds in _used_s(service).items()
+        if role == "worker"
+    }
+    if not used_s:
+        raise ProgramFailed("the service has no worker to look at")
+    return max(used_s, key=lambda pid: used_s[pid])
+
+
+# --- analysing -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What was seen in one case. work: of the samples in which Python's lock was held; waits: of
+    all threads. held: how many looks found somebody to hold the lock.
+    """
+
+    run: str
+    mode: str
+    threads: int
+    work: Mapping[str, float]
+    work_samples: int
+    waits: Mapping[str, float]
+    held: float
+    graph: str | None
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return f"{self.mode}, {self.threads}"
+
+    def share(self, *activities: str) -> float:
+        """Of some activities together, of the time in which Python works."""
+        return sum(self.work.get(name, 0.0) for name in activities)
+
+    def interval(self, *activities: str) -> tuple[float, float]:
+        """The 95 % interval of that (E. B. Wilson, 1927), as if samples were independent."""
+        n, p = self.work_samples, self.share(*activities)
+        centre = (p + Z_95**2 / (2 * n)) / (1 + Z_95**2 / n)
+        half = Z_95 * math.sqrt(p * (1 - p) / n + Z_95**2 / (4 * n * n)) / (1 + Z_95**2 / n)
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def analyse(results: Results) -> Report:
+    """Shares, tables and findings of the files of stacks."""
+    profiles = _profiles(results)
+    if not profiles:
+        raise ResultsError(f"{results.folder} has no case with stacks of both looks")
+    sections = [
+        Section("What Python works at", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
+        Section("Beside the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),
+        Section("What requests wait for", [_WAITS_TOLD], [_waits_table(profiles)]),
+        Section("The processes", [_ROLES_TOLD], [_roles_table(results)]),
+        Section(
+            "Flame graphs",
+            ["Open one in a browser: a click enlarges a frame. They load nothing from anywhere."],
+            links=[
+                Link(profile.graph, f"mode={profile.mode}, {profile.threads} threads")
+                for profile in profiles
+                if profile.graph
+            ],
+        ),
+    ]
+    return Report(_findings(profiles), sections, _metrics(profiles))
+
+
+_WORK_TOLD = f"""\
+Of the samples in which a thread held Python's lock. A sample counts as the activity of its
+innermost frame that the table of patterns knows (loadtests/lab/stacks.py), so what C code and
+libraries do is told under the function of ours that called them. What no pattern knows is
+“{stacks.OTHER}”.
+
+Shares are lower bounds, as in the study, and samples of one worker at {RATE_HZ} looks a second.
+Threads hand the lock over only at certain places of the code, and one that holds it without a
+processor is seen there, so on a busy machine such places weigh too much. Shares say nothing about
+speed: see bulk-post."""
+
+_STUDY_TOLD = """\
+The study's shares are those of BigchainDB's process (mode=async, 100 threads), as it summed them
+from its flame graph. The activities are not the same: flights carry no signatures, so beside the
+validation of its crypto-conditions stands what binds our content, the canonical bytes and their
+hash; beside MongoDB stands the mempool. Ours are shares of the time in which Python worked.
+
+Blocks are sealed by a process of its own, which is not looked at; what it used is told below."""
+
+_WAITS_TOLD = """\
+All threads of the worker, waiting ones, too. A thread that waits is told by its innermost frame;
+the others are at work or want to be: from outside, a thread that waits for Python's lock looks like
+one at work."""
+
+_ROLES_TOLD = "Processor time of each process of the service while it was looked at."
+
+
+def _profiles(results: Results) -> list[Profile]:
+    rows: dict[str, dict[str, dict[str, str]]] = {}
+    for row in results.rows(RECORDINGS):
+        rows.setdefault(row["run"], {})[row["look"]] = row
+    found = []
+    for name, of in rows.items():
+        if LOCK not in of or ALL not in of:
+            continue
+        held, threads = (_stacks(results, of[look]) for look in (LOCK, ALL))
+        samples = sum(stack.count for stack in held)
+        if not samples:
+            continue
+        waits = {
+            AT_WORK if activity == stacks.OTHER else activity: share
+            for activity, share in stacks.shares(threads, stacks.WAITS).items()
+        }
+        found.append(
+            Profile(
+                name,
+                of[LOCK]["mode"],
+                int(of[LOCK]["threads"]),
+                stacks.shares(held, stacks.WORK),
+                samples,
+                waits,
+                samples / int(of[LOCK]["looks"]),
+                of[GRAPH]["file"] if GRAPH in of else None,
+            )
+        )
+    return found
+
+
+def _stacks(results: Results, row: dict[str, str]) -> list[stacks.Stack]:
+    path = results.folder / row["file"]
+    try:
+        return stacks.stacks(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise ResultsError(f"{path} cannot be read: {problem}") from problem
+
+
+def _work_figure(profiles: Sequence[Profile]) -> Figure:
+    names = _by_size([profile.work for profile in profiles])
+    series = [
+        Series(
+            profile.label,
+            source,
+            names,
+            [100 * profile.share(name) for name in names],
+            [100 * profile.interval(name)[0] for name in names],
+            [100 * profile.interval(name)[1] for name in names],
+            shape="rows",
+        )
+        for profile, source in zip(profiles, _SOURCES, strict=False)
+    ]
+    rows: list[list[Cell]] = [
+        [name, *(100 * profile.share(name) for profile in profiles)] for name in names
+    ]
+    rows.append(["samples", *(f"{profile.work_samples:,}" for profile in profiles)])
+    rows.append(["looks that found the lock held (%)", *(100 * p.held for p in profiles)])
+    columns = ("Activity", *(f"{profile.label} (%)" for profile in profiles))
+    table = Table("Shares of the time in which Python works", columns, rows)
+    told = (
+        f"Shares by mode and threads, the largest first: {names[0]}. Lines are 95 % intervals, as "
+        "if samples were independent; they are not quite."
+    )
+    return Figure("What Python works at", drawn(Axis("share / %"), Axis(""), series), told, table)
+
+
+def _by_size(of: Sequence[Mapping[str, float]]) -> list[str]:
+    names = {name for shares in of for name in shares}
+    total = {name: sum(shares.get(name, 0.0) for shares in of) for name in names}
+    return sorted(names, key=lambda name: (name == stacks.OTHER, -total[name], name))
+
+
+_NEAREST: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "Crypto-conditions validation": ("canonical bytes and hash", (stacks.HASHING,)),
+    "MongoDB queries": ("mempool, and looking for duplicates", stacks.MEMPOOL),
+    "Schema validation": ("validation of the flight", (stacks.VALIDATION,)),
+    "An extra deep copy": ("none", ()),
+    "Mining": ("none: another process", ()),
+}
+
+
+def _study_table(profiles: Sequence[Profile]) -> Table:
+    rows: list[list[Cell]] = []
+    for action, percent in published.ACTIVITIES.items():
+        told, activities = _NEAREST[action]
+        ours = [100 * profile.share(*activities) if activities else None for profile in profiles]
+        rows.append([action, percent, told, *ours])
+    columns = (
+        "The study's action",
+        "Study (%)",
+        "Nearest of ours",
+        *(f"{p.label} (%)" for p in profiles),
+    )
+    note = "BigchainDB 2.0.0a6 on Python 3.6, looked at with Pyflame; ours with py-spy."
+    return Table("Shares of study 002 and of this service", columns, rows, note)
+
+
+def _waits_table(profiles: Sequence[Profile]) -> Table:
+    names = _by_size([profile.waits for profile in profiles])
+    rows: list[list[Cell]] = [
+        [name, *(100 * profile.waits.get(name, 0.0) for profile in profiles)] for name in names
+    ]
+    columns = ("Threads", *(f"{profile.label} (%)" for profile in profiles))
+    return Table("Shares of the time of all threads of the worker", columns, rows)
+
+
+def _roles_table(results: Results) -> Table:
+    rows: list[list[Cell]] = [
+        [row["run"], row["role"], float(row["cpu_s"]) / float(row["wall_s"])]
+        for row in results.rows(ROLES)
+    ]
+    return Table("Processor time (cores)", ("Case", "Process", "Cores"), rows)
+
+
+def _findings(profiles: Sequence[Profile]) -> list[str]:
+    findings = []
+    for profile in profiles:
+        largest = [
+            f"{name} ({100 * share:.0f} %)"
+            for name, share in profile.work.items()
+            if name != stacks.OTHER
+        ][:3]
+        findings.append(
+            f"mode={profile.mode}, {profile.threads} threads: Python's lock was held in "
+            f"{100 * profile.held:.0f} % of the looks; what it was held for most: "
+            f"{', '.join(largest)}."
+        )
+    findings += [_beside_study(profile) for profile in profiles]
+    unknown = max(profile.share(stacks.OTHER) for profile in profiles)
+    findings.append(f"At most {100 * unknown:.1f} % of a case could not be told and is “other”.")
+    if few := [profile.label for profile in profiles if profile.work_samples < FEW_SAMPLES]:
+        findings.append(f"Fewer than {FEW_SAMPLES} samples, so shares are rough: {'; '.join(few)}.")
+    return findings
+
+
+def _beside_study(profile: Profile) -> str:
+    parts = []
+    for told, activities, action in (
+        ("validation", (stacks.VALIDATION,), "Schema validation"),
+        ("canonical bytes and hash", (stacks.HASHING,), "Crypto-conditions validation"),
+        ("mempool and duplicates", stacks.MEMPOOL, "MongoDB queries"),
+    ):
+        low, high = profile.interval(*activities)
+        parts.append(
+            f"{told} {100 * profile.share(*activities):.1f} % ({100 * low:.1f} to "
+            f"{100 * high:.1f}; {action} there {published.ACTIVITIES[action]:g} %)"
+        )
+    return f"mode={profile.mode}, {profile.threads} threads, beside the study: {', '.join(parts)}."
+
+
+def _metrics(profiles: Sequence[Profile]) -> list[Metric]:
+    metrics = []
+    for profile in profiles:
+        for name in (stacks.VALIDATION, stacks.HASHING, *stacks.MEMPOOL, stacks.OTHER):
+            low, high = profile.interval(name)
+            label = f"share[{profile.label} threads, {name}]"
+            metrics.append(Metric(label, profile.share(name), "", low, high))
+    return metrics
+
+
+EXPERIMENT = Experiment(
+    name="profile",
+    study="002",
+    title="What a worker does while flights are posted",
+    reproduces="the flame graphs and the table of shares",
+    about="Flame graphs of a live worker in each mode of an answer, and the shares of its "
+    "activities, beside those of BigchainDB.",
+    modes=(Mode.REAL,),
+    measure=measure,
+    analyse=analyse,
+)

@@ -1,0 +1,312 @@
+"""Selftest: does a queue that is known behave here as theory says? If not, all else is in doubt.
+
+A server that sleeps for as long as it is told, one request at a time, is an M/G/1 queue when
+requests arrive as a Poisson process. Half a minute of it at ρ = 0.5, calibrated before and after,
+must agree with the same arrivals replayed through such a queue, to 5 %. Where it does not, the
+machine is too noisy for the other experiments, or the lab is wrong; the rules say which is likely.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from random import Random
+from statistics import fmean
+
+from loadtests.generation.calibration import Calibration, calibrate
+from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.rules import judge
+from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, append_verdict, open_run
+from loadtests.generation.schedule import (
+    KNOWN_KIND,
+    arrivals,
+    demanded,
+    gamma_demands,
+    load,
+    poisson_times,
+)
+from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.results import Results
+from loadtests.models import protocol, replay
+from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
+from loadtests.models.single_server import mg1
+from loadtests.models.steady_state import SteadyState
+from loadtests.servers.known import FCFS, known_server
+
+DEMAND_S = 0.020
+DEMAND_CV = 0.25
+UTILISATION = 0.5
+SIMULATED_RUNS = 1000
+MOST_HANDLER_EXCESS = 0.01  # of the demand, served longer than asked for
+OPEN = "open"
+
+GOOD = (
+    "This machine can be measured on: the known queue behaves as theory says, to "
+    f"{TOLERANCE * 100:g} %, and no rule rejects the run."
+)
+CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
+LIKELY = {
+    "foreign_cpu": "noisy neighbour",
+    "dispatch_lag_p99": "generator late",
+    "client_cpu": "generator late",
+    "calibration_drift": "calibration drift",
+    "failed_requests": "failed requests",
+    "missed_arrivals": "generator late",
+    "interrupted": "interrupted",
+}
+SHOWN = {"dispatch_lag_p99": "Dispatch lag p99", "foreign_cpu": "Foreign CPU"}
+
+
+def measure(run: Run) -> None:
+    """Half a minute, or a quarter."""
+    measure_for(run, run.choose(quick=10, full=25), int(run.choose(quick=50, full=100)))
+
+
+def measure_for(run: Run, duration_s: float, requests: int) -> None:
+    """Calibrate with so many requests, measure for so long, calibrate again."""
+    folder = run.results.folder
+    random = run.random("selftest")
+    asked = {KNOWN_KIND: [next(demanded(repeat(DEMAND_S)))]}
+    with (
+        known_server(FCFS, log=run.log) as server,
+        run.results.table("calibration", CALIBRATION) as table,
+    ):
+
+        def calibrated(name: str) -> Calibration:
+            run.say(
+                f"calibration {name}: one client, {requests} requests of {DEMAND_S * 1000:g} ms"
+            )
+            found = calibrate(
+                server, asked, requests=requests, run=name, folder=folder, say=run.say
+            )
+            table.write(**{column: getattr(found, column) for column in CALIBRATION})
+            return found
+
+        before = calibrated("before")
+        times_s = poisson_times(UTILISATION / before.mean_s, random, until_s=duration_s)
+        demands_s = gamma_demands(DEMAND_S, DEMAND_CV, random)
+        schedule = arrivals(times_s, demanded(demands_s))
+        run.say(f"open: {len(schedule)} requests in {duration_s:g} s, at ρ = {UTILISATION}")
+        record = open_run(server, schedule, run=OPEN, folder=folder, say=run.say)
+        after = calibrated("after")
+    append_verdict(folder, record, judge(record.facts(before, after)))
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The open run beside its replay. Seconds; of the requests that were answered, in order.
+
+    overhead_s: of a request, beside what it demanded, as calibrated before. duration_s: of the
+    arrivals.
+    """
+
+    arrivals_s: Sequence[float]
+    demands_s: Sequence[float]
+    responses_s: Sequence[float]
+    replayed_s: Sequence[float]
+    served_s: Sequence[float]
+    overhead_s: float
+    model: SteadyState
+    service_variance_s2: float
+
+    @property
+    def difference_s(self) -> Interval:
+        """Measured less replayed, with its 95 % interval."""
+        return paired_difference(self.responses_s, self.replayed_s)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of M/G/1 with this service time, to TOLERANCE."""
+        return verdict(self.difference_s, self.model.response_time_s)
+
+    @property
+    def handler_excess(self) -> float:
+        """How much longer the server served than it was asked to, as a share of that."""
+        return fmean(self.served_s) / fmean(self.demands_s) - 1
+
+    def expected(self) -> protocol.Expectation:
+        """What such a short run from an empty queue would show, by simulation."""
+        duration_s = max(self.arrivals_s)
+        mean_s = self.model.service_time_s
+        service = with_mean_and_cv(mean_s, self.service_variance_s2**0.5 / mean_s)
+        random = Random("selftest: simulated runs")  # noqa: S311  the same for the same rows
+        once = protocol.Protocol(duration_s, runs=1)
+        rate_per_s = self.model.arrival_rate_per_s
+        return protocol.expectation(
+            once, rate_per_s, service, random, simulated_runs=SIMULATED_RUNS
+        )
+
+
+def observed(results: Results) -> Observed:
+    """From the files alone. Raises ResultsError, ValueError if there is no whole open run."""
+    before = _calibrations(results)["before"]
+    mean_s, overhead_s = before["mean_s"], before["mean_s"] - DEMAND_S
+    schedule = load(results.folder / SCHEDULES / f"{OPEN}.csv")
+    asked_s = [arrival.demand_s or 0.0 for arrival in schedule]
+    intended_s = [arrival.intended_s for arrival in schedule]
+    services_s = [demand_s + overhead_s for demand_s in asked_s]
+    replayed_s = replay.fcfs(intended_s, services_s)
+    rows = sorted(_answered(results), key=lambda row: row.index)
+    variance_s2 = (DEMAND_CV * DEMAND_S) ** 2 + before["variance_s2"]
+    return Observed(
+        arrivals_s=[row.intended_s for row in rows],
+        demands_s=[asked_s[row.index] for row in rows],
+        responses_s=[row.open_response_s for row in rows],
+        replayed_s=[replayed_s[row.index] for row in rows],
+        served_s=[row.service_s or 0.0 for row in rows],
+        overhead_s=overhead_s,
+        model=mg1(UTILISATION / mean_s, mean_s, variance_s2),
+        service_variance_s2=variance_s2,
+    )
+
+
+def _answered(results: Results) -> list[Row]:
+    return [row for row in read_rows(results.folder / REQUESTS, OPEN) if row.succeeded]
+
+
+def _calibrations(results: Results) -> dict[str, dict[str, float]]:
+    """Of `before` and `after`: every column as a number."""
+    return {
+        row["run"]: {name: float(row[name]) for name in CALIBRATION[1:] if row[name]}
+        for row in results.rows("calibration")
+    }
+
+
+def _judged(results: Results) -> Mapping[str, str]:
+    """The open run's line among all runs: what the rules looked at."""
+    return next(row for row in results.rows(RUNS.removesuffix(".csv")) if row["run"] == OPEN)
+
+
+def _reasons(results: Results, seen: Observed) -> list[tuple[str, str]]:
+    """Why this machine is too noisy, if it is: the likely cause, and what was seen."""
+    line = _judged(results)
+    found = [
+        (LIKELY.get(reason.split()[0], "rejected"), reason)
+        for reason in line["reasons"].split("; ")
+        if reason
+    ]
+    if seen.handler_excess > MOST_HANDLER_EXCESS:
+        told = f"the server served {seen.handler_excess * 100:.1f} % longer than asked"
+        found.append(("service overhead", f"{told}, limit {MOST_HANDLER_EXCESS * 100:g} %"))
+    if seen.verdict is not Verdict.AGREES and not found:
+        advice = "do it again, and if it stays, distrust the lab on this machine"
+        found.append((f"the queue {seen.verdict}, and no rule says why", advice))
+    return found
+
+
+def analyse(results: Results) -> Report:
+    """The report; its `failure` says why this machine is too noisy, if it is."""
+    seen = observed(results)
+    reasons = _reasons(results, seen)
+    causes = ", ".join(dict.fromkeys(cause for cause, _ in reasons))
+    failure = f"This machine is too noisy now: {causes}." if reasons else ""
+    values = _values(results, seen)
+    return Report(
+        findings=[
+            failure or GOOD,
+            *(f"{cause.capitalize()}: {what}." for cause, what in reasons),
+            *(f"{name}: {value}." for name, value in values),
+        ],
+        sections=[Section("Measured and modelled", [_METHOD], [_figure(seen)])],
+        metrics=_metrics(seen),
+        failure=failure,
+    )
+
+
+_METHOD = (
+    "The same arrivals and demands were sent to the server and, on paper, through a queue that "
+    "serves one at a time in order of arrival. Chance is the same on both sides, so their "
+    "difference is that of server and generator alone. The mean of so short a run says little by "
+    "itself: the simulated range shows how far it may lie from the formula although all is well."
+)
+
+
+def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
+    calibrations, line = _calibrations(results), _judged(results)
+    expected, difference = seen.expected(), seen.difference_s
+    model_s = seen.model.response_time_s
+    shown = [
+        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0: no -0.0
+        for value_s in (difference.estimate, difference.low, difference.high)
+    ]
+    return [
+        (
+            "E[S] before and after",
+            " and ".join(_ms(one["mean_s"]) for one in calibrations.values()),
+        ),
+        ("Of that beside the demand", f"{_ms(seen.overhead_s)} (HTTP, connecting, client)"),
+        *_looked_at(line),
+        ("Mean response time, measured", _ms(fmean(seen.responses_s))),
+        (
+            "Range that simulated runs show (95 %)",
+            f"{_ms(expected.low_s)} to {_ms(expected.high_s)}",
+        ),
+        ("M/G/1, long run", _ms(model_s)),
+        (
+            "Measured less replayed",
+            f"{shown[0]} of E[R] (95 %: {shown[1]} to {shown[2]})",
+        ),
+        (f"Verdict on M/G/1, tolerance {TOLERANCE * 100:g} %", str(seen.verdict)),
+    ]
+
+
+def _looked_at(line: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What the rules for generator and machine looked at; their columns are `name (unit)`."""
+    for column, value in line.items():
+        name, _, unit = column.rstrip(")").partition(" (")
+        if name in SHOWN and value:
+            yield SHOWN[name], f"{float(value):.3g} {unit}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"
+
+
+def _figure(seen: Observed) -> Figure:
+    """Means of a second each: single requests would be a cloud."""
+    seconds = sorted({int(at_s) for at_s in seen.arrivals_s})
+    columns = []
+    for values_s in (seen.responses_s, seen.replayed_s):
+        by_second: dict[int, list[float]] = {}
+        for at_s, value_s in zip(seen.arrivals_s, values_s, strict=True):
+            by_second.setdefault(int(at_s), []).append(value_s * 1000)
+        columns.append([fmean(by_second[second]) for second in seconds])
+    measured_ms, replayed_ms = columns
+    rows = list(zip(seconds, measured_ms, replayed_ms, strict=True))
+    svg = drawn(
+        Axis("Arrival, s after the start"),
+        Axis("Mean response time of a second, ms"),
+        [
+            Series("measured", "ours", seconds, measured_ms),
+            Series("replayed through the queue", "model", seconds, replayed_ms),
+        ],
+    )
+    told = "Where the lines part, something else than the queue took time."
+    table = Table("Means", ("Second", "Measured, ms", "Replayed, ms"), rows)
+    return Figure("Response time, second by second", svg, told, table)
+
+
+def _metrics(seen: Observed) -> list[Metric]:
+    difference = seen.difference_s
+    return [
+        Metric("response_time_mean", fmean(seen.responses_s), "s"),
+        Metric("service_time_mean", seen.model.service_time_s, "s"),
+        Metric("paired_difference", difference.estimate, "s", difference.low, difference.high),
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="selftest",
+    study="",
+    title="Selftest: can this machine be measured on?",
+    reproduces="our own: a queue of known service time at ρ = 0.5, against theory",
+    about=(
+        "A server of known service time gets half a minute of Poisson arrivals at ρ = 0.5. Beside "
+        "the same arrivals replayed through a first-come-first-served queue it must agree to 5 %."
+    ),
+    modes=(Mode.REAL,),
+    measure=measure,
+    analyse=analyse,
+)

@@ -1,0 +1,220 @@
+"""Load as study 002 made it: a program that posts from many threads, here `scripts/bulk_post`.
+
+A closed system: each thread waits for its answer before it posts again. The program is the
+project's own and runs as a process; its rows become raw rows like those of Locust.
+
+    with posting(server, bulk, seed, log) as load: ...       # posts meanwhile; ended with the block
+    record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
+
+It is ended after a time and not after a number of requests, since threads that are lucky would be
+done first, and fewer would post than is said: `busy_window` is the part in which all did.
+"""
+
+import csv
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from signal import SIGINT
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from urllib.parse import urlsplit
+
+from loadtests.generation import samples as sampling
+from loadtests.generation.rows import Row, RowFile, closed_index, customer_of, in_flight
+from loadtests.generation.rules import judge
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, append_verdict
+from loadtests.generation.samples import Sample, Sampler
+from loadtests.generation.window import Window
+from loadtests.processes import (
+    LOOK_EVERY_S,
+    PROJECT,
+    ProgramFailed,
+    failure,
+    plain_environment,
+    started,
+    stop,
+)
+
+PROGRAM = PROJECT / "scripts" / "bulk_post"
+LOG = "bulk_post.log"
+BEGIN_WITHIN_S = 60.0
+MODES = ("async", "sync", "commit")
+SAMPLE_EVERY_S = 1.0
+ENDLESS = 1_000_000  # transactions of each thread
+_BEGUN = b"posting to"
+_COLUMNS = ["thread", "number", "sent_s", "done_s", "status", "flights"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """How to post. mode: what answers promise. threads: each posts one flight a request."""
+
+    mode: str
+    threads: int
+
+
+@dataclass(slots=True)
+class Load:
+    """A program that posts. rows: the file that it writes when it ends.
+
+    ended_s: when it was told to end, on the monotonic clock.
+    """
+
+    process: "subprocess.Popen[bytes]"
+    command: list[str]
+    log: Path
+    rows: Path
+    ended_s: float = 0.0
+    samples: list[tuple[float, Sample]] = field(default_factory=list)
+
+    def end(self) -> None:
+        """Have it stop after the requests that are under way."""
+        self.ended_s = self.ended_s or monotonic()
+        if self.process.poll() is None:
+            stop(self.process, SIGINT)
+
+    def require_alive(self) -> None:
+        """Raise ProgramFailed if it has ended, for instance because nothing is accepted."""
+        if self.process.poll() is not None:
+            raise ProgramFailed(failure(self.command, self.process.returncode, self.log))
+
+
+@contextmanager
+def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
+    """The program, which posts from now on until the block or `Load.end` ends it.
+
+    Its rows are there from its end to that of the block. Raises ProgramFailed if it does not begin.
+    """
+    with TemporaryDirectory(prefix="flightchain-bulk-") as scratch:
+        rows = Path(scratch) / "rows.csv"
+        command = [
+            *(sys.executable, str(PROGRAM), "--url", target.url, "--generate", str(seed)),
+            *("--mode", bulk.mode, "--threads", str(bulk.threads)),
+            *("--transactions-per-thread", str(ENDLESS), "--rows", str(rows)),
+        ]
+        said = log.stat().st_size if log.exists() else 0
+        load = Load(started(command, log, plain_environment()), command, log, rows)
+        try:
+            _wait_until_it_posts(load, said)
+            yield load
+        finally:
+            load.end()
+
+
+def _wait_until_it_posts(load: Load, said: int) -> None:
+    deadline_s = monotonic() + BEGIN_WITHIN_S
+    while _BEGUN not in load.log.read_bytes()[said:]:
+        load.require_alive()
+        if monotonic() > deadline_s:
+            raise ProgramFailed(f"{PROGRAM.name} did not begin within {BEGIN_WITHIN_S:g} s")
+        sleep(LOOK_EVERY_S)
+
+
+def bulk_run(
+    target: Target,
+    bulk: Bulk,
+    *,
+    run: str,
+    folder: Path,
+    seed: int,
+    duration_s: float,
+    say: Say,
+) -> tuple[RunRecord, float]:
+    """Post for a time, and keep the rows and samples in `folder` under the id `run`.
+
+    Returns when it was told to end, too, in seconds since the run's start. Raises ProgramFailed if
+    nothing was posted, and KeyboardInterrupt after what was measured was kept and listed as
+    interrupted.
+    """
+    say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
+    with posting(target, bulk, seed, folder / LOG) as load:
+        try:
+            _watch(load, target, duration_s)
+        except KeyboardInterrupt:
+            load.end()
+            record, _ = kept(load, bulk, run, folder)
+            record = replace(record, is_interrupted=True)
+            append_verdict(folder, record, judge(record.facts()))
+            raise
+        load.end()
+        return kept(load, bulk, run, folder)
+
+
+def _watch(load: Load, target: Target, duration_s: float) -> None:
+    """Sample the machine until the time is over, or the program has ended by itself."""
+    sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
+    until_s = monotonic() + duration_s
+    while load.process.poll() is None and (left_s := until_s - monotonic()) > 0:
+        with suppress(subprocess.TimeoutExpired):
+            load.process.wait(min(SAMPLE_EVERY_S, left_s))
+        load.samples.append((monotonic(), sampler.sample(0)))
+
+
+def busy_window(rows: Iterable[Row], until_s: float) -> Window:
+    """The part of a run in which every thread was posting: from the last one's start to `until_s`.
+
+    Raises ValueError if there is none.
+    """
+    by_thread: dict[int, list[Row]] = {}
+    for row in rows:
+        by_thread.setdefault(customer_of(row), []).append(row)
+    if not by_thread:
+        raise ValueError("a run without rows has no window")
+    start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
+    if start_s >= until_s:
+        raise ValueError(f"it ended at {until_s:.3f} s, before all began, at {start_s:.3f} s")
+    chosen = [row for own in by_thread.values() for row in own if start_s < row.done_s <= until_s]
+    good = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
+    return Window(len(by_thread), start_s, until_s, tuple(good))
+
+
+def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:
+    """What a program that has ended left, written to the files of `folder`; when it was told to.
+
+    Times become seconds since its first request. Raises ProgramFailed if there was none.
+    """
+    found = _rows(load, bulk, run)
+    if not found:
+        raise ProgramFailed(failure(load.command, load.process.returncode, load.log))
+    start_s = min(row.sent_s for row in found)
+    rows = [
+        replace(
+            row,
+            intended_s=row.intended_s - start_s,
+            sent_s=row.sent_s - start_s,
+            done_s=row.done_s - start_s,
+        )
+        for row in found
+    ]
+    samples = tuple(
+        replace(sample, at_s=at_s - start_s, in_flight=in_flight(rows, at_s - start_s))
+        for at_s, sample in load.samples
+    )
+    file = RowFile(folder / REQUESTS)
+    file.write(rows)
+    file.close()
+    sampling.append(folder / SAMPLES, run, samples)
+    return RunRecord(run, "bulk", tuple(rows), samples, None, 0.0), load.ended_s - start_s
+
+
+def _rows(load: Load, bulk: Bulk, run: str) -> list[Row]:
+    """Its rows as raw rows, in the order of the answers, on the clock of all processes."""
+    if not load.rows.exists():
+        return []
+    with load.rows.open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        if next(lines, _COLUMNS) != _COLUMNS:
+            raise ProgramFailed(f"{PROGRAM.name} wrote other columns than {', '.join(_COLUMNS)}")
+        found = [_row(run, f"post-{bulk.mode}", *values) for values in lines]
+    return sorted(found, key=lambda row: row.done_s)
+
+
+def _row(
+    run: str, kind: str, thread: str, number: str, sent: str, done: str, status: str, flights: str
+) -> Row:
+    del flights  # one, if the status is good
+    index, sent_s = closed_index(int(thread), int(number)), float(sent)
+    return Row(run, index, kind, sent_s, sent_s, None, float(done), None, int(status), "")

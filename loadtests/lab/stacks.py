@@ -1,0 +1,122 @@
+"""Collapsed stacks of a worker of the service, and what it was doing: one table of patterns. Pure.
+
+A collapsed stack is a line `frame;frame;… count`, the outermost frame first, as Brendan Gregg's
+flame graphs take them and py-spy's `-f raw` writes them: `accept (backend/mempool/mempool.py:94)`.
+
+A stack counts as the activity of its innermost frame that the table knows: what a library or C code
+does is told under the function that called it. So a share is a lower bound of its activity, and
+what no row knows is `OTHER`, never spread over the rest.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+OTHER = "other"
+_LINE_NUMBER = re.compile(r":\d+\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack without line numbers, outermost frame first, and how often it was seen."""
+
+    frames: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Frames of an activity. frame: regular expression that begins with the function's name.
+
+    innermost: counts only where the frame is the innermost one, thus itself at work or waiting.
+    """
+
+    activity: str
+    frame: str
+    innermost: bool = False
+
+
+_IDLE = "no request to answer"
+_LOCK = "waiting for a lock of the mempool"
+WAITS = (
+    Pattern(_IDLE, r"EpollSelector\.select \(|_worker \(concurrent/", innermost=True),
+    Pattern(_IDLE, r"(Event|Condition)\.wait \(|SyncSoon\._run \(", innermost=True),
+    Pattern("waiting for the disk", r"sync(_folder)? \(backend/storage/files", innermost=True),
+    Pattern("waiting for the sync of others", r"GroupCommit\.sync \(", innermost=True),
+    Pattern(_LOCK, r"Mempool\.(exclusive|copies_of|_write|find) \(", innermost=True),
+    Pattern(_LOCK, r"FileLock\._?acquire \(", innermost=True),
+    Pattern("waiting for a block", r"Ledger\._wait_until_mined \(", innermost=True),
+)
+"""What a thread waits for, for stacks of all threads. The others are at work or want to be."""
+
+_PARSING, _LOOP = "HTTP: parsing the request", "HTTP: the loop, receiving and sending"
+_ROUTING = "routing and calling: Flask, WSGI"
+_HANDING, _MEMPOOL = "handing requests to threads", "mempool: log, ids and keys"
+VALIDATION, DUPLICATES, HASHING = "validation", "looking for duplicates", "canonical bytes and hash"
+MEMPOOL = (_MEMPOOL, "mempool: locks", "mempool: syncing the disk", DUPLICATES)
+WORK = (
+    Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
+    Pattern(
+        _PARSING, r".* \(gunicorn/http/|_Connection\.(is_whole|_look_for_head)|_length \(backend/"
+    ),
+    Pattern(_LOOP, r"LoopWorker\.(accept|_readable|_serve|_send|_listen_to|_goes_on|_writable) \("),
+    Pattern(_LOOP, r"LoopWorker\.(_drop|_end|finish_request|_serve_next) \(|_Outgoing\."),
+    Pattern(_LOOP, r"\w*Selector\w*\.\w+ \(selectors"),
+    Pattern(
+        _LOOP, r"ThreadWorker\.(run|wait_for_and_dispatch_events|murder_\w+) \(", innermost=True
+    ),
+    Pattern(_HANDING, r"LoopWorker\.enqueue_req|PollableMethodQueue\.defer"),
+    Pattern(_HANDING, r".* \((concurrent/futures/|threading\.py|queue\.py)", innermost=True),
+    Pattern(_HANDING, r"PollableMethodQueue\.", innermost=True),
+    Pattern(_ROUTING, r".* \((flask|werkzeug|blinker)/"),
+    Pattern(_ROUTING, r".* \(gunicorn/workers/", innermost=True),
+    Pattern("counting for /metrics", r".* \(backend/(api/metrics|api/observing|metrics)\.py\)"),
+    Pattern("reading the JSON", r".* \((json/|backend/api/reading\.py)"),
+    Pattern(VALIDATION, r".* \(backend/chain/(flight|stored|fields)\.py\)"),
+    Pattern(VALIDATION, r"sent_flight \(backend/"),
+    Pattern(DUPLICATES, r"Ledger\._copies_of|Mempool\.(copies_of|_copy_of)|.* \(backend/index/"),
+    Pattern(DUPLICATES, r".* \(backend/mempool/copies\.py\)"),
+    Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
+    Pattern("mempool: locks", r"Mempool\.exclusive \(|FileLock\."),
+    Pattern("mempool: syncing the disk", r"sync(_folder)? \(backend/storage/files|GroupCommit\."),
+    Pattern("mempool: syncing the disk", r"SyncSoon\."),
+    Pattern(_MEMPOOL, r".* \(backend/(mempool/\w+|keys)\.py\)|.* \(backend/storage/files\.py\)"),
+    Pattern("waiting for a block: looking again", r"Ledger\._wait_until_mined \("),
+    Pattern(
+        "making the answer", r".* \(backend/(api/answers|api/writing|api/transactions|ledger)\.py"
+    ),
+)
+"""What Python works at, for stacks of threads that hold its lock. The first row that fits holds."""
+
+
+def stacks(text: str) -> list[Stack]:
+    """The stacks of a file. Raises ValueError naming a line that is none."""
+    return [_stack(line) for line in text.splitlines() if line]
+
+
+def _stack(line: str) -> Stack:
+    frames, _, count = line.rpartition(" ")
+    if not frames or not count.isdigit():
+        raise ValueError(f"{line[:80]!r} is no collapsed stack: frame;frame;… count")
+    return Stack(tuple(_LINE_NUMBER.sub(")", frame) for frame in frames.split(";")), int(count))
+
+
+def activity(stack: Stack, patterns: Iterable[Pattern]) -> str:
+    """What the stack is about: `OTHER` if no row knows any of its frames."""
+    known = [(one, re.compile(one.frame)) for one in patterns]
+    for depth, frame in enumerate(reversed(stack.frames)):
+        for one, expression in known:
+            if expression.match(frame) and (depth == 0 or not one.innermost):
+                return one.activity
+    return OTHER
+
+
+def shares(found: Iterable[Stack], patterns: Iterable[Pattern]) -> Mapping[str, float]:
+    """Activity -> its share of all samples, 0 to 1, the largest first; empty without samples."""
+    counts: dict[str, int] = {}
+    for stack in found:
+        name = activity(stack, patterns)
+        counts[name] = counts.get(name, 0) + stack.count
+    total = sum(counts.values())
+    largest_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {name: count / total for name, count in largest_first}

@@ -1,0 +1,78 @@
+"""The programs that experiment `micro` times, and the files that they go through."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadtests.lab.published import REPEATED_TIMES
+from loadtests.processes import backend, running
+from loadtests.questions import flights_of_block
+
+TIMES = REPEATED_TIMES
+FLIGHTS = 1000  # different ones, gone through again and again
+TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
+GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to be timed. command: before the file and the number of times. more: after them.
+
+    quick_times: how often it does its task in a quick run; what takes long is extrapolated then.
+    """
+
+    name: str
+    told: str
+    task: str
+    quick_times: int
+    command: tuple[str, ...]
+    file: str
+    more: tuple[str, ...] = ()
+
+    def arguments(self, folder: Path, times: int) -> list[str]:
+        """The command, its files in `folder`."""
+        more = [str(folder / name) for name in self.more]
+        return [sys.executable, "-m", *self.command, str(folder / self.file), str(times), *more]
+
+
+ROUND_TRIPS, VALIDATIONS = "round trips", "validations"
+_JSON = ("loadtests.programs.json_round_trips",)
+_JSONSCHEMA = ("loadtests.programs.jsonschema_validations",)
+PROGRAMS = (
+    Program(
+        "ours", "the service", ROUND_TRIPS, TIMES, ("backend.measure", "round-trips"), TRANSACTIONS
+    ),
+    Program("json", "json of Python", ROUND_TRIPS, 20_000, _JSON, TRANSACTIONS),
+    Program("ours", "the service", VALIDATIONS, TIMES, ("backend.measure", "validations"), POSTED),
+    Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, _JSONSCHEMA, POSTED, (SCHEMA,)),
+)
+
+
+def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
+    """Have a service on the new `chain` make flights; keep them and its schema in `folder`.
+
+    Transactions in canonical bytes; flights as they are posted, their fields in the usual order.
+    """
+    backend(chain, "import", "--generate", str(FLIGHTS), "--seed", str(seed), log=log)
+    with running(chain, log) as service:
+        height: int = service.get("/tip")["height"]
+        found = [flight for h in range(1, height + 1) for flight in flights_of_block(service, h)]
+        schema = service.get("/openapi.json")["components"]["schemas"]["Flight"]
+    posted = [
+        {name: value for name, value in flight.items() if name not in GIVEN_BY_THE_LEDGER}
+        for flight in found
+    ]
+    _write_lines(folder / TRANSACTIONS, found, sort_keys=True)
+    _write_lines(folder / POSTED, posted, sort_keys=False)
+    (folder / SCHEMA).write_text(json.dumps(schema, indent=1), encoding="utf-8")
+
+
+def _write_lines(path: Path, records: Sequence[dict[str, object]], *, sort_keys: bool) -> None:
+    """Write JSON lines: sorted, they are canonical (RFC 8785) for integers, texts and null."""
+    lines = (
+        json.dumps(record, ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"))
+        for record in records
+    )
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

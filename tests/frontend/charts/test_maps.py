@@ -1,0 +1,124 @@
+"""Maps of routes: fitted to the route, clipped, labelled where there is room."""
+
+import re
+from itertools import combinations, pairwise
+
+import pytest
+
+from frontend.charts.coordinates import Places
+from frontend.charts.maps import HEIGHT, WIDTH, Maps, RouteMap
+from frontend.coverage import Airport, Coverage
+
+CITIES = {
+    "ORD": "Chicago, IL", "MDW": "Chicago, IL", "LGA": "New York, NY", "JFK": "New York, NY",
+    "LAX": "Los Angeles, CA", "SFO": "San Francisco, CA", "SEA": "Seattle, WA", "MIA": "Miami, FL",
+    "DEN": "Denver, CO", "DFW": "Dallas, TX", "ATL": "Atlanta, GA", "STL": "St. Louis, MO",
+}  # fmt: skip
+FAR = {"HNL": "Honolulu, HI", "GUM": "Guam, TT", "ANC": "Anchorage, AK", "SJU": "San Juan, PR"}
+UNKNOWN = {"ZZZ": "Nowhere, KS"}
+
+
+def covering(cities: dict[str, str]) -> Coverage:
+    airports = (
+        Airport(code, city, "", 100 - place) for place, (code, city) in enumerate(cities.items())
+    )
+    return Coverage(1, "2013-01-01", "2013-01-01", (), tuple(airports))
+
+
+@pytest.fixture(scope="module")
+def places() -> Places:
+    return Places()
+
+
+def route(places: Places, origin: str, destination: str, cities: dict[str, str]) -> RouteMap:
+    found = Maps(places).route(covering(cities), origin, destination)
+    assert found is not None
+    return found
+
+
+def points(path: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r"(-?\d+) (-?\d+)", path)]
+
+
+EVERYWHERE = CITIES | FAR
+
+
+ROUTES = list(combinations(sorted(set(EVERYWHERE.values())), 2))
+
+
+@pytest.mark.parametrize(("origin", "destination"), ROUTES)
+def test_every_route_is_whole_with_room_for_its_labels(
+    places: Places, origin: str, destination: str
+) -> None:
+    found = route(places, origin, destination, EVERYWHERE)
+    for x, y in points(found.route):
+        assert 0.2 * WIDTH <= x <= 0.8 * WIDTH
+        assert 0.2 * HEIGHT <= y <= 0.8 * HEIGHT
+    one, other = found.ends
+    assert one.is_above != other.is_above
+    assert (one.y <= other.y) == one.is_above
+    for end in found.ends:
+        assert end.anchor == ("start" if end.x < 40 else "end" if end.x > 60 else "middle")
+
+
+def test_a_great_circle_over_the_date_line_does_not_jump(places: Places) -> None:
+    line = points(route(places, "Guam, TT", "Honolulu, HI", EVERYWHERE).route)
+    assert max(abs(x - u) + abs(y - v) for (x, y), (u, v) in pairwise(line)) < WIDTH / 10
+
+
+def test_a_far_island_does_not_squeeze_the_rest(places: Places) -> None:
+    near = route(places, "Chicago, IL", "Miami, FL", CITIES)
+    with_far = route(places, "Chicago, IL", "Miami, FL", EVERYWHERE)
+    assert near.route == with_far.route
+    assert near.shore == with_far.shore
+
+
+def test_a_city_has_all_its_airports_and_the_distance_is_between_the_busiest(
+    places: Places,
+) -> None:
+    found = route(places, "New York, NY", "Chicago, IL", CITIES)
+    assert [end.codes for end in found.ends] == [("LGA", "JFK"), ("ORD", "MDW")]
+    assert found.airports == ("LGA", "ORD")
+    assert len(points(found.near)) == 4
+    assert found.distance_km == pytest.approx(1180, abs=5)
+    assert found.distance_miles == pytest.approx(733, abs=3)
+
+
+def test_the_land_is_around_airports_near_each_other(places: Places) -> None:
+    near = {
+        "EWR": "Newark, NJ",
+        "PHL": "Philadelphia, PA",
+        "BWI": "Baltimore, MD",
+        "ABE": "Allentown, PA",
+    }
+    land = route(places, "Newark, NJ", "Baltimore, MD", near | FAR).land
+    assert land.count("z") == 1
+    assert 3 <= len(points(land)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("origin", "destination"),
+    [
+        ("Nowhere, KS", "Chicago, IL"),
+        ("Chicago, IL", "Nowhere, KS"),
+        ("Atlantis", "Chicago, IL"),
+        ("Chicago, IL", "Chicago, IL"),
+    ],
+)
+def test_without_two_known_places_there_is_no_map(
+    places: Places, origin: str, destination: str
+) -> None:
+    assert Maps(places).route(covering(CITIES | UNKNOWN), origin, destination) is None
+
+
+def test_two_airports_alone_are_a_map_without_land(places: Places) -> None:
+    found = route(places, "Miami, FL", "Seattle, WA", {"MIA": "Miami, FL", "SEA": "Seattle, WA"})
+    assert found.land == ""
+    assert len(points(found.dots)) == 2
+
+
+def test_a_place_is_looked_up_once_be_it_known_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Places()
+    assert places.of(["ORD", "ZZZ"]).keys() == {"ORD"}
+    monkeypatch.setattr("airportsdata.load", lambda _: pytest.fail("read again"))
+    assert places.of(["ZZZ", "ORD"]).keys() == {"ORD"}

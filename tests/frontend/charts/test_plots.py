@@ -1,0 +1,201 @@
+"""Geometry of charts, by its properties."""
+
+import math
+import re
+from datetime import date, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from frontend.charts.plots import (
+    LABEL_DISTANCE,
+    LEAST_BAR,
+    MOST_COARSE_TICKS,
+    MOST_TICKS,
+    axis,
+    bar,
+    bars_in_time,
+    histogram,
+    lines_in_time,
+    nice_step,
+    spread,
+    time_ticks,
+    usual_axis,
+)
+from frontend.charts.time_axis import TimeAxis, time_axis
+
+NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
+
+
+def days(count: int) -> TimeAxis:
+    return time_axis(date(2013, 1, 1), date(2013, 1, 1) + timedelta(days=count - 1))
+
+
+# --- axes
+
+
+@given(st.floats(1e-3, 1e9), st.integers(2, 10))
+def test_a_step_is_the_least_nice_one_that_cuts_into_few_parts(span: float, most: int) -> None:
+    step = nice_step(span, most)
+    mantissa = step / 10 ** math.floor(math.log10(step) + 1e-9)
+    assert round(mantissa, 6) in {1, 2, 5}
+    assert span / step <= most * (1 + 1e-9)
+    smaller = step * {1: 0.5, 2: 0.5, 5: 0.4}[round(mantissa)]
+    assert span / smaller > most * (1 - 1e-9)
+
+
+@given(st.lists(NUMBERS))
+def test_all_values_and_zero_are_on_the_axis(values: list[float]) -> None:
+    found = axis(values)
+    for value in [*values, 0]:
+        assert -1e-6 <= found.place(value) <= 100 + 1e-6
+    places = [tick.at for tick in found.ticks]
+    assert 2 <= len(places) <= 8
+    assert [places[0], places[-1]] == pytest.approx([100, 0])
+    gaps = [one - other for one, other in pairwise(places)]
+    assert gaps == pytest.approx([gaps[0]] * len(gaps))
+    assert len({tick.label for tick in found.ticks}) == len(places)
+
+
+@given(st.lists(st.integers(0, 10_000)))
+def test_counts_have_whole_numbers_at_their_ticks(counts: list[int]) -> None:
+    labels = [tick.label for tick in axis(counts, least_step=1).ticks]
+    assert all(re.fullmatch(r"[\d,]+", label) for label in labels)
+
+
+def test_labels_of_small_steps_have_the_digits_they_need() -> None:
+    assert [tick.label for tick in axis([0.4, -0.1]).ticks] == [
+        "−0.1", "0.0", "0.1", "0.2", "0.3", "0.4",
+    ]  # fmt: skip
+
+
+def test_one_huge_value_does_not_press_the_others_flat() -> None:
+    many = [float(value) for value in range(-20, 80)]
+    assert usual_axis([*many, 1272.0]).high < 400
+    assert usual_axis([*many, 200.0]).high == 200
+    assert usual_axis([5.0, 1272.0]).high >= 1272
+    assert usual_axis([]).low == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 14, 15, 31, 62, 98, 99, 181, 365, 400, 401, 1500, 40_000])
+def test_ticks_of_time_are_few_and_in_order(count: int) -> None:
+    time = days(count)
+    found = time_ticks(time)
+    assert 1 <= len(found) <= MOST_TICKS
+    assert 1 <= sum(tick.is_coarse for tick in found) <= MOST_COARSE_TICKS
+    places = [0, *(tick.at for tick in found), 100]
+    gaps = [other - one for one, other in pairwise(places)]
+    assert all(gap > 0 for gap in gaps)
+    inner = gaps[1:-1]
+    assert not inner or max(inner) < 1.2 * min(inner)
+
+
+def test_a_tick_is_in_the_middle_of_its_day() -> None:
+    (only,) = time_ticks(days(1))
+    assert (only.at, only.label) == (50, "1 Jan")
+    year = time_ticks(days(365))
+    assert [tick.label for tick in year][:3] == ["2013", "Feb", "Mar"]
+    assert year[1].at == pytest.approx(100 * 31.5 / 365)
+
+
+# --- bars
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=1))
+def test_a_bar_reaches_from_zero_up_to_its_value(values: list[float]) -> None:
+    upright = axis(values)
+    for value in values:
+        found = bar(upright, 0, 1, value, "")
+        assert found.y + found.height == pytest.approx(upright.zero)
+        assert abs(found.y - upright.place(value)) <= LEAST_BAR
+        assert found.height >= LEAST_BAR
+
+
+def test_days_without_flights_have_no_bar() -> None:
+    chart = bars_in_time(days(4), [3, 0, 1, 0], ["a", "b", "c", "d"])
+    assert [one.text for one in chart.bars] == ["a", "c"]
+    first, third = chart.bars
+    assert third.x - first.x == pytest.approx(50)
+    assert first.height == pytest.approx(3 * third.height)
+
+
+@pytest.mark.parametrize("count", [1, 31, 100, 101, 365])
+def test_bars_stand_side_by_side_within_the_plot(count: int) -> None:
+    chart = bars_in_time(days(count), [1] * count, [""] * count)
+    assert chart.bars[0].x >= -1e-9
+    assert chart.bars[-1].x + chart.bars[-1].width <= 100 + 1e-9
+    for one, other in pairwise(chart.bars):
+        assert one.x + one.width <= other.x + 1e-9
+    assert chart.area.count("M") == (count if count > 100 else 0)
+
+
+def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> None:
+    chart = histogram(
+        [(1, "0"), (3, "30+")], [10.0, 0.0, 40.0, 50.0], list("abcd"), list("wxyz"), axis([50]), 2
+    )
+    assert [(tick.at, tick.label) for tick in chart.ticks] == [(25, "0"), (75, "30+")]
+    assert [(one.text, one.kind) for one in chart.bars] == [("a", "w"), ("c", "y"), ("d", "z")]
+    assert chart.divide == 50
+    assert chart.bars[1].x < 75 < chart.bars[2].x
+
+
+# --- lines
+
+
+def test_a_line_is_broken_where_a_day_has_no_value() -> None:
+    values = {0: 1.0, 1: 2.0, 3: -5.0, 5: 4.0, 6: 4.0}
+    (line,) = lines_in_time(days(7), [("UA", 1, values)], [""] * 7).lines
+    assert line.path.count("M") == 2
+    assert line.path.count("L") == 2
+    assert [round(x, 2) for x, _ in line.alone] == [50.0]
+    assert len(line.marks) == 4
+    assert line.end == line.marks[-1]
+    assert line.end[0] == pytest.approx(100 * 6.5 / 7)
+
+
+def test_a_line_passes_through_the_places_of_its_values() -> None:
+    chart = lines_in_time(days(2), [("UA", 1, {0: -10.0, 1: 30.0})], ["", ""])
+    (line,) = chart.lines
+    low, high = chart.axis.low, chart.axis.high
+    assert [x for x, _ in line.marks] == [25, 75]
+    assert [high - y * (high - low) / 100 for _, y in line.marks] == pytest.approx([-10, 30])
+
+
+def test_a_carrier_without_arrivals_has_no_line() -> None:
+    chart = lines_in_time(days(3), [("UA", 1, {}), ("DL", 2, {1: 3.0})], [""] * 3)
+    assert [(line.name, line.number) for line in chart.lines] == [("DL", 2)]
+
+
+def test_what_is_cut_off_is_named_and_drawn_at_the_edge() -> None:
+    values = {day: float(day % 20) for day in range(200)} | {77: 1272.0}
+    chart = lines_in_time(days(200), [("HA", 1, values)], [])
+    (line,) = chart.lines
+    ((slot, x),) = line.beyond
+    assert (slot, x) == (77, 100 * 77.5 / 200)
+    heights = [float(y) for y in re.findall(r" (-?[\d.]+)", line.path)]
+    assert min(heights) == 0
+    assert max(heights) <= 100
+    assert not line.marks
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
+def test_labels_do_not_overlap_and_keep_their_order(wanted: list[float]) -> None:
+    found = spread(wanted, LABEL_DISTANCE, 0, 100)
+    assert all(-1e-9 <= place <= 100 + 1e-9 for place in found)
+    assert all(b - a >= LABEL_DISTANCE - 1e-9 for a, b in pairwise(sorted(found)))
+    for one, place in zip(wanted, found, strict=True):
+        for other, elsewhere in zip(wanted, found, strict=True):
+            assert one >= other or place < elsewhere
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6))
+def test_labels_with_room_stay_where_they_belong(wanted: list[float]) -> None:
+    assume(all(b - a > LABEL_DISTANCE for a, b in pairwise(sorted(wanted))))
+    assert spread(wanted, LABEL_DISTANCE, 0, 100) == pytest.approx(wanted)
+
+
+def test_labels_without_room_still_do_not_overlap() -> None:
+    assert spread([5, 5, 5], 10, 0, 12) == [0, 10, 20]
+    assert spread([50, 50, 50], 10, 0, 100) == [40, 50, 60]

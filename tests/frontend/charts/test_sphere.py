@@ -1,0 +1,94 @@
+"""Great circles and the map around a middle, against geometry that is known."""
+
+from itertools import pairwise
+from math import hypot, pi
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from frontend.charts.sphere import EARTH_RADIUS_KM, AroundMiddle, Place, distance_km, way
+
+PLACES = st.tuples(st.floats(-89, 89), st.floats(-180, 180))
+HALF_ROUND_KM = pi * EARTH_RADIUS_KM
+NEW_YORK, CHICAGO, GUAM, HONOLULU = (
+    (40.64, -73.78),
+    (41.98, -87.91),
+    (13.48, 144.8),
+    (21.32, -157.92),
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "part_of_half_round"),
+    [
+        ((0, 0), (0, 0), 0),
+        ((90, 0), (0, 17), 1 / 2),
+        ((90, 0), (-90, 55), 1),
+        ((0, 0), (0, 180), 1),
+        ((0, 170), (0, -170), 1 / 9),
+        ((10, 20), (11, 20), 1 / 180),
+    ],
+)
+def test_distances_that_everybody_knows(
+    one: Place, other: Place, part_of_half_round: float
+) -> None:
+    assert distance_km(one, other) == pytest.approx(part_of_half_round * HALF_ROUND_KM, abs=1e-3)
+
+
+def test_new_york_is_1190_km_from_chicago() -> None:
+    assert distance_km(NEW_YORK, CHICAGO) == pytest.approx(1188, abs=5)
+
+
+@given(PLACES, PLACES)
+def test_distances_are_the_same_both_ways(one: Place, other: Place) -> None:
+    assert distance_km(one, other) == pytest.approx(distance_km(other, one))
+    assert distance_km(one, other) <= HALF_ROUND_KM * (1 + 1e-12)
+
+
+@given(PLACES, PLACES, st.integers(1, 20))
+def test_a_way_goes_in_equal_steps_and_is_no_detour(one: Place, other: Place, pieces: int) -> None:
+    total = distance_km(one, other)
+    assume(total < 0.999 * HALF_ROUND_KM)
+    found = way(one, other, pieces)
+    steps = [distance_km(*pair) for pair in pairwise(found)]
+    assert steps == pytest.approx([total / pieces] * pieces, abs=1e-3)
+    assert distance_km(found[0], one) < 1e-3
+    assert distance_km(found[-1], other) < 1e-3
+
+
+def test_opposite_places_have_no_way_of_their_own() -> None:
+    with pytest.raises(ValueError, match="opposite"):
+        way((90, 0), (-90, 0), 4)
+
+
+@given(PLACES, PLACES)
+def test_a_great_circle_through_the_middle_is_straight(one: Place, other: Place) -> None:
+    assume(10 < distance_km(one, other) < 0.6 * HALF_ROUND_KM)
+    along = way(one, other, 4)
+    view = AroundMiddle(along[2])
+    points = [view.point(place) for place in along]
+    (x, y), (u, v) = points[0] or (0, 0), points[1] or (0, 0)
+    assert abs(x * v - y * u) <= 1e-6 * hypot(x, y) * hypot(u, v)
+    assert points[2] == pytest.approx((0, 0), abs=1e-3)
+
+
+def test_near_the_middle_lengths_are_true_and_north_is_up() -> None:
+    view = AroundMiddle(NEW_YORK)
+    north, east = (NEW_YORK[0] + 0.1, NEW_YORK[1]), (NEW_YORK[0], NEW_YORK[1] + 0.1)
+    assert view.point(north) == pytest.approx((0, -distance_km(NEW_YORK, north)), rel=1e-3)
+    x, y = view.point(east) or (0, 0)
+    assert x == pytest.approx(distance_km(NEW_YORK, east), rel=1e-3)
+    assert abs(y) < 0.01 * x
+
+
+@given(PLACES)
+def test_the_far_side_is_not_on_the_map(place: Place) -> None:
+    view = AroundMiddle((0, 0))
+    is_near = distance_km((0, 0), place) < HALF_ROUND_KM * 2 / 3
+    assert (view.point(place) is not None) == is_near
+
+
+def test_a_route_over_the_date_line_is_short() -> None:
+    longitudes = [longitude for _, longitude in way(GUAM, HONOLULU, 16)]
+    assert all(abs(longitude) > 140 for longitude in longitudes)

@@ -1,0 +1,179 @@
+"""The calculator's closed network: the study's table, laws, limits."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontend.errors import Refused
+from frontend.lab import closed_network, network_charts
+from frontend.lab.closed_network import (
+    MOST_STATIONS,
+    STUDIED,
+    Network,
+    Visited,
+    answer,
+    answer_to,
+    read,
+    without_blanks,
+)
+from frontend.lab.comparisons import of_network
+from frontend.lab.curves import STUDY_CURVE
+from frontend.lab.presets import NETWORKS
+from loadtests.lab.published import NETWORK, NETWORK_THINK_S
+from loadtests.models.stations import DELAY
+
+STUDY_FORM = dict(NETWORKS[0].values)
+ONE = {
+    "name_1": "CPU",
+    "visits_1": "1",
+    "service_time_s_1": "0.5",
+    "customers": "3",
+    "think_time_s": "0",
+}
+VISITED = st.builds(
+    Visited,
+    st.just(""),
+    st.floats(1e-6, 1e3),
+    st.floats(1e-6, 1e3),
+    st.sampled_from([1, 1, DELAY]),
+)
+
+
+def refused(form: dict[str, str]) -> Refused:
+    with pytest.raises(Refused) as caught:
+        read(form)
+    return caught.value
+
+
+def test_the_studys_network_is_that_of_the_lab() -> None:
+    ours = [(each.name, each.visits, each.service_time_s) for each in STUDIED]
+    assert ours == [(each.name, each.visits, each.service_s) for each in NETWORK]
+    assert read(STUDY_FORM) == Network(STUDIED, 30, NETWORK_THINK_S)
+
+
+def test_it_says_what_was_verified_of_the_study() -> None:
+    found = answer_to(STUDY_FORM)
+    assert found.demand_s == pytest.approx(44.0234)
+    assert found.bottleneck.name == "DISK"
+    assert found.optimal_population == pytest.approx(2.0774, abs=1e-4)
+    assert found.most_throughput_per_s == pytest.approx(0.0423765, abs=1e-7)
+    rows = found.rows()
+    assert rows[0]["throughput_per_s"] == pytest.approx(0.020398421978)
+    assert rows[9]["response_time_s"] == pytest.approx(239.956553420)
+    assert rows[4]["utilisation DISK"] == pytest.approx(0.886662, abs=1e-6)
+
+
+@given(st.lists(VISITED, min_size=1, max_size=MOST_STATIONS), st.integers(1, 60), st.floats(0, 100))
+def test_means_lie_within_the_bounds_and_can_be_drawn(
+    visited: list[Visited], customers: int, think_time_s: float
+) -> None:
+    named = tuple(
+        Visited(f"{row}", each.visits, each.service_time_s, each.servers if row else 1)
+        for row, each in enumerate(visited)
+    )
+    network = Network(named, customers, think_time_s)
+    found = answer(network)
+    slack = 1 + 1e-9
+    for row in found.rows():
+        assert row["throughput_per_s"] <= row["asymptotic_throughput_per_s"] * slack
+        assert row["response_time_s"] >= row["asymptotic_response_time_s"] / slack
+        low, high = row["balanced_throughput_low_per_s"], row["balanced_throughput_high_per_s"]
+        assert low / slack <= row["throughput_per_s"] <= high * slack
+    for draw in (network_charts.throughput, network_charts.response, network_charts.utilisation):
+        for line in draw(found).lines.lines:
+            assert all(math.isfinite(place) for place in line.end)
+
+
+def test_stations_with_several_servers_have_no_balanced_bounds() -> None:
+    found = answer_to(STUDY_FORM | {"servers_2": "2"})
+    assert found.balanced == ()
+    assert found.bottleneck.name == "DELAY"
+    assert "balanced_response_low_s" not in found.rows()[0]
+    assert [curve.name for curve in network_charts.throughput(found).curves] == [
+        "Throughput X",
+        "Asymptotic bound",
+    ]
+
+
+def test_nobody_waits_at_a_delay() -> None:
+    found = answer_to(STUDY_FORM | {"kind_3": "delay", "servers_3": ""})
+    assert found.network.visited[2].servers is DELAY
+    assert found.last.at("DELAY").residence_time_s == pytest.approx(513 * 0.039)
+    assert "DELAY" not in {curve.name for curve in network_charts.utilisation(found).curves}
+
+
+def test_a_comparison_has_the_same_customers_on_both_sides() -> None:
+    found = answer_to(STUDY_FORM | {"service_time_s_2": "0.029", "against": "study"})
+    rows = {row.name: row for row in of_network(found)}
+    assert rows["Bottleneck"].before == "DISK"
+    assert rows["Bottleneck"].after == "DELAY"
+    assert rows["Service a request asks for, D"].after == "35.30 s"
+    assert rows["R, N = 30"].before == "703.7 s"
+    assert STUDY_CURVE in {curve.number for curve in network_charts.throughput(found).curves}
+    assert of_network(answer_to(STUDY_FORM)) == []
+
+
+def test_a_chart_shows_the_six_busiest_stations() -> None:
+    form = dict(ONE)
+    for row in range(1, 11):
+        more = {f"name_{row}": f"s{row}", f"visits_{row}": "1", f"service_time_s_{row}": str(row)}
+        form |= more
+    drawn = network_charts.utilisation(answer_to(form))
+    assert [curve.name for curve in drawn.curves] == ["s10", "s9", "s8", "s7", "s6", "s5"]
+
+
+def test_rows_in_which_nothing_was_typed_do_not_count() -> None:
+    sent = ONE | {"kind_1": "queue", "kind_2": "queue", "servers_2": "1", "kind_9": "delay"}
+    assert without_blanks(sent) == ONE | {"kind_1": "queue"}
+    assert len(read(sent).visited) == 1
+
+
+LIMITS = [
+    ({"customers": "0"}, "customers"),
+    ({"customers": "201"}, "customers"),
+    ({"customers": "2.5"}, "customers"),
+    ({"think_time_s": "-1"}, "think_time_s"),
+    ({"visits_1": "-1"}, "visits_1"),
+    ({"visits_1": "1e7"}, "visits_1"),
+    ({"service_time_s_1": "soon"}, "service_time_s_1"),
+    ({"service_time_s_1": "1e-300"}, "service_time_s_1"),
+    ({"service_time_s_1": "0"}, "service_time_s_1"),
+    ({"kind_1": "delay"}, "service_time_s_1"),
+    ({"kind_1": "stack"}, "kind_1"),
+    ({"servers_1": "65"}, "servers_1"),
+    ({"name_1": "x" * 25}, "name_1"),
+    ({"name_1": "a\x00"}, "name_1"),
+    ({"name_2": "Disk", "visits_2": "1"}, "service_time_s_2"),
+    ({"name_2": "CPU", "visits_2": "1", "service_time_s_2": "1"}, "name_2"),
+    ({"name_11": "Eleventh"}, "name_11"),
+]
+
+
+@pytest.mark.parametrize(("change", "field"), LIMITS, ids=str)
+def test_what_does_not_fit_is_refused_beside_its_field(change: dict[str, str], field: str) -> None:
+    problem = refused(ONE | change)
+    assert problem.status == 400
+    assert [error["field"] for error in problem.errors] == [field]
+
+
+def test_few_stations_may_have_several_servers() -> None:
+    form = dict(ONE)
+    for row in range(1, 5):
+        form |= {f"name_{row}": f"s{row}", f"visits_{row}": "1", f"service_time_s_{row}": "1"}
+        form |= {f"servers_{row}": "2"}
+    problem = refused(form)
+    assert [error["field"] for error in problem.errors] == ["servers_3", "servers_4"]
+    assert len(read(form | {"servers_3": "1", "servers_4": "1"}).visited) == 4
+
+
+def test_a_form_without_stations_asks_for_the_first() -> None:
+    fields = [error["field"] for error in refused({"customers": "3"}).errors]
+    assert fields == ["name_1", "visits_1", "service_time_s_1", "think_time_s"]
+
+
+def test_the_limits_are_those_of_the_models() -> None:
+    from loadtests.models.mva import MOST_MULTI_SERVERS
+
+    assert closed_network.MOST_MULTI_SERVERS <= MOST_MULTI_SERVERS

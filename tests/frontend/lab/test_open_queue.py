@@ -1,0 +1,143 @@
+"""The calculator's open queue: numbers of the study, laws, limits."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontend.errors import Refused
+from frontend.lab import open_queue, study
+from frontend.lab.curves import STUDY_CURVE
+from frontend.lab.open_queue import MOST_LOAD, Queue, answer, answer_to, read, response_chart
+from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED, OpenWorkload
+
+FORM = {
+    "arrivals": "0.85",
+    "arrivals_in": "share",
+    "service_time_s": "40.499375",
+    "cv": f"{study.CV!r}",
+    "servers": "1",
+}
+QUEUES = st.builds(
+    Queue,
+    st.floats(1e-6, 1e3),
+    st.floats(1e-6, 1e3),
+    st.floats(0, 10),
+    st.integers(1, open_queue.MOST_SERVERS),
+)
+
+
+def refused(**changes: str) -> Refused:
+    with pytest.raises(Refused) as caught:
+        read(FORM | changes)
+    return caught.value
+
+
+def test_the_studys_numbers_are_those_of_the_lab() -> None:
+    assert UNROUNDED.mean_s == study.SERVICE_TIME_S
+    assert UNROUNDED.variance_s2 == study.SERVICE_VARIANCE_S2
+
+
+@pytest.mark.parametrize("row", OPEN_WORKLOADS, ids=lambda row: row.fraction)
+def test_it_says_what_the_study_printed(row: OpenWorkload) -> None:
+    found = answer_to(FORM | {"arrivals": str(row.fraction)})
+    times = {model.key: state.response_time_s for model, state in found.states}
+    assert times["fcfs"] == pytest.approx(row.fcfs_s, abs=1e-4)
+    assert times["ps"] == pytest.approx(row.ps_s, abs=1e-4)
+
+
+def test_arrivals_are_a_share_or_by_the_second_or_by_the_hour() -> None:
+    rates = [
+        read(FORM | {"arrivals": arrivals, "arrivals_in": unit}).arrival_rate_per_s
+        for arrivals, unit in (
+            ("0.5", "share"),
+            ("0.01234586953", "per_s"),
+            ("44.4451", "per_hour"),
+        )
+    ]
+    assert rates == pytest.approx([rates[0]] * 3, rel=1e-5)
+
+
+def test_several_servers_are_erlangs_queue() -> None:
+    """The second report's numbers: λ = 5, μ = 2, m = 3."""
+    given = {"arrivals": "5", "arrivals_in": "per_s", "service_time_s": "0.5", "cv": "0"}
+    found = answer_to(given | {"servers": "3"}).as_json()
+    assert found["models"].keys() == {"mmm"}
+    assert found["models"]["mmm"]["response_time_s"] == pytest.approx(1.202247191)
+    assert found["models"]["mmm"]["p_wait"] == pytest.approx(0.702247191)
+
+
+@given(QUEUES)
+def test_an_answer_is_stable_exactly_below_the_capacity(queue: Queue) -> None:
+    found = answer(queue)
+    if queue.utilisation < 1 - 1e-9:
+        assert found.unstable is None
+    if queue.utilisation > 1 + 1e-9:
+        assert found.states == ()
+        assert found.backlog_per_s > 0
+    for _, state in found.states:
+        assert state.customers == pytest.approx(queue.arrival_rate_per_s * state.response_time_s)
+
+
+@given(QUEUES, st.booleans())
+def test_its_chart_can_be_drawn_whatever_is_asked(queue: Queue, is_compared: bool) -> None:
+    found = answer(queue)
+    if is_compared:
+        before = answer(open_queue.studied(queue.arrival_rate_per_s))
+        found = open_queue.Answer(queue, found.states, found.unstable, before)
+    drawn = response_chart(found)
+    assert drawn.lines.lines
+    for line in drawn.lines.lines:
+        assert all(math.isfinite(place) for place in line.end)
+        assert -1e-6 <= line.end[0] <= 100 + 1e-6
+    ours = [line for line in drawn.lines.lines if line.number != STUDY_CURVE]
+    marks = [mark for line in ours for mark in line.alone]
+    assert len(marks) >= bool(found.states)  # the first model's, which the top has room for
+
+
+def test_the_studys_curve_is_drawn_where_it_can_be_seen() -> None:
+    beside = response_chart(answer_to(FORM | {"service_time_s": "31.8", "against": "study"}))
+    assert STUDY_CURVE in {curve.number for curve in beside.curves}
+    index = FORM | {"service_time_s": "0.00014", "against": "study"}
+    assert STUDY_CURVE not in {curve.number for curve in response_chart(answer_to(index)).curves}
+
+
+def test_the_curve_goes_from_no_load_to_nearly_all() -> None:
+    rows = open_queue.curve_rows(read(FORM))
+    assert rows[0]["fcfs_response_time_s"] == pytest.approx(study.SERVICE_TIME_S)
+    assert rows[-1]["utilisation"] == pytest.approx(MOST_LOAD)
+    assert rows[-1].keys() >= {"fcfs_response_time_s", "ps_response_time_s"}
+
+
+LIMITS = [
+    ("arrivals", ("0", "-1", "1e10", "x", "", "0,85", "nan", "inf", "1_0", "٣")),
+    ("arrivals_in", ("weeks",)),
+    ("service_time_s", ("0", "-1", "1e7", "1e-10", "40 s")),
+    ("cv", ("-0.1", "101", "1e-13")),
+    ("servers", ("0", "65", "1.5", "x")),
+    ("against", ("us",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in LIMITS for text in texts]
+)
+def test_what_does_not_fit_is_refused_beside_its_field(name: str, text: str) -> None:
+    problem = refused(**{name: text})
+    assert problem.status == 400
+    assert problem.of(name)
+    assert [error["field"] for error in problem.errors] == [name]
+
+
+def test_all_faults_are_named_at_once() -> None:
+    problem = refused(service_time_s="x", servers="0", nonsense="1")
+    assert {error["field"] for error in problem.errors} == {"service_time_s", "servers", "nonsense"}
+    assert problem.of("nonsense") == "is no field of this form"
+
+
+def test_a_missing_field_is_missed() -> None:
+    with pytest.raises(Refused) as caught:
+        read({})
+    missing = {error["field"] for error in caught.value.errors}
+    assert missing == {"arrivals", "service_time_s", "cv", "servers"}

@@ -1,0 +1,295 @@
+"""The pages of the lab and the calculator over HTTP, while no backend is there."""
+
+import gzip
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.app import CONTENT_SECURITY_POLICY, create_app
+from frontend.errors import InvalidSetting
+from frontend.lab.presets import NETWORKS, QUEUES
+from frontend.settings import DEFAULT, Settings, from_environment
+from tests.frontend.lab.folders import FINDING, make_result
+from tests.frontend.lab.test_closed_network import ONE
+from tests.frontend.pages.reading import MOST_BYTES, source, table, text
+
+EVERY = [*QUEUES, *NETWORKS]
+OPEN = "/lab/calculator/open?" + urlencode(
+    {"arrivals": "1.2", "arrivals_in": "share", "service_time_s": "2", "cv": "1", "servers": "1"}
+)
+Dirs = tuple[Path, Path]
+
+
+# --- settings --------------------------------------------------------------------------------
+
+
+def test_a_setting_says_where_results_are() -> None:
+    found = from_environment({"FLIGHTCHAIN_LAB_DIR": "/srv/lab"}).lab_dirs
+    assert found == (Path("/srv/lab"), DEFAULT.lab_dirs[1])
+    assert from_environment({}).lab_dirs == DEFAULT.lab_dirs
+    assert [path.name for path in DEFAULT.lab_dirs] == ["results", "examples"]
+    with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_LAB_DIR"):
+        from_environment({"FLIGHTCHAIN_LAB_DIR": ""})
+
+
+# --- results ---------------------------------------------------------------------------------
+
+
+def test_without_results_it_says_how_to_make_one(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
+    found = text(lab_pages, "/lab")
+    assert "There are no results yet" in found
+    assert str(lab_dirs[0]) in found
+    assert "scripts/lab run open-workload --quick" in found
+    assert lab_pages.get("/lab.json").get_json() == {"results": [], "left_out": []}
+
+
+def test_the_list_shows_what_each_is(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
+    make_result(lab_dirs[0] / "one", started="2026-10-03T08:00:00+00:00")
+    make_result(lab_dirs[0] / "two", state="interrupted", mode="real", scale=None, quick=True)
+    make_result(lab_dirs[0] / "three", state="interrupted", ended=None)
+    make_result(lab_dirs[1] / "four")
+    (lab_dirs[0] / "half").mkdir()
+    (lab_dirs[0] / "half" / "manifest.json").write_text("{")
+    found = text(lab_pages, "/lab")
+    for words in ("Emulated, K = 100", "Real", "Interrupted", "Quick", "cut off", "Example"):
+        assert words in found
+    assert found.count(FINDING) == 4
+    assert "A third finding" not in found
+    assert "half : manifest.json is not JSON, or half written" in found
+    twin = lab_pages.get("/lab.json").get_json()
+    assert len(twin["results"]) == 4
+    assert twin["left_out"][0]["folder"] == "half"
+
+
+def test_a_result_has_findings_metrics_and_facts(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
+    make_result(lab_dirs[0] / "one")
+    found = text(lab_pages, "/lab/results/one")
+    for words in (FINDING, "A third finding.", "response_time_mean[0.85]", "1.581", "46/K ms"):
+        assert words in found
+    assert "ARM Cortex-A72" in found
+    assert "19 minutes" in found
+    twin = lab_pages.get("/lab/results/one.json").get_json()
+    assert twin["metrics"][0]["low"] == 1.44
+    assert twin["manifest"]["scale"] == 100
+    (first, _) = table(lab_pages, "/lab/results/one.csv")
+    assert first == {
+        "name": "response_time_mean[0.85]",
+        "value": "1.5812345",
+        "unit": "s",
+        "low": "1.44",
+        "high": "1.72",
+    }
+
+
+def test_a_result_without_a_summary_says_how_to_make_it(
+    lab_pages: FlaskClient, lab_dirs: Dirs
+) -> None:
+    folder = make_result(lab_dirs[0] / "one", state="interrupted", ended=None)
+    (folder / "summary.json").unlink()
+    (folder / "report.html").unlink()
+    found = text(lab_pages, "/lab/results/one")
+    assert f"scripts/lab analyse {folder}" in found
+    assert "Read the report" not in found
+    assert lab_pages.get("/lab/results/one/report").status_code == 404
+    assert lab_pages.get("/lab").status_code == 200
+
+
+def test_an_experiment_that_answers_no_says_so(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
+    folder = make_result(lab_dirs[0] / "one")
+    (folder / "summary.json").write_text(
+        '{"findings": [], "metrics": [], "failure": "the clock is too coarse"}'
+    )
+    assert "The answer is no: the clock is too coarse" in text(lab_pages, "/lab/results/one")
+
+
+def test_what_results_say_is_never_markup(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
+    bad = "<script>alert(1)</script>"
+    folder = make_result(lab_dirs[0] / "one", title=bad, mode=bad, machine={"cpu": bad, bad: bad})
+    (folder / "summary.json").write_text(
+        f'{{"findings": ["{bad}"], "metrics": [{{"name": "{bad}", "value": 1}}], '
+        f'"failure": "{bad}"}}'
+    )
+    for address in ("/lab", "/lab/results/one"):
+        assert "<script>alert" not in lab_pages.get(address).get_data(as_text=True)
+
+
+def test_a_report_comes_as_it_is_with_a_policy_of_its_own(
+    lab_pages: FlaskClient, lab_dirs: Dirs
+) -> None:
+    folder = make_result(lab_dirs[0] / "one")
+    with lab_pages.get("/lab/results/one/report") as answer:
+        assert answer.get_data() == (folder / "report.html").read_bytes()
+        assert answer.mimetype == "text/html"
+    (policy,) = answer.headers.get_all("Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline';")
+    assert "script" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    (usual,) = lab_pages.get("/lab").headers.get_all("Content-Security-Policy")
+    assert usual == CONTENT_SECURITY_POLICY
+
+
+def test_files_beside_a_report_can_be_reached_from_it(
+    lab_pages: FlaskClient, lab_dirs: Dirs
+) -> None:
+    folder = make_result(lab_dirs[0] / "one")
+    (folder / "flames.svg").write_text("<svg><script>alert(1)</script></svg>")
+    with lab_pages.get("/lab/results/one/requests.csv") as rows:
+        assert rows.get_data() == b"run,index\r\none,0\r\n"
+    with lab_pages.get("/lab/results/one/flames.svg") as drawing:
+        assert drawing.mimetype == "image/svg+xml"
+    assert "default-src 'none'" in drawing.headers["Content-Security-Policy"]
+    assert 'href="/lab/results/one/flames.svg"' in source(lab_pages, "/lab/results/one")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/lab/results/../secret/report",
+        "/lab/results/%2e%2e/report",
+        "/lab/results/..%2fsecret/report",
+        "/lab/results/%2e%2e%2fsecret/manifest.json",
+        "/lab/results/one/..%2f..%2fsecret%2fmanifest.json",
+        "/lab/results/one/%2e%2e",
+        "/lab/results/one/run.sh",
+        "/lab/results/one%00",
+        "/lab/results/none",
+        "/lab/results/none.json",
+        "/lab/results/none/report",
+        "/lab/results/",
+    ],
+)
+def test_no_address_leads_out_of_the_results(
+    lab_pages: FlaskClient, lab_dirs: Dirs, address: str
+) -> None:
+    folder = make_result(lab_dirs[0] / "one")
+    make_result(lab_dirs[0].parent / "secret")
+    (folder / "run.sh").write_text("")
+    assert lab_pages.get(address).status_code == 404
+
+
+# --- calculator ------------------------------------------------------------------------------
+
+
+def test_every_question_of_the_calculator_is_a_link(lab_pages: FlaskClient) -> None:
+    page = source(lab_pages, "/lab/calculator")
+    twin = lab_pages.get("/lab/calculator.json").get_json()
+    assert {each["address"] for half in twin.values() for each in half} == {
+        preset.address for preset in EVERY
+    }
+    for preset in EVERY:
+        assert preset.address in page
+        shown = source(lab_pages, preset.address)
+        assert preset.told in shown
+        assert 'aria-current="true">' + preset.name in shown
+        assert ("Beside the study's Pi" in shown) is ("against" in preset.values)
+
+
+def test_an_answer_is_on_the_page_and_in_its_twins(lab_pages: FlaskClient) -> None:
+    address = QUEUES[0].address
+    found = text(lab_pages, address)
+    for words in ("155.3 s", "270.0 s", "0.8500", "M/G/1, shared processor"):
+        assert words in found
+    twin = lab_pages.get(address.replace("open?", "open.json?")).get_json()
+    assert twin["models"]["fcfs"]["response_time_s"] == pytest.approx(155.3446, abs=1e-3)
+    rows = table(lab_pages, address.replace("open?", "open.csv?"))
+    assert float(rows[0]["fcfs_response_time_s"]) == pytest.approx(40.499375)
+
+
+def test_a_network_has_a_row_for_each_number_of_customers(lab_pages: FlaskClient) -> None:
+    address = NETWORKS[0].address
+    found = text(lab_pages, address)
+    for words in ("DISK is the bottleneck", "0.04238/s", "2.077", "30 rows", "703.7"):
+        assert words in found
+    twin = lab_pages.get(address.replace("closed?", "closed.json?")).get_json()
+    assert [each["customers"] for each in twin["populations"]] == list(range(1, 31))
+    rows = table(lab_pages, address.replace("closed?", "closed.csv?"))
+    assert len(rows) == 30
+    assert float(rows[29]["utilisation DISK"]) == pytest.approx(0.9993, abs=1e-3)
+
+
+def test_too_many_arrivals_are_answered_in_words(lab_pages: FlaskClient) -> None:
+    found = text(lab_pages, OPEN)
+    assert "It cannot keep up." in found
+    assert "The line grows by 360.0 requests each hour, for ever." in found
+    twin = lab_pages.get(OPEN.replace("open?", "open.json?")).get_json()
+    assert twin["is_stable"] is False
+    assert twin["models"] == {}
+    beside = text(lab_pages, f"{OPEN}&against=study")
+    assert "grows without end" in beside
+
+
+def test_at_the_capacity_it_says_so_too(lab_pages: FlaskClient) -> None:
+    assert "The line grows without end." in text(
+        lab_pages, OPEN.replace("arrivals=1.2", "arrivals=1")
+    )
+
+
+def test_what_is_wrong_stands_beside_its_field(lab_pages: FlaskClient) -> None:
+    address = "/lab/calculator/closed?" + urlencode(ONE | {"visits_1": "x", "customers": "500"})
+    page = lab_pages.get(address)
+    assert page.status_code == 400
+    shown = page.get_data(as_text=True)
+    assert 'id="visits_1-error">Must be a number such as 0.85 or 1e-4.' in shown
+    assert 'id="customers-error">Must be a whole number from 1 to 200.' in shown
+    assert '<a href="#visits_1">Visits, station 1</a>' in shown
+    assert 'value="x"' in shown
+    twin = lab_pages.get(address.replace("closed?", "closed.json?"))
+    assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
+    assert "visits_1" in twin.get_json()["detail"]
+
+
+@pytest.mark.parametrize("half", ["open", "closed"])
+def test_a_form_begins_with_the_numbers_of_the_study(lab_pages: FlaskClient, half: str) -> None:
+    page = source(lab_pages, f"/lab/calculator/{half}")
+    assert f'value="{ {"open": "40.49938", "closed": "0.046"}[half] }"' in page
+    assert lab_pages.get(f"/lab/calculator/{half}.json").status_code == 400
+    assert lab_pages.get(f"/lab/calculator/{half}.csv").status_code == 400
+
+
+def test_a_parameter_of_another_form_is_no_answer(lab_pages: FlaskClient) -> None:
+    page = lab_pages.get(f"{OPEN}&speed=2")
+    assert page.status_code == 400
+    assert "Speed is no field of this form." in page.get_data(as_text=True)
+
+
+def test_an_address_is_kept_without_empty_fields(lab_pages: FlaskClient) -> None:
+    blank = {"name_2": "", "visits_2": "", "service_time_s_2": "", "kind_2": "queue"}
+    sent = ONE | {"kind_1": "queue"} | blank | {"servers_2": "1", "against": ""}
+    answer = lab_pages.get("/lab/calculator/closed?" + urlencode(sent))
+    assert answer.status_code == 302
+    kept = parse_qs(urlsplit(answer.location).query)
+    assert kept == {name: [value] for name, value in (ONE | {"kind_1": "queue"}).items()}
+    assert lab_pages.get(answer.location).status_code == 200
+
+
+def test_after_an_answer_there_are_rows_for_more_stations(lab_pages: FlaskClient) -> None:
+    form = dict(ONE)
+    for count, rows in ((1, 4), (3, 5), (9, 10), (10, 10)):
+        for row in range(1, count + 1):
+            form |= {f"name_{row}": f"s{row}", f"visits_{row}": "1", f"service_time_s_{row}": "1"}
+        page = source(lab_pages, "/lab/calculator/closed?" + urlencode(form))
+        assert len(re.findall(r'<input id="name_\d+"', page)) == rows
+
+
+def test_the_largest_answer_is_within_the_budget(lab_pages: FlaskClient) -> None:
+    form = {"customers": "200", "think_time_s": "5", "against": "study"}
+    for row in range(1, 11):
+        form |= {f"name_{row}": f"{'Station':x<22}{row}", f"visits_{row}": "513.123"}
+        form |= {f"service_time_s_{row}": f"0.0{row}"}
+    address = "/lab/calculator/closed?" + urlencode(form)
+    answer = lab_pages.get(address, headers={"Accept-Encoding": "gzip"})
+    assert len(answer.get_data()) <= MOST_BYTES
+    assert gzip.decompress(answer.get_data()).count(b"<tr>") > 200
+
+
+def test_the_navigation_leads_to_the_lab(lab_pages: FlaskClient) -> None:
+    assert '<a href="/lab" aria-current="page">Lab</a>' in source(lab_pages, "/lab")
+    assert '<a href="/lab" aria-current="true">Lab</a>' in source(lab_pages, "/lab/calculator")
+
+
+def test_the_app_needs_no_folder_of_results() -> None:
+    pages = create_app(Settings(lab_dirs=(Path("/nowhere"), Path("/nor/here")))).test_client()
+    assert pages.get("/lab").status_code == 200

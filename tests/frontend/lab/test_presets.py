@@ -1,0 +1,53 @@
+"""What one may start from: what each question assumes, and what comes out."""
+
+import pytest
+
+from frontend.lab import closed_network, open_queue
+from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
+
+EVERY = [*QUEUES, *NETWORKS]
+
+
+def response_s(preset: Preset) -> float:
+    return open_queue.answer_to(preset.values).states[0][1].response_time_s
+
+
+@pytest.mark.parametrize("preset", EVERY, ids=lambda each: f"{each.path} {each.name}")
+def test_each_is_a_form_with_an_answer(preset: Preset) -> None:
+    answer_to = open_queue.answer_to if preset in QUEUES else closed_network.answer_to
+    found = answer_to(preset.values)
+    assert (found.before is None) is (preset.name == "The study's Pi")
+    assert preset.address.startswith(f"{preset.path}?")
+
+
+def test_an_ssd_takes_17_ms_a_block_and_no_more() -> None:
+    study, ssd, *_ = QUEUES
+    saved_s = float(study.values["service_time_s"]) - float(ssd.values["service_time_s"])
+    assert saved_s == pytest.approx(513 * 0.017)
+    assert float(NETWORKS[1].values["service_time_s_2"]) == pytest.approx(0.046 - 0.017)
+    assert "17 ms" in ssd.told
+
+
+def test_twice_the_processor_halves_all_but_the_reading_of_files() -> None:
+    values = NETWORKS[2].values
+    times = [float(values[f"service_time_s_{row}"]) for row in (1, 2, 3)]
+    assert times == pytest.approx([0.0004, 0.017 + 0.0145, 0.0195])
+
+
+def test_queues_are_compared_at_one_arrival_rate() -> None:
+    assert len({preset.values["arrivals"] for preset in QUEUES}) == 1
+    times = [response_s(preset) for preset in QUEUES]
+    assert times[0] == pytest.approx(155.34, abs=0.01)
+    assert times == sorted(times, reverse=True)
+
+
+def test_the_index_is_one_visit_with_a_number_to_be_edited() -> None:
+    assert NETWORKS[3].values["visits_1"] == "1"
+    assert "name_2" not in NETWORKS[3].values
+    assert "not a measurement of a Pi" in NETWORKS[3].told
+
+
+def test_a_form_is_a_preset_only_as_it_is() -> None:
+    assert chosen(QUEUES, dict(QUEUES[1].values)) == QUEUES[1]
+    assert chosen(QUEUES, {**QUEUES[1].values, "cv": "0.5"}) is None
+    assert chosen(QUEUES, {}) is None

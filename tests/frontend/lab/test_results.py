@@ -1,0 +1,185 @@
+"""Folders of results: read with care, whatever lies in them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from frontend.lab.results import MOST_JSON_BYTES, Result, find, listing
+from tests.frontend.lab.folders import FINDING, MANIFEST, make_result
+
+
+def one(folder: Path, **changes: object) -> Result:
+    found = find((make_result(folder / "one", **changes).parent,), "one")
+    assert found
+    return found
+
+
+def test_the_newest_result_comes_first(tmp_path: Path) -> None:
+    for name, started in (("old", "2026-01-01"), ("new", "2026-03-01"), ("mid", "2026-02-01")):
+        make_result(tmp_path / name, started=f"{started}T10:00:00+00:00")
+    make_result(tmp_path / "never", started=None)
+    assert [each.name for each in listing((tmp_path,)).results] == ["new", "mid", "old", "never"]
+
+
+def test_a_result_says_what_it_is(tmp_path: Path) -> None:
+    found = one(tmp_path)
+    assert (found.title, found.mode) == ("Open workload", "Emulated, K = 100")
+    assert (found.is_complete, found.is_quick, found.took_s) == (True, False, 1152)
+    assert found.machine == "ARM Cortex-A72, 4 cores"
+    assert found.summary.findings[0] == FINDING
+    assert ("machine: cores", "4") in list(found.facts())
+    assert [name for name, _ in found.files()] == ["manifest.json", "requests.csv", "summary.json"]
+    assert one(tmp_path / "more", title="A title").title == "A title"
+
+
+def test_examples_come_after_the_results_of_this_machine(tmp_path: Path) -> None:
+    results, examples = tmp_path / "results", tmp_path / "examples"
+    make_result(results / "both", seed=1)
+    make_result(examples / "both", seed=2)
+    make_result(examples / "example", started="2026-01-01T00:00:00+00:00")
+    found = listing((results, examples)).results
+    assert [(each.name, each.is_example) for each in found] == [("both", False), ("example", True)]
+    both = find((results, examples), "both")
+    assert both
+    assert both.manifest["seed"] == 1
+
+
+def test_folders_that_are_not_there_are_empty(tmp_path: Path) -> None:
+    assert listing((tmp_path / "none", tmp_path / "nor this")).results == ()
+    (tmp_path / "file").write_text("")
+    assert listing((tmp_path / "file",)).results == ()
+
+
+def test_a_folder_without_a_manifest_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "report.html").write_text("x")
+    found = listing((tmp_path,))
+    assert (found.results, found.left_out) == ((), ())
+    assert find((tmp_path,), "other") is None
+
+
+DAMAGED = {
+    "half written": '{"experiment": "open',
+    "empty": "",
+    "a list": "[]",
+    "of no experiment": "{}",
+    "of a number": '{"experiment": 3}',
+    "half a surrogate": '{"experiment": "\\ud800"}',
+    "too deep": "[" * 100_000,
+    "too long": json.dumps({"experiment": "x" * MOST_JSON_BYTES}),
+    "a long number": '{"experiment": "x", "seed": 1' + "0" * 5000 + "}",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_manifest_is_left_out_with_the_reason(tmp_path: Path, text: str) -> None:
+    make_result(tmp_path / "good")
+    (make_result(tmp_path / "bad") / "manifest.json").write_text(text, encoding="utf-8")
+    found = listing((tmp_path,))
+    assert [each.name for each in found.results] == ["good"]
+    ((name, reason),) = found.left_out
+    assert name == "bad"
+    assert reason.startswith("manifest.json")
+    assert find((tmp_path,), "bad") is None
+
+
+def test_bytes_that_are_no_text_are_left_out(tmp_path: Path) -> None:
+    (make_result(tmp_path / "bad") / "manifest.json").write_bytes(b'{"experiment": "\xff"}')
+    assert listing((tmp_path,)).left_out == (("bad", "manifest.json is not JSON, or half written"),)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"findings": 1, "metrics": []}'])
+def test_a_damaged_summary_leaves_the_rest(tmp_path: Path, text: str) -> None:
+    folder = make_result(tmp_path / "one")
+    (folder / "summary.json").write_text(text)
+    found = find((tmp_path,), "one")
+    assert found
+    assert found.summary.findings == ()
+    assert found.problem.startswith("summary.json")
+    (folder / "summary.json").unlink()
+    found = find((tmp_path,), "one")
+    assert found
+    assert found.problem == "there is no summary.json yet"
+
+
+def test_what_does_not_belong_into_a_summary_is_passed_over(tmp_path: Path) -> None:
+    folder = make_result(tmp_path / "one")
+    text = """{"findings": ["one", 2, null], "failure": 7, "metrics": [3, {"name": "a",
+        "value": NaN, "low": 1e999, "high": true}, {"name": "b", "value": 2, "unit": "s"}]}"""
+    (folder / "summary.json").write_text(text)
+    found = find((tmp_path,), "one")
+    assert found
+    assert found.summary.findings == ("one",)
+    values = [(each.name, each.value, each.low, each.high) for each in found.summary.metrics]
+    assert values == [("a", None, None, None), ("b", 2, None, None)]
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {name: value}
+        for name in MANIFEST
+        if name != "experiment"
+        for value in (None, 7, "x", [1], {"a": None}, True, -(10**300))
+    ],
+    ids=lambda changes: f"{next(iter(changes))}={str(changes)[-12:]}",
+)
+def test_any_manifest_can_be_shown(tmp_path: Path, changes: dict[str, object]) -> None:
+    found = one(tmp_path, **changes)
+    assert isinstance(found.title + found.mode + found.machine, str)
+    assert found.took_s is None or found.took_s == 1152
+    assert found.is_complete is (changes.get("state", "complete") == "complete")
+    assert list(found.facts())
+
+
+def test_a_number_beyond_all_numbers_is_none(tmp_path: Path) -> None:
+    folder = make_result(tmp_path / "one")
+    text = (folder / "manifest.json").read_text(encoding="utf-8")
+    (folder / "manifest.json").write_text(text.replace('"seed": 1', '"seed": 1e999'))
+    found = find((tmp_path,), "one")
+    assert found
+    assert found.manifest["seed"] is None
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59", "noon"])
+def test_a_time_that_cannot_be_is_none(tmp_path: Path, time: str) -> None:
+    assert one(tmp_path, started=time).started_ms is None
+
+
+ASTRAY = ["..", ".", "", "a/b", "../results/one", "one/", ".hidden", "one\x00", "é", "x" * 121, "~"]
+
+
+@pytest.mark.parametrize("name", ASTRAY)
+def test_a_name_leads_nowhere_else(tmp_path: Path, name: str) -> None:
+    make_result(tmp_path / "results" / "one")
+    make_result(tmp_path / "secret")
+    assert find((tmp_path / "results",), name) is None
+    found = find((tmp_path / "results",), "one")
+    assert found
+    assert found.file(name) is None
+    assert found.file("../../secret/manifest.json") is None
+
+
+def test_a_name_that_does_not_fit_into_an_address_is_left_out(tmp_path: Path) -> None:
+    for name in ("a b", "twin.json", os.fsdecode(b"\xff")):
+        make_result(tmp_path / name)
+    found = listing((tmp_path,))
+    assert found.results == ()
+    assert len(found.left_out) == 3
+    assert all(name.encode() and "address" in reason for name, reason in found.left_out)
+
+
+def test_only_files_of_known_kinds_are_offered(tmp_path: Path) -> None:
+    found = one(tmp_path)
+    for name in ("run.sh", ".secret.csv", "data.csv.bak", "no_suffix"):
+        (found.folder / name).write_text("")
+        assert found.file(name) is None
+    (found.folder / "folder.csv").mkdir()
+    (found.folder / "flames.svg").write_text("")
+    assert found.file("folder.csv") is None
+    assert found.file("flames.svg") == found.folder / "flames.svg"
+    assert "flames.svg" in dict(found.files())

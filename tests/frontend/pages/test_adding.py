@@ -1,0 +1,332 @@
+"""One flight: from the form to its receipt."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.chain.canonical import canonical
+from backend.chain.fields import FIELD_NAMES, POSITION
+from backend.chain.merkle import leaf_hash
+from backend.tokens import Tokens
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import until
+from tests.frontend.pages.reading import text
+from tests.frontend.writing import (
+    FLIGHTS,
+    GOOD_FORM,
+    Visitor,
+    chosen,
+    errors_beside,
+    hidden,
+    notice,
+    value_of,
+    visiting,
+)
+
+TOKEN_FIELD = 'name="TOKEN"'
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    folder = tmp_path_factory.mktemp("adding")
+    with visiting(folder, FLIGHTCHAIN_MINE_INTERVAL_S=0.5) as found:
+        yield found
+
+
+def receipt_of(visitor: Visitor, location: str) -> dict[str, object]:
+    path, _, query = location.partition("?")
+    found: dict[str, object] = visitor.client.get(f"{path}.json?{query}").get_json()
+    return found
+
+
+# --- what is right
+
+
+def test_a_flight_goes_from_the_form_into_a_block(visitor: Visitor) -> None:
+    response = visitor.send()
+    assert response.status_code == 303
+    number = visitor.transactions - 1
+    assert response.headers["Location"].startswith(f"/receipts/{number}")
+    until(lambda: "state mined" in visitor.client.get(f"/transactions/{number}/state").text)
+    transaction = visitor.service.json(f"/transactions/{number}")["transaction"]
+    assert [transaction[name] for name in FIELD_NAMES] == [
+        2013, 3, "2013-01-02", 19977, 1545,
+        None, "XNA", "Fayetteville, AR", "Arkansas", None, "ITH", "Ithaca, NY", "New York",
+        "0517", -3, "0830", 11, 0, 127,
+    ]  # fmt: skip
+
+
+def test_where_an_airport_is_follows_from_the_ledger(visitor: Visitor) -> None:
+    known = dict(zip(FIELD_NAMES, FLIGHTS[0], strict=True))
+    form = {name: text for name, text in GOOD_FORM.items() if "CITY" not in name}
+    form = {name: text for name, text in form.items() if "STATE" not in name}
+    response = visitor.send(
+        {"ORIGIN": str(known["ORIGIN"]).lower(), "DEST": str(known["DEST"])}, form
+    )
+    transaction = receipt_of(visitor, response.headers["Location"])["transaction"]
+    assert isinstance(transaction, dict)
+    for name in ("ORIGIN", "DEST"):
+        for what in ("", "_CITY_NAME", "_STATE_NM"):
+            assert transaction[name + what] == known[name + what]
+
+
+def test_a_carrier_of_the_ledger_is_chosen_from_a_list(visitor: Visitor) -> None:
+    number = FLIGHTS[0][POSITION["OP_CARRIER_AIRLINE_ID"]]
+    assert f'<option value="{number}">' in visitor.client.get("/add").text
+    response = visitor.send({"OP_CARRIER_AIRLINE_ID": str(number)})
+    transaction = receipt_of(visitor, response.headers["Location"])["transaction"]
+    assert isinstance(transaction, dict)
+    assert transaction["OP_CARRIER_AIRLINE_ID"] == number
+
+
+def test_a_cancelled_flight_needs_no_times_and_gets_none(visitor: Visitor) -> None:
+    response = visitor.send({"CANCELLED": "1"})
+    transaction = receipt_of(visitor, response.headers["Location"])["transaction"]
+    assert isinstance(transaction, dict)
+    assert transaction["CANCELLED"] == 1
+    for name in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"):
+        assert transaction[name] is None
+
+
+def test_a_diverted_flight_has_no_arrival(visitor: Visitor) -> None:
+    assert visitor.send({"ARR_TIME": "", "ARR_DELAY": "", "AIR_TIME": ""}).status_code == 303
+
+
+def test_a_form_that_is_sent_twice_adds_one_flight(visitor: Visitor) -> None:
+    form = {**GOOD_FORM, **visitor.hidden()}
+    first, second = (visitor.client.post("/add", data=form) for _ in range(2))
+    assert first.status_code == second.status_code == 303
+    assert first.headers["Location"] == second.headers["Location"]
+    assert visitor.send().headers["Location"] != first.headers["Location"]
+
+
+# --- what is wrong
+
+TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
+WHOLE = "Must be a whole number."
+FILL_IN = "Please fill this in."
+CODE = "Must be an airport's code of three or four letters or digits, such as ORD."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("FL_DATE", "", FILL_IN),
+        ("FL_DATE", "2013-02-30", "Is not a day of the calendar."),
+        ("FL_DATE", "yesterday", "Must be a day such as 2013-01-31."),
+        ("FL_DATE", "1899-12-31", "Must lie between 1900 and 2199."),
+        ("OTHER_CARRIER", "", FILL_IN),
+        ("OTHER_CARRIER", "UA", WHOLE),
+        ("OP_CARRIER_FL_NUM", "", FILL_IN),
+        ("OP_CARRIER_FL_NUM", "UA12", WHOLE),
+        ("OP_CARRIER_FL_NUM", "100000", "Must lie between 1 and 99999."),
+        ("ORIGIN", "", FILL_IN),
+        ("ORIGIN", "O", CODE),
+        ("ORIGIN_CITY_NAME", "", FILL_IN),
+        ("ORIGIN_STATE_NM", "x" * 101, "Must have at most 100 characters."),
+        ("DEST", "<b>", CODE),
+        ("DEST_CITY_NAME", "", FILL_IN),
+        ("DEST_STATE_NM", "", FILL_IN),
+        ("DEP_TIME", "", "Please fill this in, or say that the flight was cancelled."),
+        ("DEP_TIME", "17", TIME),
+        ("DEP_TIME", "25:00", TIME),
+        ("DEP_DELAY", "", "Please fill this in, or say that the flight was cancelled."),
+        ("DEP_DELAY", "late", WHOLE),
+        ("ARR_TIME", "12:60", TIME),
+        ("ARR_DELAY", "1.5", WHOLE),
+        ("ARR_DELAY", "10001", "Must lie between -10000 and 10000."),
+        ("AIR_TIME", "-1", "Must lie between 0 and 3000."),
+    ],
+)
+def test_what_is_wrong_with_a_field_stands_beside_it(
+    visitor: Visitor, name: str, text: str, said: str
+) -> None:
+    before = visitor.transactions
+    page = visitor.send({name: text})
+    assert page.status_code == 422
+    assert errors_beside(page) == {name: said}
+    assert f'<a href="#{name}">' in page.text
+    kept = {**GOOD_FORM, name: text}
+    for field in kept.keys() - {"OP_CARRIER_AIRLINE_ID"}:
+        if f'name="{field}"' in page.text:
+            shown = kept[field].upper() if field in {"ORIGIN", "DEST"} else kept[field]
+            assert value_of(page, field) == shown, field
+    assert chosen(page, "OP_CARRIER_AIRLINE_ID") == "other"
+    assert visitor.transactions == before
+
+
+def test_all_that_is_wrong_is_said_at_once(visitor: Visitor) -> None:
+    page = visitor.send({}, {})
+    assert errors_beside(page).keys() == {
+        "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST",
+        "DEP_TIME", "DEP_DELAY",
+    }  # fmt: skip
+
+
+def test_where_an_airport_is_is_asked_only_if_nobody_knows(visitor: Visitor) -> None:
+    known = str(FLIGHTS[0][POSITION["ORIGIN"]])
+    page = visitor.send({"ORIGIN": known, "DEST": "zzz"}, {})
+    assert 'name="ORIGIN_CITY_NAME"' not in page.text
+    assert "ZZZ is new to this ledger" in page.text
+    assert {"DEST_CITY_NAME", "DEST_STATE_NM"} <= errors_beside(page).keys()
+    assert "_CITY_NAME" not in visitor.client.get("/add").text
+
+
+def test_a_form_that_was_changed_after_it_was_sent_is_said_to_be_another_flight(
+    visitor: Visitor,
+) -> None:
+    form = {**GOOD_FORM, **visitor.hidden()}
+    number = visitor.client.post("/add", data=form).headers["Location"].split("/")[2].split("?")[0]
+    page = visitor.client.post("/add", data={**form, "OP_CARRIER_FL_NUM": "77"})
+    assert page.status_code == 422
+    assert f"transaction {number}" in notice(page)
+    assert value_of(page, "OP_CARRIER_FL_NUM") == "77"
+    again = {**form, "OP_CARRIER_FL_NUM": "77", **hidden(page.text)}
+    assert visitor.client.post("/add", data=again).status_code == 303
+
+
+# --- the receipt
+
+
+def test_the_receipt_can_be_recomputed(visitor: Visitor) -> None:
+    form = {**GOOD_FORM, "ORIGIN_CITY_NAME": "Coeur d'Alène, ID"}
+    location = visitor.send({"OP_CARRIER_FL_NUM": "4711"}, form).headers["Location"]
+    found = receipt_of(visitor, location)
+    record = visitor.service.json(f"/transactions/{location.split('/')[2]}")["transaction"]
+    flight = {name: record[name] for name in FIELD_NAMES}
+    command = re.search(r"<pre>(.*?)</pre>", visitor.client.get(location).text, re.DOTALL)
+    assert command is not None
+    said = subprocess.run(["bash", "-c", unescape(command[1])], capture_output=True, check=True)
+    assert said.stdout.split()[0].decode() == found["content_hash"]
+    given = {"TRANSACTION_ID": record["TRANSACTION_ID"], "timestamp": record["timestamp"]}
+    assert leaf_hash(canonical({**flight, **given})).hex() == found["content_hash"]
+
+
+def test_an_equal_flight_is_said_on_the_receipt(visitor: Visitor) -> None:
+    number = {"OP_CARRIER_FL_NUM": "815"}
+    first = visitor.send(number).headers["Location"]
+    asked = f"/filter_transactions?OP_CARRIER_FL_NUM=815&FL_DATE={GOOD_FORM['FL_DATE']}"
+    until(lambda: visitor.service.json(asked)["count"] == 1)
+    second = visitor.send(number).headers["Location"]
+    assert "The same flight" not in visitor.client.get(first).text
+    assert receipt_of(visitor, first)["duplicate_of"] is None
+    first_id = int(first.split("/")[2])
+    assert receipt_of(visitor, second)["duplicate_of"] == first_id
+    assert f'<a href="/transactions/{first_id}">' in visitor.client.get(second).text
+
+
+@pytest.mark.parametrize("other", ["0", "x", "-1", "9" * 20, "999999", "²"])
+def test_a_link_cannot_claim_that_flights_are_equal(visitor: Visitor, other: str) -> None:
+    location = visitor.send({"OP_CARRIER_FL_NUM": "900"}).headers["Location"].partition("?")[0]
+    assert receipt_of(visitor, f"{location}?duplicate_of={other}")["duplicate_of"] is None
+
+
+def test_a_receipt_of_nothing_is_not_found(visitor: Visitor) -> None:
+    assert visitor.client.get("/receipts/99999999").status_code == 404
+    assert visitor.client.get("/receipts/99999999.json").get_json()["status"] == 404
+
+
+# --- other sites, cookies
+
+
+def test_a_cookie_is_set_where_a_form_is_posted_and_nowhere_else(visitor: Visitor) -> None:
+    client = create_app(Settings(backend_url=visitor.service.url)).test_client()
+    for path in ("/", "/receipts/0", "/receipts/0.json", "/standing", "/upload/sample.csv"):
+        assert "Set-Cookie" not in client.get(path).headers, path
+    for path in ("/add", "/upload"):
+        fresh = create_app(Settings(backend_url=visitor.service.url)).test_client()
+        cookie = fresh.get(path).headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+
+
+def test_a_form_from_before_a_restart_comes_back_as_it_was(visitor: Visitor) -> None:
+    before = visitor.transactions
+    form = {**GOOD_FORM, **visitor.hidden()}
+    restarted = create_app(Settings(backend_url=visitor.service.url)).test_client()
+    page = restarted.post("/add", data=form)
+    assert page.status_code == 400
+    assert "please send it again" in notice(page)
+    for name in ("FL_DATE", "OTHER_CARRIER", "DEP_TIME", "AIR_TIME"):
+        assert value_of(page, name) == form[name]
+    assert visitor.transactions == before
+    again = restarted.post("/add", data={**form, **hidden(page.text)})
+    assert again.status_code == 303
+
+
+def test_without_its_token_nothing_is_posted(visitor: Visitor) -> None:
+    before = visitor.transactions
+    visitor.hidden()
+    assert visitor.client.post("/add", data=GOOD_FORM).status_code == 400
+    assert visitor.client.post("/upload.json", data=b"x").status_code == 400
+    assert visitor.transactions == before
+
+
+# --- a backend that does not take it
+
+
+def test_a_token_is_asked_for_where_the_ledger_wants_one(
+    visitor: Visitor, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert TOKEN_FIELD not in visitor.client.get("/add").text
+    folder = tmp_path_factory.mktemp("token")
+    secret = Tokens(folder).add("me")
+    with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as other:
+        assert 'name="TOKEN" type="password"' in other.client.get("/add").text
+        page = other.send()
+        assert page.status_code == 401
+        assert "asks for a token" in errors_beside(page)["TOKEN"]
+        for wrong in (f"{secret}x", "ä\n\0"):
+            page = other.send({"TOKEN": wrong})
+            assert page.status_code == 401
+            assert "does not know this token" in errors_beside(page)["TOKEN"]
+            assert value_of(page, "DEP_TIME") == GOOD_FORM["DEP_TIME"]
+        page = other.send({"TOKEN": secret, "DEP_TIME": ""})
+        assert errors_beside(page).keys() == {"DEP_TIME"}
+        assert secret not in page.text
+        assert TOKEN_FIELD in page.text
+        assert other.send({"TOKEN": secret}).status_code == 303
+        assert other.transactions == len(FLIGHTS) + 1
+
+
+def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings = {"FLIGHTCHAIN_MEMPOOL_TRANSACTIONS": 2, "FLIGHTCHAIN_MINE_INTERVAL_S": 3600}
+    with visiting(tmp_path_factory.mktemp("full"), **settings) as visitor:
+        first = len(FLIGHTS)
+        assert visitor.send().headers["Location"] == f"/receipts/{first}"
+        second = f"/receipts/{first + 1}?duplicate_of={first}"
+        assert visitor.send().headers["Location"] == second
+        page = visitor.send({"OP_CARRIER_FL_NUM": "13"})
+        assert page.status_code == 503
+        assert page.headers["Retry-After"] == "3600"
+        assert "mempool is full" in notice(page)
+        assert "Nothing was added" in notice(page)
+        assert "In about 1 hour" in notice(page)
+        assert value_of(page, "OP_CARRIER_FL_NUM") == "13"
+        assert re.search(r"The next block is due in 5\d minutes", text(visitor.client, second))
+        assert "Both count" in visitor.client.get(second).text
+
+
+def test_what_was_typed_is_kept_when_the_backend_dies(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with visiting(tmp_path_factory.mktemp("dying")) as visitor:
+        form = {**GOOD_FORM, **visitor.hidden()}
+        visitor.service.stop()
+        page = visitor.client.post("/add", data=form)
+    assert page.status_code == 503
+    assert "does not answer" in notice(page)
+    assert hidden(page.text)["key"] == form["key"]  # so that it is not added twice
+    assert {n: value_of(page, n) for n in ("FL_DATE", "DEP_TIME", "DEST_CITY_NAME")} == {
+        n: form[n] for n in ("FL_DATE", "DEP_TIME", "DEST_CITY_NAME")
+    }
+
+
+def test_without_a_backend_there_is_no_form(lonely_pages: FlaskClient) -> None:
+    assert lonely_pages.get("/add").status_code == 503
+    assert lonely_pages.get("/upload").status_code == 503

@@ -1,0 +1,282 @@
+"""The chain in a browser, against the chain itself."""
+
+import re
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.app import create_app
+from frontend.backend_client import Backend
+from frontend.integrity import merkle_root
+from frontend.settings import Settings
+from tests.api.processes import Service
+from tests.api.worlds import Json, World, transaction_of
+from tests.frontend.pages.reading import ids_on, link, source, table, text
+
+EMPTY, LARGEST = 3, 4  # heights of a block without transactions, and of one with 59
+
+
+def in_block(world: World, height: int) -> list[Json]:
+    return [each for each in world.transactions if each["BLOCK_HEIGHT"] == height]
+
+
+def heights_on(page: str) -> list[int]:
+    return [int(found) for found in re.findall(r'class="n"><a href="/blocks/(\d+)"', page)]
+
+
+# --- the list
+
+
+def test_the_list_can_be_walked_down_and_up_again(pages: FlaskClient, world: World) -> None:
+    every = list(range(world.tip, -1, -1))
+    seen, address, page = [], "/blocks", ""
+    while address:
+        page = source(pages, address)
+        seen += heights_on(page)
+        address = link(page, "Older")
+    assert seen == every
+    assert heights_on(page)[-1] == 0
+    back = heights_on(source(pages, link(page, "Newer")))
+    assert back[0] == world.tip
+    assert link(source(pages, "/blocks"), "Newer") == ""
+    middle = heights_on(source(pages, link(source(pages, "/blocks?before=3"), "Newer")))
+    assert middle == list(range(27, 2, -1))
+
+
+def test_a_row_says_what_a_block_holds(pages: FlaskClient, world: World) -> None:
+    page = text(pages, f"/blocks?before={LARGEST + 1}")
+    held = in_block(world, LARGEST)
+    first, last = held[0]["TRANSACTION_ID"], held[-1]["TRANSACTION_ID"]
+    assert f"{LARGEST} just now 59 {first} to {last} {world.hashes[LARGEST][:12]}…" in re.sub(
+        r"\d+ seconds? ago", "just now", page
+    )
+    assert re.search(rf" {EMPTY} [^…]* 0 empty {world.hashes[EMPTY][:12]}…", page)
+    assert re.search(rf" 0 [^…]* 0 genesis {world.hashes[0][:12]}…", page)
+    assert "Blocks 4 to 0 · Flightchain" in page
+
+
+def test_the_twins_of_the_list_hold_the_same(pages: FlaskClient, world: World) -> None:
+    found = pages.get("/blocks.json?before=9").get_json()
+    assert [block["hash"] for block in found["blocks"]] == world.hashes[8::-1]
+    assert found["next"] is None
+    rows = table(pages, "/blocks.csv?before=9")
+    assert [row["hash"] for row in rows] == world.hashes[8::-1]
+    following = pages.get("/blocks.json").get_json()["next"]
+    assert pages.get(following).get_json()["blocks"][-1]["height"] == 0
+
+
+def test_a_height_or_a_hash_leads_to_its_block(pages: FlaskClient, world: World) -> None:
+    for query in ("height=5", "height=+5+", "height=005", f"hash={world.hashes[5]}"):
+        answer = pages.get(f"/blocks?{query}")
+        assert answer.status_code == 302, query
+        assert answer.headers["Location"] == "/blocks/5", query
+
+
+@pytest.mark.parametrize("height", ["99999", "abc", "-1", "1e3", "9" * 30, "٣"])
+def test_a_height_that_there_is_not_is_told_beside_the_field(
+    pages: FlaskClient, world: World, height: str
+) -> None:
+    answer = pages.get("/blocks", query_string={"height": height})
+    assert answer.status_code == 404
+    page = answer.get_data(as_text=True)
+    assert 'id="height-error"' in page
+    assert f'value="{height}"' in page
+    assert heights_on(page)[0] == world.tip
+
+
+def test_a_hash_that_no_block_has_is_told(pages: FlaskClient) -> None:
+    assert "No block has that hash" in text(pages, f"/blocks?hash={'0' * 64}")
+
+
+@pytest.mark.parametrize("query", ["before=x", "hash=12", "colour=red"])
+def test_what_is_no_parameter_is_told(pages: FlaskClient, query: str) -> None:
+    answer = pages.get(f"/blocks?{query}")
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.get_data(as_text=True)
+    assert pages.get(f"/blocks.json?{query}").status_code == 400
+
+
+# --- one block
+
+
+def test_a_block_shows_its_header_its_neighbours_and_its_flights(
+    pages: FlaskClient, world: World, service: Service
+) -> None:
+    page = source(pages, f"/blocks/{LARGEST}")
+    block = service.json(f"/blocks/{LARGEST}")["block"]
+    for name, value in block.items():
+        if name not in {"transactions", "timestamp"}:
+            assert str(value) in page, name
+        if name not in {"transactions", "hash"}:
+            assert f"<code>{name}</code>" in page, name
+    assert link(page, f"Block {LARGEST - 1}") == f"/blocks/{LARGEST - 1}"
+    assert link(page, f"Block {LARGEST + 1}") == f"/blocks/{LARGEST + 1}"
+    assert "<title>Block 4: 59 flights · Flightchain</title>" in page
+    held = [each["TRANSACTION_ID"] for each in in_block(world, LARGEST)]
+    assert ids_on(page) == held[:50]
+    following = link(page, "51–59").partition("#")[0]
+    assert ids_on(source(pages, following)) == held[50:]
+
+
+def test_every_check_of_blocks_of_every_kind_passes(pages: FlaskClient, world: World) -> None:
+    for height in (0, 1, 2, EMPTY, LARGEST, world.tip - 1, world.tip):
+        page = text(pages, f"/blocks/{height}?check=transactions")
+        assert "Header and flights Checked: it fits" in page, height
+        assert "Failed" not in page, height
+        assert page.count("Passed:") == (5 if height == world.tip else 6), height
+        assert "Check its transactions, too" not in page
+    assert "It is the newest: there is none yet." in page
+
+
+def test_the_transactions_are_checked_on_request_only(pages: FlaskClient) -> None:
+    page = text(pages, f"/blocks/{LARGEST}")
+    assert "Header Checked: it fits" in page
+    assert "Merkle root is that of its transactions" not in page
+    assert "Check its transactions, too" in page
+    assert pages.get(f"/blocks/{LARGEST}?check=all").status_code == 400
+
+
+def test_genesis_and_an_empty_block_say_so(pages: FlaskClient) -> None:
+    genesis = text(pages, "/blocks/0")
+    assert "Genesis, block 0: 0 flights" in genesis
+    assert "names no previous one, but zeros. It does." in genesis
+    assert "None: genesis is the ground" in genesis
+    assert "None: the block was sealed while nothing was pending." in text(
+        pages, f"/blocks/{EMPTY}"
+    )
+
+
+def test_a_page_beyond_the_last_flight_leads_back(pages: FlaskClient) -> None:
+    page = source(pages, f"/blocks/{LARGEST}?offset=100")
+    assert link(page, "From the first") == f"/blocks/{LARGEST}#transactions"
+
+
+def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None:
+    found = pages.get(f"/blocks/{LARGEST}.json").get_json()
+    assert found["block"]["transactions"] == list(map(transaction_of, in_block(world, LARGEST)))
+    assert [check["holds"] for check in found["checks"]] == [True] * 6
+    rows = table(pages, f"/blocks/{LARGEST}.csv")
+    expected = [
+        {name: "" if value is None else str(value) for name, value in each.items()}
+        for each in in_block(world, LARGEST)
+    ]
+    assert rows == expected
+    assert table(pages, "/blocks/0.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/blocks/9999", 404),
+        ("/blocks/9999.json", 404),
+        ("/blocks/9999.csv", 404),
+        ("/blocks/x", 404),
+        ("/blocks/4?offset=x", 400),
+        ("/blocks/4?colour=red", 400),
+    ],
+)
+def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, status: int) -> None:
+    answer = pages.get(address)
+    assert answer.status_code == status
+    if address.endswith((".json", ".csv")):
+        assert answer.get_json(force=True)["detail"].startswith("there is no block 9999")
+    else:
+        assert "What to try" in answer.get_data(as_text=True)
+
+
+# --- a backend that does not tell the truth
+
+
+class Liar(Backend):
+    """A backend that changes what blocks say."""
+
+    def __init__(self, url: str, height: int, changed: Json) -> None:
+        super().__init__(url)
+        self._height = height
+        self._changed = changed
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        found = super().get(path, parameters)
+        if path == f"/blocks/{self._height}":
+            found["block"] |= self._changed
+        for header in found.get("blocks", ()):
+            if header["height"] == self._height:
+                header.update(self._changed)
+        return found
+
+
+class WholeLiar(Liar):
+    """One that lies only to whoever asks for a whole block."""
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        if path == f"/blocks/{self._height}" and not parameters:
+            return super().get(path, parameters)
+        return Backend.get(self, path, parameters)
+
+
+LIES = [
+    ("the header is another", LARGEST, {"nonce": 10**9}, 2),
+    ("the block below is another", LARGEST - 1, {"nonce": 10**9}, 1),
+    ("the block above names another", LARGEST + 1, {"previous_hash": "ab" * 32}, 1),
+]
+
+
+@pytest.mark.parametrize(("what", "height", "changed", "failures"), LIES)
+def test_what_does_not_fit_together_is_told_with_both_values(
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    height: int,
+    changed: Json,
+    failures: int,
+) -> None:
+    monkeypatch.setattr("frontend.app.Backend", lambda url: Liar(url, height, changed))
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    page = text(pages, f"/blocks/{LARGEST}")
+    assert "Header Checked: it does not fit" in page
+    assert f"{failures} of 4 checks failed." in page, what
+    assert page.count("Failed:") == failures
+    assert page.count("It says") == page.count("Computed ") - page.count("Computed again") - 1
+    twin = pages.get(f"/blocks/{LARGEST}.json").get_json()
+    failed = [check for check in twin["checks"] if not check["holds"]]
+    assert len(failed) == failures
+    for check in failed:
+        assert check["claimed"] in page
+        assert check["computed"] in page
+
+
+def test_a_transaction_that_was_changed_is_found(
+    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    transactions = [transaction_of(each) for each in in_block(world, LARGEST)]
+    transactions[7]["ARR_DELAY"] = 0
+    changed = {"transactions": transactions}
+    monkeypatch.setattr("frontend.app.Backend", lambda url: Liar(url, LARGEST, changed))
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    assert "Failed:" not in text(pages, f"/blocks/{LARGEST}")
+    page = text(pages, f"/blocks/{LARGEST}?check=transactions")
+    assert "1 of 6 checks failed." in page
+    assert "Failed: Its Merkle root is that of its transactions" in page
+
+
+def test_flights_and_a_root_that_fit_only_each_other_are_found(
+    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    forged = [transaction_of(each) for each in in_block(world, LARGEST)]
+    forged[7]["ARR_DELAY"] = 0
+    changed = {"transactions": forged, "transactions_root": merkle_root(forged)}
+    monkeypatch.setattr("frontend.app.Backend", lambda url: WholeLiar(url, LARGEST, changed))
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    page = text(pages, f"/blocks/{LARGEST}?check=transactions")
+    assert "Failed: Its hash is the SHA-256 of its header" in page
+
+
+def test_no_text_in_an_address_breaks_a_page(pages: FlaskClient) -> None:
+    for address in ("/", "/blocks", "/filter_transactions", "/blocks/4", "/transactions/1"):
+        answer = pages.get(address, environ_overrides={"QUERY_STRING": "\xff"})
+        assert answer.status_code == 200, address
+    query = "OP_CARRIER_FL_NUM=\xc3\xa91+%C3%A9&FL_DATE=2015-01-01"
+    answer = pages.get("/filter_transactions", environ_overrides={"QUERY_STRING": query})
+    assert answer.status_code == 400
+    assert 'value="é1 é"' in answer.get_data(as_text=True)

@@ -1,0 +1,198 @@
+"""The page of a route: its counts are those of the flights; its map and its suggestions."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.app import create_app
+from frontend.settings import Settings
+from frontend.words import number
+from tests.api.processes import Service
+from tests.api.worlds import World
+from tests.frontend.pages.reading import slot_rows, small_source
+from tests.frontend.years import Year
+
+FROM, TO = "San Francisco, CA", "Los Angeles, CA"
+FIRST, LAST = "2015-01-02", "2015-01-08"
+
+
+@pytest.fixture(scope="module")
+def pages(service: Service) -> FlaskClient:
+    """One for all: each application reads the table of airports anew."""
+    return create_app(Settings(backend_url=service.url)).test_client()
+
+
+def asking(origin: str = FROM, destination: str = TO, **more: str) -> dict[str, str]:
+    return {"ORIGIN_CITY_NAME": origin, "DEST_CITY_NAME": destination, **more}
+
+
+def over_days(origin: str = FROM, destination: str = TO) -> dict[str, str]:
+    return asking(origin, destination, INITIAL_DATE=FIRST, FINAL_DATE=LAST)
+
+
+def flights_of(world: World, origin: str = FROM, destination: str = TO) -> list[Any]:
+    return [
+        each
+        for each in world.transactions
+        if (each["ORIGIN_CITY_NAME"], each["DEST_CITY_NAME"]) == (origin, destination)
+        and FIRST <= each["FL_DATE"] <= LAST
+    ]
+
+
+def text_of(pages: FlaskClient, asked: dict[str, str], status: int = 200) -> str:
+    answer = pages.get("/flight_counter", query_string=asked)
+    assert answer.status_code == status
+    return answer.get_data(as_text=True)
+
+
+def links_of(page: str, text: str) -> list[str]:
+    found = re.findall(rf'<a href="([^"]*)"[^>]*>{re.escape(text)}</a>', page)
+    return [link.replace("&amp;", "&") for link in found]
+
+
+def test_the_count_and_the_other_way(pages: FlaskClient, world: World) -> None:
+    page = text_of(pages, over_days())
+    assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in page
+    (back,) = links_of(page, f"{TO} to {FROM}")
+    count = number(len(flights_of(world, TO, FROM)))
+    assert f"{TO} to {FROM}</a>: {count}." in page
+    assert f'<p class="figure-large">{count}</p>' in pages.get(back).get_data(as_text=True)
+
+
+def test_each_day_has_a_row_and_those_with_flights_a_bar(pages: FlaskClient, world: World) -> None:
+    page = text_of(pages, over_days())
+    counts = Counter(each["FL_DATE"] for each in flights_of(world))
+    table = slot_rows(page)
+    rows = re.findall(r'<th scope="row">\w+ (\d) Jan 2015</th><td>(\d+)', table)
+    assert rows == [(str(day), str(counts[f"2015-01-0{day}"])) for day in range(2, 9)]
+    assert counts
+    assert len(re.findall(r"<title>\w+ \d Jan 2015: \d+ flights", page)) == len(counts)
+
+
+def test_each_carrier_has_its_share_and_a_link(pages: FlaskClient, world: World) -> None:
+    page = text_of(pages, over_days())
+    counts = Counter(each["OP_CARRIER_AIRLINE_ID"] for each in flights_of(world))
+    rows = re.findall(r'OP_CARRIER_AIRLINE_ID=(\d+)[^<]*</a></th><td class="n">(\d+)</td>', page)
+    assert {int(carrier): int(count) for carrier, count in rows} == counts
+
+
+def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:
+    found = pages.get("/flight_counter.json", query_string=over_days()).get_json()
+    assert found["count"] == len(flights_of(world))
+    assert found["reverse_count"] == len(flights_of(world, TO, FROM))
+    assert sum(each["count"] for each in found["by_carrier"]) == found["count"]
+    body = pages.get("/flight_counter.csv", query_string=over_days()).get_data(as_text=True)
+    counts = Counter(each["FL_DATE"] for each in flights_of(world))
+    assert body.split() == ["FL_DATE,count", *(f"{day},{counts[day]}" for day in sorted(counts))]
+
+
+def test_the_route_is_on_a_map_and_in_words(pages: FlaskClient) -> None:
+    page = text_of(pages, over_days())
+    assert 'class="map"' in page
+    assert re.search(r"54\d km \(33\d miles\) along the great circle from SFO to LAX", page)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("Los Angeles", "Los Angeles, CA"),
+        ("los angeles, ca", "Los Angeles, CA"),
+        ("LAX", "Los Angeles, CA"),
+        ("lax", "Los Angeles, CA"),
+        ("Los Angles, CA", "Los Angeles, CA"),
+    ],
+)
+def test_a_city_that_is_none_is_answered_with_what_may_be_meant(
+    pages: FlaskClient, world: World, typed: str, meant: str
+) -> None:
+    page = text_of(pages, over_days(FROM, typed))
+    assert f"no city called “{typed}”" in page
+    path = links_of(page, meant)[0]
+    there = pages.get(path).get_data(as_text=True)
+    assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
+
+
+def test_a_suggestion_sets_right_both_cities(pages: FlaskClient, world: World) -> None:
+    page = text_of(pages, over_days("SFO", "LAX"))
+    for label in ("San Francisco, CA", "Los Angeles, CA"):
+        (path,) = links_of(page, label)
+        there = pages.get(path).get_data(as_text=True)
+        assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
+
+
+def test_what_is_like_no_city_gets_an_example(pages: FlaskClient) -> None:
+    page = text_of(pages, over_days(FROM, "qqqqqqqq<b>"))
+    assert "no city called “qqqqqqqq&lt;b&gt;”" in page
+    assert "Cities are written as in" in page
+
+
+def test_cities_without_flights_between_them_are_no_mistake(pages: FlaskClient) -> None:
+    page = text_of(pages, over_days(FROM, FROM))
+    assert '<p class="figure-large">0</p>' in page
+    assert "Look at all days." in page
+    assert "There is no map of a route that ends where it begins." in page
+    assert "no city called" not in page
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"ORIGIN_CITY_NAME": FROM},
+        {"INITIAL_DATE": FIRST},
+        asking(FROM, "\0"),
+        asking(FROM, "x" * 200),
+        asking(INITIAL_DATE="2015-02-30"),
+        asking(CITY="x"),
+    ],
+)
+def test_what_does_not_fit_is_said_beside_the_form(
+    pages: FlaskClient, asked: dict[str, str]
+) -> None:
+    page = text_of(pages, asked, 400)
+    assert 'role="alert"' in page
+    assert "<figure" not in page
+    for form in ("json", "csv"):
+        assert pages.get(f"/flight_counter.{form}", query_string=asked).status_code == 400
+
+
+def test_nothing_asked_is_a_form_with_all_cities_to_choose_from(
+    pages: FlaskClient, world: World
+) -> None:
+    page = text_of(pages, {})
+    cities = set(re.findall(r'<option value="([^"]*)">', page))
+    names = {
+        name
+        for each in world.transactions
+        for name in (each["ORIGIN_CITY_NAME"], each["DEST_CITY_NAME"])
+    }
+    assert cities == names
+    assert 'role="alert"' not in page
+
+
+# --- a year
+
+
+def test_all_numbers_stand_for_the_same_state_of_the_ledger(
+    year: Year, year_pages: FlaskClient
+) -> None:
+    found = year_pages.get("/flight_counter.json", query_string=asking()).get_json()
+    assert found["as_of"]["height"] == 101
+    assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]
+
+
+def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:
+    asked = asking("New York, NY", "Honolulu, HI")
+    page = small_source(year_pages, "/flight_counter", query_string=asked)
+    table = slot_rows(page)
+    assert table.count('<th scope="row">') == 365
+    assert 'class="map"' in page
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", page)
+
+
+def test_a_place_that_nobody_knows_is_said_in_words(year_pages: FlaskClient) -> None:
+    page = text_of(year_pages, asking("Nowhere, KS", "Chicago, IL"))
+    assert "There is no map: the place of an airport is not known." in page
+    assert 'class="map"' not in page

@@ -1,0 +1,301 @@
+"""Flight status against a plain loop over the flights."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from itertools import pairwise, permutations
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.carriers import CARRIER
+from frontend.app import create_app
+from frontend.backend_client import Backend
+from frontend.pages.flight_status import MOST_LEGS_SHOWN
+from frontend.questions import legs
+from frontend.questions.flight_days import plus
+from frontend.settings import Settings
+from tests.api.processes import Service
+from tests.api.worlds import Json, World, status_of
+from tests.frontend.pages.reading import ids_on, source, table, text
+
+PAGE = "/filter_transactions"
+
+
+def of(world: World, number: int, day: str, carrier: int | None = None) -> list[Json]:
+    return [
+        each
+        for each in world.transactions
+        if (each["OP_CARRIER_FL_NUM"], each["FL_DATE"]) == (number, day)
+        and carrier in {None, each["OP_CARRIER_AIRLINE_ID"]}
+    ]
+
+
+def keys(world: World) -> list[tuple[int, str]]:
+    return sorted({(each["OP_CARRIER_FL_NUM"], each["FL_DATE"]) for each in world.transactions})
+
+
+def label(carrier: int) -> str:
+    known = CARRIER[carrier]
+    return f"{known.name} ({known.code})"
+
+
+def chained(flights: Sequence[Json]) -> int:
+    """How many legs begin where the one in front of them ends."""
+    return sum(one["DEST"] == other["ORIGIN"] for one, other in pairwise(flights))
+
+
+def test_a_flight_has_all_its_legs_chained_as_well_as_can_be(
+    pages: FlaskClient, world: World
+) -> None:
+    for number, day in keys(world)[::4]:
+        expected = of(world, number, day)
+        twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}&FL_DATE={day}").get_json()
+        assert twin["count"] == len(expected)
+        found = twin["flights"]
+        assert sorted(leg["TRANSACTION_ID"] for leg in found) == [
+            leg["TRANSACTION_ID"] for leg in expected
+        ]
+        carriers = [leg["carrier"] for leg in found]
+        assert carriers == sorted(label(leg["OP_CARRIER_AIRLINE_ID"]) for leg in expected)
+        assert [leg["status"] for leg in found] == [status_of(leg) for leg in found]
+        by_carrier = {one: [leg for leg in found if leg["carrier"] == one] for one in carriers}
+        for some in by_carrier.values():
+            assert [leg["leg"] for leg in some] == list(range(1, len(some) + 1))
+            assert chained(some) == max(map(chained, permutations(some)))
+
+
+def test_the_page_shows_the_legs_in_the_order_of_its_twin(pages: FlaskClient, world: World) -> None:
+    number, day = max(keys(world), key=lambda key: len(of(world, *key)))
+    query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    flights = pages.get(f"{PAGE}.json{query}").get_json()["flights"]
+    assert ids_on(source(pages, PAGE + query)) == [leg["TRANSACTION_ID"] for leg in flights]
+    rows = table(pages, f"{PAGE}.csv{query}")
+    for row, leg in zip(rows, flights, strict=True):
+        expected = {name: "" if value is None else str(value) for name, value in leg.items()}
+        assert row == expected
+
+
+def test_a_leg_is_told_in_words_with_local_times(pages: FlaskClient, world: World) -> None:
+    flight = next(
+        each
+        for each in world.transactions
+        if (each["ARR_DELAY"] or 0) >= 15 and each["DEP_DELAY"] > 0
+    )
+    number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
+    carrier = flight["OP_CARRIER_AIRLINE_ID"]
+    page = text(
+        pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}&OP_CARRIER_AIRLINE_ID={carrier}"
+    )
+    departed, arrived = (f"{flight[n][:2]}:{flight[n][2:]}" for n in ("DEP_TIME", "ARR_TIME"))
+    said = f"{flight['ORIGIN']} {flight['ORIGIN_CITY_NAME']} {departed}"
+    assert said in page
+    assert f"{flight['DEP_DELAY']} min late" in page
+    assert f"{flight['DEST']} {flight['DEST_CITY_NAME']} {arrived}" in page
+    assert f"{flight['AIR_TIME']} min Late {flight['ARR_DELAY']} min" in page
+    assert "Departed local" in page
+    assert "15 minutes or more after schedule" in page
+
+
+def test_an_arrival_on_the_next_day_is_said(pages: FlaskClient, world: World) -> None:
+    flight = next(
+        each
+        for each in world.transactions
+        if each["ARR_TIME"] and each["ARR_TIME"] < "0400" and each["DEP_TIME"] > "2100"
+    )
+    number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
+    page = text(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}")
+    assert f"{flight['ARR_TIME'][:2]}:{flight['ARR_TIME'][2:]} next day" in page
+
+
+def test_carriers_that_share_a_number_are_named_and_can_be_chosen(
+    pages: FlaskClient, world: World
+) -> None:
+    number, day = max(
+        keys(world),
+        key=lambda key: len({leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, *key)}),
+    )
+    carriers = {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}
+    query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    page = source(pages, query)
+    assert f"{len(carriers)} carriers had a flight of this number on that day" in page
+    for carrier in carriers:
+        assert f'<h2 id="carrier-{carrier}">{label(carrier)}</h2>' in page
+        chosen = f"{query}&OP_CARRIER_AIRLINE_ID={carrier}"
+        assert f'href="{chosen}"' in page
+        alone = ids_on(source(pages, chosen))
+        expected = of(world, number, day, carrier)
+        assert sorted(alone) == [leg["TRANSACTION_ID"] for leg in expected]
+
+
+def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world: World) -> None:
+    first, last = (end(each["FL_DATE"] for each in world.transactions) for end in (min, max))
+    middle = plus(first, 2)
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={middle}")
+    twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM=1&FL_DATE={middle}").get_json()
+    days = [plus(middle, offset) for offset in range(-3, 4)]
+    assert [each["FL_DATE"] for each in twin["days"]] == days
+    for each in twin["days"]:
+        day = each["FL_DATE"]
+        assert each["is_covered"] == (first <= day <= last)
+        flights = of(world, 1, day)
+        assert each["count"] == len(flights)
+        expected = legs.outcome_of_all(flights) if each["is_covered"] else None
+        assert each["outcome"] == expected
+        assert (expected or "Not covered") in page
+        link = f'<a href="{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={day}">'
+        assert (link in page) == (each["is_covered"] and day != middle)
+    assert not twin["days"][0]["is_covered"]  # the day before the first
+
+
+def test_a_number_alone_gives_the_last_days_on_which_it_flew(
+    pages: FlaskClient, world: World
+) -> None:
+    number = 1
+    flown = sorted({day for known, day in keys(world) if known == number}, reverse=True)
+    twin = pages.get(f"{PAGE}.json?OP_CARRIER_FL_NUM={number}").get_json()
+    assert [each["FL_DATE"] for each in twin["flown"]] == flown[:10]
+    for each in twin["flown"]:
+        assert each["outcome"] == legs.outcome_of_all(of(world, number, each["FL_DATE"]))
+    before = flown[3]
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&before={before}")
+    linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM={number}&FL_DATE=([0-9-]+)"', page)
+    assert linked == flown[4:14]
+    rows = table(pages, f"{PAGE}.csv?OP_CARRIER_FL_NUM={number}&before={flown[0]}")
+    assert {row["FL_DATE"] for row in rows} == set(flown[1:11])
+    assert len(rows) == sum(len(of(world, number, day)) for day in flown[1:11])
+
+
+def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -> None:
+    carrier = world.transactions[0]["OP_CARRIER_AIRLINE_ID"]
+    query = f"OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID={carrier}"
+    day = world.transactions[0]["FL_DATE"]
+    around = pages.get(f"{PAGE}.json?{query}&FL_DATE={day}").get_json()["days"]
+    alone = pages.get(f"{PAGE}.json?{query}").get_json()["flown"]
+    assert alone
+    for each in [*around, *alone]:
+        assert each["count"] == len(of(world, 1, each["FL_DATE"], carrier))
+
+
+def test_a_day_without_the_flight_offers_days_on_which_there_is_one(
+    pages: FlaskClient, world: World
+) -> None:
+    last = max(each["FL_DATE"] for each in world.transactions)
+    after = plus(last, 40)
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={after}&OP_CARRIER_AIRLINE_ID=")
+    assert "No flight of number 1 is in the ledger for that day" in page
+    assert "Flight number 1 of any carrier, leaving on" in page
+    assert "so that day is not covered" in page
+    linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM=1&FL_DATE=([0-9-]+)"', page)
+    assert linked == sorted(day for number, day in keys(world) if number == 1)
+
+
+def test_a_carrier_that_did_not_fly_it_offers_those_that_did(
+    pages: FlaskClient, world: World
+) -> None:
+    everybody = {each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions}
+    number, day, other = next(
+        (number, day, min(everybody - users))
+        for number, day in keys(world)
+        if (users := {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}) < everybody
+    )
+    query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    page = source(pages, f"{query}&OP_CARRIER_AIRLINE_ID={other}")
+    assert f"of {label(other)}, leaving on" in page
+    for carrier in {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}:
+        assert f'<a href="{query}&OP_CARRIER_AIRLINE_ID={carrier}">{label(carrier)}</a>' in page
+
+
+def test_a_number_is_not_offered_for_itself(pages: FlaskClient, world: World) -> None:
+    first = min(each["FL_DATE"] for each in world.transactions)
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&before={first}")
+    assert "The ledger has no flights before that day." in page
+    linked = re.findall(rf'<td><a href="{PAGE}\?OP_CARRIER_FL_NUM=(\d+)"', page)
+    assert linked
+    assert "1" not in linked
+
+
+def test_a_number_that_never_flew_offers_numbers_that_begin_like_it(
+    pages: FlaskClient, world: World
+) -> None:
+    flights = [(each["OP_CARRIER_FL_NUM"], each) for each in world.transactions]
+    numbers = {number for number, _ in flights}
+    others = sorted(
+        (number for number in numbers if str(number).startswith("1") and number != 19),
+        key=lambda number: (-sum(known == number for known, _ in flights), str(number)),
+    )
+    alike = [19, *others][:8]
+    assert 19 in numbers
+    day = world.transactions[0]["FL_DATE"]
+    for query in (f"OP_CARRIER_FL_NUM=1999&FL_DATE={day}", "OP_CARRIER_FL_NUM=1999"):
+        page = source(pages, f"{PAGE}?{query}")
+        linked = re.findall(rf'<td><a href="{PAGE}\?OP_CARRIER_FL_NUM=(\d+)"', page)
+        assert list(map(int, linked)) == alike, query
+
+
+BAD = [
+    ("FL_DATE=2015-01-01", "OP_CARRIER_FL_NUM"),
+    ("OP_CARRIER_FL_NUM=x&FL_DATE=2015-01-01", "OP_CARRIER_FL_NUM"),
+    ("OP_CARRIER_FL_NUM=x", "OP_CARRIER_FL_NUM"),
+    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-02-30", "FL_DATE"),
+    ("OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID=x", "OP_CARRIER_AIRLINE_ID"),
+    ("OP_CARRIER_FL_NUM=1&before=soon", ""),
+    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&format=csv", ""),
+    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&colour=red", ""),
+]
+
+
+@pytest.mark.parametrize(("query", "field"), BAD)
+def test_bad_input_is_told_beside_its_field(pages: FlaskClient, query: str, field: str) -> None:
+    answer = pages.get(f"{PAGE}?{query}")
+    assert answer.status_code == 400
+    page = answer.get_data(as_text=True)
+    assert 'role="alert"' in page
+    assert (f'id="{field}-error"' in page) == bool(field)
+    for form in ("json", "csv"):
+        twin = pages.get(f"{PAGE}.{form}?{query}")
+        assert twin.status_code == 400
+        assert twin.headers["Content-Type"] == "application/problem+json"
+
+
+def test_without_a_question_there_is_the_form(pages: FlaskClient) -> None:
+    assert "What happened to a flight?" in text(pages, PAGE)
+    assert pages.get(f"{PAGE}.json").status_code == 400
+
+
+def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> None:
+    day = world.transactions[0]["FL_DATE"]
+    said = f"{date.fromisoformat(day):%A}, 1 January 2015"
+    for query, title in (
+        ("", "Flight status"),
+        (f"?OP_CARRIER_FL_NUM=1&FL_DATE={day}", f"Flight 1 on {said}"),
+        (f"?OP_CARRIER_FL_NUM=1999&FL_DATE={day}", f"Flight 1999 on {said}: none"),
+        ("?OP_CARRIER_FL_NUM=1", "Days of flight 1"),
+    ):
+        assert f"<title>{title} · Flightchain</title>" in source(pages, PAGE + query)
+
+
+class Echo(Backend):
+    """A backend in which every flight was added sixty times."""
+
+    def get(self, path: str, parameters: Any = None) -> Json:
+        found = super().get(path, parameters)
+        if path == PAGE:
+            found["flights"] = [leg for leg in found["flights"] for _ in range(60)]
+            found["count"] *= 60
+        return found
+
+
+def test_of_very_many_legs_the_first_are_shown_and_all_are_in_the_twin(
+    service: Service, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    monkeypatch.setattr("frontend.app.Backend", Echo)
+    pages = create_app(Settings(backend_url=service.url)).test_client()
+    number, day = max(keys(world), key=lambda key: len(of(world, *key)))
+    query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    count = 60 * len(of(world, number, day))
+    page = source(pages, PAGE + query)
+    assert len(ids_on(page)) == MOST_LEGS_SHOWN < count
+    assert f"{count:,} legs are in the ledger" in page
+    assert len(table(pages, f"{PAGE}.csv{query}")) == count

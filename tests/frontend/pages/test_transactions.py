@@ -1,0 +1,137 @@
+"""A transaction in a browser, pending and mined."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.app import create_app
+from frontend.questions import legs
+from frontend.settings import Settings
+from tests.api.processes import Service, backend, until
+from tests.api.worlds import GOOD, Json, World, transaction_of
+from tests.frontend.pages.reading import link, source, table, text
+
+
+def test_a_page_shows_every_field_with_its_meaning(pages: FlaskClient, world: World) -> None:
+    flight = world.transactions[45]
+    page, bare = source(pages, "/transactions/45"), text(pages, "/transactions/45")
+    shown = transaction_of(flight)
+    rows = dict(re.findall(r"<code>(\w+)</code></th>\s*<td>([^<]*)</td><td>[a-z]", page))
+    assert rows.keys() == shown.keys()
+    for name in ("TRANSACTION_ID", "YEAR", "ORIGIN", "DEST_CITY_NAME", "OP_CARRIER_FL_NUM"):
+        assert rows[name] == str(shown[name])
+    departed = flight["DEP_TIME"]
+    assert rows["DEP_TIME"] == f"{departed[:2]}:{departed[2:]}"
+    assert rows["DAY_OF_WEEK"].startswith(f"{flight['DAY_OF_WEEK']} (")
+    assert rows["CANCELLED"] == "No"
+    assert rows["ORIGIN_AIRPORT_ID"] == (str(flight["ORIGIN_AIRPORT_ID"] or "–"))
+    assert legs.outcome(flight) in bare
+
+
+def test_it_leads_to_its_block_its_neighbours_and_its_flight(
+    pages: FlaskClient, world: World
+) -> None:
+    flight = world.transactions[45]
+    page = source(pages, "/transactions/45")
+    height = flight["BLOCK_HEIGHT"]
+    assert link(page, f"block {height}") == f"/blocks/{height}"
+    assert world.hashes[height] in page
+    assert link(page, "Transaction 44") == "/transactions/44"
+    assert link(page, "Transaction 46") == "/transactions/46"
+    (address,) = re.findall(r'class="button quiet" href="(/filter[^"]+)"', page)
+    assert 'href="/transactions/45"' in source(pages, address)
+
+
+def test_the_first_and_the_last_have_one_neighbour(pages: FlaskClient, world: World) -> None:
+    last = len(world.transactions) - 1
+    first_page = source(pages, "/transactions/0")
+    assert link(first_page, "Transaction -1") == ""
+    assert link(first_page, "Transaction 1") == "/transactions/1"
+    last_page = source(pages, f"/transactions/{last}")
+    assert link(last_page, f"Transaction {last + 1}") == ""
+    assert "This is the newest transaction." in last_page
+
+
+def test_the_title_says_which_flight_it_is(pages: FlaskClient, world: World) -> None:
+    flight = world.transactions[0]
+    title = rf"<title>Transaction 0: \w\w {flight['OP_CARRIER_FL_NUM']}, "
+    ends = f"{flight['ORIGIN']} to {flight['DEST']}, {flight['FL_DATE']}"
+    assert re.search(title + ends, source(pages, "/transactions/0"))
+
+
+def test_the_twins_hold_the_same(pages: FlaskClient, world: World, service: Service) -> None:
+    assert pages.get("/transactions/45.json").get_json() == service.json("/transactions/45")
+    (row,) = table(pages, "/transactions/45.csv")
+    flight = {**world.transactions[45], "state": "mined"}
+    assert row == {n: "" if value is None else str(value) for n, value in flight.items()}
+
+
+def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None:
+    fragment = pages.get("/transactions/45/state").get_data(as_text=True)
+    assert fragment.lstrip().startswith("<section")
+    assert "Mined" in fragment
+    assert "data-refresh" not in fragment
+    assert fragment.strip() in source(pages, "/transactions/45")
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/transactions/1400", 404),
+        ("/transactions/1400/state", 404),
+        ("/transactions/1400.json", 404),
+        ("/transactions/1400.csv", 404),
+        ("/transactions/x", 404),
+        ("/transactions/-1", 404),
+        (f"/transactions/{10**30}", 400),
+        ("/transactions/1?colour=red", 400),
+    ],
+)
+def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, status: int) -> None:
+    answer = pages.get(address)
+    assert answer.status_code == status
+    if "1400" in address:
+        assert "here is no transaction 1400" in answer.get_data(as_text=True)
+
+
+# --- pending
+
+
+@pytest.fixture
+def unmined(tmp_path: Path) -> Iterator[Service]:
+    """A service without a miner, over a chain of genesis alone."""
+    folder = tmp_path / "chain"
+    assert backend(folder, "mine", "--once").returncode == 0
+    service = Service(folder, "--only-http")
+    try:
+        until(lambda: service.answers("/health/live"))
+        yield service
+    finally:
+        service.end()
+
+
+def test_a_pending_transaction_turns_to_mined_by_itself(unmined: Service) -> None:
+    pages = create_app(Settings(backend_url=unmined.url)).test_client()
+    for expected in range(2):
+        receipt: Json = unmined.post().json()
+        assert receipt["TRANSACTION_ID"] == expected
+    page = source(pages, "/transactions/0")
+    assert '<span class="state pending">Pending</span>' in page
+    assert 'data-refresh="/transactions/0/state"' in page
+    assert "No miner is running" in page
+    assert link(page, "Transaction 1") == "/transactions/1"  # which is pending, too
+    assert link(page, "Transaction 2") == ""
+    (row,) = table(pages, "/transactions/0.csv")
+    assert (row["state"], row["BLOCK_HEIGHT"]) == ("pending", "")
+    assert row["ORIGIN"] == GOOD["ORIGIN"]
+    before = pages.get("/transactions/0/state").get_data(as_text=True)
+    assert "data-refresh" in before
+
+    assert backend(unmined.folder, "mine", "--once").returncode == 0
+    after = pages.get("/transactions/0/state").get_data(as_text=True)
+    assert '<a href="/blocks/1">block 1</a>' in after
+    assert "data-refresh" not in after
+    assert 'data-say="Transaction 0 is mined, in block 1"' in after

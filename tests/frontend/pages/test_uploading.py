@@ -1,0 +1,264 @@
+"""Files of flights: good, bad, empty, too long, in other letters; whole and in slices."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from backend.chain.fields import FIELD_NAMES, FIELDS
+from backend.chain.flight import as_mapping
+from backend.tokens import Tokens
+from frontend.adding.columns import COLUMNS
+from tests.api.worlds import generated
+from tests.flights import csv_of
+from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, notice, visiting
+
+CSV = csv_of(generated(30)).encode()
+NDJSON = b"".join(json.dumps(as_mapping(flight)).encode() + b"\n" for flight in generated(30))
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    with visiting(tmp_path_factory.mktemp("uploading")) as found:
+        yield found
+
+
+def lines_of(body: bytes) -> list[bytes]:
+    return body.splitlines(keepends=True)
+
+
+def spoilt(body: bytes, *numbers: int) -> bytes:
+    """`body` with an x before these lines, which makes them no flights."""
+    lines = lines_of(body)
+    for number in numbers:
+        lines[number - 1] = b"x" + lines[number - 1]
+    return b"".join(lines)
+
+
+# --- in one piece
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (CSV, "flights.csv"),
+        (CSV.replace(b"\n", b"\r\n"), "windows.csv"),
+        (b"\xef\xbb\xbf" + CSV.replace(b"DEP_TIME", b"DepTime"), "of a spreadsheet.txt"),
+        (NDJSON, "flights.ndjson"),
+        (b"\xef\xbb\xbf" + NDJSON, "no ending"),
+    ],
+)
+def test_a_file_is_checked_and_then_added_and_added_once(
+    visitor: Visitor, body: bytes, name: str
+) -> None:
+    before = visitor.transactions
+    page = visitor.upload(body, name, action="check")
+    assert page.status_code == 200
+    assert "All 30 rows are flights." in page.text
+    assert visitor.transactions == before
+    page = visitor.upload(body, name)
+    assert page.status_code == 200
+    assert f"as transactions {before} to {before + 29}" in page.text
+    for number in (before, before + 29):
+        assert f'href="/receipts/{number}"' in page.text
+    again = visitor.upload(body, name)
+    assert f"as transactions {before} to {before + 29}" in again.text
+    assert visitor.transactions == before + 30
+
+
+def test_one_bad_row_keeps_all_out_and_is_shown(visitor: Visitor) -> None:
+    before = visitor.transactions
+    page = visitor.upload(spoilt(CSV, 4, 9))
+    assert page.status_code == 422
+    assert "28 rows are flights, 2 are not. Nothing was added." in page.text
+    assert '<td class="n">4</td>' in page.text
+    assert "<code>x2" in page.text
+    assert "must be a whole number" in page.text
+    assert visitor.transactions == before
+
+
+def test_the_others_are_added_if_that_was_chosen(visitor: Visitor) -> None:
+    before = visitor.transactions
+    page = visitor.upload(spoilt(CSV, 5), on_error="skip")
+    assert page.status_code == 200
+    assert "29 flights were accepted" in page.text
+    assert "1 row was left out" in page.text
+    assert visitor.transactions == before + 29
+
+
+def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> None:
+    flights = csv_of(generated(150)).encode()
+    page = visitor.upload(spoilt(flights, *range(2, 152)))
+    assert "0 rows are flights, 150 are not." in page.text
+    assert page.text.count('<td class="n">') == 100
+    assert "the first 100" in page.text
+
+
+QUOTED = lines_of(CSV)[0] + lines_of(CSV)[1].replace(b'"', b'"\n', 1) + b"".join(lines_of(CSV)[2:5])
+
+WRONG = [
+    (b"", "The file is empty."),
+    (b"\n \r\n", "The file is empty."),
+    (b"\xef\xbb\xbf", "The file is empty."),
+    (CSV.decode().encode("utf-16"), "The file is UTF-16 and not UTF-8."),
+    (CSV.decode().encode("utf-16-le"), "The file is UTF-16 and not UTF-8."),
+    (CSV + "Zürich".encode("latin-1"), "Line 32: A letter in it is not UTF-8."),
+    (b"PK\x03\x04zip", "The file is a zip archive. Unpack it first."),
+    (b"\x1f\x8bgzip", "The file is packed with gzip. Unpack it first."),
+    (b"a,b\n1,2\n", "It is not a table of flights as BTS publishes them; line 1 is ['a', 'b']."),
+    (CSV.replace(b"AIR_TIME", b"AIR: TIME"), "It lacks the columns AIR_TIME; it has YEAR, "),
+    (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262144 bytes."),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), WRONG)
+@pytest.mark.parametrize("action", ["check", "add"])
+def test_a_file_that_cannot_be_read_is_said_to_be_so(
+    visitor: Visitor, body: bytes, said: str, action: str
+) -> None:
+    before = visitor.transactions
+    page = visitor.upload(body, action=action, on_error="skip")
+    assert page.status_code == 422
+    assert errors_beside(page)["file"].startswith(said)
+    assert re.search(r'value="skip"[^>]* checked', page.text)
+    assert visitor.transactions == before
+
+
+def test_a_header_alone_has_no_flights(visitor: Visitor) -> None:
+    for action in ("check", "add"):
+        page = visitor.upload(lines_of(CSV)[0], action=action)
+        assert page.status_code == 200
+        assert "There is no flight in this file." in page.text
+
+
+def test_a_quoted_line_break_spoils_its_two_lines_and_no_other(visitor: Visitor) -> None:
+    page = visitor.upload(QUOTED, action="check")
+    assert "3 rows are flights, 2 are not." in page.text
+    assert '<td class="n">2</td>' in page.text
+    assert '<td class="n">3</td>' in page.text
+
+
+def test_a_file_has_to_be_chosen(visitor: Visitor) -> None:
+    page = visitor.upload(b"", name="")
+    assert page.status_code == 422
+    assert errors_beside(page) == {"file": "Please choose a file."}
+
+
+def test_what_is_typed_into_a_file_is_no_markup(visitor: Visitor) -> None:
+    page = visitor.upload(CSV.replace(b"2015", b"<script>", 1), "<b>.csv", action="check")
+    assert "<script>" not in page.text.partition("</head>")[2]
+    assert "&lt;b&gt;.csv" in page.text
+
+
+def test_a_file_beyond_the_limit_is_told_what_to_do(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("limit")
+    settings = {"FLIGHTCHAIN_MAX_BODY_BYTES": 2**16, "FLIGHTCHAIN_MEMPOOL_TRANSACTIONS": 40}
+    with visiting(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600, **settings) as visitor:
+        for body in (csv_of(generated(1000)).encode(), csv_of(generated(50)).encode()):
+            page = visitor.upload(body)
+            assert page.status_code == 413
+            assert "cut it into several files" in errors_beside(page)["file"]
+        visitor.upload(CSV)
+        page = visitor.upload(CSV, on_error="skip")
+        assert page.status_code == 503
+        assert page.headers["Retry-After"] == "3600"
+        assert "mempool is full" in notice(page)
+        answer = visitor.slice(CSV, Idempotency_Key="a")
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"] == "3600"
+        assert "mempool is full" in answer.get_json()["detail"]
+        page = visitor.upload(b"x" * (64 * 2**20 + 1))  # beyond what the pages take
+        assert page.status_code == 413
+        assert visitor.slice(b"x" * 2**17).get_json()["title"] == "Too long"
+
+
+def test_a_file_needs_a_token_where_the_ledger_wants_one(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("token")
+    secret = Tokens(folder).add("me")
+    with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as visitor:
+        assert 'name="TOKEN"' in visitor.client.get("/upload").text
+        page = visitor.upload(CSV)
+        assert page.status_code == 401
+        assert "asks for a token" in errors_beside(page)["TOKEN"]
+        page = visitor.upload(CSV, TOKEN=secret)
+        assert page.status_code == 200
+        assert secret not in page.text
+        answer = visitor.slice(CSV, Authorization="Bearer x")
+        assert answer.status_code == 401
+        assert "does not know this token" in answer.get_json()["detail"]
+        assert visitor.slice(CSV, Authorization=f"Bearer {secret}").get_json()["added"] == 30
+        assert visitor.transactions == len(FLIGHTS) + 30
+
+
+def test_a_form_from_before_a_restart_says_so(visitor: Visitor) -> None:
+    page = visitor.upload(CSV, csrf_token="old")
+    assert page.status_code == 400
+    assert "Nothing was added. Please choose the file again." in notice(page)
+    answer = visitor.client.post("/upload.json", data=CSV, headers={"X-CSRFToken": "old"})
+    assert answer.status_code == 400
+    assert "Nothing was added" in answer.get_json()["detail"]
+
+
+def test_a_backend_that_died_is_said_to_have(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with visiting(tmp_path_factory.mktemp("dying")) as visitor:
+        form = visitor.hidden("/upload")
+        visitor.service.stop()
+        headers = {"X-CSRFToken": form["csrf_token"]}
+        answer = visitor.client.post("/upload.json", data=CSV, headers=headers)
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    assert "does not answer" in answer.get_json()["detail"]
+
+
+# --- in slices
+
+
+def test_a_slice_that_is_sent_again_adds_nothing(visitor: Visitor) -> None:
+    before = visitor.transactions
+    first, second = (visitor.slice(CSV, Idempotency_Key="slice 7").get_json() for _ in range(2))
+    assert first["added"] == second["added"] == 30
+    assert (first["first"], first["last"]) == (before, before + 29)
+    assert (second["first"], second["last"]) == (before, before + 29)
+    assert visitor.transactions == before + 30
+
+
+def test_a_slice_is_checked_or_refused_with_its_rows(visitor: Visitor) -> None:
+    before = visitor.transactions
+    for action in ("check", "add"):
+        found = visitor.slice(spoilt(CSV, 3), action).get_json()
+        assert (found["good"], found["bad"], found["added"]) == (29, 1, 0)
+        assert [row["row"] for row in found["bad_rows"]] == [3]
+    problem = visitor.slice(CSV + b"\xff").get_json()
+    assert (problem["status"], problem["line"]) == (422, 32)
+    assert visitor.transactions == before
+
+
+# --- what the page says
+
+
+def test_the_columns_are_those_of_the_ledger() -> None:
+    assert tuple(column.name for column in COLUMNS) == FIELD_NAMES
+    nullable = {field.name for field in FIELDS if field.nullable}
+    needed = {column.name for column in COLUMNS if column.needed == "Always"}
+    assert needed == set(FIELD_NAMES) - nullable - {"YEAR", "DAY_OF_WEEK"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_the_sample_works(visitor: Visitor, ending: str) -> None:
+    assert f'href="/upload/sample.{ending}"' in visitor.client.get("/upload").text
+    sample = visitor.client.get(f"/upload/sample.{ending}")
+    assert sample.headers["Content-Disposition"] == f'attachment; filename="flights.{ending}"'
+    page = visitor.upload(sample.get_data(), f"flights.{ending}")
+    assert "3 flights were accepted" in page.text
+    number = visitor.transactions - 3
+    found = [visitor.service.json(f"/transactions/{number + i}")["transaction"] for i in range(3)]
+    assert [(each["CANCELLED"], each["ARR_DELAY"]) for each in found] == [
+        (0, 11),
+        (1, None),
+        (0, None),
+    ]

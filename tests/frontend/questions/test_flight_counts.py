@@ -1,0 +1,60 @@
+"""What the page of a route says of its days, and of cities that there are not."""
+
+import pytest
+
+from frontend.backend_client import Json
+from frontend.coverage import Airport, Coverage
+from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
+
+KNOWN = Coverage(
+    9,
+    "2013-01-01",
+    "2013-01-04",
+    (),
+    (Airport("ORD", "Chicago, IL", "Illinois", 5), Airport("ATL", "Atlanta, GA", "Georgia", 4)),
+)
+
+
+def answer(**by_day: int) -> Json:
+    """Counts by the day of January 2013."""
+    return {
+        "query": {"INITIAL_DATE": "2013-01-01", "FINAL_DATE": "2013-01-04"},
+        "count": sum(by_day.values()),
+        "by_day": [
+            {"FL_DATE": f"2013-01-0{day.removeprefix('on_')}", "count": count}
+            for day, count in by_day.items()
+        ],
+        "by_carrier": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "busiest", "ties", "empty"),
+    [
+        (answer(on_1=1, on_3=4, on_4=2), ("Thu 3 Jan 2013", 4), 0, 1),
+        (answer(on_2=3, on_4=3), ("Wed 2 Jan 2013", 3), 1, 2),
+        (answer(on_1=1, on_2=1, on_3=1, on_4=1), ("Tue 1 Jan 2013", 1), 3, 0),
+    ],
+)
+def test_the_busiest_days_and_those_without_flights(
+    found: Json, busiest: tuple[str, int], ties: int, empty: int
+) -> None:
+    report = Report(found, KNOWN)
+    assert (report.busiest, report.ties, report.empty_slots) == (busiest, ties, empty)
+
+
+def test_what_is_offered_for_one_city_sets_right_the_other_too() -> None:
+    found = unknown(KNOWN, {ORIGIN: "Chicgo", DESTINATION: "atlanta"})
+    assert [(each.city, [city for city, _ in each.meant]) for each in found] == [
+        ("Chicgo", ["Chicago, IL"]),
+        ("atlanta", ["Atlanta, GA"]),
+    ]
+    for each in found:
+        for _, cities in each.meant:
+            assert cities == {ORIGIN: "Chicago, IL", DESTINATION: "Atlanta, GA"}
+
+
+def test_known_cities_and_what_is_like_none_offer_nothing() -> None:
+    assert unknown(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Atlanta, GA"}) == []
+    (found,) = unknown(KNOWN, {ORIGIN: "Chicago, IL", DESTINATION: "Timbuktu"})
+    assert found.meant == []

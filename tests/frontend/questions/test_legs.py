@@ -1,0 +1,138 @@
+"""The order, the days and the outcome of legs."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontend.questions import legs
+
+
+def leg(origin: str, dest: str, departed: str | None = None, **more: Any) -> dict[str, Any]:
+    known: dict[str, Any] = {"DEP_DELAY": 0, "ARR_TIME": None, "ARR_DELAY": 0, "AIR_TIME": None}
+    known |= {"CANCELLED": 0, "ORIGIN": origin, "DEST": dest, "DEP_TIME": departed}
+    known |= {"TRANSACTION_ID": 0, **more}
+    if departed is None:
+        known |= {"CANCELLED": 1, "ARR_DELAY": None, "DEP_DELAY": None}
+    return known
+
+
+def paths(found: list[list[Any]]) -> list[str]:
+    return ["".join([route[0]["ORIGIN"], *(leg["DEST"] for leg in route)]) for route in found]
+
+
+ORDERS = [
+    ([("B", "C", "0500"), ("A", "B", "0900")], ["BC", "AB"], "it left before the other arrived"),
+    ([("B", "C", "0830"), ("A", "B", "0900")], ["ABC"], "the clock goes back on the way west"),
+    ([("C", "D", "1500"), ("A", "B", "0700"), ("B", "C", "1100")], ["ABCD"], "by airports"),
+    ([("B", "A", "0900"), ("A", "B", "0700")], ["ABA"], "there and back, by departure"),
+    ([("B", "A", "1800"), ("A", "B", "2100")], ["BAB"], "the other way round"),
+    (
+        [("A", "C", "1500"), ("A", "B", None), ("B", "A", "1200")],
+        ["ABAC"],
+        "cancelled",
+    ),
+    (
+        [("X", "A", "0600"), ("A", "C", "1500"), ("A", "B", None), ("B", "A", "1200")],
+        ["XABAC"],
+        "what goes on before what ends",
+    ),
+    ([("B", "C", None), ("A", "B", None)], ["ABC"], "all cancelled"),
+    ([("X", "Y", "1000"), ("A", "B", "0600"), ("B", "A", "0800")], ["ABA", "XY"], "two routes"),
+    ([("A", "B", "0600"), ("A", "B", "0700")], ["AB", "AB"], "the same twice"),
+    ([("A", "A", "0600"), ("A", "B", "0700")], ["AAB"], "back to where it left"),
+    ([("Y", "Z", "0841"), ("X", "Y", "2347")], ["YZ", "XY"], "of the night before"),
+    ([], [], "none"),
+]
+
+
+@pytest.mark.parametrize(("given_legs", "expected", "why"), ORDERS)
+def test_legs_are_chained_by_airports_then_by_departure(
+    given_legs: list[tuple[str, str, str | None]], expected: list[str], why: str
+) -> None:
+    assert paths(legs.routes([leg(*one) for one in given_legs])) == expected, why
+
+
+def test_the_schedule_decides_and_not_the_delay() -> None:
+    late = leg("A", "B", "1200", DEP_DELAY=360)  # was to leave at 0600
+    back = leg("B", "A", "1100")
+    assert paths(legs.routes([back, late])) == ["ABA"]
+
+
+AIRPORTS = st.sampled_from("ABCD")
+TIMES = st.none() | st.integers(0, 1439).map(lambda minute: f"{minute // 60:02}{minute % 60:02}")
+
+
+@given(st.lists(st.tuples(AIRPORTS, AIRPORTS, TIMES), max_size=9))
+def test_every_leg_is_in_one_route_and_every_route_is_a_chain(
+    given_legs: list[tuple[str, str, str | None]],
+) -> None:
+    flights = [leg(*one, TRANSACTION_ID=place) for place, one in enumerate(given_legs)]
+    found = legs.routes(flights)
+    ids = sorted(one["TRANSACTION_ID"] for route in found for one in route)
+    assert ids == list(range(len(flights)))
+    for route in found:
+        for one, following in pairwise(route):
+            assert one["DEST"] == following["ORIGIN"]
+            if one["DEP_TIME"] and following["DEP_TIME"]:
+                assert int(following["DEP_TIME"]) >= int(one["DEP_TIME"]) - 100
+
+
+TIMES_AND_DAYS = [
+    ("0517", 2, "0830", 227, 0, 0),
+    ("2330", 0, "0730", 300, 0, 1),  # over night to the east
+    ("1500", 0, "0400", 480, 0, 1),  # far to the east
+    ("2103", 0, "2211", 240, 0, 0),  # to the west, the clock goes with it
+    ("0900", 0, "0850", 45, 0, 0),  # a short flight over the edge of a zone
+    ("0900", 0, "0850", None, 0, 0),
+    ("2330", 0, "0030", None, 0, 1),
+    ("0100", 200, "0220", 60, 1, 1),  # left after midnight, because it was late
+    ("2330", 1400, "0530", 300, 0, 1),
+    ("0010", 1500, "0530", 300, 2, 2),
+    ("2355", -10, "0105", 50, -1, 0),  # left before the day on which it was to
+    ("2400", 1, "0100", 50, 0, 1),
+    ("2400", 0, "0100", 50, 0, 1),
+    ("2200", 0, "2400", 100, 0, 0),
+    ("1000", None, "1100", 40, 0, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("departed", "delay", "arrived", "air_time", "departure", "arrival"), TIMES_AND_DAYS
+)
+def test_days_are_counted_from_the_day_of_the_flight(
+    departed: str, delay: int, arrived: str, air_time: int | None, departure: int, arrival: int
+) -> None:
+    flight = leg("A", "B", departed, DEP_DELAY=delay, ARR_TIME=arrived, AIR_TIME=air_time)
+    assert (legs.departure_day(flight), legs.arrival_day(flight)) == (departure, arrival)
+
+
+def test_a_day_is_said_unless_it_is_the_day_of_the_flight() -> None:
+    said = [legs.day_in_words(days) for days in (-1, 0, 1, 2)]
+    assert said == ["the day before", "", "next day", "2 days later"]
+
+
+ON_TIME, LATE, EARLY = (leg("A", "B", "0600", ARR_DELAY=delay) for delay in (14, 15, -14))
+CANCELLED, DIVERTED = leg("A", "B"), leg("A", "B", "0600", ARR_DELAY=None)
+
+OUTCOMES = [
+    ([], "No flight", ""),
+    ([ON_TIME], "On time", "on_time"),
+    ([LATE], "Late 15 min", "late"),
+    ([EARLY], "Early 14 min", "on_time"),
+    ([CANCELLED], "Cancelled", "cancelled"),
+    ([DIVERTED], "No arrival recorded", "no_arrival"),
+    ([ON_TIME, EARLY], "Both legs on time", "on_time"),
+    ([ON_TIME, EARLY, EARLY], "All 3 legs on time", "on_time"),
+    ([ON_TIME, LATE, CANCELLED], "1 of 3 legs cancelled, 1 late, 1 on time", "cancelled"),
+    ([LATE, DIVERTED], "1 of 2 legs without arrival, 1 late", "no_arrival"),
+]
+
+
+@pytest.mark.parametrize(("flights", "said", "worst"), OUTCOMES)
+def test_what_happened_is_said_in_words(
+    flights: list[dict[str, Any]], said: str, worst: str
+) -> None:
+    assert (legs.outcome_of_all(flights), legs.worst(flights)) == (said, worst)

@@ -1,0 +1,194 @@
+"""Experiment `bulk-post` from end to end, with a real service and the real program."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadtests.experiments import bulk_post
+from loadtests.generation import bulk as posting
+from loadtests.generation.bulk import Bulk, busy_window
+from loadtests.generation.rows import Row, RowFile, closed_index, read_rows
+from loadtests.generation.rules import RULES
+from loadtests.generation.samples import Sample, append
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.running import run
+from loadtests.processes import ProgramFailed, Service, free_port, running
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("bulk") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bulk_post, "QUICK_THREADS", (2,))
+        patch.setattr(bulk_post, "QUICK_RUN_S", 1.5)
+        run(bulk_post.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    return Results(folder)
+
+
+def test_every_mode_is_posted_to_and_every_request_kept(results: Results) -> None:
+    rows = read_rows(results.folder / "requests.csv")
+    points = {row["run"]: row for row in results.rows("points")}
+    assert points.keys() == {"async-2-1", "sync-2-1", "commit-2-1"} == {row.run for row in rows}
+    assert all(row.succeeded and 0 <= row.sent_s < row.done_s for row in rows)
+    assert {row.status for row in rows if row.run != "commit-2-1"} == {202}
+    assert {row.status for row in rows if row.run == "commit-2-1"} == {201}
+    assert {row["run"] for row in results.rows("runs")} == points.keys()
+    assert min(row.sent_s for row in rows) == 0
+
+
+def test_the_report_has_figures_and_says_what_each_mode_promises(results: Results) -> None:
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    for text in ("Throughput against threads", "Latency against threads", "a power cut before"):
+        assert text in page
+    findings = results.summary()["findings"]
+    assert [said.partition(":")[0] for said in findings[:3]] == [
+        "mode=async",
+        "mode=sync",
+        "mode=commit",
+    ]
+
+
+# --- what is made of rows --------------------------------------------------------------------
+
+
+def rows(run: str, kind: str, every_s: float, statuses: list[int], threads: int = 2) -> list[Row]:
+    """Each thread's requests, one after the other."""
+    return [
+        Row(
+            *(run, closed_index(thread, n), kind, n * every_s, n * every_s, None),
+            *((n + 1) * every_s, None, status, ""),
+        )
+        for thread in range(threads)
+        for n, status in enumerate(statuses)
+    ]
+
+
+def made(
+    folder: Path, runs: dict[str, list[Row]], foreign: str = "yes", until_s: float = 1.0
+) -> Results:
+    folder.mkdir()
+    (folder / "manifest.json").write_text(
+        '{"experiment":"bulk-post","mode":"real","scale":null,"state":"complete","quick":false}',
+        encoding="utf-8",
+    )
+    results = Results(folder)
+    with results.table("points", ("run", "mode", "threads", "repeat", "until_s")) as table:
+        for name in runs:
+            mode, threads, repeat = name.split("-")
+            table.write(run=name, mode=mode, threads=threads, repeat=repeat, until_s=until_s)
+    file = RowFile(folder / "requests.csv")
+    for of in runs.values():
+        file.write(of)
+    file.close()
+    with (folder / "runs.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["run", "accepted", "reasons"])
+        writer.writerows([name, foreign, ""] for name in runs)
+    for name in runs:
+        append(folder / "samples.csv", name, [Sample(0.5, 2, (0.9, 0.9), 0.8, 0.9, 0.0, 1.0, 0)])
+    return results
+
+
+def test_throughput_and_latency_are_those_of_the_rows(tmp_path: Path) -> None:
+    runs = {
+        f"sync-2-{repeat}": rows(f"sync-2-{repeat}", "post-sync", 0.1, [202] * 12)
+        for repeat in (1, 2)
+    }
+    results = made(tmp_path / "r", runs)
+    analyse(results)
+    metrics = {metric["name"]: metric for metric in results.summary()["metrics"]}
+    found = metrics["throughput[sync, 2 threads]"]
+    assert found["value"] == found["low"] == found["high"] == pytest.approx(20)  # 10 each in 1 s
+    assert metrics["latency_median[sync, 2 threads]"]["value"] == pytest.approx(0.1)
+    assert any(
+        "bulk_post itself needed more than 0.7 cores" in s for s in results.summary()["findings"]
+    )
+
+
+def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
+    runs = {"commit-2-1": rows("commit-2-1", "post-commit", 0.1, [202, 202, 202, 201] * 3)}
+    results = made(tmp_path / "r", runs)
+    analyse(results)
+    findings = results.summary()["findings"]
+    assert "at most 4 flights a second" in findings[0]
+    assert "with 2 threads 80 % of the answers promised no more than sync" in findings[1]
+
+
+def test_failures_and_rejected_runs_are_said(tmp_path: Path) -> None:
+    runs = {"async-2-1": rows("async-2-1", "post-async", 0.1, [202, 503, 0, 202])}
+    results = made(tmp_path / "r", runs, foreign="no")
+    analyse(results)
+    findings = results.summary()["findings"]
+    assert "4 requests were not answered well." in findings
+    assert "1 of 1 points have only runs that were rejected" in findings[-1]
+    assert results.summary()["metrics"] == []
+
+
+def test_a_run_that_ended_before_all_had_begun_has_no_figures(tmp_path: Path) -> None:
+    late = [
+        *rows("sync-2-1", "post-sync", 0.1, [202], threads=1),
+        Row("sync-2-1", closed_index(1, 0), "post-sync", 2.0, 2.0, None, 2.5, None, 202, ""),
+    ]
+    runs = {"sync-2-1": late, "async-2-1": rows("async-2-1", "post-async", 0.1, [202] * 12)}
+    results = made(tmp_path / "r", runs)
+    analyse(results)
+    assert "Run sync-2-1 has no figures: it ended at 1.000 s" in results.summary()["findings"][-1]
+    with pytest.raises(ResultsError, match="no run in which all threads were posting"):
+        bulk_post.analyse(made(tmp_path / "none", {"sync-2-1": late}))
+
+
+def test_the_window_is_where_every_thread_posts() -> None:
+    early = rows("r", "post-sync", 0.1, [202] * 10, threads=1)
+    late = Row("r", closed_index(1, 0), "post-sync", 0.45, 0.45, None, 0.55, None, 202, "")
+    window = busy_window([*early, late], until_s=0.8)
+    assert (window.customers, window.start_s, window.end_s) == (2, 0.45, 0.8)
+    assert len(window.rows) == 5  # four of the first thread, one of the second
+    with pytest.raises(ValueError, match="without rows"):
+        busy_window([], 1.0)
+
+
+# --- the program ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with running(tmp_path / "chain", tmp_path / "log", settings={"mine_interval_s": 0.5}) as found:
+        yield found
+
+
+def test_an_interrupted_run_is_kept_and_listed(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        while service.get("/tip")["pending"] < 3:
+            pass
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(posting, "_watch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        posting.bulk_run(
+            service,
+            Bulk("sync", 2),
+            run="sync-2-1",
+            folder=tmp_path,
+            seed=1,
+            duration_s=60,
+            say=lambda text: None,
+        )
+    assert len(read_rows(tmp_path / "requests.csv", "sync-2-1")) >= 3
+    (listed,) = Results(tmp_path).rows("runs")
+    assert (listed["run"], listed["accepted"]) == ("sync-2-1", "no")
+    assert RULES[0].reason in listed["reasons"]
+
+
+def test_a_service_that_is_not_there_is_said(tmp_path: Path) -> None:
+    nowhere = Service(1, free_port())
+    with (
+        pytest.raises(ProgramFailed, match="is the service running"),
+        posting.posting(nowhere, Bulk("sync", 1), 1, tmp_path / "log"),
+    ):
+        pass

@@ -1,0 +1,163 @@
+"""Experiment `micro` from end to end, with real processes that have little to do."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadtests.experiments import micro
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.running import run
+from loadtests.lab.timed import timed
+from loadtests.processes import PROJECT, ProgramFailed
+from loadtests.programs.known import PROGRAMS
+
+REPEATS, TIMES = 3, 40
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("micro") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        few = tuple(replace(program, quick_times=TIMES) for program in PROGRAMS)
+        patch.setattr(micro, "PROGRAMS", few)
+        run(micro.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    return Results(folder)
+
+
+def with_rows(results: Results, folder: Path, wall_s: dict[str, float], accepted: str) -> Results:
+    """The same results, but for what processes took and whether the machine was quiet."""
+    folder.mkdir()
+    (folder / "manifest.json").write_bytes((results.folder / "manifest.json").read_bytes())
+    changed = Results(folder)
+    with changed.table("processes", micro.COLUMNS) as table:
+        for row in results.rows("processes"):
+            took_s = (
+                0.1 + wall_s[row["program"]] * (row["times"] != "0") + 0.001 * int(row["repeat"])
+            )
+            times = "100000" if row["times"] != "0" else "0"
+            table.write(**{**row, "times": times, "wall_s": took_s})
+    with changed.table("runs", ("run", "accepted", "reasons", "foreign_cpu")) as table:
+        for row in results.rows("runs"):
+            table.write(**{**row, "accepted": accepted})
+    analyse(changed)
+    return changed
+
+
+WALLS_S = {
+    "round trips ours": 0.2,
+    "round trips json": 1.0,
+    "validations ours": 3.0,
+    "validations jsonschema": 30.0,
+}
+
+
+def test_every_program_is_timed_in_turns_with_and_without_work(results: Results) -> None:
+    rows = results.rows("processes")
+    assert len(rows) == 2 * REPEATS * len(PROGRAMS)
+    assert {row["times"] for row in rows} == {"0", str(TIMES)}
+    assert all(float(row["wall_s"]) > 0 and float(row["user_s"]) >= 0 for row in rows)
+    assert [row["run"] for row in rows] == [row["run"] for row in results.rows("runs")]
+
+
+def test_all_go_through_the_same_flights_of_the_service(results: Results) -> None:
+    lines = {
+        name: [json.loads(line) for line in (results.folder / name).read_bytes().splitlines()]
+        for name in ("transactions.ndjson", "flights.ndjson")
+    }
+    assert [len(of) for of in lines.values()] == [1000, 1000]
+    for whole, posted in zip(*lines.values(), strict=True):
+        assert len(whole) == 21
+        assert {**posted, "TRANSACTION_ID": 0, "timestamp": 0}.keys() == whole.keys()
+    schema = json.loads((results.folder / "schema.json").read_bytes())
+    assert len(schema["properties"]) == 19
+
+
+def test_the_report_has_both_tables_and_the_erratum(results: Results) -> None:
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    for text in ("Serialising and parsing", "Validating", "as its text says", "22.7", "76.0"):
+        assert text in page
+    assert "Schema validation in Go" in page
+    assert "extrapolated" in page
+
+
+def test_what_is_less_than_go_and_what_is_more_is_said_so(results: Results, tmp_path: Path) -> None:
+    changed = with_rows(results, tmp_path / "quiet", WALLS_S, "yes")
+    less, more, *others = changed.summary()["findings"]
+    assert "100,000 round trips" in less
+    assert "less than the 0.578 s" in less
+    assert "100,000 validations" in more
+    assert "more than the 0.578 s" in more
+    assert any("take 1.1 s, 3.65 times ours" in said for said in others)
+    metrics = {metric["name"]: metric for metric in changed.summary()["metrics"]}
+    ours = metrics["wall_per_100000[round trips, ours]"]
+    assert ours["value"] == pytest.approx(0.302)
+    assert ours["low"] < ours["value"] < ours["high"]
+
+
+def test_a_busy_machine_decides_nothing(results: Results, tmp_path: Path) -> None:
+    changed = with_rows(results, tmp_path / "busy", WALLS_S, "no")
+    findings = changed.summary()["findings"]
+    assert all("too busy to compare" in said for said in findings[:2])
+    assert "busy with other work" in findings[-1]
+    assert all(metric["low"] is None for metric in changed.summary()["metrics"])
+
+
+def test_without_work_there_is_nothing_to_report(results: Results, tmp_path: Path) -> None:
+    empty = Results(tmp_path)
+    for name in ("processes", "runs"):
+        text = (results.folder / f"{name}.csv").read_text(encoding="utf-8")
+        (tmp_path / f"{name}.csv").write_text(text.splitlines()[0] + "\n", encoding="utf-8")
+    with pytest.raises(ResultsError, match="has no process that did round trips"):
+        micro.analyse(empty)
+
+
+class TestPrograms:
+    def ask(self, name: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", f"loadtests.programs.{name}", *map(str, arguments)],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def test_what_is_written_otherwise_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "f").write_text('{"b":1,"a":2}\n', encoding="utf-8")
+        done = self.ask("json_round_trips", tmp_path / "f", 1)
+        assert (done.returncode, "no canonical bytes" in done.stderr) == (1, True)
+
+    def test_an_invalid_flight_is_refused(self, results: Results, tmp_path: Path) -> None:
+        first = (results.folder / "flights.ndjson").read_text(encoding="utf-8").splitlines()[0]
+        wrong = {**json.loads(first), "FL_DATE": "2008-02-31"}
+        (tmp_path / "f").write_text(json.dumps(wrong), encoding="utf-8")
+        schema = results.folder / "schema.json"
+        done = self.ask("jsonschema_validations", tmp_path / "f", 1, schema)
+        assert (done.returncode, "is not a 'date'" in done.stderr) == (1, True)
+
+    def test_files_without_lines_are_refused(self, results: Results, tmp_path: Path) -> None:
+        (tmp_path / "f").touch()
+        schema = results.folder / "schema.json"
+        for name, more in (("json_round_trips", []), ("jsonschema_validations", [schema])):
+            done = self.ask(name, tmp_path / "f", 5, *more)
+            assert (done.returncode, "holds no lines" in done.stderr) == (1, True)
+
+
+class TestTiming:
+    def test_waiting_takes_wall_time_and_working_takes_user_time(self, tmp_path: Path) -> None:
+        waits = timed([sys.executable, "-c", "import time; time.sleep(0.5)"], tmp_path / "log")
+        assert waits.wall_s > 0.5 > waits.cpu_s
+        works = timed(
+            [sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"],
+            tmp_path / "log",
+        )
+        assert works.cpu_s >= 0.39  # the clock of the kernel's accounts is coarser
+
+    def test_a_program_that_fails_is_named_with_what_it_said(self, tmp_path: Path) -> None:
+        with pytest.raises(ProgramFailed, match="status 1: error: no lines"):
+            timed([sys.executable, "-c", "import sys; sys.exit('error: no lines')"], tmp_path / "l")

@@ -1,0 +1,94 @@
+"""Stacks and activities: what the table of patterns makes of frames that there are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from loadtests.lab.stacks import OTHER, WAITS, WORK, Stack, activity, shares, stacks
+
+ROOT = Path(__file__).parents[3]
+BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
+VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py:6)"
+ADD = f"{VIEW};Writing.accept (backend/api/writing.py:76);Ledger.add (backend/ledger.py:375)"
+ACCEPT = f"{ADD};Mempool.accept (backend/mempool/mempool.py:94)"
+SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
+COPIES = f"{ADD};Ledger._copies_of (backend/ledger.py:426)"
+LOOP = "ThreadWorker.run (gunicorn/workers/gthread.py:1)"
+SYNC = f"{ACCEPT};GroupCommit.sync (backend/mempool/syncs.py:38)"
+EXCLUSIVE = f"{ACCEPT};Mempool.exclusive (backend/mempool/mempool.py:121)"
+SENDING, HANDING = "HTTP: the loop, receiving and sending", "handing requests to threads"
+ROUTING = "routing and calling: Flask, WSGI"
+
+WORKS = [
+    (f"{SENT};json_object (backend/api/reading.py:110)", "reading the JSON"),
+    (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/stored.py:5)", "validation"),
+    (f"{ADD};transaction_bytes (backend/chain/transaction.py:50)", "canonical bytes and hash"),
+    (f"{COPIES};Mempool.copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
+    (f"{COPIES};IndexReader.has_day (backend/index/queries.py:1)", "looking for duplicates"),
+    (EXCLUSIVE, "mempool: locks"),
+    (f"{ACCEPT};Log.append (backend/mempool/log.py:9)", "mempool: log, ids and keys"),
+    (f"{SYNC};sync (backend/storage/files.py:80)", "mempool: syncing the disk"),
+    (f"{ADD};now_ms (backend/clock.py:7)", "making the answer"),
+    (f"{VIEW};Headers.set (werkzeug/datastructures/headers.py:1)", ROUTING),
+    (f"{LOOP};LoopWorker._send (backend/worker.py:2)", SENDING),
+    (LOOP, SENDING),
+    (f"{LOOP};Request.parse (gunicorn/http/message.py:2)", "HTTP: parsing the request"),
+    ("LoopWorker.enqueue_req (backend/worker.py:2);submit (concurrent/futures/x.py:2)", HANDING),
+    (BASE, HANDING),
+    (f"{BASE};nobody (nowhere.py:1)", OTHER),
+    (f"{LOOP};nobody (nowhere.py:1)", OTHER),
+]
+
+
+@pytest.mark.parametrize(("line", "name"), WORKS)
+def test_work_is_told_by_the_innermost_frame_that_is_known(line: str, name: str) -> None:
+    (stack,) = stacks(f"{line} 1\n")
+    assert activity(stack, WORK) == name
+
+
+WAITING = [
+    (BASE, "no request to answer"),
+    (SYNC, "waiting for the sync of others"),
+    (f"{SYNC};sync (backend/storage/files.py:80)", "waiting for the disk"),
+    (EXCLUSIVE, "waiting for a lock of the mempool"),
+    (f"{ADD};Ledger._wait_until_mined (backend/ledger.py:440)", "waiting for a block"),
+    (f"{EXCLUSIVE};Log.read_on (backend/mempool/log.py:1)", OTHER),
+]
+
+
+@pytest.mark.parametrize(("line", "name"), WAITING)
+def test_waiting_is_told_by_the_innermost_frame_alone(line: str, name: str) -> None:
+    (stack,) = stacks(f"{line} 1\n")
+    assert activity(stack, WAITS) == name
+
+
+CLASSES = r"(LoopWorker|Mempool|GroupCommit|SyncSoon|FileLock|Ledger|_Connection|_Outgoing)\\\."
+
+
+def test_the_classes_modules_and_waits_of_ours_that_patterns_name_are_there() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "backend").rglob("*.py"))
+    for pattern in (*WORK, *WAITS):
+        for module in re.findall(r"backend/\w+/\w+(?=\\\.py)", pattern.frame):
+            assert (ROOT / f"{module}.py").exists(), pattern
+        for name in re.findall(CLASSES, pattern.frame):
+            assert f"class {name}" in source
+        for name in re.findall(r"(?:Ledger|GroupCommit)\\\.(\w+)", pattern.frame):
+            assert f"def {name}(" in source
+
+
+def test_shares_add_up_and_the_largest_comes_first() -> None:
+    found = stacks("a (x.py:1) 1\nexamine (backend/chain/flight.py:1) 3\n")
+    assert list(shares(found, WORK).items()) == [("validation", 0.75), (OTHER, 0.25)]
+    assert shares([], WORK) == {}
+
+
+def test_line_numbers_go_and_strange_frames_stay() -> None:
+    (stack,) = stacks("<module> (a b.py:12);__init__ (<string>:7);native 5\n")
+    assert stack == Stack(("<module> (a b.py)", "__init__ (<string>)", "native"), 5)
+
+
+@pytest.mark.parametrize("line", ["nonsense", "a;b", "a;b x", "5"])
+def test_what_is_no_stack_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="is no collapsed stack"):
+        stacks(line)
