@@ -23,6 +23,8 @@ def analyse(results: Results) -> Report:
     if not phases:
         raise ResultsError(f"{results.folder} has no run of one client with a transaction")
     commits = dict.fromkeys(point.commit for point in points)
+    sound = [of for of in phases if of.is_sound]
+    sound_points = [point for point in points if point.is_sound]
     sections = [
         _phases_section(phases),
         Section(
@@ -34,14 +36,14 @@ def analyse(results: Results) -> Report:
     ]
     findings = [
         *_unsound(phases, points),
-        *map(_added_up, phases),
-        *map(_write_cost, phases),
-        *_waiting(phases),
-        *_saturation(points),
-        *_growth(points),
+        *map(_added_up, sound),
+        *map(_write_cost, sound),
+        *_waiting(sound),
+        *_saturation(sound_points),
+        *_growth(sound_points),
         "There is one store. A row for several is due as soon as there is a cluster of them.",
     ]
-    return Report(findings, sections, [*_phase_metrics(phases), *map(_rate_metric, points)])
+    return Report(findings, sections, [*_phase_metrics(sound), *map(_rate_metric, sound_points)])
 
 
 # --- findings --------------------------------------------------------------------------------
@@ -52,7 +54,7 @@ def _unsound(phases: Sequence[Phases], points: Sequence[Point]) -> Iterator[str]
     if not all(sound):
         yield (
             f"Of {len(sound)} rows and points {sound.count(False)} have no run that was "
-            "accepted; they are shown and prove nothing. The list of runs says why."
+            "accepted. They are shown and used for nothing; the list of runs says why."
         )
 
 

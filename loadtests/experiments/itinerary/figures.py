@@ -16,17 +16,19 @@ COMMITS = {
     DURABLE: "commit when durable",
     MINED: f"commit when mined, a block every {MINE_INTERVAL_S:g} s",
 }
-_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "bound")
+_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
 
 
 def rate_figure(points: Sequence[Point], commit: str) -> Figure:
     """Figure 1 of the study for one way to commit: time against target rate, a line per number."""
     of = [point for point in points if point.commit == commit]
+    sound = [point for point in of if point.is_sound]
     numbers = sorted({point.clients for point in of})
     series = [
-        _series(clients, source, [point for point in of if point.clients == clients])
+        _series(clients, source, [point for point in sound if point.clients == clients])
         for clients, source in zip(numbers, _SOURCES, strict=False)
     ]
+    series = [*(one for one in series if len(one.xs)), *_crosses(of)]
     svg = drawn(
         Axis("target rate of all clients / transactions a second", is_logarithmic=True),
         Axis("mean transaction time / ms"),
@@ -35,9 +37,19 @@ def rate_figure(points: Sequence[Point], commit: str) -> Figure:
     told = (
         f"Figure 1 of the study, {COMMITS[commit]}: mean time of a transaction against the rate at "
         "which all clients together should start them. The table says which points are saturated: "
-        "more than 5 % of their transactions started late, as the one before was not done."
+        "more than 5 % of their transactions started late, as the one before was not done. A cross "
+        "is a run that was not accepted."
     )
     return Figure(f"Time against rate, {COMMITS[commit]}", svg, told, _rate_table(of, commit))
+
+
+def _crosses(points: Sequence[Point]) -> list[Series]:
+    rejected = [point for point in points if not point.is_sound]
+    if not rejected:
+        return []
+    xs = [point.target_per_s for point in rejected]
+    ys = [1000 * point.transaction.estimate for point in rejected]
+    return [Series("rejected", "bound", xs, ys, shape="points")]
 
 
 def _series(clients: int, source: Source, points: Sequence[Point]) -> Series:
@@ -60,7 +72,7 @@ def _rate_table(points: Sequence[Point], commit: str) -> Table:
             point.target_per_s,
             point.achieved_per_s,
             100 * point.late_share,
-            "saturated" if point.is_saturated else "",
+            "yes" if point.is_saturated else "no",
             1000 * point.transaction.estimate,
             give_or_take(point.transaction),
             1000 * point.before_commit.estimate,
@@ -70,7 +82,7 @@ def _rate_table(points: Sequence[Point], commit: str) -> Table:
     ]
     columns = (
         *("Clients", "Of the rate of one alone", "Target / 1/s", "Achieved / 1/s"),
-        *("Started late / %", "", "T_tx / ms", "95 %", "of it before commit / ms"),
+        *("Started late / %", "Saturated", "T_tx / ms", "95 %", "of it before commit / ms"),
         "Accepted",
     )
     note = "Intervals from batches of one run. A rate above that of one alone cannot be reached."

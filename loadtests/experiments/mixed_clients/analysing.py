@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from math import isinf
 
-from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves
+from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves, points_of
 from loadtests.experiments.mixed_clients.figures import latency_figure, throughput_figure
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
 from loadtests.experiments.mixed_clients.reading import mixed_runs
@@ -28,24 +28,29 @@ def analyse(results: Results) -> Report:
     if not runs:
         raise ResultsError(f"{results.folder} has no run in which all clients were at work")
     found = curves(runs, cores, manifest["seed"])
-    ledgers = sorted({curve.blocks for curve in found})
+    points = points_of(runs)
+    ledgers = sorted({blocks for blocks, _, _ in points})
     of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in ledgers}
+    rejected = {
+        n: [(place, p) for blocks, place, p in points if blocks == n and not p.is_sound]
+        for n in ledgers
+    }
     sections = [
         Section(
             "Throughput against clients",
             [WINDOW],
-            [throughput_figure(of, blocks) for blocks, of in of_ledger.items()],
+            [throughput_figure(of, rejected[n], n) for n, of in of_ledger.items()],
         ),
         Section(
             "Latency against clients",
             ["From the first request of an interaction to the last answer."],
-            [latency_figure(of, blocks) for blocks, of in of_ledger.items()],
+            [latency_figure(of, rejected[n], n) for n, of in of_ledger.items()],
         ),
         _bounds_section(found, cores),
         _counterparts_section(),
     ]
     findings = [
-        *_unsound(found),
+        *_unsound([point for _, _, point in points]),
         *_knees(found, cores),
         *_places(of_ledger.values()),
         *_linear(found),
@@ -62,13 +67,12 @@ def _where(curve: Curve) -> str:
     return f"{curve.blocks} blocks, {NAMES[curve.place]}"
 
 
-def _unsound(found: Sequence[Curve]) -> Iterator[str]:
-    points = [point for curve in found for point in curve.points]
+def _unsound(points: Sequence[Point]) -> Iterator[str]:
     unsound = [point for point in points if not point.is_sound]
     if unsound:
         yield (
-            f"Of {len(points)} points {len(unsound)} have no run that was accepted; they are shown "
-            "and prove nothing. The list of runs says why."
+            f"Of {len(points)} points {len(unsound)} have no run that was accepted. They are shown "
+            "as crosses and used for nothing; the list of runs says why."
         )
 
 
@@ -77,11 +81,12 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
         best = curve.best
         text = (
             f"{_where(curve)}: the highest throughput is {best.throughput_per_s:,.0f}/s, at "
-            f"N = {best.customers} on {cores} cores; the asymptotes meet at N = "
-            f"{curve.crossing:.1f}"
+            f"N = {best.customers} on {cores} cores"
         )
+        if curve.crossing is not None:
+            text += f"; the asymptotes meet at N = {curve.crossing:.1f}"
         if curve.knee is not None:
-            text += f", and the scalability law has its knee between {_knee(curve)}"
+            text += f"; the scalability law has its knee between {_knee(curve)}"
         yield text + "."
     yield (
         "The study had its highest throughput with about as many clients as cores, of which it had "
@@ -121,6 +126,8 @@ def _shared(local: Curve, http: Curve) -> list[tuple[int, Point, Point]]:
 
 
 def _linear(found: Sequence[Curve]) -> Iterator[str]:
+    if not found:
+        return
     told = [(curve, growth) for curve in found if (growth := curve.growth) is not None]
     if not told:
         yield "Too few points lie beyond saturation to say how latency grows there."
@@ -137,7 +144,7 @@ def _linear(found: Sequence[Curve]) -> Iterator[str]:
 
 
 def _bounded(found: Sequence[Curve]) -> Iterator[str]:
-    for curve in found:
+    for curve in (curve for curve in found if curve.demand_s is not None):
         shares = [
             (point.throughput_per_s / curve.most_per_s(point.customers), point.customers)
             for point in curve.points
@@ -150,7 +157,7 @@ def _bounded(found: Sequence[Curve]) -> Iterator[str]:
         )
         if highest > ABOVE_BOUND:
             text += "; above its bound, so one client was measured too briefly to tell D"
-        elif last < NEAR_BOUND and curve.points[-1].is_sound:
+        elif last < NEAR_BOUND:
             text += ", where locks and the disk are waited for, not processors"
         yield text + "."
 
@@ -166,7 +173,7 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
             continue
         n, one, other = shared[-1]
         yield (
-            f"{NAMES[place][0].upper()}{NAMES[place][1:]}, {n} clients: with {long.blocks} blocks "
+            f"{NAMES[place][0].upper()}{NAMES[place][1:]}, N = {n}: with {long.blocks} blocks "
             f"latency is {other.response_s / one.response_s:.2f} times that with {short.blocks}."
         )
 
@@ -179,7 +186,7 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
         (
             curve.blocks,
             NAMES[curve.place],
-            1000 * curve.demand_s,
+            None if curve.demand_s is None else 1000 * curve.demand_s,
             1000 * curve.gap_s,
             1 / curve.gap_s,
             curve.crossing,

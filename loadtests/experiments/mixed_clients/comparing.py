@@ -30,7 +30,8 @@ LEAST_POINTS, LEAST_SATURATED = 3, 4
 class Point:
     """N customers at a place and ledger: means over runs. runs: those that count, of `made`.
 
-    If none was accepted, all count and is_sound is false.
+    If none was accepted, is_sound is false and the means are of all: they are shown, and used for
+    nothing.
     """
 
     customers: int
@@ -88,16 +89,16 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """All numbers of customers at one place and ledger.
+    """All numbers of customers at one place and ledger that were accepted, at least one.
 
-    demand_s: D, the response time of one customer (or of the fewest that were measured).
+    demand_s: D, the response time of one customer; None if that was rejected.
     gap_s: D_b. law: None with fewer than three points. knee: None as well without repetitions.
     """
 
     place: str
     blocks: int
     points: tuple[Point, ...]
-    demand_s: float
+    demand_s: float | None
     gap_s: float
     growth: Growth | None
     law: ScalabilityLaw | None
@@ -109,32 +110,40 @@ class Curve:
         return max(self.points, key=lambda point: point.throughput_per_s)
 
     @property
-    def crossing(self) -> float:
-        """N_opt = D/D_b, where the asymptotes meet."""
-        return self.demand_s / self.gap_s
+    def crossing(self) -> float | None:
+        """N_opt = D/D_b, where the asymptotes meet; None without D."""
+        return None if self.demand_s is None else self.demand_s / self.gap_s
 
     def most_per_s(self, customers: float) -> float:
-        """The upper bound of X."""
-        return min(customers / self.demand_s, 1 / self.gap_s)
+        """The upper bound of X; that of the bottleneck alone without D."""
+        return min(customers / (self.demand_s or customers * self.gap_s), 1 / self.gap_s)
 
     def least_s(self, customers: float) -> float:
-        """The lower bound of R."""
-        return max(self.demand_s, customers * self.gap_s)
+        """The lower bound of R; that of the bottleneck alone without D."""
+        return max(self.demand_s or 0.0, customers * self.gap_s)
 
 
 def curves(runs: Sequence[MixedRun], cores: int, seed: int) -> list[Curve]:
-    """A curve for each place and ledger that was measured, ledgers first."""
+    """A curve for each place and ledger with an accepted point, ledgers first."""
+    found = []
+    for (blocks, place), of_both in groupby(points_of(runs), key=lambda one: one[:2]):
+        sound = tuple(point for _, _, point in of_both if point.is_sound)
+        if sound:
+            found.append(_curve(place, blocks, sound, cores, seed))
+    return found
 
-    def key(run: MixedRun) -> tuple[int, str]:
-        return run.blocks, run.place
+
+def points_of(runs: Sequence[MixedRun]) -> list[tuple[int, str, Point]]:
+    """Blocks, place and point of all that was measured, accepted or not."""
+
+    def key(run: MixedRun) -> tuple[int, str, int]:
+        return run.blocks, run.place, run.customers
 
     groups = groupby(sorted(runs, key=key), key=key)
-    return [_curve(place, blocks, list(of), cores, seed) for (blocks, place), of in groups]
+    return [(blocks, place, _point(list(of))) for (blocks, place, _), of in groups]
 
 
-def _curve(place: str, blocks: int, runs: Sequence[MixedRun], cores: int, seed: int) -> Curve:
-    numbers = sorted({run.customers for run in runs})
-    points = tuple(_point([run for run in runs if run.customers == n]) for n in numbers)
+def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed: int) -> Curve:
     first, last = points[0], points[-1]
     told = [point.generator_demand_s for point in points if point.generator_demand_s is not None]
     generator_s = told[-1] if told else 0.0
@@ -146,7 +155,7 @@ def _curve(place: str, blocks: int, runs: Sequence[MixedRun], cores: int, seed: 
         place=place,
         blocks=blocks,
         points=points,
-        demand_s=first.response_s,
+        demand_s=first.response_s if first.customers == 1 else None,
         gap_s=(last.service_demand_s + generator_s) / cores,
         growth=growth(points),
         law=scalability.fit(measurements) if has_law else None,

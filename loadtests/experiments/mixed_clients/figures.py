@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
-from loadtests.lab.report.content import Figure, Table
+from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.report.page import shown
 from loadtests.models.estimates import Interval
@@ -14,9 +14,12 @@ _BOUNDS: dict[str, Source] = {LOCAL: "bound", HTTP: "model"}
 _CUSTOMERS = Axis("clients N")
 
 
-def throughput_figure(curves: Sequence[Curve], blocks: int) -> Figure:
+Rejected = Sequence[tuple[str, Point]]  # place, and a point without an accepted run
+
+
+def throughput_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Figure:
     """Figure 1 of the study for one ledger."""
-    series = []
+    series = _crosses(rejected, [point.throughput_per_s for _, point in rejected])
     for curve in curves:
         points = curve.points
         series += [
@@ -32,15 +35,15 @@ def throughput_figure(curves: Sequence[Curve], blocks: int) -> Figure:
     svg = drawn(_CUSTOMERS, Axis("interactions / s", is_logarithmic=True), series)
     told = (
         "Figure 1 of the study: interactions done in a second against the number of clients. Lines "
-        "without points are the upper bounds min(N/D, 1/D_b). The axis is logarithmic; the study "
-        "drew two linear ones."
+        "without points are the upper bounds min(N/D, 1/D_b); crosses have no run that was "
+        "accepted. The axis is logarithmic; the study drew two linear ones."
     )
-    return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, blocks))
+    return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, rejected, blocks))
 
 
-def latency_figure(curves: Sequence[Curve], blocks: int) -> Figure:
+def latency_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Figure:
     """Figure 2 of the study for one ledger."""
-    series = []
+    series = _crosses(rejected, [1000 * point.response_s for _, point in rejected])
     for curve in curves:
         points = curve.points
         series += [
@@ -95,6 +98,12 @@ def _ms(interval: Interval | None) -> Interval | None:
     )
 
 
+def _crosses(rejected: Rejected, ys: Sequence[float]) -> list[Series]:
+    if not rejected:
+        return []
+    return [Series("rejected", "bound", [p.customers for _, p in rejected], ys, shape="points")]
+
+
 def _series(
     name: str,
     source: Source,
@@ -120,15 +129,16 @@ def _steps(curve: Curve) -> list[float]:
     ends = {float(curve.points[0].customers), float(curve.points[-1].customers)}
     low, high = min(ends), max(ends)
     every = {low + (high - low) * step / 40 for step in range(41)}
-    return sorted({*every, *([curve.crossing] if low < curve.crossing < high else [])})
+    bend = curve.crossing
+    return sorted(every if bend is None or not low < bend < high else {*every, bend})
 
 
 def _bound(curve: Curve, ys: Sequence[float]) -> Series:
     return Series(f"bound {NAMES[curve.place]}", _BOUNDS[curve.place], _steps(curve), ys)
 
 
-def _table(curves: Sequence[Curve], blocks: int) -> Table:
-    rows = [
+def _table(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Table:
+    rows: list[Sequence[Cell]] = [
         (
             NAMES[curve.place],
             point.customers,
@@ -143,13 +153,27 @@ def _table(curves: Sequence[Curve], blocks: int) -> Table:
         for curve in curves
         for point in curve.points
     ]
+    rows += [
+        (
+            NAMES[place],
+            point.customers,
+            f"0 of {point.made}",
+            point.throughput_per_s,
+            "–",
+            None,
+            1000 * point.response_s,
+            "–",
+            1000 * point.service_demand_s,
+        )
+        for place, point in rejected
+    ]
     columns = (
         *("Clients are", "N", "Runs counted", "X / 1/s", "95 %", "of its bound / %"),
         *("R / ms", "95 %", "Service's processor time / ms"),
     )
     note = (
         "Processor time is for an interaction, the miner's included; in process the clients are "
-        "part of the service. 0 of n: no run was accepted, and all n are shown."
+        "part of the service. 0 of n: no run was accepted; all n are shown, and used for nothing."
     )
     return Table(f"A ledger of {blocks} blocks", columns, rows, note)
 

@@ -1,14 +1,16 @@
 """Mixed clients in miniature: with real programs, and with made-up numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadtests.experiments.mixed_clients import EXPERIMENT, measuring
-from loadtests.experiments.mixed_clients.comparing import Point, curves, growth
+from loadtests.experiments.mixed_clients.comparing import Point, curves, growth, points_of
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, Count, Plan, plan
 from loadtests.experiments.mixed_clients.reading import MixedRun, mixed_runs
 from loadtests.generation.rows import Row, closed_index
+from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.window import closed_window
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
@@ -92,9 +94,17 @@ class TestComparing:
         assert (point.runs, point.made, point.is_sound) == (1, 2, True)
         assert point.response_s == pytest.approx(0.02)
 
-    def test_points_without_an_accepted_run_are_kept_and_marked(self) -> None:
-        (curve,) = curves([a_run(1, 0.02, counts=False)], CORES, seed=1)
-        assert not curve.points[0].is_sound
+    def test_points_without_an_accepted_run_are_known_and_on_no_curve(self) -> None:
+        runs = [a_run(1, 0.02, counts=False), a_run(4, 0.02)]
+        assert [(point.customers, point.is_sound) for _, _, point in points_of(runs)] == [
+            (1, False),
+            (4, True),
+        ]
+        (curve,) = curves(runs, CORES, seed=1)
+        assert [point.customers for point in curve.points] == [4]
+        assert curve.demand_s is None, "nothing is known of one customer"
+        assert curve.most_per_s(1) == curve.most_per_s(60) == 1 / curve.gap_s
+        assert curves(runs[:1], CORES, seed=1) == []
 
 
 class TestPlan:
@@ -111,12 +121,18 @@ class TestPlan:
         assert over_http < 2000
 
 
+def judged_by_failures(facts: Facts) -> Verdict:
+    """Other work on the machine that tests run on is nothing to reject their runs for."""
+    return judge(replace(facts, foreign_cpu=None, client_cpu=None))
+
+
 def test_both_places_are_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {LOCAL: Count(5, 20), HTTP: Count(2, 8)}
     tiny = Plan((3,), (0, 1), 1, counts, 200)
     monkeypatch.setattr(measuring, "plan", lambda options: tiny)
+    monkeypatch.setattr(measuring, "judge", judged_by_failures)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")
     runs = mixed_runs(results)
@@ -130,3 +146,16 @@ def test_both_places_are_measured_and_reported(
     assert (results.folder / "report.html").read_bytes() == before
     names = {metric.name for metric in report.metrics}
     assert {"throughput[http,1,3]", "latency[in-process,0,3]"} <= names
+
+
+def test_rejected_runs_are_shown_and_used_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = Plan((2,), (1,), 1, {LOCAL: Count(2, 8), HTTP: Count(2, 8)}, 100)
+    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
+    monkeypatch.setattr(measuring, "judge", lambda facts: judge(replace(facts, foreign_cpu=1.0)))
+    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
+    summary = Results(tmp_path / "one").summary()
+    assert summary["metrics"] == []
+    assert summary["findings"][0].startswith("Of 2 points 2 have no run that was accepted")
+    assert "rejected" in (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
