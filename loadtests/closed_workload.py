@@ -23,7 +23,7 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 from loadtests.generation import options
-from loadtests.generation.client import Client, Origin
+from loadtests.generation.asking import Place
 from loadtests.generation.node import Node, Part, Plan
 from loadtests.generation.pacing import wait_until
 from loadtests.generation.rows import closed_index
@@ -55,7 +55,10 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     shares = options.shares_from(chosen.mix)
     mixed(choices, Random(chosen.seed), shares)  # raises for a share without requests  # noqa: S311  a load, no secrets
     content = {
-        "paths": {kind: [request.path for request in asked] for kind, asked in choices.items()},
+        "choices": {
+            kind: [(request.path, request.body) for request in asked]
+            for kind, asked in choices.items()
+        },
         "shares": shares,
     }
     counted = chosen.warm_up + chosen.requests if chosen.requests else None
@@ -82,8 +85,8 @@ class Customer(User):
     def _ask_all(self, mine: Part, customer: int) -> None:
         chosen = self.environment.parsed_options
         random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
-        client = Client(
-            Origin(mine.host), keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout
+        client = Place(mine.host).asker(
+            keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout
         )
         think = LAWS[chosen.law]
         due_s = max(mine.start_s, monotonic())
@@ -95,6 +98,7 @@ class Customer(User):
             client.ask(
                 request.path,
                 partial(self.node.record, mine, index, request.kind, due_s, is_open=False),
+                request.body,
             )
             due_s = monotonic() + think(chosen.think, random)
         client.close()
@@ -102,7 +106,8 @@ class Customer(User):
 
 def _requests(content: Any, random: Random) -> Any:
     choices = {
-        kind: [Request(kind, path) for path in paths] for kind, paths in content["paths"].items()
+        kind: [Request(kind, path, body=body) for path, body in asked]
+        for kind, asked in content["choices"].items()
     }
     return mixed(choices, random, content["shares"])
 

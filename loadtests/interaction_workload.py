@@ -28,7 +28,7 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 from loadtests.generation import options
-from loadtests.generation.client import Answer, Client, Origin, Sent
+from loadtests.generation.client import JSON, NDJSON, Answer, Client, Origin
 from loadtests.generation.interactions import (
     ADDED,
     Interaction,
@@ -51,7 +51,6 @@ VARIATION = 0.01
 POLL_S = 0.02
 SEQUENCE = 200  # interactions of a customer, after which it begins again, if none are given
 OK = 200
-JSON, NDJSON = "application/json", "application/x-ndjson"
 OPTIONS: options.Table = (
     ("--scenario", "mixed", f"what customers do: {' or '.join(SCENARIOS)}"),
     ("--commit", DURABLE, "when an itinerary is done: durable or mined"),
@@ -189,7 +188,8 @@ class _Doing:
             found.append(answer)
             self._record(interaction, at, step, due_s, answer)
 
-        self._client.ask(step.path.replace(ADDED, self._added), note, _sent(step))
+        path = step.path.replace(ADDED, self._added)
+        self._client.ask(path, note, step.body, _content_type(path))
         return found[0]
 
     def _record(
@@ -197,14 +197,12 @@ class _Doing:
     ) -> None:
         index = step_index(self._customer, self._number, at)
         kind = interaction.row_kind(step)
-        self._node.record(self._part, index, kind, due_s, answer, is_open=False, method=step.method)
+        self._node.record(self._part, index, kind, due_s, answer, is_open=False)
 
 
-def _sent(step: Step) -> Sent | None:
-    if step.method == "GET":
-        return None
-    is_batch = step.path.partition("?")[0].endswith("/batch")
-    return Sent(step.body.encode("ascii"), NDJSON if is_batch else JSON)
+def _content_type(path: str) -> str:
+    """Of what is posted there."""
+    return NDJSON if path.partition("?")[0].endswith("/batch") else JSON
 
 
 def _state(answer: Answer) -> str:

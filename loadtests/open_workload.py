@@ -24,7 +24,7 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 from loadtests.generation import options
-from loadtests.generation.client import Client, Origin
+from loadtests.generation.asking import Place
 from loadtests.generation.node import Node, Plan
 from loadtests.generation.pacing import walk
 from loadtests.generation.schedule import (
@@ -111,12 +111,12 @@ class OpenWorkload(User):
         if mine is None or mine.users:
             raise StopUser
         mine.take_number()
-        origin, timeout_s = Origin(mine.host), self.environment.parsed_options.timeout
+        place, timeout_s = Place(mine.host), self.environment.parsed_options.timeout
 
         def send(arrival: Arrival) -> None:
             due_s = mine.start_s + arrival.intended_s
             then = partial(self.node.record, mine, arrival.index, arrival.kind, due_s, is_open=True)
-            Client(origin, timeout_s=timeout_s).ask(arrival.path, then)
+            place.asker(timeout_s=timeout_s).ask(arrival.path, then, arrival.body)
 
         schedule = [Arrival(*values) for values in mine.content]
         walk(schedule, mine.start_s, send, lambda: self.node.is_stopping)

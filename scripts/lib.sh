@@ -53,3 +53,10 @@ need() {
 
 # need_browser: what the tests in a browser and the screenshots need; tests/browser/chromium.py knows the same names.
 need_browser() { need chromium "a browser to test the pages in" chromium chromium-browser google-chrome; }
+
+# need_database: a MariaDB for the lab. These packages have the programs and no service, so that
+# nothing is started; loadtests/servers/mariadb.py knows the same names.
+need_database() {
+  need mariadb-server-core "a MariaDB to measure" mariadb-install-db
+  need mariadb-client-core "what a MariaDB is set up with" my_print_defaults
+}

@@ -214,7 +214,7 @@ TOOLS = ("bash", "dirname", "cp", "cmp", "tr", "mkdir", "env")
 
 @pytest.fixture
 def machine(stand_in: Path) -> Path:
-    """A folder of commands that has all that scripts/test needs, but no browser."""
+    """A folder of commands that has all that scripts/test needs, but no browser and no MariaDB."""
     folder = stand_in.parent / "machine"
     folder.mkdir()
     for name in TOOLS:
@@ -244,14 +244,18 @@ def run_tests(machine: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_a_browser_that_is_missing_is_installed_and_that_is_said(machine: Path) -> None:
+def test_a_browser_and_a_database_are_installed_if_missing_and_that_is_said(machine: Path) -> None:
     put(machine, "id", "echo 0")
     put(machine, "apt-get", f'echo "apt-get $*" >> "{machine.parent / "calls"}"')
     done = run_tests(machine)
     assert done.returncode == 0, done.stderr
     assert "Debian's package chromium" in done.stderr
-    assert "apt-get install --yes --quiet chromium" in calls(machine.parent / "python")
-    put(machine, "chromium", "")
+    installed = calls(machine.parent / "python")
+    assert "apt-get install --yes --quiet chromium" in installed
+    assert "Debian's package mariadb-server-core" in done.stderr
+    assert "apt-get install --yes --quiet mariadb-server-core" in installed
+    for name in ("chromium", "mariadb-install-db", "my_print_defaults"):
+        put(machine, name, "")
     assert run_tests(machine).returncode == 0
     assert not any("apt-get" in call for call in calls(machine.parent / "python"))
 

@@ -23,32 +23,26 @@ from loadtests.servers.timing import Told, told
 
 READ_BYTES = 65536
 TIMEOUT_S = 600.0
+JSON, NDJSON = "application/json", "application/x-ndjson"
 
 _NOTHING_TOLD = Told(None, None, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What a POST sends."""
-
-    body: bytes
-    content_type: str
-
-    def headers(self) -> str:
-        """The lines of the head that tell of it."""
-        return f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty."""
+    """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
+
+    method: how it was asked, for Locust's console. body: of an answer over HTTP.
+    """
 
     sent_s: float
     done_s: float
     status: int
     told: Told
-    body: bytes
+    body_bytes: int
     problem: str
+    method: str = "GET"
+    body: bytes = b""
 
 
 class Origin:
@@ -81,13 +75,23 @@ class Origin:
             made.close()
             raise
 
-    def request(self, path: str, *, keep_alive: bool, sent: Sent | None = None) -> bytes:
-        """The bytes of a GET, or of a POST if something is sent."""
-        connection = "keep-alive" if keep_alive else "close"
-        method, headers = ("POST", sent.headers()) if sent else ("GET", "")
-        line = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._host}\r\n{headers}"
-        head = f"{line}Accept: application/json\r\nConnection: {connection}\r\n\r\n"
-        return head.encode("ascii") + (sent.body if sent else b"")
+    def request(self, path: str, body: str, *, keep_alive: bool, content_type: str = JSON) -> bytes:
+        """The bytes of a GET, or of a POST of `body` if there is one."""
+        content = body.encode("utf-8")
+        lines = [
+            f"{method_of(body)} {self._prefix}{path} HTTP/1.1",
+            f"Host: {self._host}",
+            "Accept: application/json",
+            f"Connection: {'keep-alive' if keep_alive else 'close'}",
+        ]
+        if content:
+            lines += [f"Content-Type: {content_type}", f"Content-Length: {len(content)}"]
+        return "\r\n".join([*lines, "", ""]).encode("ascii") + content
+
+
+def method_of(body: str) -> str:
+    """POST with a body, GET without."""
+    return "POST" if body else "GET"
 
 
 class Client:
@@ -99,17 +103,23 @@ class Client:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._socket: gevent.socket.socket | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None], sent: Sent | None = None) -> None:
-        """GET `path`, then call `then` with what came of it, even if this greenlet is killed.
+    def ask(
+        self,
+        path: str,
+        then: Callable[[Answer], None],
+        body: str = "",
+        content_type: str = JSON,
+    ) -> None:
+        """GET `path`, or POST a `body` to it, then call `then` with what came of it.
 
-        sent: POST it instead.
+        It is called even if this greenlet is killed.
         """
         response = HTTPResponse()
         problem = "stopped before the answer came"
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):
-                self._exchange(path, response, sent)
+                self._exchange(path, body, content_type, response)
             problem = ""
         except gevent.Timeout:
             problem = f"no whole answer within {self._timeout_s:g} s"
@@ -119,7 +129,7 @@ class Client:
             done_s = monotonic()
             if problem or not self._keep_alive or response.should_close():
                 self.close()
-            then(_answer(sent_s, done_s, response, problem))
+            then(_answer(method_of(body), sent_s, done_s, response, problem))
 
     def close(self) -> None:
         """Drop the connection, if there is one."""
@@ -127,8 +137,10 @@ class Client:
             self._socket.close()
             self._socket = None
 
-    def _exchange(self, path: str, response: HTTPResponse, sent: Sent | None) -> None:
-        request = self._origin.request(path, keep_alive=self._keep_alive, sent=sent)
+    def _exchange(self, path: str, body: str, content_type: str, response: HTTPResponse) -> None:
+        request = self._origin.request(
+            path, body, keep_alive=self._keep_alive, content_type=content_type
+        )
         if self._socket is None:
             self._socket = self._origin.connect()
         self._socket.sendall(request)
@@ -148,10 +160,11 @@ def _require_whole(response: HTTPResponse) -> None:
         raise ConnectionResetError("the connection was closed within the answer")
 
 
-def _answer(sent_s: float, done_s: float, response: HTTPResponse, problem: str) -> Answer:
+def _answer(
+    method: str, sent_s: float, done_s: float, response: HTTPResponse, problem: str
+) -> Answer:
     if problem:
-        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, b"", problem)
+        return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem, method)
     found = {name.lower(): value for name, value in response.items()}
-    return Answer(
-        sent_s, done_s, response.status_code, told(found), bytes(response._body_buffer), ""
-    )
+    body = bytes(response._body_buffer)
+    return Answer(sent_s, done_s, response.status_code, told(found), len(body), "", method, body)

@@ -230,15 +230,7 @@ class Node:
         calm_collector()
 
     def record(
-        self,
-        part: Part,
-        index: int,
-        kind: str,
-        due_s: float,
-        answer: Answer,
-        *,
-        is_open: bool,
-        method: str = "GET",
+        self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
     ) -> None:
         """A raw row of what was due at `due_s`, and a request in Locust's console."""
         from_s = due_s if is_open else answer.sent_s
@@ -260,10 +252,10 @@ class Node:
             self._send(part)
         problem = answer.problem or f"answered with status {answer.status}"
         self.environment.events.request.fire(
-            request_type=method,
+            request_type=answer.method,
             name=kind,
             response_time=(answer.done_s - from_s) * 1e3,
-            response_length=len(answer.body),
+            response_length=answer.body_bytes,
             response=None,
             context={},
             exception=None if row.succeeded else ProgramFailed(problem),

@@ -9,7 +9,7 @@ through a model arrival by arrival, and divided over several load generators:
 
 `index` is the position in the schedule, from 0 without gaps; `intended_s` are seconds from the
 run's start and never fall. On disk a schedule is a CSV file with a header line (RFC 4180):
-`index,intended_s,kind,path,demand_s`, the demand empty when nobody but the server knows it.
+`index,intended_s,kind,path,demand_s,body`, the demand empty when nobody but the server knows it.
 """
 
 import csv
@@ -20,8 +20,8 @@ from math import inf
 from pathlib import Path
 from random import Random
 
-COLUMNS = ("index", "intended_s", "kind", "path", "demand_s")
-REQUEST_COLUMNS = ("kind", "path", "demand_s")
+COLUMNS = ("index", "intended_s", "kind", "path", "demand_s", "body")
+REQUEST_COLUMNS = ("kind", "path", "demand_s", "body")
 KNOWN_KIND = "known"
 
 Choices = Mapping[str, Sequence["Request"]]  # kind -> what may be asked
@@ -29,11 +29,16 @@ Choices = Mapping[str, Sequence["Request"]]  # kind -> what may be asked
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. path: percent-encoded, with its query. demand_s: service time asked for."""
+    """What is asked. path: percent-encoded, with its query. demand_s: service time asked for.
+
+    body: JSON that is posted; "" asks with GET. For a database, the path is its name after a slash
+    and the body a statement of SQL.
+    """
 
     kind: str
     path: str
     demand_s: float | None = None
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Arrival:
     kind: str
     path: str
     demand_s: float | None = None
+    body: str = ""
 
 
 # --- when ------------------------------------------------------------------------------------
@@ -164,7 +170,9 @@ def arrivals(times_s: Sequence[float], requests: Iterable[Request]) -> list[Arri
         request = next(asked, None)
         if request is None:
             raise ValueError(f"{len(times_s)} arrivals have only {index} requests")
-        found.append(Arrival(index, at_s, request.kind, request.path, request.demand_s))
+        found.append(
+            Arrival(index, at_s, request.kind, request.path, request.demand_s, request.body)
+        )
     return found
 
 
@@ -194,15 +202,20 @@ def save(path: Path, schedule: Iterable[Arrival]) -> None:
         for arrival in schedule:
             demand = "" if arrival.demand_s is None else repr(arrival.demand_s)
             times = (arrival.index, repr(arrival.intended_s))
-            writer.writerow((*times, arrival.kind, arrival.path, demand))
+            writer.writerow((*times, arrival.kind, arrival.path, demand, arrival.body))
 
 
 def load(path: Path) -> list[Arrival]:
     """A saved schedule. Raises ValueError with the file's name for anything else."""
-    rows = _table(path, COLUMNS)
+    rows = _table(path, COLUMNS[:5])
     schedule = [
         Arrival(
-            index, _number(path, row, "intended_s"), row["kind"], row["path"], _demand(path, row)
+            index,
+            _number(path, row, "intended_s"),
+            row["kind"],
+            row["path"],
+            _demand(path, row),
+            row.get("body", ""),
         )
         for index, row in enumerate(rows)
     ]
@@ -213,20 +226,23 @@ def load(path: Path) -> list[Arrival]:
 
 
 def save_requests(path: Path, choices: Choices) -> None:
-    """Write what may be asked as `kind,path,demand_s`."""
+    """Write what may be asked as `kind,path,demand_s,body`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(REQUEST_COLUMNS)
         for request in (request for asked in choices.values() for request in asked):
             demand = "" if request.demand_s is None else repr(request.demand_s)
-            writer.writerow((request.kind, request.path, demand))
+            writer.writerow((request.kind, request.path, demand, request.body))
 
 
 def load_requests(path: Path) -> dict[str, list[Request]]:
-    """What may be asked, kind by kind. The column demand_s may be missing. Raises ValueError."""
+    """What may be asked, kind by kind. Columns demand_s and body may be missing.
+
+    Raises ValueError.
+    """
     found: dict[str, list[Request]] = {}
     for row in _table(path, REQUEST_COLUMNS[:2]):
-        request = Request(row["kind"], row["path"], _demand(path, row))
+        request = Request(row["kind"], row["path"], _demand(path, row), row.get("body", ""))
         found.setdefault(request.kind, []).append(request)
     return found
 

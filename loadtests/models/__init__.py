@@ -6,7 +6,7 @@ the one part of `loadtests` that the frontend may import: a page of its shows th
 
     steady_state    what a model of an open queue answers; `Unstable` where there is no answer
     single_server   M/M/1, M/G/1 (first come, first served), M/G/1 with processor sharing
-    multi_server    M/M/m
+    multi_server    M/M/m, and M/G/m by Allen and Cunneen
     laws            utilisation law, Little's law, forced flow, interactive response time
     visits          visit ratios of a routing, service demands, the bottleneck
     stations        the stations of a closed network, for `bounds` and `mva`

@@ -1,4 +1,4 @@
-"""Systems of linear equations by elimination: exact for fractions, and for floats as they are."""
+"""Linear equations by elimination, exact for fractions, plain for floats; least squares."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -30,3 +30,20 @@ def _clear(rows: list[list[Any]], column: int) -> None:
         if at != column and row[column] != 0:
             factor = row[column] / own[column]
             rows[at] = [value - factor * mine for value, mine in zip(row, own, strict=True)]
+
+
+def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
+    """The coefficients b with the least Σ (value − row·b)², by the normal equations.
+
+    A constant is a column of ones. Raises ValueError for rows and values of unequal number, and if
+    no single solution exists: fewer rows than columns, or columns that depend on each other.
+    """
+    if len(rows) != len(values) or not rows:
+        raise ValueError(f"there are {len(rows)} rows and {len(values)} values")
+    columns = list(zip(*rows, strict=True))
+    matrix = [[_product(one, other) for other in columns] for one in columns]
+    return solve(matrix, [_product(one, values) for one in columns])
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))

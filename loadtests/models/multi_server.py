@@ -1,13 +1,16 @@
-"""M/M/m: one queue in order of arrival, m equal servers, Poisson arrivals, exponential service.
+"""One queue in order of arrival, m equal servers, Poisson arrivals: M/M/m, and M/G/m nearly.
 
 Domain: λ ≥ 0, E[S] > 0, m ≥ 1 and ρ = λ·E[S]/m < 1. Otherwise ValueError, and for ρ ≥ 1 its
 subclass Unstable. Source: A. K. Erlang (1917); L. Kleinrock, Queueing Systems, vol. 1 (1975),
-section 3.5. Nothing here forms a^m or m!, so thousands of servers are no difficulty.
+section 3.5. Nothing here forms a^m or m!, so thousands of servers are no difficulty. M/G/m has no
+formula: A. O. Allen, Probability, Statistics, and Queueing Theory (1990), section 5.3, takes the
+waiting time of M/M/m times (1 + cv²)/2 (Allen and Cunneen, for Poisson arrivals).
 """
 
 import math
 from dataclasses import dataclass
 
+from loadtests.models.domain import not_negative
 from loadtests.models.steady_state import SteadyState, utilisation
 
 
@@ -40,6 +43,20 @@ def mmm(arrival_rate_per_s: float, service_time_s: float, servers: int) -> Multi
         waiting_time_s=p_wait * service_time_s / (servers * (1 - rho)),
         p_empty=_p_empty(offered, servers, rho),
         p_wait=p_wait,
+    )
+
+
+def mgm_allen_cunneen(
+    arrival_rate_per_s: float, service_time_s: float, cv: float, servers: int
+) -> SteadyState:
+    """M/G/m by Allen and Cunneen: E[W] of M/M/m times (1 + cv²)/2; exact for m = 1 and for cv = 1.
+
+    cv: coefficient of variation of the service time. Raises ValueError, Unstable, as `mmm`.
+    """
+    markov = mmm(arrival_rate_per_s, service_time_s, servers)
+    waiting_time_s = markov.waiting_time_s * (1 + not_negative("cv", cv) ** 2) / 2
+    return SteadyState(
+        arrival_rate_per_s, service_time_s, servers, markov.utilisation, waiting_time_s
     )
 
 

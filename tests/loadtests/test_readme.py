@@ -16,15 +16,9 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 
 # Named in the README and not there yet; a name leaves this set with the commit that adds it.
 PENDING = {
-    "bulk-post",
     "itinerary",
-    "micro",
     "mixed-clients",
-    "profile",
-    "query-type",
     "queueing-network",
-    "request-rate",
-    "server-threads",
     "service-time",
 }
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}

@@ -17,8 +17,10 @@ from typing import Any, Literal, cast
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullFormatter
 
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
+SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten
 ROW_IN, FRAME_IN = 0.2, 1.2  # of a horizontal bar, and of what is around all
 
 Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
@@ -204,7 +206,7 @@ def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     # nothing positive has no logarithm: an experiment of which every run was rejected
-    if x.is_logarithmic and _has_positive(value for one in series for value in one.xs):
+    if x.is_logarithmic and _has_positive(value for one in series for value in _along_x(one)):
         axes.set_xscale("log")
     if y.is_logarithmic and _has_positive(value for one in series for value in one.ys):
         axes.set_yscale("log")
@@ -214,11 +216,26 @@ def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
         axes.set_ylim(*y.limits)
     for given, drawn_axis in ((x, axes.xaxis), (y, axes.yaxis)):
         if given.is_logarithmic:
-            drawn_axis.set_major_formatter(lambda value, _: f"{value:,g}")
+            _number_logarithms(drawn_axis)
         if given.ticks:
             drawn_axis.set_ticks(given.ticks, [f"{tick:,g}" for tick in given.ticks])
             drawn_axis.set_ticks([], minor=True)
     axes.set_axisbelow(True)
+
+
+def _number_logarithms(axis: Any) -> None:
+    """Powers of ten as plain numbers, and 2 and 5 times them where these are fewer than three."""
+    axis.set_major_formatter(lambda value, _: f"{value:,g}")
+    low, high = axis.get_view_interval()
+    if axis.get_scale() == "log" and high < SHORT_LOGARITHMS * low:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+        axis.set_minor_formatter(lambda value, _: f"{value:,g}")
+    else:
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _along_x(one: Series) -> Sequence[float | str | None]:
+    return one.ys if one.shape == "rows" else one.xs
 
 
 def _has_positive(values: Iterable[float | str | None]) -> bool:

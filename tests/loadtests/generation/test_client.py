@@ -16,14 +16,16 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @contextmanager
-def answering(said: bytes, pause_s: float = 0) -> Iterator[str]:
+def answering(said: bytes, pause_s: float = 0, heard: list[bytes] | None = None) -> Iterator[str]:
     """A server that answers a single connection with these bytes, whatever it is asked."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.recv(65536)
+                received = connection.recv(65536)
+                if heard is not None:
+                    heard.append(received)
                 sleep(pause_s)
                 connection.sendall(said)
 
@@ -55,7 +57,7 @@ def ask(url: str, timeout_s: float = 10.0) -> Answer:
 def test_whole_answers_have_their_status(said: bytes, status: int, body_bytes: int) -> None:
     with answering(said) as url:
         answer = ask(url)
-    assert (answer.status, len(answer.body), answer.problem) == (status, body_bytes, "")
+    assert (answer.status, answer.body_bytes, answer.problem) == (status, body_bytes, "")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_whole_answers_have_their_status(said: bytes, status: int, body_bytes: i
 def test_torn_answers_have_none(said: bytes, problem: str) -> None:
     with answering(said) as url:
         answer = ask(url)
-    assert (answer.status, answer.body) == (0, b"")
+    assert (answer.status, answer.body_bytes) == (0, 0)
     assert problem in answer.problem
 
 
@@ -103,3 +105,16 @@ def test_a_request_that_is_killed_has_its_answer_too() -> None:
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="must be like http"):
         Origin(url)
+
+
+@pytest.mark.parametrize(("body", "method"), [("", "GET"), ('{"a": "é"}', "POST")])
+def test_a_body_is_posted_and_nothing_is_got(body: str, method: str) -> None:
+    heard: list[bytes] = []
+    answers: list[Answer] = []
+    with answering(OK + b"Content-Length: 0\r\n\r\n", heard=heard) as url:
+        Client(Origin(url)).ask("/flights", answers.append, body)
+    head, _, sent = heard[0].partition(b"\r\n\r\n")
+    assert head.startswith(f"{method} /flights HTTP/1.1\r\n".encode())
+    assert sent.decode() == body
+    assert (f"Content-Length: {len(body.encode())}".encode() in head) == bool(body)
+    assert answers[0].method == method

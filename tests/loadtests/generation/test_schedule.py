@@ -159,16 +159,22 @@ class TestSchedules:
         with pytest.raises(ValueError, match="position is 2 of 2"):
             part([], 2, 2)
 
-    @given(times_s=TIMES, kinds=st.lists(TEXTS, min_size=1), demand=st.none() | st.floats(0, 9))
+    @given(
+        times_s=TIMES,
+        kinds=st.lists(TEXTS, min_size=1),
+        demand=st.none() | st.floats(0, 9),
+        body=TEXTS | st.just('{"a": "b,c"}\n'),
+    )
     def test_a_saved_schedule_is_loaded_as_it_was(
         self,
         tmp_path_factory: pytest.TempPathFactory,
         times_s: list[float],
         kinds: list[str],
         demand: float | None,
+        body: str,
     ) -> None:
         file = tmp_path_factory.mktemp("schedule") / "schedule.csv"
-        requests = [Request(kind, f"/{kind}", demand) for kind in kinds * len(times_s)]
+        requests = [Request(kind, f"/{kind}", demand, body) for kind in kinds * len(times_s)]
         schedule = arrivals(times_s, requests)
         save(file, schedule)
         assert load(file) == schedule
@@ -177,7 +183,7 @@ class TestSchedules:
         file = tmp_path / "schedule.csv"
         save(file, [Arrival(0, 0.1, "known", "/?service_s=1", 1.0)])
         assert file.read_bytes() == (
-            b"index,intended_s,kind,path,demand_s\r\n0,0.1,known,/?service_s=1,1.0\r\n"
+            b"index,intended_s,kind,path,demand_s,body\r\n0,0.1,known,/?service_s=1,1.0,\r\n"
         )
 
     @pytest.mark.parametrize(
@@ -203,6 +209,9 @@ class TestSchedules:
             arrivals([1.0, 2.0], asked(1))
 
     def test_what_may_be_asked_is_kept_kind_by_kind(self, tmp_path: Path) -> None:
-        choices = {"a": [Request("a", "/1", 0.5), Request("a", "/2")], "b": [Request("b", "/3")]}
+        choices = {
+            "a": [Request("a", "/1", 0.5), Request("a", "/2")],
+            "b": [Request("b", "/3", body="{}")],
+        }
         save_requests(tmp_path / "paths.csv", choices)
         assert load_requests(tmp_path / "paths.csv") == choices

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadtests.models.multi_server import mmm
-from loadtests.models.single_server import mm1
+from loadtests.models.multi_server import mgm_allen_cunneen, mmm
+from loadtests.models.single_server import mg1, mm1, variance_s2
 from loadtests.models.steady_state import Unstable
 
 from .study import STUDY, same
@@ -75,3 +75,26 @@ def test_more_work_than_all_servers_can_do_is_unstable() -> None:
         mmm(7, 0.5, 3)
     with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
         mmm(1, 0.5, 0)
+
+
+@given(RHO, SERVERS, st.floats(0, 5))
+def test_general_service_waits_as_allen_and_cunneen_say(rho: float, m: int, cv: float) -> None:
+    markov, general = mmm(rho * m, 1.0, m), mgm_allen_cunneen(rho * m, 1.0, cv, m)
+    expected_s = markov.waiting_time_s * (1 + cv**2) / 2
+    assert isclose(general.waiting_time_s, expected_s, rel_tol=1e-12)
+
+
+@given(RHO, st.floats(0, 5))
+def test_it_is_exact_for_one_server_and_for_exponential_service(rho: float, cv: float) -> None:
+    one = mgm_allen_cunneen(rho, 1.0, cv, 1)
+    assert same(one.waiting_time_s, mg1(rho, 1.0, variance_s2(1.0, cv)).waiting_time_s)
+    assert same(
+        mgm_allen_cunneen(3 * rho, 1.0, 1.0, 3).waiting_time_s, mmm(3 * rho, 1.0, 3).waiting_time_s
+    )
+
+
+def test_a_cv_below_0_and_too_much_work_are_refused() -> None:
+    with pytest.raises(ValueError, match="cv must be"):
+        mgm_allen_cunneen(1.0, 0.5, -1.0, 2)
+    with pytest.raises(Unstable):
+        mgm_allen_cunneen(5.0, 0.5, 1.0, 2)

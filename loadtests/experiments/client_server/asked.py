@@ -1,0 +1,186 @@
+"""What is asked in the three request types of the study: average, select, write. Pure.
+
+The study draws how many rows a query works on from an exponential distribution, and where they
+begin from a uniform one, so that the service time be exponential, too. Here:
+
+    position   LIMIT n OFFSET k, as in the study
+    key        the same rows, found by the primary key
+    days       the service's own question: a carrier's flights over some days. The day on which it
+               begins is uniform, how many days follow is exponential. In SQL and over HTTP alike.
+
+A write is one flight that is there already, once more. Everything is drawn from `Flights` and the
+`Random` handed in.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+from urllib.parse import urlencode
+
+from loadtests.generation.schedule import Request
+from loadtests.servers.mariadb import COLUMNS, PATH
+
+AVERAGE, SELECT, WRITE = "average", "select", "write"
+KINDS = (AVERAGE, SELECT, WRITE)
+
+MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # of all flights, that a query works on
+MEAN_DAYS_SHARE = 1 / 4  # of all days
+
+_SIZES = (
+    re.compile(r"LIMIT (?P<rows>\d+) OFFSET (?P<passed>\d+)"),
+    re.compile(r"TRANSACTION_ID BETWEEN (?P<first>\d+) AND (?P<last>\d+)"),
+)
+
+Flight = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Flights:
+    """The flights that every system holds. carriers: number -> flights. one: to be written."""
+
+    count: int
+    carriers: Mapping[int, int]
+    first_day: date
+    last_day: date
+    one: Flight
+
+    @property
+    def days(self) -> int:
+        """How many days there are."""
+        return (self.last_day - self.first_day).days + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A carrier's flights from `initial` to `final`."""
+
+    carrier: int
+    initial: date
+    final: date
+
+
+def rows_drawn(flights: Flights, kind: str, random: Random) -> tuple[int, int]:
+    """How many rows, exponential and at most all of them; and how many to pass over before."""
+    mean = flights.count * MEAN_SHARE[kind]
+    rows = min(flights.count, 1 + int(random.expovariate(1 / mean)))
+    return rows, random.randint(0, flights.count - rows)
+
+
+def interval_drawn(flights: Flights, random: Random) -> Interval:
+    """A carrier by its flights, a first day, and an exponential number of days, to the last one."""
+    carriers = list(flights.carriers)
+    carrier = random.choices(carriers, [flights.carriers[one] for one in carriers])[0]
+    initial = flights.first_day + timedelta(random.randrange(flights.days))
+    more = int(random.expovariate(1 / max(1.0, flights.days * MEAN_DAYS_SHARE)))
+    return Interval(carrier, initial, min(flights.last_day, initial + timedelta(more)))
+
+
+def _average_by_position(flights: Flights, random: Random) -> Request:
+    rows, passed = rows_drawn(flights, AVERAGE, random)
+    chosen = f"SELECT ARR_DELAY FROM flights LIMIT {rows} OFFSET {passed}"  # noqa: S608  numbers
+    return _sql(AVERAGE, f"SELECT AVG(ARR_DELAY) FROM ({chosen}) AS chosen")  # noqa: S608
+
+
+def _select_by_position(flights: Flights, random: Random) -> Request:
+    rows, passed = rows_drawn(flights, SELECT, random)
+    return _sql(SELECT, f"SELECT * FROM flights LIMIT {rows} OFFSET {passed}")  # noqa: S608
+
+
+def _by_key(kind: str, what: str) -> Callable[[Flights, Random], Request]:
+    def drawn(flights: Flights, random: Random) -> Request:
+        rows, first = rows_drawn(flights, kind, random)
+        between = f"TRANSACTION_ID BETWEEN {first} AND {first + rows - 1}"
+        return _sql(kind, f"SELECT {what} FROM flights WHERE {between}")  # noqa: S608  numbers
+
+    return drawn
+
+
+def _by_days(kind: str, what: str) -> Callable[[Flights, Random], Request]:
+    def drawn(flights: Flights, random: Random) -> Request:
+        asked = interval_drawn(flights, random)
+        carrier = f"OP_CARRIER_AIRLINE_ID = {asked.carrier}"
+        days = f"FL_DATE BETWEEN '{asked.initial}' AND '{asked.final}'"
+        return _sql(kind, f"SELECT {what} FROM flights WHERE {carrier} AND {days}")  # noqa: S608
+
+    return drawn
+
+
+def _over_http(kind: str, path: str, **more: str) -> Callable[[Flights, Random], Request]:
+    def drawn(flights: Flights, random: Random) -> Request:
+        asked = interval_drawn(flights, random)
+        question = {
+            "OP_CARRIER_AIRLINE_ID": str(asked.carrier),
+            "INITIAL_DATE": asked.initial.isoformat(),
+            "FINAL_DATE": asked.final.isoformat(),
+        }
+        return Request(kind, f"{path}?{urlencode(question | more)}")
+
+    return drawn
+
+
+def _insert(flights: Flights, _random: Random) -> Request:
+    given = {name: flights.one[name] for name in COLUMNS if name in flights.one}
+    values = ", ".join(_literal(value) for value in given.values())
+    return _sql(WRITE, f"INSERT INTO flights ({', '.join(given)}) VALUES ({values})")  # noqa: S608
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _post(flights: Flights, _random: Random) -> Request:
+    return Request(WRITE, "/transactions", body=json.dumps(dict(flights.one)))
+
+
+def _sql(kind: str, statement: str) -> Request:
+    return Request(kind, PATH, body=statement)
+
+
+Drawn = Callable[[Flights, Random], Request]
+BY_POSITION: Mapping[str, Drawn] = {
+    AVERAGE: _average_by_position,
+    SELECT: _select_by_position,
+    WRITE: _insert,
+}
+BY_KEY: Mapping[str, Drawn] = {
+    AVERAGE: _by_key(AVERAGE, "AVG(ARR_DELAY)"),
+    SELECT: _by_key(SELECT, "*"),
+}
+BY_DAYS: Mapping[str, Drawn] = {
+    AVERAGE: _by_days(AVERAGE, "AVG(ARR_DELAY)"),
+    SELECT: _by_days(SELECT, "*"),
+    WRITE: _insert,
+}
+OF_SERVICE: Mapping[str, Drawn] = {
+    AVERAGE: _over_http(AVERAGE, "/average_delays"),
+    SELECT: _over_http(SELECT, "/flights", format="csv"),
+    WRITE: _post,
+}
+OF_SERVICE_BY_SCAN: Mapping[str, Drawn] = {
+    AVERAGE: _over_http(AVERAGE, "/average_delays", engine="scan"),
+}
+
+
+def endless(drawn: Drawn, flights: Flights, random: Random) -> Iterator[Request]:
+    """Requests without end."""
+    while True:
+        yield drawn(flights, random)
+
+
+def sizes(statement: str) -> Sequence[float]:
+    """What the work of a statement may grow with: 1, its rows, the rows passed over before them.
+
+    Rows in thousands. Only 1 for a statement, or a request over HTTP, that names no rows.
+    """
+    by_position, by_key = (pattern.search(statement) for pattern in _SIZES)
+    if by_position:
+        return 1.0, int(by_position["rows"]) / 1e3, int(by_position["passed"]) / 1e3
+    if by_key:
+        return 1.0, (int(by_key["last"]) - int(by_key["first"]) + 1) / 1e3
+    return (1.0,)

@@ -1,0 +1,189 @@
+"""Measuring one system at one rate, and writing down what was meant by it.
+
+`points.csv` names every run that the analysis looks at:
+
+    run, system, kind, role, servers, rate_per_s, service_s, arrivals
+
+role: `alone` is an open run at a rate so low that hardly anybody waits, from which the service time
+is taken as in the study; `load` is a run at a rate that matters. service_s: the mean that one
+closed customer saw before, which is what the rate was chosen by. servers: m. After the last run of
+a group the same customer asks the same things again; a run counts if the two agree within a percent
+(`generation.rules`).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from loadtests.experiments.client_server.asked import Drawn, Flights, endless
+from loadtests.generation.calibration import Calibration, calibrate
+from loadtests.generation.rules import judge
+from loadtests.generation.run import RunRecord, Target, append_verdict, open_run
+from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands, poisson_times
+from loadtests.lab.experiment import Run
+from loadtests.lab.results import TableWriter
+
+POINTS = "points"
+COLUMNS = (
+    "run",
+    "system",
+    "kind",
+    "role",
+    "servers",
+    "rate_per_s",
+    "service_s",
+    "arrivals",
+)
+ALONE, LOAD = "alone", "load"
+ALONE_UTILISATION = 0.03  # of the study's figure 1
+LEAST = 8
+
+Requests = Callable[[str], Iterator[Request]]  # a purpose, for random numbers of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured. calibration: requests of the closed customer, before and after.
+
+    alone: requests of the run alone, fewer if they would take longer than alone_s, but never less
+    than `LEAST`. load: of every other run.
+    """
+
+    calibration: int
+    alone: int
+    load: int
+    alone_s: float
+
+
+@dataclass
+class Group:
+    """Runs of one request type on one system, between two calibrations. Made by `Measuring`.
+
+    asked_s: the mean service time that is asked for, of a server that is told; None of others.
+    """
+
+    measuring: "Measuring"
+    system: str
+    kind: str
+    requests: Requests
+    asked_s: float | None = None
+    _before: Calibration | None = None
+    _pending: list[tuple[str, RunRecord]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """For the ids of its runs."""
+        return f"{self.system}-{self.kind}"
+
+    @property
+    def service_s(self) -> float:
+        """E[S] as the closed customer saw it, or saw beyond what was asked for; `begin` first."""
+        assert self._before is not None
+        if self.asked_s is None or self._before.overhead_s is None:
+            return self._before.mean_s
+        return self.asked_s + self._before.overhead_s
+
+    def begin(self, target: Target) -> None:
+        """The calibration before. Raises ProgramFailed if a request fails."""
+        self._before = self._calibrated(target, "before")
+
+    def end(self, target: Target) -> None:
+        """The calibration after, which asks the same, and the verdicts; a quick run has none."""
+        is_quick = self.measuring.run.options.quick
+        self.judge(None if is_quick else self._calibrated(target, "after"))
+
+    def alone(self, target: Target, servers: int) -> None:
+        """The run at a rate so low that hardly anybody waits."""
+        plan = self.measuring.plan
+        rate_per_s = ALONE_UTILISATION * servers / self.service_s
+        count = min(plan.alone, max(LEAST, int(plan.alone_s * rate_per_s)))
+        self._open(target, ALONE, servers, rate_per_s, count, f"{self.name}-{ALONE}")
+
+    def load(self, target: Target, servers: int, rate_per_s: float, name: str) -> None:
+        """A run, or as many as are asked for, at this rate. name: different from others'."""
+        for rep in range(1, (self.measuring.run.options.reps or 1) + 1):
+            run, count = f"{self.name}-{name}-rep{rep:02d}", self.measuring.plan.load
+            self._open(target, LOAD, servers, rate_per_s, count, run)
+
+    def judge(self, after: Calibration | None) -> None:
+        """Hold the runs against the rules, and list them.
+
+        The times of a run alone count from sending, so it does not matter how late it was sent.
+        """
+        pending, self._pending = self._pending, []
+        for role, record in pending:
+            facts = record.facts(self._before, after)
+            verdict = judge(replace(facts, lag_p99_s=None) if role == ALONE else facts)
+            append_verdict(self.measuring.run.results.folder, record, verdict)
+
+    def _calibrated(self, target: Target, when: str) -> Calibration:
+        run, count = self.measuring.run, self.measuring.plan.calibration
+        asked = list(islice(self.requests(f"{self.name} calibration"), count))
+        return calibrate(
+            target,
+            {self.kind: asked},
+            requests=count,
+            run=f"{self.name}-{when}",
+            folder=run.results.folder,
+            seed=run.options.seed,
+            say=run.say,
+        )
+
+    def _open(
+        self, target: Target, role: str, servers: int, rate_per_s: float, count: int, name: str
+    ) -> None:
+        run = self.measuring.run
+        times_s = poisson_times(rate_per_s, run.random(f"{name} times"), count=count)
+        self.measuring.points.write(
+            run=name,
+            system=self.system,
+            kind=self.kind,
+            role=role,
+            servers=servers,
+            rate_per_s=rate_per_s,
+            service_s=self.service_s,
+            arrivals=count,
+        )
+        schedule = arrivals(times_s, self.requests(name))
+        folder = run.results.folder
+        record = open_run(target, schedule, run=name, folder=folder, say=run.say)
+        self._pending.append((role, record))
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What an experiment measures with. points: the table of its runs."""
+
+    run: Run
+    plan: Plan
+    points: TableWriter
+
+    @contextmanager
+    def group(
+        self, system: str, kind: str, requests: Requests, asked_s: float | None = None
+    ) -> Iterator[Group]:
+        """Runs of one type. Those made when something goes wrong are listed nevertheless."""
+        self.run.say(f"{system}, {kind}")
+        group = Group(self, system, kind, requests, asked_s)
+        try:
+            yield group
+        finally:
+            group.judge(None)
+
+
+@contextmanager
+def measuring(run: Run, plan: Plan) -> Iterator[Measuring]:
+    """What to measure with; the table of points is open meanwhile."""
+    with run.results.table(POINTS, COLUMNS) as points:
+        yield Measuring(run, plan, points)
+
+
+def from_flights(run: Run, drawn: Drawn, flights: Flights) -> Requests:
+    """Requests about the flights."""
+    return lambda purpose: endless(drawn, flights, run.random(f"{purpose} requests"))
+
+
+def exponential(run: Run, mean_s: float) -> Requests:
+    """Requests to the server of known service time: exponential."""
+    return lambda purpose: demanded(gamma_demands(mean_s, 1, run.random(f"{purpose} demands")))

@@ -1,0 +1,159 @@
+"""The systems that are asked, and how each is started with the same flights in it.
+
+The flights are generated into a chain of the service, read from it over HTTP as CSV, and loaded
+into MariaDB, so that both hold the same ones. What MariaDB and the service keep durable on a write
+is the same, too: both answer when the row is on the disk.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from loadtests.chains import generated, imported
+from loadtests.experiments.client_server import asked
+from loadtests.experiments.client_server.asked import Drawn, Flights
+from loadtests.lab.experiment import Run
+from loadtests.processes import ProgramFailed, Service, running
+from loadtests.questions import flights_of_block
+from loadtests.servers.known import known_server, m_workers
+from loadtests.servers.mariadb import Database, mariadb
+
+KNOWN, POSITION, KEY, UNINDEXED, INDEXED, SERVICE, SCAN = (
+    "known",
+    "mariadb-position",
+    "mariadb-key",
+    "mariadb-unindexed",
+    "mariadb-indexed",
+    "service",
+    "service-scan",
+)
+KNOWN_SERVICE_TIME_S = 0.04
+SERVICE_THREADS = 32  # a worker's; of these a quarter may export flights at once
+
+_EXPORT = "/flights?format=csv&INITIAL_DATE={}&FINAL_DATE={}"
+_NOT_GIVEN = ("TRANSACTION_ID", "timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One that is asked. drawn: request type -> what draws a request. told: for the report."""
+
+    name: str
+    title: str
+    drawn: Mapping[str, Drawn]
+    told: str
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            POSITION,
+            "MariaDB, as in the study",
+            asked.BY_POSITION,
+            "rows by LIMIT n OFFSET k, no index but the primary key",
+        ),
+        System(
+            KEY,
+            "MariaDB, by key",
+            asked.BY_KEY,
+            "the same rows between two primary keys, as an administrator would have them asked for",
+        ),
+        System(
+            UNINDEXED,
+            "MariaDB, days, no index",
+            {kind: asked.BY_DAYS[kind] for kind in asked.BY_KEY},
+            "a carrier's flights over some days, no index but the primary key",
+        ),
+        System(
+            INDEXED,
+            "MariaDB, days, indexed",
+            asked.BY_DAYS,
+            "the same, with the indexes a good administrator would make; writes keep them up",
+        ),
+        System(
+            SERVICE,
+            "Flightchain",
+            asked.OF_SERVICE,
+            "GET /average_delays, GET /flights as CSV, POST /transactions: the same days, flights",
+        ),
+        System(
+            SCAN,
+            "Flightchain, engine=scan",
+            asked.OF_SERVICE_BY_SCAN,
+            "the average again, by walking every verified block instead of the index",
+        ),
+        System(
+            KNOWN,
+            "Known server",
+            {},
+            f"sleeps an exponential time of mean {KNOWN_SERVICE_TIME_S * 1e3:g} ms; m processes "
+            "behind one queue: what the model describes",
+        ),
+    )
+}
+
+
+class Rig:
+    """The flights, as a chain and as a file, below the run's scratch folder."""
+
+    def __init__(self, run: Run, flights: int) -> None:
+        """Make them. Raises ProgramFailed."""
+        self._run = run
+        run.say(f"making {flights:,} flights")
+        self._chain = imported(generated(flights), run.scratch / "made", run.log)
+        self._csv = run.scratch / "flights.csv"
+        with self.service() as service:
+            self.flights = _learned(service)
+            _export(service, self.flights, self._csv)
+
+    @contextmanager
+    def service(self, workers: int = 2, **settings: object) -> Iterator[Service]:
+        """Our service on the chain, with default settings but these."""
+        settings = {"workers": workers, "threads": SERVICE_THREADS, **settings}
+        with running(self._chain.folder, self._run.log, settings=settings) as service:
+            yield service
+
+    @contextmanager
+    def database(self, workers: int) -> Iterator[Database]:
+        """A MariaDB with the flights and no index but the primary key."""
+        self._run.say("starting MariaDB and loading the flights")
+        folder = self._run.scratch / "mariadb"
+        with mariadb(folder, self._run.log, workers) as database:
+            loaded = database.load(self._csv)
+            if loaded != self.flights.count:
+                raise ProgramFailed(f"the chain has {self.flights.count} flights, not {loaded}")
+            yield database
+
+    @contextmanager
+    def known(self, workers: int) -> Iterator[Service]:
+        """The server of known, exponential service time."""
+        with known_server(m_workers(workers), self._run.log) as service:
+            yield service
+
+
+def _learned(service: Service) -> Flights:
+    covered: dict[str, Any] = service.get("/coverage")
+    one = flights_of_block(service, 1)[0]
+    return Flights(
+        count=covered["flights"],
+        carriers={each["OP_CARRIER_AIRLINE_ID"]: each["flights"] for each in covered["carriers"]},
+        first_day=date.fromisoformat(covered["first_date"]),
+        last_day=date.fromisoformat(covered["last_date"]),
+        one={name: value for name, value in one.items() if name not in _NOT_GIVEN},
+    )
+
+
+def _export(service: Service, flights: Flights, to: Path) -> None:
+    path = _EXPORT.format(flights.first_day, flights.last_day)
+    with service.connection() as connection:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ProgramFailed(f"GET {path} was answered {response.status}")
+        with to.open("wb") as file:
+            while piece := response.read(1 << 20):
+                file.write(piece)

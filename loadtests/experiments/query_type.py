@@ -1,0 +1,155 @@
+"""Figure 1 of study 001: the response time of each request type when nobody waits."""
+
+from loadtests.experiments.client_server import systems, telling
+from loadtests.experiments.client_server.asked import KINDS
+from loadtests.experiments.client_server.measuring import Measuring, Plan, from_flights, measuring
+from loadtests.experiments.client_server.predicting import Point, points
+from loadtests.experiments.client_server.systems import (
+    INDEXED,
+    KEY,
+    POSITION,
+    SERVICE,
+    SYSTEMS,
+    UNINDEXED,
+    Rig,
+)
+from loadtests.generation.run import Target
+from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.report.content import Figure, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.results import Results
+
+SERVERS = telling.STUDY_SERVERS
+QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
+FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
+QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
+
+
+def measure(run: Run) -> None:
+    """Every system and type at a utilisation of 0.03."""
+    rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
+    with measuring(run, QUICK if run.options.quick else FULL) as measured:
+        with rig.database(SERVERS) as database:
+            for system in (POSITION, KEY, UNINDEXED):
+                _measure(measured, rig, database, system)
+            database.create_indexes()
+            _measure(measured, rig, database, INDEXED)
+        with rig.service(workers=SERVERS) as service:
+            _measure(measured, rig, service, SERVICE)
+
+
+def _measure(measured: Measuring, rig: Rig, target: Target, system: str) -> None:
+    for kind, drawn_by in SYSTEMS[system].drawn.items():
+        requests = from_flights(measured.run, drawn_by, rig.flights)
+        with measured.group(system, kind, requests) as group:
+            group.begin(target)
+            group.alone(target, SERVERS)
+            group.end(target)
+
+
+def analyse(results: Results) -> Report:
+    """The study's figure 1 for each type, and what the service times are like."""
+    found = points(results)
+    figures = [_figure(kind, [p for p in found if p.kind == kind]) for kind in KINDS]
+    return Report(
+        findings=_findings(found),
+        sections=[
+            Section("Response times by type", parts=[one for one in figures if one]),
+            Section("Measured and predicted", parts=[telling.measured_table(found)]),
+            Section(
+                "Is service exponential?",
+                [telling.exponential_told(p) for p in found],
+                [telling.alone_table(found)],
+            ),
+            telling.CORRESPONDENCE,
+            telling.study_section(),
+        ],
+        metrics=[*telling.service_metrics(found), *telling.response_metrics(found)],
+    )
+
+
+def _figure(kind: str, found: list[Point]) -> Figure | None:
+    if not found:
+        return None
+    names = [
+        telling.title_of(point.system).replace(", ", ",\n") + ("\n(rejected)" * bool(point.reasons))
+        for point in found
+    ]
+    measured = [point.measured for point in found]
+    predicted = [point.markov.response_time_s if point.markov else None for point in found]
+    table = Table(
+        f"Response time of “{kind}”",
+        ("System", "Measured (ms)", "low", "high", "M/M/3 (ms)"),
+        [
+            [telling.title_of(p.system), *map(telling.ms, (m.estimate, m.low, m.high, model))]
+            for p, m, model in zip(found, measured, predicted, strict=True)
+        ],
+    )
+    svg = drawn(
+        Axis(""),
+        Axis("response time (ms)", is_logarithmic=True),
+        [
+            Series(
+                "measured",
+                "ours",
+                names,
+                [telling.ms(one.estimate) for one in measured],
+                [telling.ms(telling.lowest_s(point)) for point in found],
+                [telling.ms(one.high) for one in measured],
+                shape="bars",
+            ),
+            Series("M/M/3", "model", names, list(map(telling.ms, predicted)), shape="bars"),
+        ],
+    )
+    least = min(found, key=lambda point: point.measured.estimate)
+    told = f"{telling.title_of(least.system)} answers first, in {_told(least)}."
+    return Figure(f"Figure 1, {kind}", svg, told, table)
+
+
+def _told(point: Point) -> str:
+    return telling.told_ms(point.measured.estimate)
+
+
+def _findings(found: list[Point]) -> list[str]:
+    told = telling.rejected_told(found)
+    by = {(point.system, point.kind): point for point in found}
+    for kind in KINDS:
+        answers = [
+            f"{telling.title_of(system)} {_told(by[system, kind])}"
+            for system in systems.SYSTEMS
+            if (system, kind) in by
+        ]
+        if answers:
+            told.append(f"{kind.capitalize()}: {'; '.join(answers)}.")
+    told += _passed_over(by.get((POSITION, "average")))
+    return told
+
+
+def _passed_over(point: Point | None) -> list[str]:
+    """What the study's way of asking costs, and what it does to the distribution."""
+    if point is None or point.alone.line is None:
+        return []
+    _, rows_s, passed_s = point.alone.line.coefficients_s
+    cv = point.alone.cv
+    told = (
+        f"LIMIT n OFFSET k takes {telling.told_ms(rows_s)} for 1000 rows and "
+        f"{telling.told_ms(passed_s)} for 1000 rows passed over, so service does not grow with n "
+        f"alone: its cv is {cv:.2f} where an exponential n was to make it 1."
+    )
+    return [told]
+
+
+EXPERIMENT = Experiment(
+    name="query-type",
+    study="001",
+    title="Response time by request type",
+    reproduces="figure 1",
+    about=(
+        "An average, a selection and a write, asked so seldom that they do not meet: of a "
+        "MariaDB as in the study, of one with the indexes a good administrator would make, and "
+        "of our service, all holding the same flights."
+    ),
+    modes=(Mode.REAL,),
+    measure=measure,
+    analyse=analyse,
+)

@@ -1,0 +1,178 @@
+"""One SQL statement to a MariaDB over a gevent socket, timed as `client` times a request.
+
+PyMySQL logs in; the statement is then sent and its answer read from the same socket, without making
+Python objects of the rows. A client that did would take more time for a long answer than the server
+does, and be what is measured. Status 200 is an answer without an error, 500 an error of the server,
+0 no whole answer; a server tells nothing of its own time.
+
+A connection of its own for every statement, as in the study, unless a closed customer keeps his.
+Source: the client/server protocol of MariaDB, "packet" and "COM_QUERY response".
+"""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+import gevent
+import gevent.socket
+import pymysql
+from pymysql.connections import Connection
+
+from loadtests.generation.client import READ_BYTES, TIMEOUT_S, Answer
+from loadtests.generation.rows import NO_ANSWER
+from loadtests.servers.timing import Told
+
+ANSWERED, REFUSED = 200, 500
+
+_PORT = 3306
+_QUERY = b"\x03"
+_OK, _EOF, _ERROR = 0x00, 0xFE, 0xFF
+_HEADER_BYTES = 4  # three of length, one of number
+_LONGEST_EOF = 8  # a row may begin with the same byte; then it is longer
+
+_NOTHING_TOLD = Told(None, None, "")
+
+
+class _Login(Connection):  # type: ignore[misc]  # has no types
+    """PyMySQL's connection, without asking again for the character set agreed at login."""
+
+    def set_character_set(self, charset: str, collation: Any = None) -> None:
+        """Nothing; a statement of its own would be one more visit to the server."""
+
+
+class SqlOrigin:
+    """Where statements go: user, host and port of a mariadb:// URL, resolved."""
+
+    def __init__(self, url: str) -> None:
+        """Raises ValueError for another URL, OSError for a name that nobody knows."""
+        parts = urlsplit(url)
+        if parts.scheme != "mariadb" or not parts.hostname or not parts.username:
+            raise ValueError(f"the host is {url!r}; it must be like mariadb://lab@127.0.0.1:3306")
+        self._user, self._password = parts.username, parts.password or ""
+        found = socket.getaddrinfo(parts.hostname, parts.port or _PORT, type=socket.SOCK_STREAM)
+        self._family: int = found[0][0]
+        self._address = found[0][4]
+
+    def connect(self, database: str) -> "_Session":
+        """A connection that is logged in, each statement its own transaction.
+
+        Raises OSError, pymysql.MySQLError.
+        """
+        made = gevent.socket.socket(self._family, socket.SOCK_STREAM)
+        try:
+            made.connect(self._address)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            login = _Login(
+                user=self._user,
+                password=self._password,
+                database=database,
+                autocommit=None,  # the server's, which is on
+                ssl_disabled=True,  # else a context is made each time: 20 ms and more
+                defer_connect=True,
+            )
+            login.connect(made)
+        except BaseException:
+            made.close()
+            raise
+        return _Session(login, made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """login: owns `wire`, the socket, and closes it when it is forgotten."""
+
+    login: _Login
+    wire: gevent.socket.socket
+
+
+class SqlClient:
+    """Asks a database, one statement at a time. keep_alive: on one connection."""
+
+    def __init__(
+        self, origin: SqlOrigin, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
+        self._session: _Session | None = None
+
+    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
+        """Run the statement `body` in the database /`path`, then call `then`, as `Client` does."""
+        answer = _Answer()
+        status, problem = NO_ANSWER, "stopped before the answer came"
+        sent_s = monotonic()
+        try:
+            with gevent.Timeout(self._timeout_s):
+                self._exchange(path.removeprefix("/"), body, answer)
+            status, problem = (REFUSED, answer.error) if answer.error else (ANSWERED, "")
+        except gevent.Timeout:
+            problem = f"no whole answer within {self._timeout_s:g} s"
+        except (OSError, pymysql.MySQLError) as failure:
+            problem = f"{type(failure).__name__}: {failure}"
+        finally:
+            done_s = monotonic()
+            if problem or not self._keep_alive:
+                self.close()
+            then(Answer(sent_s, done_s, status, _NOTHING_TOLD, answer.bytes, problem, "SQL"))
+
+    def close(self) -> None:
+        """Say goodbye and drop the connection, if there is one."""
+        if self._session is not None:
+            self._session.login.close()
+            self._session = None
+
+    def _exchange(self, database: str, statement: str, answer: "_Answer") -> None:
+        if self._session is None:
+            self._session = self._origin.connect(database)
+        wire = self._session.wire
+        content = _QUERY + statement.encode("utf-8")
+        wire.sendall(len(content).to_bytes(3, "little") + b"\0" + content)
+        while not answer.is_whole:
+            received = wire.recv(READ_BYTES)
+            if not received:
+                raise ConnectionResetError("the connection was closed within the answer")
+            answer.feed(received)
+
+
+class _Answer:
+    """Follows an answer packet by packet to its end.
+
+    It is an OK or an error; or a packet with the number of columns, their definitions, an EOF, the
+    rows, and a second EOF or an error.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.error = ""
+        self.is_whole = False
+        self._pending = b""
+        self._packets = self._ends = 0
+
+    def feed(self, received: bytes) -> None:
+        """More bytes of it."""
+        self.bytes += len(received)
+        data = self._pending + received
+        at = 0
+        while len(data) - at > _HEADER_BYTES and not self.is_whole:
+            length = int.from_bytes(data[at : at + 3], "little")
+            end = at + _HEADER_BYTES + length
+            if len(data) < end:
+                break
+            self._take(data[at + _HEADER_BYTES], length, data, at)
+            at = end
+        self._pending = data[at:]
+
+    def _take(self, mark: int, length: int, data: bytes, at: int) -> None:
+        self._packets += 1
+        if mark == _ERROR:
+            start = at + _HEADER_BYTES + 1
+            text = data[start : start + length - 1]
+            code = int.from_bytes(text[:2], "little")
+            self.error = f"error {code}: {text[2:].decode('utf-8', 'replace')}"
+            self.is_whole = True
+        elif mark == _EOF and length <= _LONGEST_EOF:
+            self._ends += 1
+            self.is_whole = self._ends == 2
+        elif self._packets == 1 and mark == _OK:
+            self.is_whole = True

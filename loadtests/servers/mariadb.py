@@ -1,0 +1,260 @@
+"""A MariaDB of the lab's own: a data folder, a process, and a port of the loopback address.
+
+    with mariadb(scratch / "mariadb", log) as database:
+        database.load(csv_file)                  # flights, as `GET /flights?format=csv` has them
+        database.create_indexes()
+        database.url                             # mariadb://lab@127.0.0.1:PORT, for the load
+
+A MariaDB that the machine may run besides is not touched: nothing of /etc is read, the process is
+ours and ended by its id, and its root user is reachable through a socket in a folder of ours alone.
+The user `lab` needs no password and may use the database of flights and nothing else.
+
+What limits how many queries are worked on at once? The study set innodb_thread_concurrency, which
+10.5 ignores and 10.6 has no longer (MDEV-23379). What is left is the thread pool: `workers` = m
+makes m groups, each with a listener that hands queries on (thread_pool_dedicated_listener) and one
+thread at work. New connections go to the groups in turn, so it is m queues rather than one, and a
+log-in is a visit of its own: with one group queries are seen to end one at a time, yet not strictly
+in order of arrival. Without `workers` each connection has a thread, and the cores of the processor
+are all there is to wait for.
+"""
+
+import getpass
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any
+
+import pymysql
+
+from loadtests.processes import (
+    HOST,
+    LOOK_EVERY_S,
+    READY_WITHIN_S,
+    ProgramFailed,
+    failure,
+    free_port,
+    plain_environment,
+    started,
+    stop,
+)
+
+DATABASE, USER = "flights", "lab"
+PATH = f"/{DATABASE}"
+MISSING = (
+    "there is no MariaDB to measure; on Debian: "
+    "sudo apt install mariadb-server-core mariadb-client-core"
+)
+BUFFER_POOL_BYTES = 128 * 2**20  # MariaDB's default; a month of all flights fits
+
+# As users of Debian have it, /usr/sbin may not be on their path.
+_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/bin", "/usr/bin")
+_SERVER, _INSTALL, _ASKED_BY_INSTALL = "mariadbd", "mariadb-install-db", "my_print_defaults"
+
+COLUMNS = {
+    "TRANSACTION_ID": "INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY",
+    "YEAR": "SMALLINT NOT NULL",
+    "DAY_OF_WEEK": "TINYINT NOT NULL",
+    "FL_DATE": "DATE NOT NULL",
+    "OP_CARRIER_AIRLINE_ID": "INT NOT NULL",
+    "OP_CARRIER_FL_NUM": "INT NOT NULL",
+    "ORIGIN_AIRPORT_ID": "INT",
+    "ORIGIN": "CHAR(3) NOT NULL",
+    "ORIGIN_CITY_NAME": "VARCHAR(100) NOT NULL",
+    "ORIGIN_STATE_NM": "VARCHAR(50) NOT NULL",
+    "DEST_AIRPORT_ID": "INT",
+    "DEST": "CHAR(3) NOT NULL",
+    "DEST_CITY_NAME": "VARCHAR(100) NOT NULL",
+    "DEST_STATE_NM": "VARCHAR(50) NOT NULL",
+    "DEP_TIME": "CHAR(4)",
+    "DEP_DELAY": "INT",
+    "ARR_TIME": "CHAR(4)",
+    "ARR_DELAY": "INT",
+    "CANCELLED": "TINYINT NOT NULL",
+    "AIR_TIME": "INT",
+}
+# What a good administrator would make for the three questions: the first answers the average from
+# the index alone, the second finds a flight by number and day, the third counts between two cities.
+INDEXES = {
+    "by_carrier": "(OP_CARRIER_AIRLINE_ID, FL_DATE, ARR_DELAY)",
+    "by_number": "(OP_CARRIER_FL_NUM, FL_DATE)",
+    "by_cities": "(ORIGIN_CITY_NAME, DEST_CITY_NAME, FL_DATE)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A running MariaDB. version: as it says itself."""
+
+    pid: int
+    port: int
+    socket_path: Path
+    version: str
+
+    @property
+    def url(self) -> str:
+        """Where a workload asks."""
+        return f"mariadb://{USER}@{HOST}:{self.port}"
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of the answer, asked as root. Raises pymysql.MySQLError."""
+        with closing(_root(self.socket_path)) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    def load(self, flights: Path) -> int:
+        """Make the table anew from a CSV file with a header line; how many flights it has.
+
+        Columns that the table has not are passed over. Raises pymysql.MySQLError, OSError, and
+        ProgramFailed if the table has not a flight for every line.
+        """
+        with flights.open(encoding="utf-8") as file:
+            names = file.readline().strip().split(",")
+            lines = sum(1 for _ in file)
+        read = ", ".join(f"@{name}" for name in names)
+        known = [name for name in names if name in COLUMNS]
+        values = ", ".join(f"{name} = NULLIF(@{name}, '')" for name in known)
+        columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        self.ask(f"CREATE OR REPLACE TABLE {DATABASE}.flights ({columns}) ENGINE=InnoDB")
+        with closing(_root(self.socket_path, local_infile=True)) as connection:
+            connection.query("SET sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")  # id 0
+            name = connection.escape(str(flights))
+            connection.query(
+                f"LOAD DATA LOCAL INFILE {name} INTO TABLE {DATABASE}.flights "
+                "CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' "
+                f"ESCAPED BY '' LINES TERMINATED BY '\\r\\n' IGNORE 1 LINES ({read}) SET {values}"
+            )
+        self.ask(f"ANALYZE TABLE {DATABASE}.flights")
+        found = int(self.ask(f"SELECT COUNT(*) FROM {DATABASE}.flights")[0][0])  # noqa: S608  ours
+        if found != lines:
+            raise ProgramFailed(f"MariaDB loaded {found} of the {lines} flights of {flights}")
+        return found
+
+    def create_indexes(self) -> None:
+        """Make those of an administrator, and let the optimiser know what is in them."""
+        for name, columns in INDEXES.items():
+            self.ask(f"CREATE INDEX IF NOT EXISTS {name} ON {DATABASE}.flights {columns}")
+        self.ask(f"ANALYZE TABLE {DATABASE}.flights")
+
+    def drop_indexes(self) -> None:
+        """Leave the primary key alone."""
+        for name in INDEXES:
+            self.ask(f"DROP INDEX IF EXISTS {name} ON {DATABASE}.flights")
+
+    def set_workers(self, workers: int) -> None:
+        """Change the number of groups of the thread pool while it runs."""
+        self.ask(f"SET GLOBAL thread_pool_size = {int(workers)}")
+
+
+@contextmanager
+def mariadb(
+    folder: Path, log: Path, workers: int | None = None, buffer_pool_bytes: int = BUFFER_POOL_BYTES
+) -> Iterator[Database]:
+    """A MariaDB with an empty database, its data in `folder`, ended at last.
+
+    workers: groups of the thread pool; None for a thread a connection. log: takes all that it says.
+    Raises ProgramFailed if it is not installed or does not come up.
+    """
+    server, install, _ = (_program(name) for name in (_SERVER, _INSTALL, _ASKED_BY_INSTALL))
+    data = folder.resolve() / "data"
+    _install(install, data, log)
+    with TemporaryDirectory(prefix="flightchain-db-") as private:  # paths of sockets must be short
+        path, port = Path(private) / "socket", free_port()
+        command = [server, *_options(data, path, port, workers, buffer_pool_bytes)]
+        process = started(command, log, plain_environment())
+        try:
+            version = _prepared(process, path, command, log)
+            yield Database(process.pid, port, path, version)
+        finally:
+            stop(process)
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path=":".join(_FOLDERS))
+    if found is None:
+        raise ProgramFailed(MISSING)
+    return found
+
+
+def _install(program: str, data: Path, log: Path) -> None:
+    """Make the data folder. Nothing is synced to the disk: it holds nothing yet."""
+    command = [
+        program,
+        "--no-defaults",
+        f"--user={getpass.getuser()}",
+        f"--datadir={data}",
+        "--skip-test-db",
+        "--auth-root-authentication-method=normal",
+        "--skip-name-resolve",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-flush-method=nosync",
+        "--sync-frm=0",
+    ]
+    with log.open("ab") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=stream, check=False)  # noqa: S603  ours
+    if done.returncode != 0:
+        raise ProgramFailed(failure(command, done.returncode, log))
+
+
+def _options(
+    data: Path, socket_path: Path, port: int, workers: int | None, buffer_pool_bytes: int
+) -> list[str]:
+    pool = [
+        "--thread-handling=pool-of-threads",
+        f"--thread-pool-size={workers}",
+        "--thread-pool-dedicated-listener=ON",
+    ]
+    return [
+        "--no-defaults",
+        f"--user={getpass.getuser()}",
+        f"--datadir={data}",
+        f"--socket={socket_path}",
+        f"--bind-address={HOST}",
+        f"--port={port}",
+        "--skip-name-resolve",
+        "--feedback=OFF",  # it would report to its makers
+        "--max-connections=1000",
+        "--back-log=1000",
+        f"--innodb-buffer-pool-size={buffer_pool_bytes}",
+        "--log-warnings=1",
+        *(pool if workers else ()),
+    ]
+
+
+def _prepared(
+    process: "subprocess.Popen[bytes]", socket_path: Path, command: list[str], log: Path
+) -> str:
+    """Wait until it answers, and make the database and its user; the server's version."""
+    deadline_s = monotonic() + READY_WITHIN_S
+    while not _listens(socket_path):
+        if process.poll() is not None or monotonic() > deadline_s:
+            raise ProgramFailed(failure(command, process.returncode, log))
+        sleep(LOOK_EVERY_S)
+    with closing(_root(socket_path)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
+        cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # as installed
+        cursor.execute(f"CREATE USER '{USER}'@'{HOST}'")
+        cursor.execute(f"GRANT SELECT, INSERT ON {DATABASE}.* TO '{USER}'@'{HOST}'")
+        cursor.execute("SELECT VERSION()")
+        return str(cursor.fetchall()[0][0])
+
+
+def _listens(path: Path) -> bool:
+    """PyMySQL would leave its socket open when nobody does."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _root(socket_path: Path, *, local_infile: bool = False) -> "pymysql.Connection[Any]":
+    return pymysql.connect(
+        unix_socket=str(socket_path), user="root", autocommit=True, local_infile=local_infile
+    )

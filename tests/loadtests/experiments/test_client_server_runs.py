@@ -1,0 +1,95 @@
+"""The three experiments from end to end, as small as they can be: real servers, real MariaDB."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadtests.experiments import query_type, request_rate, server_threads
+from loadtests.experiments.client_server.asked import AVERAGE, SELECT, WRITE
+from loadtests.experiments.client_server.measuring import Plan
+from loadtests.experiments.client_server.systems import (
+    INDEXED,
+    KEY,
+    POSITION,
+    SERVICE,
+    SYSTEMS,
+    UNINDEXED,
+)
+from loadtests.lab import analysing
+from loadtests.lab.experiment import Experiment, Mode, Options
+from loadtests.lab.results import Results
+from loadtests.lab.running import run
+
+SMALL = Plan(calibration=2, alone=4, load=24, alone_s=0.5)
+
+
+def only(monkeypatch: pytest.MonkeyPatch, **kinds: tuple[str, ...]) -> None:
+    """Let systems (dashes as underscores) be asked for these types alone."""
+    for name, chosen in kinds.items():
+        system = SYSTEMS[name.replace("_", "-")]
+        drawn = {kind: system.drawn[kind] for kind in chosen}
+        monkeypatch.setitem(SYSTEMS, system.name, replace(system, drawn=drawn))
+
+
+def done(experiment: Experiment, folder: Path) -> tuple[Results, str]:
+    """Run it, and make its report once more from the files alone."""
+    run(experiment, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    results = Results(folder)
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    analysing.analyse(results)
+    assert (folder / "report.html").read_text(encoding="utf-8") == report
+    return results, report
+
+
+def small(monkeypatch: pytest.MonkeyPatch, module: object) -> None:
+    monkeypatch.setattr(module, "QUICK", SMALL)
+    monkeypatch.setattr(module, "QUICK_FLIGHTS", 3000)
+
+
+def succeeded(results: Results) -> bool:
+    rows = results.rows("requests")
+    return bool(rows) and {row["status"] for row in rows} <= {"200", "202"}
+
+
+def test_query_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small(monkeypatch, query_type)
+    none: dict[str, tuple[str, ...]] = {KEY: (), UNINDEXED: (), SERVICE: (WRITE,)}
+    only(monkeypatch, **none, **{POSITION: (AVERAGE,), INDEXED: (WRITE,)})
+    results, report = done(query_type.EXPERIMENT, tmp_path / "one")
+    assert succeeded(results)
+    assert [row["run"] for row in results.rows("points")] == [
+        "mariadb-position-average-alone",
+        "mariadb-indexed-write-alone",
+        "service-write-alone",
+    ]
+    assert "Figure 1, average" in report
+    assert "(1 − χ)² m!" in report  # of the errata
+
+
+def test_request_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small(monkeypatch, request_rate)
+    monkeypatch.setattr(request_rate, "QUICK_KINDS", {})
+    only(monkeypatch, **{POSITION: (SELECT,), INDEXED: (), SERVICE: (AVERAGE,)})
+    results, report = done(request_rate.EXPERIMENT, tmp_path / "one")
+    assert succeeded(results)
+    roles = [(row["system"], row["role"], row["arrivals"]) for row in results.rows("points")]
+    assert ("mariadb-position", "load", "24") in roles
+    assert len(roles) == 6
+    with (results.folder / "schedules" / "mariadb-position-select-0.8-rep01.csv").open() as file:
+        asked = [row["body"] for row in csv.DictReader(file)]
+    assert len(asked) == 24
+    assert all(statement.startswith("SELECT * FROM flights LIMIT ") for statement in asked)
+    assert "Figure 3: MariaDB, as in the study, select" in report
+
+
+def test_server_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small(monkeypatch, server_threads)
+    monkeypatch.setattr(server_threads, "QUICK_SERVERS", (2,))
+    results, report = done(server_threads.EXPERIMENT, tmp_path / "one")
+    assert succeeded(results)
+    names = [row["run"] for row in results.rows("points")]
+    assert {"known-known-m2-rep01", "service-scan-average-m2-rep01"} <= set(names)
+    assert "No steady state" in report
+    assert [row["run"] for row in results.rows("runs")].count("known-known-m2-rep01") == 1

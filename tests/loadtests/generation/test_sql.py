@@ -1,0 +1,149 @@
+"""Statements to a real MariaDB, timed; and answers followed to their end, however they are cut."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.generation.asking import Place
+from loadtests.generation.calibration import calibrate
+from loadtests.generation.client import Answer
+from loadtests.generation.run import open_run
+from loadtests.generation.schedule import Request, arrivals
+from loadtests.generation.sql import SqlClient, SqlOrigin, _Answer
+from loadtests.processes import free_port
+from loadtests.servers.mariadb import PATH, Database, mariadb
+from tests.loadtests.servers.conftest import FLIGHTS, written
+
+OK = b"\x00\x01\x00\x02\x00\x00\x00"
+EOF = b"\xfe\x00\x00\x02\x00"
+ERROR = b"\xff\x28\x04#42000You have an error"
+
+
+def packets(*contents: bytes) -> bytes:
+    numbered = enumerate(contents, start=1)
+    return b"".join(len(c).to_bytes(3, "little") + bytes([n % 256]) + c for n, c in numbered)
+
+
+LONG_ROW = b"\xfe" + b"x" * 20  # begins like an EOF
+RESULT = packets(b"\x01", b"column", EOF, b"\x01a", LONG_ROW, b"\xfb", EOF)
+
+
+def followed(answer: bytes, cuts: list[int]) -> _Answer:
+    places = sorted({min(cut, len(answer)) for cut in cuts} | {0, len(answer)})
+    found = _Answer()
+    for start, end in pairwise(places):
+        assert not found.is_whole
+        found.feed(answer[start:end])
+    return found
+
+
+CUTS = st.lists(st.integers(1, len(RESULT)), max_size=8)
+
+
+@given(CUTS)
+def test_an_answer_ends_with_its_last_packet_wherever_it_is_cut(cuts: list[int]) -> None:
+    found = followed(RESULT, cuts)
+    assert (found.is_whole, found.error, found.bytes) == (True, "", len(RESULT))
+
+
+@given(CUTS)
+def test_nothing_less_is_a_whole_answer(cuts: list[int]) -> None:
+    assert not followed(RESULT[:-1], cuts).is_whole
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (packets(OK), ""),
+        (packets(ERROR), "error 1064: #42000You have an error"),
+        (packets(b"\x01", b"column", EOF, b"\x01a", ERROR), "error 1064: #42000You have an error"),
+    ],
+    ids=["no rows", "error", "error after rows"],
+)
+def test_other_answers_end_too(answer: bytes, error: str) -> None:
+    found = followed(answer, [2])
+    assert (found.is_whole, found.error) == (True, error)
+
+
+@pytest.mark.parametrize("url", ["mariadb://127.0.0.1:1", "http://lab@127.0.0.1", "mariadb://lab@"])
+def test_a_url_needs_user_and_host(url: str) -> None:
+    with pytest.raises(ValueError, match="it must be like mariadb://lab@127"):
+        SqlOrigin(url)
+
+
+def test_whom_nobody_can_ask_is_refused() -> None:
+    with pytest.raises(ValueError, match="must begin with http, https, mariadb"):
+        Place("ftp://127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    folder = tmp_path_factory.mktemp("mariadb")
+    with mariadb(folder, folder / "log") as running:
+        running.load(written(folder))
+        yield running
+
+
+def ask(database: Database, statement: str, timeout_s: float = 30.0) -> Answer:
+    answers: list[Answer] = []
+    client = SqlClient(SqlOrigin(database.url), timeout_s=timeout_s)
+    client.ask(PATH, answers.append, statement)
+    (answer,) = answers
+    assert answer.sent_s <= answer.done_s
+    return answer
+
+
+def test_rows_and_writes_are_answered_with_200_and_errors_with_500(database: Database) -> None:
+    rows = ask(database, "SELECT * FROM flights")
+    assert (rows.status, rows.problem, rows.method) == (200, "", "SQL")
+    assert rows.body_bytes > 50 * FLIGHTS
+    assert ask(database, "SELECT * FROM flights LIMIT 0").status == 200
+    insert = (
+        "INSERT INTO flights SELECT NULL, YEAR, DAY_OF_WEEK, FL_DATE, OP_CARRIER_AIRLINE_ID, 7777, "
+        "ORIGIN_AIRPORT_ID, ORIGIN, ORIGIN_CITY_NAME, ORIGIN_STATE_NM, DEST_AIRPORT_ID, DEST, "
+        "DEST_CITY_NAME, DEST_STATE_NM, DEP_TIME, DEP_DELAY, ARR_TIME, ARR_DELAY, CANCELLED, "
+        "AIR_TIME FROM flights WHERE TRANSACTION_ID = 5"
+    )
+    assert ask(database, insert).status == 200
+    count = "SELECT COUNT(*) FROM flights.flights WHERE OP_CARRIER_FL_NUM = 7777"
+    assert database.ask(count) == [(1,)]  # it is there for others, too
+    wrong = ask(database, "SELECT nothing")
+    assert wrong.status == 500
+    assert "Unknown column" in wrong.problem
+
+
+def test_what_does_not_come_is_given_up_and_who_is_not_there_is_no_answer(
+    database: Database,
+) -> None:
+    late = ask(database, "SELECT SLEEP(30)", timeout_s=0.2)
+    assert (late.status, late.problem) == (0, "no whole answer within 0.2 s")
+    nobody = Database(0, free_port(), Path(), "")
+    assert ask(nobody, "SELECT 1").status == 0
+
+
+def test_a_kept_connection_is_used_again_and_another_is_not(database: Database) -> None:
+    def sessions(*, keep_alive: bool) -> int:
+        status = "SHOW GLOBAL STATUS LIKE 'Connections'"
+        client = SqlClient(SqlOrigin(database.url), keep_alive=keep_alive)
+        before = int(database.ask(status)[0][1])
+        for _ in range(3):
+            client.ask(PATH, lambda answer: None, "SELECT 1")
+        client.close()
+        return int(database.ask(status)[0][1]) - before - 1  # one of them asks this
+
+    assert (sessions(keep_alive=True), sessions(keep_alive=False)) == (1, 3)
+
+
+def test_locust_sends_statements_as_it_sends_requests(database: Database, tmp_path: Path) -> None:
+    slow = Request("slow", PATH, body="SELECT SLEEP(0.05), 'one'', two'")
+    found = calibrate(database, {"slow": [slow]}, requests=3, run="alone", folder=tmp_path)
+    assert 0.05 <= found.mean_s < 5
+    times_s = [0.01 * place for place in range(6)]
+    record = open_run(database, arrivals(times_s, [slow] * 6), run="open", folder=tmp_path)
+    assert [row.status for row in record.rows] == [200] * 6
+    assert all(row.open_response_s >= 0.05 for row in record.rows)
+    assert record.rows[0].sent_s < record.rows[-1].done_s
