@@ -6,7 +6,8 @@ last, says that it is whole and what its import took. An import that was interru
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -74,6 +75,19 @@ def imported(source: Source, home: Path, log: Path | None) -> Chain:
     facts = {name: value for name, value in asdict(chain).items() if name != "folder"}
     record.write_text(json.dumps(facts), encoding="utf-8")
     return chain
+
+
+@contextmanager
+def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
+    """A copy of a chain at `folder`, to be written to, and gone afterwards; None: an empty one."""
+    if chain is None:
+        folder.mkdir(parents=True)
+    else:
+        shutil.copytree(chain.folder, folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Chains:

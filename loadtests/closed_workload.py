@@ -123,6 +123,6 @@ def _on_init(environment: Environment, **_event: object) -> None:
 
 
 events.init_command_line_parser.add_listener(
-    lambda parser, **_event: options.add(parser, OPTIONS, (), RUN_ID)
+    lambda parser, **_event: options.add(parser, OPTIONS, options.PATHS, RUN_ID)
 )
 events.init.add_listener(_on_init)

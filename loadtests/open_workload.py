@@ -49,6 +49,7 @@ OPTIONS: options.Table = (
     ("--arrivals", 0, "how many arrive, in place of --duration"),
 )
 FILES: options.Table = (
+    *options.PATHS,
     ("--schedule", "", "CSV file of a whole schedule, in place of all these"),
     ("--times", "", "CSV file with recorded arrival times (intended_s), in place of --rate"),
 )

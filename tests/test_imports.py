@@ -57,6 +57,7 @@ LAYERS: dict[str, set[str] | None] = {
     | ASKED
     | COMMON,
     "cli": None,
+    "in_process": None,
     "server": None,
     "worker": None,
     "__main__": None,

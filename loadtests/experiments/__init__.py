@@ -19,6 +19,8 @@ NAMES: tuple[str, ...] = (
     "bulk-post",
     "profile",
     "micro",
+    "mixed-clients",
+    "itinerary",
 )
 
 

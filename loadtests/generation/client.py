@@ -23,6 +23,7 @@ from loadtests.servers.timing import Told, told
 
 READ_BYTES = 65536
 TIMEOUT_S = 600.0
+JSON, NDJSON = "application/json", "application/x-ndjson"
 
 _NOTHING_TOLD = Told(None, None, "")
 
@@ -31,7 +32,7 @@ _NOTHING_TOLD = Told(None, None, "")
 class Answer:
     """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
 
-    method: how it was asked, for Locust's console.
+    method: how it was asked, for Locust's console. body: of an answer over HTTP.
     """
 
     sent_s: float
@@ -41,6 +42,7 @@ class Answer:
     body_bytes: int
     problem: str
     method: str = "GET"
+    body: bytes = b""
 
 
 class Origin:
@@ -73,7 +75,7 @@ class Origin:
             made.close()
             raise
 
-    def request(self, path: str, body: str, *, keep_alive: bool) -> bytes:
+    def request(self, path: str, body: str, *, keep_alive: bool, content_type: str = JSON) -> bytes:
         """The bytes of a GET, or of a POST of `body` if there is one."""
         content = body.encode("utf-8")
         lines = [
@@ -83,7 +85,7 @@ class Origin:
             f"Connection: {'keep-alive' if keep_alive else 'close'}",
         ]
         if content:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(content)}"]
+            lines += [f"Content-Type: {content_type}", f"Content-Length: {len(content)}"]
         return "\r\n".join([*lines, "", ""]).encode("ascii") + content
 
 
@@ -101,7 +103,13 @@ class Client:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._socket: gevent.socket.socket | None = None
 
-    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
+    def ask(
+        self,
+        path: str,
+        then: Callable[[Answer], None],
+        body: str = "",
+        content_type: str = JSON,
+    ) -> None:
         """GET `path`, or POST a `body` to it, then call `then` with what came of it.
 
         It is called even if this greenlet is killed.
@@ -111,7 +119,7 @@ class Client:
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):
-                self._exchange(path, body, response)
+                self._exchange(path, body, content_type, response)
             problem = ""
         except gevent.Timeout:
             problem = f"no whole answer within {self._timeout_s:g} s"
@@ -129,8 +137,10 @@ class Client:
             self._socket.close()
             self._socket = None
 
-    def _exchange(self, path: str, body: str, response: HTTPResponse) -> None:
-        request = self._origin.request(path, body, keep_alive=self._keep_alive)
+    def _exchange(self, path: str, body: str, content_type: str, response: HTTPResponse) -> None:
+        request = self._origin.request(
+            path, body, keep_alive=self._keep_alive, content_type=content_type
+        )
         if self._socket is None:
             self._socket = self._origin.connect()
         self._socket.sendall(request)
@@ -156,5 +166,5 @@ def _answer(
     if problem:
         return Answer(sent_s, done_s, NO_ANSWER, _NOTHING_TOLD, 0, problem, method)
     found = {name.lower(): value for name, value in response.items()}
-    size = len(response._body_buffer)
-    return Answer(sent_s, done_s, response.status_code, told(found), size, "", method)
+    body = bytes(response._body_buffer)
+    return Answer(sent_s, done_s, response.status_code, told(found), len(body), "", method, body)

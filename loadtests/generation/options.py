@@ -1,4 +1,4 @@
-"""Command-line options of the two locustfiles, beside Locust's own; its web page shows them, too.
+"""Command-line options of the locustfiles, beside Locust's own; its web page shows them, too.
 
 Every default has the type of its option, never None, because the web page keeps the type.
 """
@@ -24,8 +24,10 @@ COMMON: Table = (
     ("--timeout", TIMEOUT_S, "seconds after which an answer is given up"),
 )
 # Files are chosen where Locust is started and not on its web page, which others may reach.
-FILES: Table = (
+PATHS: Table = (
     ("--paths", "", "CSV file of what may be asked: kind,path; default: drawn from the service"),
+)
+FILES: Table = (
     ("--raw", "", "CSV file to which a row for every request is appended; none by default"),
     ("--facts", "", "JSON file that is written when the run begins, for programs"),
 )

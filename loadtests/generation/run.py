@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
+from loadtests.generation.interactions import Sequences
+from loadtests.generation.interactions import save as save_interactions
 from loadtests.generation.rows import Row, in_flight, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.samples import Sample, Sampler
@@ -183,6 +185,44 @@ def closed_run(
                 *("--users", customers, "--spawn-rate", customers, "--paths", paths),
                 *("--think", think_s, "--law", think_law, "--seed", seed, "--mix", _mix(shares)),
                 *("--warm-up", warm_up, "--requests", requests, "--duration", duration_s),
+                *("--keep-alive", int(keep_alive), "--timeout", timeout_s),
+            ]
+        )
+
+
+def interaction_run(
+    target: Target,
+    sequences: Sequences,
+    *,
+    run: str,
+    folder: Path,
+    interval_s: float = 0.0,
+    keep_alive: bool = True,
+    seed: int = 1,
+    timeout_s: float = TIMEOUT_S,
+    say: Say = to_stderr,
+) -> RunRecord:
+    """Let a customer do each sequence, one interaction after the other, all as many.
+
+    interval_s: on average between the starts of a customer's interactions, see
+    `loadtests/interaction_workload.py`; 0: each as soon as the one before is done. Otherwise as
+    `closed_run`; `interactions.whole` makes rows of interactions.
+    """
+    counts = {len(own) for own in sequences}
+    if len(counts) != 1 or 0 in counts:
+        raise ValueError(f"all customers do as many interactions, at least 1; not {counts}")
+    (count,) = counts
+    total = sum(len(interaction.steps) for own in sequences for interaction in own)
+    until_s = count * interval_s if interval_s else None
+    job = _Job("interaction", run, folder.resolve(), target, say, total, until_s)
+    job.require_new()
+    with TemporaryDirectory(prefix="flightchain-interactions-") as scratch:
+        path = Path(scratch) / "interactions.jsonl"
+        save_interactions(path, sequences)
+        return job.done(
+            [
+                *("--users", len(sequences), "--spawn-rate", len(sequences), "--from-file", path),
+                *("--interval", interval_s, "--interactions", count, "--seed", seed),
                 *("--keep-alive", int(keep_alive), "--timeout", timeout_s),
             ]
         )

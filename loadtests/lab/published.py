@@ -113,3 +113,42 @@ ACTIVITIES: Mapping[str, float] = {
 
 BULK_THREADS, BULK_TRANSACTIONS_EACH = (100, 1000), 10_000
 """Study 002: how it posted, in the modes async, sync and commit. It printed no throughput."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """How study 003 measured. cores: of its processor, and threads that these run at once."""
+
+    customers: tuple[int, int]
+    books: tuple[int, ...]
+    runs: int
+    warm_up: int
+    measured: int
+    cores: int
+    hardware_threads: int
+
+
+MIXED = Mixed((1, 60), (0, 100, 1000), 4, 100, 500, 6, 12)
+MIXED_RPC_TIMES_SLOWER = 10.0
+"""Study 003: latency over RPC against local, "more than ten-fold". Its figures have no table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItineraryTimes:
+    """A row of study 004's table 1: mean response times of one client, in ms."""
+
+    begin_ms: float
+    query_ms: float
+    reserve_ms: float
+    commit_ms: float
+    transaction_ms: float
+
+
+ITINERARY: Mapping[str, ItineraryTimes] = {
+    "Single RM": ItineraryTimes(0.31, 0.533768, 0.650833, 0.61, 5.02),
+    "Multiple RM": ItineraryTimes(0.3375, 0.903125, 1.0575, 2.2875, 9.425),
+}
+ITINERARY_CLIENTS = (1, 2, 4, 6, 8)
+ITINERARY_ITERATIONS, ITINERARY_COUNTED = 100, 80
+ITINERARY_SATURATED_PER_S = 1000.0
+"""Study 004: the rate beyond which it saw saturation; its text has 100 once, see `errata`."""

@@ -1,0 +1,201 @@
+"""The report of itineraries, from its tables."""
+
+from collections.abc import Iterator, Sequence
+
+from loadtests.experiments.itinerary.comparing import Phases, Point, phases_of, points_of
+from loadtests.experiments.itinerary.figures import COMMITS, give_or_take, phases_table, rate_figure
+from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
+from loadtests.experiments.itinerary.reading import PHASES, itinerary_runs
+from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
+from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.report.page import shown
+from loadtests.lab.results import Results, ResultsError
+from loadtests.models.estimates import Interval
+from loadtests.scenarios import COMMIT, COUNTERPARTS, DURABLE, MINED, QUERY, RESERVE
+
+STUDY = "004"
+
+
+def analyse(results: Results) -> Report:
+    """Phases, additivity and rates; raises ResultsError if there is not a whole run."""
+    runs = itinerary_runs(results)
+    phases, points = phases_of(runs), points_of(runs)
+    if not phases:
+        raise ResultsError(f"{results.folder} has no run of one client with a transaction")
+    commits = dict.fromkeys(point.commit for point in points)
+    sound = [of for of in phases if of.is_sound]
+    sound_points = [point for point in points if point.is_sound]
+    sections = [
+        _phases_section(phases),
+        Section(
+            "Transactions at a rate",
+            [_rates_told(phases)],
+            [rate_figure(points, commit) for commit in commits],
+        ),
+        _counterparts_section(),
+    ]
+    findings = [
+        *_unsound(phases, points),
+        *map(_added_up, sound),
+        *map(_write_cost, sound),
+        *_waiting(sound),
+        *_saturation(sound_points),
+        *_growth(sound_points),
+        "There is one store. A row for several is due as soon as there is a cluster of them.",
+    ]
+    return Report(findings, sections, [*_phase_metrics(sound), *map(_rate_metric, sound_points)])
+
+
+# --- findings --------------------------------------------------------------------------------
+
+
+def _unsound(phases: Sequence[Phases], points: Sequence[Point]) -> Iterator[str]:
+    sound = [of.is_sound for of in phases] + [point.is_sound for point in points]
+    if not all(sound):
+        yield (
+            f"Of {len(sound)} rows and points {sound.count(False)} have no run that was "
+            "accepted. They are shown and used for nothing; the list of runs says why."
+        )
+
+
+def _ms(interval: Interval) -> str:
+    return f"{shown(1000 * interval.estimate)} {give_or_take(interval)} ms"
+
+
+def _added_up(of: Phases) -> str:
+    share = 100 * of.unexplained.estimate / of.transaction.estimate
+    theirs = ", ".join(
+        f"{100 * _left(name) / ITINERARY[name].transaction_ms:.2f} %" for name in ITINERARY
+    )
+    return (
+        f"{COMMITS[of.commit].capitalize()}: a transaction of one client takes "
+        f"{_ms(of.transaction)}; its nine requests sum to {1000 * of.sum_s:.3g} ms, and "
+        f"{_ms(of.unexplained)} ({share:.2f} %) lie between them, where the client works. The "
+        f"study's table leaves {theirs}."
+    )
+
+
+def _left(name: str) -> float:
+    times = ITINERARY[name]
+    parts = (times.begin_ms, times.query_ms, times.reserve_ms, times.commit_ms)
+    return times.transaction_ms - sum(
+        n * value for n, value in zip(PHASES.values(), parts, strict=True)
+    )
+
+
+def _write_cost(of: Phases) -> str:
+    query, reserve = of.phases[QUERY].estimate, of.phases[RESERVE].estimate
+    theirs = ITINERARY["Single RM"]
+    return (
+        f"{COMMITS[of.commit].capitalize()}: adding a leg takes {reserve / query:.2g} times as "
+        f"long as a query ({1000 * reserve:.3g} and {1000 * query:.3g} ms), as it is on the disk "
+        f"when it is answered. In the study: "
+        f"{theirs.reserve_ms / theirs.query_ms:.2g} times."
+    )
+
+
+def _waiting(phases: Sequence[Phases]) -> Iterator[str]:
+    for of in phases:
+        if of.commit == MINED:
+            commit_s, whole_s = of.phases[COMMIT].estimate, of.transaction.estimate
+            yield (
+                f"Until mined, the commit is {100 * commit_s / whole_s:.0f} % of a transaction: it "
+                f"waits for the clock of the miner, which makes a block every "
+                f"{1000 * MINE_INTERVAL_S:.0f} ms here and every minute by default. So T_commit "
+                f"({_ms(of.phases[COMMIT])}) tells of that setting, not of work; what precedes it "
+                f"takes {1000 * (whole_s - commit_s):.3g} ms."
+            )
+
+
+def _saturation(points: Sequence[Point]) -> Iterator[str]:
+    for commit in dict.fromkeys(point.commit for point in points):
+        of = [point for point in points if point.commit == commit]
+        saturated = [point for point in of if point.is_saturated]
+        if not saturated:
+            yield f"{COMMITS[commit].capitalize()}: no point is saturated."
+            continue
+        first = min(saturated, key=lambda point: point.target_per_s)
+        reached = max(of, key=lambda point: point.achieved_per_s)
+        yield (
+            f"{COMMITS[commit].capitalize()}: {len(saturated)} of {len(of)} points are saturated, "
+            f"the first at a target of {first.target_per_s:.3g}/s, with N = {first.clients}. "
+            "Beyond that clients start one after the other without a pause, whatever the target: "
+            f"at most {reached.achieved_per_s:.3g}/s were reached, with N = {reached.clients}. The "
+            f"study saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, as its figure says."
+        )
+
+
+def _growth(points: Sequence[Point]) -> Iterator[str]:
+    """Whether the time of saturated clients grows with their number."""
+    for commit in dict.fromkeys(point.commit for point in points):
+        of = [point for point in points if point.commit == commit]
+        highest = max(point.fraction for point in of)
+        back_to_back = sorted(
+            (point for point in of if point.fraction == highest and point.is_saturated),
+            key=lambda point: point.clients,
+        )
+        if len(back_to_back) < 2:
+            continue
+        few, many = back_to_back[0], back_to_back[-1]
+        ratio = many.transaction.estimate / few.transaction.estimate
+        yield (
+            f"{COMMITS[commit].capitalize()}, saturated: {many.clients} clients take {ratio:.2g} "
+            f"times as long for a transaction as {few.clients}, with {many.clients / few.clients:g}"
+            " times as many. The study: roughly linear in the number of clients."
+        )
+
+
+# --- sections --------------------------------------------------------------------------------
+
+
+def _phases_section(phases: Sequence[Phases]) -> Section:
+    told = [
+        (
+            "One client, one itinerary after the other without a pause, on a connection that is "
+            "kept; the last four fifths of the iterations. The difference in the last column is "
+            "taken for each transaction, so it is what the client does between its requests."
+        ),
+        (
+            f"“{COMMITS[DURABLE].capitalize()}” is the service as shipped: each leg is on the disk "
+            "when it is answered, and the commit asks for the last one once. "
+            f"“{COMMITS[MINED].capitalize()}” asks every 20 ms until it is in a block."
+        ),
+    ]
+    return Section("Phases of a transaction", told, [phases_table(phases)])
+
+
+def _rates_told(phases: Sequence[Phases]) -> str:
+    reach = "; ".join(f"{COMMITS[of.commit]}: {1 / of.transaction.estimate:.3g}/s" for of in phases)
+    return (
+        "The next transaction of a client is due T(1 + u) after the last was due, u uniform within "
+        "±1 %, and starts at once if that is past. A client that waits for every answer cannot do "
+        f"more than 1/T_tx ({reach}), whatever its target: the study's highest targets, up to "
+        "1000/s a client, were such, too."
+    )
+
+
+def _counterparts_section() -> Section:
+    rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
+    table = Table("Counterparts", ("The travel agency's", "Ours", "Why"), rows)
+    told = [
+        (
+            "The study's clients took items by (8i + client) mod cities, so that no two met at one "
+            "lock. Here each takes legs of its own; nothing is locked between requests, and there "
+            "is nothing to deadlock."
+        )
+    ]
+    return Section("What a client does", told, [table])
+
+
+def _phase_metrics(phases: Sequence[Phases]) -> Iterator[Metric]:
+    for of in phases:
+        for name, interval in (*of.phases.items(), ("transaction", of.transaction)):
+            yield Metric(
+                f"{name}_time[{of.commit}]", interval.estimate, "s", interval.low, interval.high
+            )
+
+
+def _rate_metric(point: Point) -> Metric:
+    time = point.transaction
+    name = f"transaction_time[{point.commit},{point.clients},{point.fraction:g}]"
+    return Metric(name, time.estimate, "s", time.low, time.high)

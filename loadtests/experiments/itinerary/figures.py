@@ -1,0 +1,129 @@
+"""The study's figure 1 with our numbers, and its table 1 with ours beside."""
+
+from collections.abc import Sequence
+
+from loadtests.experiments.itinerary.comparing import Phases, Point
+from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
+from loadtests.experiments.itinerary.reading import PHASES
+from loadtests.lab.published import ITINERARY, ItineraryTimes
+from loadtests.lab.report.content import Cell, Figure, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.page import shown
+from loadtests.models.estimates import Interval
+from loadtests.scenarios import DURABLE, MINED
+
+COMMITS = {
+    DURABLE: "commit when durable",
+    MINED: f"commit when mined, a block every {MINE_INTERVAL_S:g} s",
+}
+_SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
+
+
+def rate_figure(points: Sequence[Point], commit: str) -> Figure:
+    """Figure 1 of the study for one way to commit: time against target rate, a line per number."""
+    of = [point for point in points if point.commit == commit]
+    sound = [point for point in of if point.is_sound]
+    numbers = sorted({point.clients for point in of})
+    series = [
+        _series(clients, source, [point for point in sound if point.clients == clients])
+        for clients, source in zip(numbers, _SOURCES, strict=False)
+    ]
+    series = [*(one for one in series if len(one.xs)), *_crosses(of)]
+    svg = drawn(
+        Axis("target rate of all clients / transactions a second", is_logarithmic=True),
+        Axis("mean transaction time / ms"),
+        series,
+    )
+    told = (
+        f"Figure 1 of the study, {COMMITS[commit]}: mean time of a transaction against the rate at "
+        "which all clients together should start them. The table says which points are saturated: "
+        "more than 5 % of their transactions started late, as the one before was not done. A cross "
+        "is a run that was not accepted."
+    )
+    return Figure(f"Time against rate, {COMMITS[commit]}", svg, told, _rate_table(of, commit))
+
+
+def _crosses(points: Sequence[Point]) -> list[Series]:
+    rejected = [point for point in points if not point.is_sound]
+    if not rejected:
+        return []
+    xs = [point.target_per_s for point in rejected]
+    ys = [1000 * point.transaction.estimate for point in rejected]
+    return [Series("rejected", "bound", xs, ys, shape="points")]
+
+
+def _series(clients: int, source: Source, points: Sequence[Point]) -> Series:
+    ordered = sorted(points, key=lambda point: point.target_per_s)
+    return Series(
+        f"{clients} client{'s' if clients > 1 else ''}",
+        source,
+        [point.target_per_s for point in ordered],
+        [1000 * point.transaction.estimate for point in ordered],
+        [1000 * point.transaction.low for point in ordered],
+        [1000 * point.transaction.high for point in ordered],
+    )
+
+
+def _rate_table(points: Sequence[Point], commit: str) -> Table:
+    rows = [
+        (
+            point.clients,
+            point.fraction,
+            point.target_per_s,
+            point.achieved_per_s,
+            100 * point.late_share,
+            "yes" if point.is_saturated else "no",
+            1000 * point.transaction.estimate,
+            give_or_take(point.transaction),
+            1000 * point.before_commit.estimate,
+            "yes" if point.is_sound else "no",
+        )
+        for point in points
+    ]
+    columns = (
+        *("Clients", "Of the rate of one alone", "Target / 1/s", "Achieved / 1/s"),
+        *("Started late / %", "Saturated", "T_tx / ms", "95 %", "of it before commit / ms"),
+        "Accepted",
+    )
+    note = "Intervals from batches of one run. A rate above that of one alone cannot be reached."
+    return Table(f"Transactions at a rate, {COMMITS[commit]}", columns, rows, note)
+
+
+def give_or_take(interval: Interval) -> str:
+    """Half the width of an interval in seconds, in ms."""
+    return f"±\N{NO-BREAK SPACE}{shown(1000 * interval.half_width, 2)}"
+
+
+def phases_table(rows: Sequence[Phases]) -> Table:
+    """Table 1 of the study with ours below."""
+    columns = (
+        *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction", "95 %"),
+        *("Start + 4 query + 3 reserve + commit", "Transaction less that / %"),
+    )
+    missing = "Flightchain, several stores (there is no cluster yet)"
+    cells: list[Sequence[Cell]] = [
+        *(_published(name, times) for name, times in ITINERARY.items()),
+        *map(_measured, rows),
+        (missing, *[None] * (len(columns) - 1)),
+    ]
+    note = "The study's are from its own machine and service."
+    return Table("Phases of a transaction, one client", columns, cells, note)
+
+
+def _published(name: str, times: ItineraryTimes) -> Sequence[Cell]:
+    phases = (times.begin_ms, times.query_ms, times.reserve_ms, times.commit_ms)
+    total = sum(n * value for n, value in zip(PHASES.values(), phases, strict=True))
+    whole = times.transaction_ms
+    return (f"Study 004, {name}", *phases, whole, "–", total, 100 * (whole - total) / whole)
+
+
+def _measured(of: Phases) -> Sequence[Cell]:
+    whole_s = of.transaction.estimate
+    return (
+        f"Flightchain, {COMMITS[of.commit]}" + ("" if of.is_sound else " (no run accepted)"),
+        *(1000 * of.phases[phase].estimate for phase in PHASES),
+        1000 * whole_s,
+        give_or_take(of.transaction),
+        1000 * of.sum_s,
+        100 * of.unexplained.estimate / whole_s,
+    )

@@ -1,0 +1,144 @@
+"""From raw rows to transactions with their phases, and from the tables of a run to its runs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from loadtests.experiments.itinerary.plan import COUNTED_SHARE
+from loadtests.generation.interactions import SEPARATOR, grouped, interaction_of, step_of
+from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.run import REQUESTS, RUNS
+from loadtests.lab.results import Results
+from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
+
+PLAN = "plan"
+PHASES: Mapping[str, int] = {BEGIN: 1, QUERY: 4, RESERVE: 3, COMMIT: 1}
+"""How many requests of each phase a transaction has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A line of the plan. interval_s: T of each client; 0: without a pause."""
+
+    run: str
+    part: str
+    commit: str
+    clients: int
+    fraction: float
+    interval_s: float
+    iterations: int
+    blocks: int
+
+    def cells(self) -> dict[str, object]:
+        """By column."""
+        return {name: getattr(self, name) for name in RunLine.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One itinerary of a client. number: of the client's, from 0.
+
+    phases_s: the time of every request in each phase; a commit that asked several times counts as
+    one, from the first asking to the last answer. is_late: the client was still busy with the one
+    before when this was due.
+    """
+
+    client: int
+    number: int
+    sent_s: float
+    done_s: float
+    phases_s: Mapping[str, Sequence[float]]
+    succeeded: bool
+    is_late: bool
+
+    @property
+    def time_s(self) -> float:
+        """T_tx."""
+        return self.done_s - self.sent_s
+
+    @property
+    def before_commit_s(self) -> float:
+        """T_tx without the commit: until its first request was sent."""
+        return self.time_s - sum(self.phases_s.get(COMMIT, ()))
+
+    @property
+    def unexplained_s(self) -> float:
+        """T_tx − (T_start + 4 T_query + 3 T_reserve + T_commit): between the requests."""
+        return self.time_s - sum(sum(times_s) for times_s in self.phases_s.values())
+
+    def counts(self, iterations: int) -> bool:
+        """Whether it is among the last four fifths of its client's."""
+        return self.number >= iterations - round(COUNTED_SHARE * iterations)
+
+
+def transactions_of(rows: Iterable[Row]) -> list[Transaction]:
+    """The transactions of one run, by when they began; one that the run's end cut off is none."""
+    found, done_s = [], dict[int, float]()
+    for steps in grouped(rows):
+        is_whole = step_of(steps[-1]) == STEPS[ITINERARY] - 1
+        if not is_whole and steps[-1].succeeded:
+            continue
+        client, number = interaction_of(steps[0])
+        found.append(
+            Transaction(
+                client=client,
+                number=number,
+                sent_s=steps[0].sent_s,
+                done_s=steps[-1].done_s,
+                phases_s=_phases_s(steps),
+                succeeded=steps[-1].succeeded,
+                is_late=done_s.get(client, float("-inf")) > steps[0].intended_s,
+            )
+        )
+        done_s[client] = steps[-1].done_s
+    return found
+
+
+def _phases_s(steps: Sequence[Row]) -> Mapping[str, Sequence[float]]:
+    by_step: dict[int, list[Row]] = defaultdict(list)
+    for row in steps:
+        by_step[step_of(row)].append(row)
+    phases_s: dict[str, list[float]] = defaultdict(list)
+    for rows in by_step.values():
+        phase = rows[0].kind.partition(SEPARATOR)[2]
+        phases_s[phase].append(rows[-1].done_s - rows[0].sent_s)
+    return dict(phases_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ItineraryRun:
+    """A run: its line of the plan, and the transactions of it that count and succeeded."""
+
+    line: RunLine
+    transactions: Sequence[Transaction]
+    is_accepted: bool
+
+
+def itinerary_runs(results: Results) -> list[ItineraryRun]:
+    """Every run with a transaction that counts, in the order in which they were made."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in read_rows(results.folder / REQUESTS):
+        rows[row.run].append(row)
+    verdicts = results.rows(RUNS.removesuffix(".csv"))
+    accepted = {line["run"] for line in verdicts if line["accepted"] == "yes"}
+    found = [_run(_line(cells), rows, accepted) for cells in results.rows(PLAN)]
+    return [run for run in found if run.transactions]
+
+
+def _line(cells: Mapping[str, str]) -> RunLine:
+    return RunLine(
+        cells["run"],
+        cells["part"],
+        cells["commit"],
+        int(cells["clients"]),
+        float(cells["fraction"]),
+        float(cells["interval_s"]),
+        int(cells["iterations"]),
+        int(cells["blocks"]),
+    )
+
+
+def _run(line: RunLine, rows: Mapping[str, list[Row]], accepted: set[str]) -> ItineraryRun:
+    made = transactions_of(rows[line.run])
+    counted = [one for one in made if one.succeeded and one.counts(line.iterations)]
+    return ItineraryRun(line, counted, line.run in accepted)

@@ -1,0 +1,247 @@
+"""The report of mixed clients, from its tables."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import isinf
+
+from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves, points_of
+from loadtests.experiments.mixed_clients.figures import latency_figure, throughput_figure
+from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
+from loadtests.experiments.mixed_clients.reading import mixed_runs
+from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
+from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.results import Results, ResultsError
+from loadtests.scenarios import COUNTERPARTS
+
+STUDY = "003"
+WINDOW = (
+    "Interactions in the time in which all clients were at work: from when the last has warmed up "
+    "until the first has finished."
+)
+NEAR_BOUND, ABOVE_BOUND = 0.8, 1.05
+
+
+def analyse(results: Results) -> Report:
+    """Curves, bounds and knees; raises ResultsError if there is not a whole run."""
+    manifest = results.manifest()
+    cores = int(manifest["machine"]["cores"])
+    runs = mixed_runs(results)
+    if not runs:
+        raise ResultsError(f"{results.folder} has no run in which all clients were at work")
+    found = curves(runs, cores, manifest["seed"])
+    points = points_of(runs)
+    ledgers = sorted({blocks for blocks, _, _ in points})
+    of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in ledgers}
+    rejected = {
+        n: [(place, p) for blocks, place, p in points if blocks == n and not p.is_sound]
+        for n in ledgers
+    }
+    sections = [
+        Section(
+            "Throughput against clients",
+            [WINDOW],
+            [throughput_figure(of, rejected[n], n) for n, of in of_ledger.items()],
+        ),
+        Section(
+            "Latency against clients",
+            ["From the first request of an interaction to the last answer."],
+            [latency_figure(of, rejected[n], n) for n, of in of_ledger.items()],
+        ),
+        _bounds_section(found, cores),
+        _counterparts_section(),
+    ]
+    findings = [
+        *_unsound([point for _, _, point in points]),
+        *_knees(found, cores),
+        *_places(of_ledger.values()),
+        *_linear(found),
+        *_bounded(found),
+        *_lengths(found),
+    ]
+    return Report(findings, sections, [*_metrics(found)])
+
+
+# --- findings --------------------------------------------------------------------------------
+
+
+def _where(curve: Curve) -> str:
+    return f"{curve.blocks} blocks, {NAMES[curve.place]}"
+
+
+def _unsound(points: Sequence[Point]) -> Iterator[str]:
+    unsound = [point for point in points if not point.is_sound]
+    if unsound:
+        yield (
+            f"Of {len(points)} points {len(unsound)} have no run that was accepted. They are shown "
+            "as crosses and used for nothing; the list of runs says why."
+        )
+
+
+def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
+    for curve in found:
+        best = curve.best
+        text = (
+            f"{_where(curve)}: the highest throughput is {best.throughput_per_s:,.0f}/s, at "
+            f"N = {best.customers} on {cores} cores"
+        )
+        if curve.crossing is not None:
+            text += f"; the asymptotes meet at N = {curve.crossing:.1f}"
+        if curve.knee is not None:
+            text += f"; the scalability law has its knee between {_knee(curve)}"
+        yield text + "."
+    yield (
+        "The study had its highest throughput with about as many clients as cores, of which it had "
+        f"{MIXED.cores} with {MIXED.hardware_threads} threads."
+    )
+
+
+def _knee(curve: Curve) -> str:
+    assert curve.knee is not None
+    ends = ("∞" if isinf(end) else f"{end:.0f}" for end in (curve.knee.low, curve.knee.high))
+    return " and ".join(ends)
+
+
+def _places(ledgers: Iterable[Sequence[Curve]]) -> Iterator[str]:
+    for of in ledgers:
+        by_place = {curve.place: curve for curve in of}
+        if by_place.keys() != {LOCAL, HTTP}:
+            continue
+        shared = _shared(by_place[LOCAL], by_place[HTTP])
+        if not shared:
+            continue
+        times = [(n, http.response_s / local.response_s) for n, local, http in shared]
+        told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (times[0], times[-1]))
+        yield (
+            f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told}. "
+            f"The study: more than {MIXED_RPC_TIMES_SLOWER:g}."
+        )
+
+
+def _shared(local: Curve, http: Curve) -> list[tuple[int, Point, Point]]:
+    of_http = {point.customers: point for point in http.points}
+    return [
+        (point.customers, point, of_http[point.customers])
+        for point in local.points
+        if point.customers in of_http
+    ]
+
+
+def _linear(found: Sequence[Curve]) -> Iterator[str]:
+    if not found:
+        return
+    told = [(curve, growth) for curve in found if (growth := curve.growth) is not None]
+    if not told:
+        yield "Too few points lie beyond saturation to say how latency grows there."
+        return
+    linear = [curve for curve, growth in told if growth.is_linear]
+    line = max(growth.line_error for _, growth in told)
+    exponential = max(growth.exponential_error for _, growth in told)
+    yield (
+        f"Beyond saturation a line fits the latency better than an exponential in {len(linear)} of "
+        f"{len(told)} curves: it misses by at most {100 * line:.1f} %, an exponential by "
+        f"{100 * exponential:.0f} %. In a closed system latency is N·D_b − Z there, a line; the "
+        "study called it exponential."
+    )
+
+
+def _bounded(found: Sequence[Curve]) -> Iterator[str]:
+    for curve in (curve for curve in found if curve.demand_s is not None):
+        shares = [
+            (point.throughput_per_s / curve.most_per_s(point.customers), point.customers)
+            for point in curve.points
+        ]
+        highest, at = max(shares)
+        last = shares[-1][0]
+        text = (
+            f"{_where(curve)}: at most {100 * highest:.0f} % of the bound min(N/D, 1/D_b), at "
+            f"N = {at}; {100 * last:.0f} % at N = {curve.points[-1].customers}"
+        )
+        if highest > ABOVE_BOUND:
+            text += "; above its bound, so one client was measured too briefly to tell D"
+        elif last < NEAR_BOUND:
+            text += ", where locks and the disk are waited for, not processors"
+        yield text + "."
+
+
+def _lengths(found: Sequence[Curve]) -> Iterator[str]:
+    for place in (LOCAL, HTTP):
+        of = [curve for curve in found if curve.place == place]
+        if len(of) < 2:
+            continue
+        short, long = of[0], of[-1]
+        shared = _shared(short, long)
+        if not shared:
+            continue
+        n, one, other = shared[-1]
+        yield (
+            f"{NAMES[place][0].upper()}{NAMES[place][1:]}, N = {n}: with {long.blocks} blocks "
+            f"latency is {other.response_s / one.response_s:.2f} times that with {short.blocks}."
+        )
+
+
+# --- sections --------------------------------------------------------------------------------
+
+
+def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
+    rows = [
+        (
+            curve.blocks,
+            NAMES[curve.place],
+            None if curve.demand_s is None else 1000 * curve.demand_s,
+            1000 * curve.gap_s,
+            1 / curve.gap_s,
+            curve.crossing,
+            curve.best.customers,
+            _law_knee(curve),
+            curve.law.contention if curve.law else None,
+            curve.law.coherency if curve.law else None,
+        )
+        for curve in found
+    ]
+    columns = (
+        *("Blocks", "Clients are", "D / ms", "D_b / ms", "1/D_b / 1/s", "D/D_b", "Best N"),
+        *("Knee of the law", "σ", "κ"),
+    )
+    told = [
+        (
+            f"D is the time of an interaction with one client. D_b is the processor time of an "
+            f"interaction with the most clients, of service and generator together, over the "
+            f"{cores} cores that they share. The law is the universal scalability law, fitted to "
+            "the throughputs; its knee is an interval from a bootstrap over runs, or without "
+            "repetitions a single number."
+        ),
+        (
+            "In process all clients are threads of one Python interpreter, which runs one of them "
+            "at a time except while it waits for the disk, in SQLite or compresses; so unlike the "
+            "study's local runs these cannot use every core. The service over HTTP has two worker "
+            "processes, a miner, and the generator beside it."
+        ),
+    ]
+    table = Table("Bounds and knees", columns, rows)
+    return Section("Bounds of a closed system", told, [table])
+
+
+def _law_knee(curve: Curve) -> str | None:
+    if curve.knee is not None:
+        return _knee(curve).replace(" and ", " to ")
+    if curve.law is None:
+        return None
+    return "none" if isinf(curve.law.knee) else f"{curve.law.knee:.0f}"
+
+
+def _counterparts_section() -> Section:
+    rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
+    table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
+    told = ["The study measured a bookstore. What stands for what:"]
+    return Section("What a client does", told, [table])
+
+
+def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
+    for curve in found:
+        for point in curve.points:
+            key = f"[{curve.place},{curve.blocks},{point.customers}]"
+            for name, unit, value, interval in (
+                ("throughput", "1/s", point.throughput_per_s, point.throughput_interval),
+                ("latency", "s", point.response_s, point.response_interval),
+            ):
+                low, high = (interval.low, interval.high) if interval else (None, None)
+                yield Metric(f"{name}{key}", value, unit, low, high)

@@ -1,0 +1,182 @@
+"""The study's figures 1 and 2 with our numbers: one of each for every ledger, both places in it."""
+
+from collections.abc import Sequence
+
+from loadtests.experiments.mixed_clients.comparing import Curve, Point
+from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
+from loadtests.lab.report.content import Cell, Figure, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.page import shown
+from loadtests.models.estimates import Interval
+
+_OURS: dict[str, Source] = {LOCAL: "second", HTTP: "ours"}
+_BOUNDS: dict[str, Source] = {LOCAL: "bound", HTTP: "model"}
+_CUSTOMERS = Axis("clients N")
+
+
+Rejected = Sequence[tuple[str, Point]]  # place, and a point without an accepted run
+
+
+def throughput_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Figure:
+    """Figure 1 of the study for one ledger."""
+    series = _crosses(rejected, [point.throughput_per_s for _, point in rejected])
+    for curve in curves:
+        points = curve.points
+        series += [
+            _series(
+                f"{NAMES[curve.place]}",
+                _OURS[curve.place],
+                points,
+                [point.throughput_per_s for point in points],
+                [point.throughput_interval for point in points],
+            ),
+            _bound(curve, [curve.most_per_s(n) for n in _steps(curve)]),
+        ]
+    svg = drawn(_CUSTOMERS, Axis("interactions / s", is_logarithmic=True), series)
+    told = (
+        "Figure 1 of the study: interactions done in a second against the number of clients. Lines "
+        "without points are the upper bounds min(N/D, 1/D_b); crosses have no run that was "
+        "accepted. The axis is logarithmic; the study drew two linear ones."
+    )
+    return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, rejected, blocks))
+
+
+def latency_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Figure:
+    """Figure 2 of the study for one ledger."""
+    series = _crosses(rejected, [1000 * point.response_s for _, point in rejected])
+    for curve in curves:
+        points = curve.points
+        series += [
+            _series(
+                f"{NAMES[curve.place]}",
+                _OURS[curve.place],
+                points,
+                [1000 * point.response_s for point in points],
+                [_ms(point.response_interval) for point in points],
+            ),
+            _bound(curve, [1000 * curve.least_s(n) for n in _steps(curve)]),
+        ]
+    svg = drawn(_CUSTOMERS, Axis("mean latency / ms", is_logarithmic=True), series)
+    told = (
+        "Figure 2 of the study: mean time of an interaction against the number of clients. Lines "
+        "without points are the lower bounds max(D, N·D_b). A straight line through the origin "
+        "looks bent on a logarithmic axis: growth is linear where it runs along its bound."
+    )
+    table = Table(
+        f"Growth of latency, {blocks} blocks",
+        (
+            "Clients are",
+            "From N =",
+            "Points",
+            "Slope / ms",
+            "Line misses by / %",
+            "Exponential misses by / %",
+        ),
+        [
+            (
+                NAMES[curve.place],
+                growth.first,
+                growth.points,
+                1000 * growth.slope_s,
+                100 * growth.line_error,
+                100 * growth.exponential_error,
+            )
+            for curve in curves
+            if (growth := curve.growth) is not None
+        ],
+        "From the first N on with nine tenths of the highest throughput; root mean squares, "
+        "relative. Empty if fewer than four points lie there.",
+    )
+    return Figure(f"Latency, {blocks} blocks", svg, told, table)
+
+
+def _ms(interval: Interval | None) -> Interval | None:
+    if interval is None:
+        return None
+    return Interval(
+        1000 * interval.estimate, 1000 * interval.half_width, interval.confidence, interval.values
+    )
+
+
+def _crosses(rejected: Rejected, ys: Sequence[float]) -> list[Series]:
+    if not rejected:
+        return []
+    return [Series("rejected", "bound", [p.customers for _, p in rejected], ys, shape="points")]
+
+
+def _series(
+    name: str,
+    source: Source,
+    points: Sequence[Point],
+    ys: Sequence[float],
+    intervals: Sequence[Interval | None],
+) -> Series:
+    return Series(
+        name,
+        source,
+        [point.customers for point in points],
+        ys,
+        [
+            None if one is None else max(one.low, y / 10)
+            for one, y in zip(intervals, ys, strict=True)
+        ],
+        [None if one is None else one.high for one in intervals],
+    )
+
+
+def _steps(curve: Curve) -> list[float]:
+    """Where a bound is drawn: it bends where the asymptotes meet."""
+    ends = {float(curve.points[0].customers), float(curve.points[-1].customers)}
+    low, high = min(ends), max(ends)
+    every = {low + (high - low) * step / 40 for step in range(41)}
+    bend = curve.crossing
+    return sorted(every if bend is None or not low < bend < high else {*every, bend})
+
+
+def _bound(curve: Curve, ys: Sequence[float]) -> Series:
+    return Series(f"bound {NAMES[curve.place]}", _BOUNDS[curve.place], _steps(curve), ys)
+
+
+def _table(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Table:
+    rows: list[Sequence[Cell]] = [
+        (
+            NAMES[curve.place],
+            point.customers,
+            f"{point.runs} of {point.made}",
+            point.throughput_per_s,
+            _give_or_take(point.throughput_interval),
+            100 * point.throughput_per_s / curve.most_per_s(point.customers),
+            1000 * point.response_s,
+            _give_or_take(_ms(point.response_interval)),
+            1000 * point.service_demand_s,
+        )
+        for curve in curves
+        for point in curve.points
+    ]
+    rows += [
+        (
+            NAMES[place],
+            point.customers,
+            f"0 of {point.made}",
+            point.throughput_per_s,
+            "–",
+            None,
+            1000 * point.response_s,
+            "–",
+            1000 * point.service_demand_s,
+        )
+        for place, point in rejected
+    ]
+    columns = (
+        *("Clients are", "N", "Runs counted", "X / 1/s", "95 %", "of its bound / %"),
+        *("R / ms", "95 %", "Service's processor time / ms"),
+    )
+    note = (
+        "Processor time is for an interaction, the miner's included; in process the clients are "
+        "part of the service. 0 of n: no run was accepted; all n are shown, and used for nothing."
+    )
+    return Table(f"A ledger of {blocks} blocks", columns, rows, note)
+
+
+def _give_or_take(interval: Interval | None) -> str:
+    return "–" if interval is None else f"±\N{NO-BREAK SPACE}{shown(interval.half_width, 2)}"

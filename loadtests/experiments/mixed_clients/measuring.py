@@ -1,0 +1,104 @@
+"""Measuring: every number of customers on every ledger, in process and over HTTP, in turns.
+
+Beside the raw rows this writes `plan.csv`, a line for each run once it is over: what it was, and
+the processor time (s) of the service in it, or of the ledger's process, each with the miner's.
+"""
+
+from dataclasses import replace
+
+from loadtests.experiments.mixed_clients.inside import inside_run
+from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Count, plan
+from loadtests.generation.interactions import Sequences, whole
+from loadtests.generation.rules import judge
+from loadtests.generation.run import RunRecord, append_verdict, interaction_run
+from loadtests.generation.samples import cpu_s
+from loadtests.lab.experiment import Run
+from loadtests.lab.ledgers import Material, fresh_folder, fresh_service, prepared
+from loadtests.lab.results import TableWriter
+from loadtests.processes import family
+from loadtests.scenarios import STEPS, mixed_interactions
+
+PLAN = "plan"
+COLUMNS = ("run", "place", "blocks", "customers", "warm_up", "measured", "interactions", "cpu_s")
+
+
+def measure(run: Run) -> None:
+    """All of it. One after the other, so that a slow hour of the machine meets every place."""
+    planned = plan(run.options)
+    material = prepared(run, planned.blocks, planned.new_flights)
+    sequences = mixed_interactions(
+        material.questions,
+        material.new,
+        customers=max(planned.customers),
+        count=max(count.interactions for count in planned.counts.values()),
+        seed=run.options.seed,
+    )
+    with run.results.table(PLAN, COLUMNS) as table:
+        for rep in range(planned.runs):
+            for blocks in planned.blocks:
+                for customers in planned.customers:
+                    run.say(f"{blocks} blocks, {customers} customers, {rep + 1} of {planned.runs}")
+                    for place in PLACES:
+                        count = planned.counts[place]
+                        own = [one[: count.interactions] for one in sequences[:customers]]
+                        _one(run, table, material, place, blocks, own, count, rep)
+
+
+def _one(
+    run: Run,
+    table: TableWriter,
+    material: Material,
+    place: str,
+    blocks: int,
+    own: Sequences,
+    count: Count,
+    rep: int,
+) -> None:
+    name = f"{place}-{blocks}-{len(own)}-{rep + 1:02}"
+    record, used_s = _MEASURED[place](run, material, blocks, own, name)
+    interactions = whole(record.rows, STEPS)
+    facts = replace(
+        record.facts(),
+        requests=len(interactions),
+        failed=sum(not row.succeeded for row in interactions),
+    )
+    if place == LOCAL:  # the customers are within what is measured
+        facts = replace(facts, client_cpu=None)
+    append_verdict(run.results.folder, record, judge(facts))
+    table.write(
+        run=name,
+        place=place,
+        blocks=blocks,
+        customers=len(own),
+        warm_up=count.warm_up,
+        measured=count.measured,
+        interactions=len(interactions),
+        cpu_s=used_s,
+    )
+
+
+def _inside(
+    run: Run, material: Material, blocks: int, own: Sequences, name: str
+) -> tuple[RunRecord, float]:
+    with fresh_folder(run, material.chains[blocks], name) as folder:
+        made = inside_run(folder, own, run=name, results=run.results.folder, log=run.log)
+    return made.record, made.cpu_s
+
+
+def _over_http(
+    run: Run, material: Material, blocks: int, own: Sequences, name: str
+) -> tuple[RunRecord, float]:
+    with fresh_service(run, material.chains[blocks], name) as service:
+        before_s = sum(cpu_s(family(service.pid)).values())
+        record = interaction_run(
+            service,
+            own,
+            run=name,
+            folder=run.results.folder,
+            seed=run.options.seed,
+            say=lambda text: None,
+        )
+        return record, sum(cpu_s(family(service.pid)).values()) - before_s
+
+
+_MEASURED = {LOCAL: _inside, HTTP: _over_http}

@@ -1,0 +1,52 @@
+"""How much is measured: which numbers of customers, which ledgers, how many runs. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loadtests.lab.experiment import Options
+from loadtests.lab.published import MIXED
+
+LOCAL, HTTP = "in-process", "http"
+PLACES = (LOCAL, HTTP)
+NAMES = {LOCAL: "in process", HTTP: "over HTTP"}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Interactions of each customer in one run. warm_up: those that do not count."""
+
+    warm_up: int
+    measured: int
+
+    @property
+    def interactions(self) -> int:
+        """All of them."""
+        return self.warm_up + self.measured
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Runs at every place, ledger and number of customers.
+
+    blocks: lengths of the ledgers. counts: by place. new_flights: the pool of flights to be added.
+    """
+
+    customers: tuple[int, ...]
+    blocks: tuple[int, ...]
+    runs: int
+    counts: Mapping[str, Count]
+    new_flights: int
+
+
+def plan(options: Options) -> Plan:
+    """What a run with these options measures.
+
+    Quick: a few interactions over HTTP, and enough in process that a run is not over at once.
+    Full: as many as in the study, about 45 minutes on two cores; `--reps 1` takes a quarter.
+    """
+    if options.quick:
+        counts = {LOCAL: Count(20, 180), HTTP: Count(5, 25)}
+        return Plan((1, 4, 16), (0, 100), options.reps or 1, counts, 3000)
+    customers = (1, 2, 4, 8, 16, 30, 60)
+    counts = dict.fromkeys(PLACES, Count(MIXED.warm_up, MIXED.measured))
+    return Plan(customers, MIXED.books, options.reps or MIXED.runs, counts, 30_000)

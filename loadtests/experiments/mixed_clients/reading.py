@@ -1,0 +1,91 @@
+"""From the tables of a run to what the analysis needs: the window of every run, and its demands."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadtests.experiments.mixed_clients.measuring import PLAN
+from loadtests.experiments.mixed_clients.plan import LOCAL
+from loadtests.generation import samples as sampling
+from loadtests.generation.interactions import whole
+from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
+from loadtests.generation.samples import Sample
+from loadtests.generation.window import Window, closed_window
+from loadtests.lab.results import Results
+from loadtests.scenarios import STEPS
+
+LEAST_SAMPLED_S = 2.0  # less says nothing about the generator
+
+
+@dataclass(frozen=True, slots=True)
+class MixedRun:
+    """A run. service_demand_s: processor time of the service for an interaction.
+
+    generator_demand_s: that of the load generator; None in process, where there is none, and for
+    runs too short to tell.
+    """
+
+    name: str
+    place: str
+    blocks: int
+    customers: int
+    window: Window
+    service_demand_s: float
+    generator_demand_s: float | None
+    is_accepted: bool
+
+
+def mixed_runs(results: Results) -> list[MixedRun]:
+    """Every run with a window, in the order in which they were made."""
+    rows = _rows_by_run(results)
+    verdicts = results.rows(RUNS.removesuffix(".csv"))
+    accepted = {line["run"] for line in verdicts if line["accepted"] == "yes"}
+    path = results.folder / SAMPLES
+    samples = sampling.read(path) if path.exists() else {}
+    made = (
+        _run(line, rows[line["run"]], samples.get(line["run"], []), line["run"] in accepted)
+        for line in results.rows(PLAN)
+    )
+    return [run for run in made if run is not None]
+
+
+def _rows_by_run(results: Results) -> Mapping[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in read_rows(results.folder / REQUESTS):
+        found[row.run].append(row)
+    return found
+
+
+def _run(
+    line: Mapping[str, str], rows: Sequence[Row], samples: Sequence[Sample], is_accepted: bool
+) -> MixedRun | None:
+    interactions = whole(rows, STEPS)
+    try:
+        window = closed_window(interactions, int(line["warm_up"]))
+    except ValueError:  # the first was done before the last was ready: nothing to see
+        return None
+    place = line["place"]
+    return MixedRun(
+        name=line["run"],
+        place=place,
+        blocks=int(line["blocks"]),
+        customers=int(line["customers"]),
+        window=window,
+        service_demand_s=float(line["cpu_s"]) / int(line["interactions"]),
+        generator_demand_s=None if place == LOCAL else _generator_s(interactions, samples),
+        is_accepted=is_accepted,
+    )
+
+
+def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> float | None:
+    """Processor time of the generator for an interaction, over whole seconds of samples."""
+    end_s = max(row.done_s for row in interactions)
+    during = [sample for sample in samples if sample.at_s <= end_s]
+    if not during or during[-1].at_s < LEAST_SAMPLED_S:
+        return None
+    until_s, used_s, before_s = during[-1].at_s, 0.0, 0.0
+    for sample in during:
+        used_s += sample.client_cpu * (sample.at_s - before_s)
+        before_s = sample.at_s
+    return used_s / sum(row.done_s <= until_s for row in interactions)

@@ -1,0 +1,149 @@
+"""Interactions: requests of one customer that follow each other, and are measured as one. Pure.
+
+A step is a request; the next one is sent as soon as it is answered, and none after one that failed.
+Each request has a raw row of its own, of kind `INTERACTION:STEP`; `whole` makes one row of them
+again, so that windows and rules apply to interactions as they do to requests. A step that is asked
+again until the answer is as it should be has a row for each time, all of the same index.
+
+On disk the interactions of all customers are JSON lines, in the order in which they are done:
+`{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body", "until"}, …]}`.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loadtests.generation.rows import Row, closed_index, customer_of, number_of
+
+STEPS_AT_MOST = 16
+SEPARATOR = ":"
+ADDED = "{TRANSACTION_ID}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A request. body: JSON or, to a path that ends in /batch, JSON lines; empty for GET.
+
+    path: ADDED in it stands for the id of the flight that the interaction has added last. until:
+    asked again until the answer has this `state`; empty: once.
+    """
+
+    kind: str
+    method: str
+    path: str
+    body: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Steps in their order. kind: without a colon."""
+
+    kind: str
+    steps: tuple[Step, ...]
+
+    def row_kind(self, step: Step) -> str:
+        """What the raw rows call a step of it."""
+        return f"{self.kind}{SEPARATOR}{step.kind}"
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"kind": self.kind, "steps": [asdict(step) for step in self.steps]}
+
+
+Sequences = Sequence[Sequence[Interaction]]  # customer by customer, what each does in turn
+
+
+def from_json(content: Mapping[str, Any]) -> Interaction:
+    """The interaction that `Interaction.as_json` gave. Raises KeyError, TypeError."""
+    return Interaction(content["kind"], tuple(Step(**step) for step in content["steps"]))
+
+
+def save(path: Path, sequences: Sequences) -> None:
+    """Write what every customer does. Raises OSError, ValueError for an interaction too long."""
+    with path.open("w", encoding="utf-8") as file:
+        for customer, own in enumerate(sequences):
+            for interaction in own:
+                if not 0 < len(interaction.steps) <= STEPS_AT_MOST:
+                    raise ValueError(
+                        f"{interaction.kind} has {len(interaction.steps)} steps; an interaction "
+                        f"has 1 to {STEPS_AT_MOST}"
+                    )
+                file.write(json.dumps({"customer": customer, **interaction.as_json()}) + "\n")
+
+
+def load(path: Path) -> list[list[Interaction]]:
+    """What every customer does, as saved. Raises OSError, ValueError naming the file and line."""
+    found: dict[int, list[Interaction]] = defaultdict(list)
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            content = json.loads(line)
+            found[content["customer"]].append(from_json(content))
+        except (ValueError, KeyError, TypeError) as problem:
+            raise ValueError(f"{path}, line {number}: no interaction: {problem!r}") from problem
+    if sorted(found) != list(range(len(found))) or not found:
+        raise ValueError(f"{path}: customers must count from 0, they are {sorted(found)}")
+    return [found[customer] for customer in range(len(found))]
+
+
+def step_index(customer: int, number: int, step: int) -> int:
+    """The index, in the raw rows, of a step (from 0) of a customer's `number`-th interaction."""
+    return closed_index(customer, number * STEPS_AT_MOST + step)
+
+
+def interaction_of(row: Row) -> tuple[int, int]:
+    """Customer and number of the interaction that a raw row is a step of."""
+    return customer_of(row), number_of(row) // STEPS_AT_MOST
+
+
+def step_of(row: Row) -> int:
+    """Which step of its interaction it is, from 0."""
+    return number_of(row) % STEPS_AT_MOST
+
+
+def grouped(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows of each interaction, in the order of its steps; interactions by when they began."""
+    found: dict[tuple[int, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[interaction_of(row)].append(row)
+    for steps in found.values():
+        steps.sort(key=lambda row: (step_of(row), row.sent_s))
+    return sorted(found.values(), key=lambda steps: steps[0].sent_s)
+
+
+def whole(rows: Iterable[Row], lengths: Mapping[str, int]) -> list[Row]:
+    """A row for every interaction, as if it had been one request of a closed run.
+
+    lengths: steps of each kind; one with fewer that all succeeded was cut off with the run, and is
+    left out. sent_s is that of its first row, done_s that of its last, status that of the step that
+    failed or else the last, service_s the sum if every row told it.
+    """
+    return [
+        _folded(steps)
+        for steps in grouped(rows)
+        if step_of(steps[-1]) == lengths[_kind_of(steps[0])] - 1 or not steps[-1].succeeded
+    ]
+
+
+def _kind_of(row: Row) -> str:
+    return row.kind.partition(SEPARATOR)[0]
+
+
+def _folded(steps: Sequence[Row]) -> Row:
+    first, last = steps[0], steps[-1]
+    told = [row.service_s for row in steps if row.service_s is not None]
+    return Row(
+        first.run,
+        closed_index(*interaction_of(first)),
+        _kind_of(first),
+        first.intended_s,
+        first.sent_s,
+        first.server_start_s,
+        last.done_s,
+        sum(told) if len(told) == len(steps) else None,
+        last.status,
+        first.worker,
+    )

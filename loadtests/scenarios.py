@@ -1,0 +1,233 @@
+"""What the customers of studies 003 and 004 do, in terms of a ledger of flights. Pure.
+
+Mixed (study 003, a bookstore): 60 % of interactions read, 30 % look and add a little, 10 % add a
+few. Itinerary (study 004, a travel agency): nine requests that belong together. `COUNTERPARTS` says
+what stands for what, and why.
+
+Customers do not do the same: each takes flights of its own from the pool, in turn, so that none is
+added twice before the pool is used up. The same seed makes the same interactions, and a customer's
+do not depend on how many others there are.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from loadtests.generation.interactions import ADDED, Interaction, Step
+from loadtests.questions import KINDS, Flight, Questions
+
+READING, FREQUENT, RARE, ITINERARY = "reading", "frequent", "rare", "itinerary"
+SHARES: Mapping[str, float] = {READING: 60, FREQUENT: 30, RARE: 10}
+BATCH_FLIGHTS = 5
+LEGS = 3
+GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
+STEPS: Mapping[str, int] = {READING: 3, FREQUENT: 2, RARE: 1, ITINERARY: 9}
+"""How many steps an interaction of each kind has."""
+
+BEGIN, QUERY, RESERVE, COMMIT = "begin", "query", "reserve", "commit"
+DURABLE, MINED = "durable", "mined"  # when a commit is done
+
+_ADD, _ADD_BATCH = "/transactions?mode=sync", "/transactions/batch?mode=sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """What stands here for something of a study."""
+
+    study: str
+    theirs: str
+    ours: str
+    why: str
+
+
+COUNTERPARTS = (
+    Counterpart(
+        "003",
+        "Customer interaction, 60 %: look at editor picks, buy 5 books",
+        "reading: the three questions, one after the other",
+        "The frequent business of the service. Nobody who asks a ledger changes it, so unlike a "
+        "purchase this writes nothing.",
+    ),
+    Counterpart(
+        "003",
+        "Stock replenishment, 30 %: find the 5 books with the fewest copies, add copies",
+        "frequent: look up the newest block, add one flight, on the disk before the answer",
+        "A look at the present state, then a small write. Nothing in a ledger is changed, so it "
+        "is an addition.",
+    ),
+    Counterpart(
+        "003",
+        "New acquisition, 10 %: add 5 new books",
+        "rare: a batch of 5 new flights, all or none",
+        "Several new records at once.",
+    ),
+    Counterpart(
+        "003",
+        "0, 100 and 1000 books",
+        "a ledger of 0, 100 and 1000 full blocks",
+        "What grows with use. Each block holds 1000 flights.",
+    ),
+    Counterpart(
+        "003",
+        "Local against RPC",
+        "the ledger's own methods, called by threads of one process, against HTTP",
+        "Both without what the other has not: parameters and bodies are parsed and checked in "
+        "both, the miner runs in both.",
+    ),
+    Counterpart(
+        "004",
+        "start",
+        "begin: ask for the tip",
+        "The state in which the itinerary begins.",
+    ),
+    Counterpart(
+        "004",
+        "queryCustomer",
+        "query: the mean delay of the carrier in the month",
+        "Who is travelled with.",
+    ),
+    Counterpart(
+        "004",
+        "queryFlight, queryCar, queryRoom",
+        "query: the flight of that number on that day, three times",
+        "As in the study's test of one resource manager: three pairs on flights.",
+    ),
+    Counterpart(
+        "004",
+        "reserveFlight, reserveCar, reserveRoom",
+        "reserve: add the leg, on the disk before the answer",
+        "A write that belongs to the item that was looked at.",
+    ),
+    Counterpart(
+        "004",
+        "commit",
+        "commit: ask for the last leg, once (durable), or every 20 ms until it is in a block "
+        "(mined)",
+        "Each leg is durable once it is answered, and for good when it is mined. There is no "
+        "transaction over several requests: legs that were added stay.",
+    ),
+)
+
+
+def sent_form(flight: Flight) -> str:
+    """A flight as it is posted: JSON in ASCII, without what the ledger gives."""
+    return json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER})
+
+
+# --- study 003 -------------------------------------------------------------------------------
+
+
+def mixed_interactions(
+    questions: Questions,
+    new: Sequence[Flight],
+    *,
+    customers: int,
+    count: int,
+    seed: int,
+    shares: Mapping[str, float] = SHARES,
+) -> list[list[Interaction]]:
+    """`count` interactions of each customer, kinds drawn by their shares.
+
+    questions: what is asked. new: the pool of flights to be added. Raises ValueError for a kind
+    that is none of the three or a pool that is empty.
+    """
+    if unknown := sorted(shares.keys() - SHARES.keys()):
+        raise ValueError(f"there is no kind {unknown[0]!r}; there are {', '.join(SHARES)}")
+    if not new:
+        raise ValueError("there are no flights to be added")
+    return [
+        _mixed(
+            questions,
+            _own_flights(new, customer, customers),
+            Random(f"{seed} mixed {customer}"),  # noqa: S311  a load, no secrets
+            count,
+            shares,
+        )
+        for customer in range(customers)
+    ]
+
+
+def _own_flights(pool: Sequence[Flight], customer: int, customers: int) -> Iterator[Flight]:
+    """Endless: its own part of the pool, in turn."""
+    at = customer
+    while True:
+        yield pool[at % len(pool)]
+        at += customers
+
+
+def _mixed(
+    questions: Questions,
+    new: Iterator[Flight],
+    random: Random,
+    count: int,
+    shares: Mapping[str, float],
+) -> list[Interaction]:
+    kinds = random.choices(list(shares), list(shares.values()), k=count)
+    return [_MIXED[kind](questions, new, random) for kind in kinds]
+
+
+def _reading(questions: Questions, _new: Iterator[Flight], random: Random) -> Interaction:
+    asked = (random.choice(questions[kind]) for kind in KINDS)
+    steps = (Step(question.kind, "GET", question.path) for question in asked)
+    return Interaction(READING, tuple(steps))
+
+
+def _frequent(_questions: Questions, new: Iterator[Flight], _random: Random) -> Interaction:
+    newest = Step("newest", "GET", "/tip")
+    return Interaction(FREQUENT, (newest, Step("add", "POST", _ADD, sent_form(next(new)))))
+
+
+def _rare(_questions: Questions, new: Iterator[Flight], _random: Random) -> Interaction:
+    lines = "\n".join(sent_form(flight) for flight in islice(new, BATCH_FLIGHTS))
+    return Interaction(RARE, (Step("add-5", "POST", _ADD_BATCH, lines),))
+
+
+_MIXED = {READING: _reading, FREQUENT: _frequent, RARE: _rare}
+
+
+# --- study 004 -------------------------------------------------------------------------------
+
+
+def itineraries(
+    questions: Questions, legs: Sequence[Flight], *, customers: int, count: int, commit: str
+) -> list[list[Interaction]]:
+    """`count` itineraries of each customer, over legs of its own.
+
+    questions: about carriers. legs: the pool. commit: DURABLE or MINED. Raises ValueError.
+    """
+    if commit not in {DURABLE, MINED}:
+        raise ValueError(f"commit is {commit!r}; it must be {DURABLE} or {MINED}")
+    if not legs:
+        raise ValueError("there are no legs to travel on")
+    about_carriers = questions["average_delays"]
+    found = []
+    for customer in range(customers):
+        own = _own_flights(legs, customer, customers)
+        asked = (
+            about_carriers[(n * customers + customer) % len(about_carriers)].path
+            for n in range(count)
+        )
+        found.append([_itinerary(path, list(islice(own, LEGS)), commit) for path in asked])
+    return found
+
+
+def _itinerary(carrier_path: str, legs: Sequence[Flight], commit: str) -> Interaction:
+    pairs = (step for leg in legs for step in _pair(leg))
+    until = MINED if commit == MINED else ""
+    return Interaction(
+        ITINERARY,
+        (
+            Step(BEGIN, "GET", "/tip"),
+            Step(QUERY, "GET", carrier_path),
+            *pairs,
+            Step(COMMIT, "GET", f"/transactions/{ADDED}", until=until),
+        ),
+    )
+
+
+def _pair(leg: Flight) -> tuple[Step, Step]:
+    day, number = leg["FL_DATE"], leg["OP_CARRIER_FL_NUM"]
+    path = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    return Step(QUERY, "GET", path), Step(RESERVE, "POST", _ADD, sent_form(leg))

@@ -1,0 +1,158 @@
+"""Itineraries in miniature: with a real service, and with made-up rows."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadtests.experiments.itinerary import EXPERIMENT, measuring
+from loadtests.experiments.itinerary.comparing import phases_of, points_of
+from loadtests.experiments.itinerary.plan import AT_RATE, SINGLE, Part, Plan, plan
+from loadtests.experiments.itinerary.reading import (
+    PHASES,
+    ItineraryRun,
+    RunLine,
+    itinerary_runs,
+    transactions_of,
+)
+from loadtests.generation.interactions import step_index
+from loadtests.generation.rows import Row
+from loadtests.generation.rules import Facts, Verdict, judge
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results
+from loadtests.lab.running import run
+from loadtests.scenarios import COMMIT, DURABLE, MINED
+
+KINDS = ["begin", "query", *["query", "reserve"] * 3, "commit"]
+TOOK_S = {"begin": 0.001, "query": 0.002, "reserve": 0.003, "commit": 0.004}
+GAP_S = 0.0005
+WHOLE_S = sum(TOOK_S[kind] for kind in KINDS) + 8 * GAP_S
+
+
+def transaction(number: int, due_s: float, sent_s: float, client: int = 0) -> list[Row]:
+    rows = []
+    for step, kind in enumerate(KINDS):
+        done_s = sent_s + TOOK_S[kind]
+        index = step_index(client, number, step)
+        due = due_s if step == 0 else sent_s
+        row = Row("r", index, f"itinerary:{kind}", due, sent_s, None, done_s, None, 200, "")
+        rows.append(row)
+        sent_s = done_s + GAP_S
+    return rows
+
+
+def a_run(interval_s: float, count: int = 100, clients: int = 1) -> ItineraryRun:
+    rows: list[Row] = []
+    for client in range(clients):
+        free_s = 0.0
+        for number in range(count):
+            due_s = number * interval_s
+            rows += transaction(number, due_s, max(due_s, free_s), client)
+            free_s = rows[-1].done_s
+    part = AT_RATE if interval_s else SINGLE
+    line = RunLine("r", part, DURABLE, clients, 1.0, interval_s, count, 10)
+    made = [one for one in transactions_of(rows) if one.counts(count)]
+    return ItineraryRun(line, made, is_accepted=True)
+
+
+class TestTransactions:
+    def test_have_their_phases_and_what_lies_between(self) -> None:
+        (made,) = transactions_of(transaction(0, 0.0, 1.0))
+        assert {phase: len(times_s) for phase, times_s in made.phases_s.items()} == PHASES
+        assert made.time_s == pytest.approx(WHOLE_S)
+        assert made.unexplained_s == pytest.approx(8 * GAP_S)
+        assert made.before_commit_s == pytest.approx(WHOLE_S - TOOK_S["commit"])
+
+    def test_a_commit_that_asks_again_lasts_from_the_first_to_the_last(self) -> None:
+        rows = transaction(0, 0.0, 1.0)
+        last = rows[-1]
+        again = Row("r", last.index, last.kind, 2.0, 2.0, None, 2.01, None, 200, "")
+        (made,) = transactions_of([*rows, again])
+        (commit_s,) = made.phases_s[COMMIT]
+        assert commit_s == pytest.approx(2.01 - last.sent_s)
+
+    def test_one_that_was_due_before_the_one_before_was_done_is_late(self) -> None:
+        rows = [
+            *transaction(0, 0.0, 0.0),
+            *transaction(1, 0.01, WHOLE_S),
+            *transaction(2, 1.0, 1.0),
+        ]
+        assert [one.is_late for one in transactions_of(rows)] == [False, True, False]
+
+    def test_of_two_clients_are_not_mixed_up(self) -> None:
+        rows = [*transaction(0, 0.0, 0.0, client=0), *transaction(0, 0.001, 0.001, client=1)]
+        assert [one.is_late for one in transactions_of(rows)] == [False, False]
+
+    def test_one_that_failed_has_not_succeeded_and_one_cut_off_is_none(self) -> None:
+        failed = transaction(0, 0.0, 0.0)[:3]
+        failed[-1] = Row("r", failed[-1].index, "itinerary:query", 0, 0, None, 1, None, 503, "")
+        assert [one.succeeded for one in transactions_of(failed)] == [False]
+        assert transactions_of(transaction(0, 0.0, 0.0)[:3]) == []
+
+    def test_the_last_four_fifths_count(self) -> None:
+        assert len(a_run(0.0).transactions) == 80
+        assert a_run(0.0).transactions[0].number == 20
+
+
+class TestComparing:
+    def test_requests_and_what_lies_between_make_the_transaction(self) -> None:
+        (row,) = phases_of([a_run(0.0)])
+        assert row.phases["reserve"].estimate == pytest.approx(0.003)
+        assert row.sum_s == pytest.approx(WHOLE_S - 8 * GAP_S)
+        assert row.unexplained.estimate == pytest.approx(8 * GAP_S)
+        assert row.transaction.covers(row.sum_s + row.unexplained.estimate)
+
+    def test_a_rate_that_can_be_kept_is_not_saturated(self) -> None:
+        (point,) = points_of([a_run(2 * WHOLE_S, clients=3)])
+        assert not point.is_saturated
+        assert point.target_per_s == pytest.approx(3 / (2 * WHOLE_S))
+        assert point.achieved_per_s == pytest.approx(point.target_per_s, rel=0.05)
+
+    def test_a_rate_that_cannot_be_kept_is_saturated(self) -> None:
+        (point,) = points_of([a_run(WHOLE_S / 3)])
+        assert point.is_saturated
+        assert point.late_share == 1
+        assert point.achieved_per_s == pytest.approx(1 / WHOLE_S, rel=0.05)
+
+
+class TestPlan:
+    def test_of_a_full_run_has_the_clients_of_the_study(self) -> None:
+        for part in plan(Options(Mode.REAL)).parts:
+            assert part.clients == (1, 2, 4, 6, 8)
+            assert part.iterations == 100
+            assert max(part.fractions) > 1 > min(part.fractions)
+
+    @pytest.mark.parametrize("quick", [True, False])
+    def test_has_both_ways_to_commit(self, quick: bool) -> None:
+        parts = plan(Options(Mode.REAL, quick=quick)).parts
+        assert [part.commit for part in parts] == [DURABLE, MINED]
+
+
+def judged_by_failures(facts: Facts) -> Verdict:
+    """Other work on the machine that tests run on is nothing to reject their runs for."""
+    return judge(replace(facts, foreign_cpu=None, client_cpu=None))
+
+
+def test_a_service_is_measured_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = Plan(1, (Part(DURABLE, 1, (2,), (5.0,), 10), Part(MINED, 1, (2,), (1.0,), 5)))
+    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
+    monkeypatch.setattr(measuring, "judge", judged_by_failures)
+    monkeypatch.setattr(measuring, "NEW_FLIGHTS", 200)
+    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
+    results = Results(tmp_path / "one")
+    runs = itinerary_runs(results)
+    assert [len(one.transactions) for one in runs] == [8, 16, 4, 8]
+    single, mined = runs[0], runs[2]
+    assert max(one.phases_s[COMMIT][0] for one in mined.transactions) > 0.02
+    assert all(one.unexplained_s > 0 for one in single.transactions)
+    failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
+    assert failed == {"0"}
+    before = (results.folder / "report.html").read_bytes()
+    report = analyse(results)
+    assert (results.folder / "report.html").read_bytes() == before
+    assert "there is no cluster yet" in before.decode()
+    names = {metric.name for metric in report.metrics}
+    assert {"commit_time[mined]", "transaction_time[durable,2,5]"} <= names

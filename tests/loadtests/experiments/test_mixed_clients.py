@@ -1,0 +1,161 @@
+"""Mixed clients in miniature: with real programs, and with made-up numbers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadtests.experiments.mixed_clients import EXPERIMENT, measuring
+from loadtests.experiments.mixed_clients.comparing import Point, curves, growth, points_of
+from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, Count, Plan, plan
+from loadtests.experiments.mixed_clients.reading import MixedRun, mixed_runs
+from loadtests.generation.rows import Row, closed_index
+from loadtests.generation.rules import Facts, Verdict, judge
+from loadtests.generation.window import closed_window
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results
+from loadtests.lab.running import run
+
+CORES = 2
+SERVICE_S = 0.01
+
+
+def a_run(
+    customers: int, response_s: float, rep: int = 1, *, counts: bool = True, place: str = HTTP
+) -> MixedRun:
+    """Customers who are all answered after the same time."""
+    rows = [
+        Row("r", closed_index(customer, n), "k", at, at, None, at + response_s, None, 200, "")
+        for customer in range(customers)
+        for n in range(20)
+        for at in [n * response_s]
+    ]
+    name = f"r{customers}-{rep}"
+    window = closed_window(rows, warm_up=2)
+    return MixedRun(name, place, 100, customers, window, SERVICE_S, None, counts)
+
+
+def a_closed_system(reps: int = 1) -> list[MixedRun]:
+    """A processor with two cores, and 10 ms elsewhere."""
+    responses_s = {n: max(2 * SERVICE_S, n * SERVICE_S / CORES) for n in (1, 2, 4, 8, 16, 30, 60)}
+    return [
+        a_run(n, seconds * (1 + rep / 100), rep)
+        for n, seconds in responses_s.items()
+        for rep in range(reps)
+    ]
+
+
+class TestComparing:
+    def test_the_bounds_meet_where_the_system_saturates(self) -> None:
+        (curve,) = curves(a_closed_system(), CORES, seed=1)
+        assert curve.demand_s == pytest.approx(0.02)
+        assert curve.gap_s == pytest.approx(0.005)
+        assert curve.crossing == pytest.approx(4)
+        for point in curve.points:
+            bound = curve.most_per_s(point.customers)
+            assert point.throughput_per_s == pytest.approx(bound)
+            assert point.response_s == pytest.approx(curve.least_s(point.customers))
+
+    def test_latency_of_a_closed_system_is_a_line(self) -> None:
+        (curve,) = curves(a_closed_system(), CORES, seed=1)
+        assert curve.growth is not None
+        assert curve.growth.is_linear
+        assert curve.growth.first == 4
+        assert curve.growth.slope_s == pytest.approx(0.005)
+
+    def test_an_exponential_would_be_seen(self) -> None:
+        points = [
+            Point(n, 1, 1, True, (100.0,), (0.01 * 1.1**n,), 0.01, None) for n in (4, 8, 16, 30)
+        ]
+        found = growth(points)
+        assert found is not None
+        assert not found.is_linear
+
+    def test_too_few_points_beyond_saturation_say_nothing(self) -> None:
+        (curve,) = curves([a_run(n, 0.02) for n in (1, 2, 4)], CORES, seed=1)
+        assert curve.growth is None
+
+    def test_repetitions_give_intervals_and_a_knee(self) -> None:
+        (curve,) = curves(a_closed_system(reps=4), CORES, seed=1)
+        assert curve.knee is not None
+        point = curve.points[0]
+        assert point.throughput_interval is not None
+        assert point.throughput_interval.covers(point.throughput_per_s)
+        (once,) = curves(a_closed_system(), CORES, seed=1)
+        assert once.knee is None
+        assert once.law is not None
+        assert once.points[0].throughput_interval is None
+
+    def test_rejected_runs_do_not_count(self) -> None:
+        runs = [a_run(1, 0.02, 1), a_run(1, 0.05, 2, counts=False)]
+        (curve,) = curves(runs, CORES, seed=1)
+        (point,) = curve.points
+        assert (point.runs, point.made, point.is_sound) == (1, 2, True)
+        assert point.response_s == pytest.approx(0.02)
+
+    def test_points_without_an_accepted_run_are_known_and_on_no_curve(self) -> None:
+        runs = [a_run(1, 0.02, counts=False), a_run(4, 0.02)]
+        assert [(point.customers, point.is_sound) for _, _, point in points_of(runs)] == [
+            (1, False),
+            (4, True),
+        ]
+        (curve,) = curves(runs, CORES, seed=1)
+        assert [point.customers for point in curve.points] == [4]
+        assert curve.demand_s is None, "nothing is known of one customer"
+        assert curve.most_per_s(1) == curve.most_per_s(60) == 1 / curve.gap_s
+        assert curves(runs[:1], CORES, seed=1) == []
+
+
+class TestPlan:
+    def test_of_a_full_run_is_that_of_the_study(self) -> None:
+        full = plan(Options(Mode.REAL))
+        assert (full.customers[0], full.customers[-1]) == (1, 60)
+        assert full.blocks == (0, 100, 1000)
+        assert full.runs == 4
+        assert set(full.counts.values()) == {Count(100, 500)}
+
+    def test_of_a_quick_run_is_short(self) -> None:
+        quick = plan(Options(Mode.REAL, quick=True))
+        over_http = quick.counts[HTTP].interactions * sum(quick.customers) * len(quick.blocks)
+        assert over_http < 2000
+
+
+def judged_by_failures(facts: Facts) -> Verdict:
+    """Other work on the machine that tests run on is nothing to reject their runs for."""
+    return judge(replace(facts, foreign_cpu=None, client_cpu=None))
+
+
+def test_both_places_are_measured_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {LOCAL: Count(5, 20), HTTP: Count(2, 8)}
+    tiny = Plan((3,), (0, 1), 1, counts, 200)
+    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
+    monkeypatch.setattr(measuring, "judge", judged_by_failures)
+    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
+    results = Results(tmp_path / "one")
+    runs = mixed_runs(results)
+    found = {(one.place, one.blocks, one.customers) for one in runs}
+    assert found == {(place, blocks, 3) for place in (LOCAL, HTTP) for blocks in (0, 1)}
+    assert all(one.window.throughput_per_s > 0 < one.service_demand_s for one in runs)
+    failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
+    assert failed == {"0"}
+    before = (results.folder / "report.html").read_bytes()
+    report = analyse(results)
+    assert (results.folder / "report.html").read_bytes() == before
+    names = {metric.name for metric in report.metrics}
+    assert {"throughput[http,1,3]", "latency[in-process,0,3]"} <= names
+
+
+def test_rejected_runs_are_shown_and_used_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = Plan((2,), (1,), 1, {LOCAL: Count(2, 8), HTTP: Count(2, 8)}, 100)
+    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
+    monkeypatch.setattr(measuring, "judge", lambda facts: judge(replace(facts, foreign_cpu=1.0)))
+    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
+    summary = Results(tmp_path / "one").summary()
+    assert summary["metrics"] == []
+    assert summary["findings"][0].startswith("Of 2 points 2 have no run that was accepted")
+    assert "rejected" in (tmp_path / "one" / "report.html").read_text(encoding="utf-8")

@@ -1,0 +1,105 @@
+"""Interactions over HTTP with Locust: from an experiment, and by hand."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from loadtests.generation.interactions import Interaction, Step, grouped, whole
+from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.run import Elsewhere, interaction_run
+from loadtests.processes import Service, running
+from loadtests.scenarios import ITINERARY, MINED, STEPS, itineraries, mixed_interactions
+from tests.loadtests.generation.conftest import Hand
+from tests.loadtests.material import NEW, QUESTIONS, imported_chain
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that mines often."""
+    home = tmp_path_factory.mktemp("served")
+    chain = imported_chain(home)
+    with running(chain, home / "log", settings={"mine_interval_s": 0.5}) as service:
+        yield service
+
+
+def test_customers_do_what_they_are_told_in_its_order(served: Service, tmp_path: Path) -> None:
+    sequences = mixed_interactions(QUESTIONS, NEW, customers=3, count=12, seed=3)
+    record = interaction_run(served, sequences, run="mixed", folder=tmp_path)
+    assert {row.status for row in record.rows} == {200, 202}
+    told = {
+        (customer, number): [one.row_kind(step) for step in one.steps]
+        for customer, own in enumerate(sequences)
+        for number, one in enumerate(own)
+    }
+    done = {_of(steps): [row.kind for row in steps] for steps in grouped(record.rows)}
+    assert done == told
+    assert len(whole(record.rows, STEPS)) == 36
+
+
+def _of(steps: list[Row]) -> tuple[int, int]:
+    number = steps[0].index // 10_000 // 16
+    return steps[0].index % 10_000, number
+
+
+def test_a_commit_is_asked_again_until_it_is_mined(served: Service, tmp_path: Path) -> None:
+    sequences = itineraries(QUESTIONS, NEW, customers=1, count=4, commit=MINED)
+    record = interaction_run(served, sequences, run="mined", folder=tmp_path)
+    made = whole(record.rows, STEPS)
+    assert [row.succeeded for row in made] == [True] * 4
+    commits = Counter(row.index for row in record.rows if row.kind == f"{ITINERARY}:commit")
+    assert len(commits) == 4
+    assert max(commits.values()) > 1, "a block takes a while"
+    assert served.get("/tip")["transactions"] >= 12
+
+
+def test_nothing_follows_a_step_that_failed(served: Service, tmp_path: Path) -> None:
+    steps = (Step("no", "GET", "/nothing"), Step("never", "GET", "/tip"))
+    record = interaction_run(
+        served, [[Interaction("k", steps)] * 2], run="failing", folder=tmp_path
+    )
+    assert [(row.kind, row.status) for row in record.rows] == [("k:no", 404)] * 2
+
+
+def test_starts_are_due_every_interval_give_or_take_a_hundredth(
+    served: Service, tmp_path: Path
+) -> None:
+    one = Interaction("k", (Step("tip", "GET", "/tip"),))
+    record = interaction_run(served, [[one] * 20], run="paced", folder=tmp_path, interval_s=0.05)
+    dues = [row.intended_s for row in record.rows]
+    gaps = [after - before for before, after in pairwise(dues)]
+    assert all(0.0495 - 2e-6 <= gap <= 0.0505 + 2e-6 for gap in gaps)
+    assert len({round(gap, 5) for gap in gaps}) > 1
+    assert all(row.sent_s >= row.intended_s - 2e-6 for row in record.rows)
+
+
+def test_all_customers_do_as_many(tmp_path: Path) -> None:
+    one = Interaction("k", (Step("tip", "GET", "/tip"),))
+    with pytest.raises(ValueError, match="all customers do as many"):
+        interaction_run(Elsewhere("http://x"), [[one], [one] * 2], run="r", folder=tmp_path)
+
+
+@pytest.mark.parametrize("scenario", ["mixed", "itinerary"])
+def test_by_hand_flights_come_from_the_service(
+    hand: Hand, served: Service, tmp_path: Path, scenario: str
+) -> None:
+    raw = tmp_path / "raw.csv"
+    asked = ("--users", 2, "--spawn-rate", 2, "--interactions", 5, "--raw", raw)
+    assert hand.run("interaction", "--host", served.url, "--scenario", scenario, *asked) == 0
+    made = whole(read_rows(raw), STEPS)
+    assert len(made) == 10
+    assert all(row.succeeded for row in made)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--scenario", "weekly"), "--scenario is 'weekly'; it must be one of mixed, itinerary"),
+        (("--interval", -1), "--interval is -1.0; not negative"),
+    ],
+)
+def test_what_cannot_be_is_explained(hand: Hand, arguments: tuple[object, ...], said: str) -> None:
+    assert hand.run("interaction", "--host", "http://127.0.0.1:1", *arguments) == 1
+    assert f"error: {said}" in hand.said

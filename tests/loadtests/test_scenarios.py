@@ -1,0 +1,107 @@
+"""What the customers of studies 003 and 004 do."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from loadtests.generation.interactions import ADDED, Interaction
+from loadtests.questions import KINDS, Question
+from loadtests.scenarios import (
+    COUNTERPARTS,
+    DURABLE,
+    FREQUENT,
+    ITINERARY,
+    MINED,
+    RARE,
+    READING,
+    SHARES,
+    STEPS,
+    itineraries,
+    mixed_interactions,
+)
+
+QUESTIONS = {kind: [Question(kind, {"n": str(n)}) for n in range(5)] for kind in KINDS}
+
+
+def flights(count: int) -> list[dict[str, Any]]:
+    return [
+        {"TRANSACTION_ID": n, "timestamp": n, "OP_CARRIER_FL_NUM": n, "FL_DATE": "2013-01-01"}
+        for n in range(count)
+    ]
+
+
+def mixed(customers: int, count: int = 50, pool: int = 5000) -> list[list[Interaction]]:
+    return mixed_interactions(QUESTIONS, flights(pool), customers=customers, count=count, seed=1)
+
+
+def added(sequences: list[list[Interaction]]) -> list[int]:
+    bodies = [s.body for own in sequences for one in own for s in one.steps if s.body]
+    return [json.loads(line)["OP_CARRIER_FL_NUM"] for body in bodies for line in body.splitlines()]
+
+
+def test_kinds_come_as_often_as_the_study_had_them() -> None:
+    kinds = Counter(one.kind for own in mixed(10, count=1000) for one in own)
+    total = sum(SHARES.values())
+    for kind, share in SHARES.items():
+        assert kinds[kind] / 10_000 == pytest.approx(share / total, abs=0.02)
+
+
+def test_every_kind_has_the_steps_that_the_table_says() -> None:
+    made = [one for own in mixed(2) for one in own]
+    made += itineraries(QUESTIONS, flights(9), customers=1, count=1, commit=DURABLE)[0]
+    assert {one.kind: len(one.steps) for one in made} == STEPS
+    assert STEPS.keys() == {READING, FREQUENT, RARE, ITINERARY}
+
+
+def test_no_flight_is_added_twice_before_the_pool_is_used_up() -> None:
+    found = added(mixed(7))
+    assert len(found) == len(set(found)) > 200
+
+
+def test_a_pool_that_is_used_up_begins_again() -> None:
+    assert set(added(mixed(2, pool=4))) == {0, 1, 2, 3}
+
+
+def test_what_is_given_by_the_ledger_is_not_sent() -> None:
+    bodies = [s.body for one in mixed(1)[0] for s in one.steps if s.body]
+    assert bodies
+    assert not any("TRANSACTION_ID" in body or "timestamp" in body for body in bodies)
+
+
+def test_the_same_seed_makes_the_same_interactions() -> None:
+    assert mixed(3) == mixed(3)
+
+
+def test_strange_shares_and_an_empty_pool_are_refused() -> None:
+    with pytest.raises(ValueError, match="no kind 'rarely'"):
+        mixed_interactions(
+            QUESTIONS, flights(1), customers=1, count=1, seed=1, shares={"rarely": 1}
+        )
+    with pytest.raises(ValueError, match="no flights"):
+        mixed(1, pool=0)
+    with pytest.raises(ValueError, match="no legs"):
+        itineraries(QUESTIONS, [], customers=1, count=1, commit=DURABLE)
+    with pytest.raises(ValueError, match="commit is 'soon'"):
+        itineraries(QUESTIONS, flights(1), customers=1, count=1, commit="soon")
+
+
+def test_an_itinerary_looks_at_each_leg_before_it_adds_it() -> None:
+    (one,) = itineraries(QUESTIONS, flights(9), customers=1, count=1, commit=MINED)[0]
+    kinds = [step.kind for step in one.steps]
+    assert kinds == ["begin", "query", *["query", "reserve"] * 3, "commit"]
+    for look, add in zip(one.steps[2:8:2], one.steps[3:8:2], strict=True):
+        assert f"OP_CARRIER_FL_NUM={json.loads(add.body)['OP_CARRIER_FL_NUM']}&" in look.path
+    assert one.steps[-1].path == f"/transactions/{ADDED}"
+    assert one.steps[-1].until == "mined"
+
+
+def test_clients_do_not_meet_at_a_leg() -> None:
+    found = added(itineraries(QUESTIONS, flights(240), customers=8, count=10, commit=DURABLE))
+    assert sorted(found) == list(range(240))
+
+
+def test_every_request_of_both_studies_has_its_counterpart() -> None:
+    assert {one.study for one in COUNTERPARTS} == {"003", "004"}
+    assert all(one.why for one in COUNTERPARTS)
