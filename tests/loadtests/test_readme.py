@@ -16,8 +16,6 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 
 # Named in the README and not there yet; a name leaves this set with the commit that adds it.
 PENDING = {
-    "itinerary",
-    "mixed-clients",
     "queueing-network",
     "service-time",
 }
