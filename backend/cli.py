@@ -229,6 +229,7 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
         raise click.UsageError("--only-http is without the frontend: run `python -m frontend`")
     if only_http:
         tokens.require_some(settings)
+        server.require_lab(settings)
         server.run_http(settings)
         return
     _require_all_to_serve(settings, frontend=frontend)
@@ -239,6 +240,7 @@ def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
     from backend import server, tokens
 
     tokens.require_some(settings)
+    server.require_lab(settings)
     server.require_ports(settings, frontend=frontend)
 
 

@@ -20,6 +20,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.chain.rows import transactions_json
 from backend.clock import now_ms
+from backend.costs import Costs
 from backend.coverage import covered
 from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
@@ -41,6 +42,7 @@ from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, CacheStatistics, Where
+from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 
 Json = dict[str, Any]
@@ -68,7 +70,10 @@ class Ledger:
         """report: takes what was put right in the mempool's log, line by line."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
-        self._blocks = CachedBlocks(self._store, settings.cache_bytes, settings.read_run_blocks)
+        disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
+        self._blocks = CachedBlocks(
+            self._store, settings.cache_bytes, settings.read_run_blocks, disk
+        )
         self._index = IndexReader(settings.folder)
         self._mempool = Mempool(settings, self.mined_count, report)
         self._is_stopping = False
@@ -89,24 +94,29 @@ class Ledger:
 
     # --- the three questions -----------------------------------------------------------------
 
-    def filter_transactions(self, question: FilterTransactions, options: Options) -> Json:
+    def filter_transactions(
+        self, question: FilterTransactions, options: Options, costs: Costs | None = None
+    ) -> Json:
         """What happened to a flight number on a day: its legs, oldest id first.
 
         All three questions raise NotFound for an `as_of` above the tip, TryLater while the index
-        is not there or behind, DamagedBlock when a scan meets a bad block.
+        is not there or behind, DamagedBlock when a scan meets a bad block. costs: takes what a scan
+        costs.
         """
         if options.engine == "scan":
             as_of = self._scanned(options)
-            legs = scan.legs(self._blocks, question, as_of.height)
+            legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
             legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
         return {"count": len(legs), "flights": legs, **_context(question, options, as_of)}
 
-    def average_delays(self, question: AverageDelays, options: Options) -> Json:
+    def average_delays(
+        self, question: AverageDelays, options: Options, costs: Costs | None = None
+    ) -> Json:
         """How late a carrier was: means, counts and shares. A mean or share of nothing is None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            delays = scan.delays(self._blocks, question, as_of.height)
+            delays = scan.delays(self._blocks, question, as_of.height, costs)
         else:
             delays, as_of = self._indexed(
                 lambda below: self._index.delays(question, options, below), options
@@ -119,11 +129,13 @@ class Ledger:
             answer["distribution"] = distribution_of(delays.counts)
         return {**answer, **_context(question, options, as_of)}
 
-    def flight_counter(self, question: FlightCounter, options: Options) -> Json:
+    def flight_counter(
+        self, question: FlightCounter, options: Options, costs: Costs | None = None
+    ) -> Json:
         """How many flights went from one city to another."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            counts = scan.flight_counts(self._blocks, question, options, as_of.height)
+            counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
         else:
             counts, as_of = self._indexed(
                 lambda below: self._index.flight_counts(question, options, below), options

@@ -1,18 +1,21 @@
 """The study's way of answering: walk every block, through the caches, and look at each flight.
 
 Every block is checked on the way (frame, hash, proof of work, body) and must name the one below it.
-Only the columns that a question needs are decoded. The answers equal those of the index.
+Only the columns that a question needs are decoded. The answers equal those of the index. What a
+scan costs, by stage, is noted in the `Costs` that it is given.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import and_
+from time import perf_counter
 
 from backend.chain.block import NO_PREVIOUS, Block, Header
 from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.summary import add_flight
+from backend.costs import DECODE, FILTER, Costs
 from backend.errors import DamagedBlock
 from backend.questions import (
     AverageDelays,
@@ -31,7 +34,9 @@ Condition = Callable[[Value], bool]
 Conditions = Mapping[str, Condition]  # column name -> what its value must meet
 
 
-def legs(blocks: CachedBlocks, question: FilterTransactions, height: int) -> list[dict[str, Value]]:
+def legs(
+    blocks: CachedBlocks, question: FilterTransactions, height: int, costs: Costs | None = None
+) -> list[dict[str, Value]]:
     """The transactions in blocks 0 to `height` with BLOCK_HEIGHT and status, in order of ids."""
     conditions: dict[str, Condition] = {
         "OP_CARRIER_FL_NUM": question.OP_CARRIER_FL_NUM.__eq__,
@@ -40,7 +45,7 @@ def legs(blocks: CachedBlocks, question: FilterTransactions, height: int) -> lis
     if (carrier := question.OP_CARRIER_AIRLINE_ID) is not None:
         conditions["OP_CARRIER_AIRLINE_ID"] = carrier.__eq__
     found: list[dict[str, Value]] = []
-    for block, columns in _walk(blocks, height, tuple(conditions)):
+    for block, columns in _walk(blocks, height, tuple(conditions), costs):
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
         whole = _decoded(block, COLUMN_NAMES) if rows else columns
         found += [leg(whole.row(row), block, row) for row in rows]
@@ -58,7 +63,9 @@ def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, V
     }
 
 
-def delays(blocks: CachedBlocks, question: AverageDelays, height: int) -> Delays:
+def delays(
+    blocks: CachedBlocks, question: AverageDelays, height: int, costs: Costs | None = None
+) -> Delays:
     """The counts and sums behind the averages, over blocks 0 to `height`, with every breakdown."""
     conditions: dict[str, Condition] = {
         "OP_CARRIER_AIRLINE_ID": question.OP_CARRIER_AIRLINE_ID.__eq__,
@@ -67,7 +74,7 @@ def delays(blocks: CachedBlocks, question: AverageDelays, height: int) -> Delays
     counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
     days: defaultdict[str, list[int]] = defaultdict(lambda: [0] * 7)
     counts: Counter[int] = Counter()
-    for _, columns in _walk(blocks, height, (*conditions, *counted)):
+    for _, columns in _walk(blocks, height, (*conditions, *counted), costs):
         rows = zip(*(columns[name].expanded() for name in ("FL_DATE", *counted)), strict=True)
         for day, cancelled, arr_delay, dep_delay in compress(rows, _meets(columns, conditions)):
             add_flight(days[str(day)], cancelled, arr_delay, dep_delay)
@@ -78,7 +85,11 @@ def delays(blocks: CachedBlocks, question: AverageDelays, height: int) -> Delays
 
 
 def flight_counts(
-    blocks: CachedBlocks, question: FlightCounter, options: Options, height: int
+    blocks: CachedBlocks,
+    question: FlightCounter,
+    options: Options,
+    height: int,
+    costs: Costs | None = None,
 ) -> FlightCounts:
     """How many flights went, in blocks 0 to `height`, broken down as `options` say."""
     conditions: dict[str, Condition] = {
@@ -88,7 +99,8 @@ def flight_counts(
     }
     column = "OP_CARRIER_AIRLINE_ID" if options.group_by == "carrier" else "FL_DATE"
     found: Counter[Value] = Counter()
-    for _, columns in _walk(blocks, height, tuple(dict.fromkeys((*conditions, column)))):
+    names = tuple(dict.fromkeys((*conditions, column)))
+    for _, columns in _walk(blocks, height, names, costs):
         found.update(compress(columns[column].expanded(), _meets(columns, conditions)))
     if options.group_by == "carrier":
         return FlightCounts(found.total(), by_carrier={int(k or 0): n for k, n in found.items()})
@@ -131,16 +143,24 @@ def _meets(columns: Columns, conditions: Conditions) -> list[bool]:
 
 
 def _walk(
-    blocks: CachedBlocks, height: int, names: tuple[str, ...]
+    blocks: CachedBlocks, height: int, names: tuple[str, ...], costs: Costs | None = None
 ) -> Iterator[tuple[Block, Columns]]:
-    """Blocks 0 to `height`, checked and linked, with the columns `names`."""
+    """Blocks 0 to `height`, checked and linked, with the columns `names`.
+
+    costs: takes what that costs, and what is done with each until the next is asked for.
+    """
+    costs = Costs() if costs is None else costs
     below = NO_PREVIOUS
     for at in range(height + 1):
-        block = blocks.block(at)
+        block = blocks.block(at, costs)
         if block.header.previous_hash != below:
             raise DamagedBlock(at, f"it names {block.header.previous_hash} below it, not {below}")
         below = block.hash
-        yield block, _decoded(block, names)
+        start_s = perf_counter()
+        columns = _decoded(block, names)
+        start_s = costs.spend(DECODE, start_s)
+        yield block, columns
+        costs.spend(FILTER, start_s)
 
 
 def _decoded(block: Block, names: tuple[str, ...]) -> Columns:

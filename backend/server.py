@@ -20,7 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from backend.errors import FlightchainError
+from backend import tokens
+from backend.errors import FlightchainError, InvalidSetting
 from backend.metrics import run_folder
 from backend.parent import die_with_parent
 from backend.settings import PROJECT, Settings, variable
@@ -201,7 +202,8 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
         "worker_class": LoopWorker if settings.worker_type == "loop" else settings.worker_type,
-        "threads": settings.threads,
+        # with more than one, gunicorn would make a gthread worker of it
+        "threads": 1 if settings.worker_type == "sync" else settings.threads,
         "keepalive": 30,
         "timeout": 120,
         "graceful_timeout": WORKER_GRACE_S,
@@ -238,6 +240,23 @@ def _let_waiters_go_at_the_end(worker: Any) -> None:
                 then(received, frame)
 
         signal.signal(number, handle)
+
+
+def require_lab(settings: Settings) -> None:
+    """Raise InvalidSetting for a disk that is emulated where others than the lab might ask."""
+    if not settings.emulated_disk:
+        return
+    name, speedup = variable("emulated_disk"), settings.emulated_disk
+    if settings.lab != "yes":
+        raise InvalidSetting(
+            name,
+            speedup,
+            "makes the service slow on purpose, for the lab alone; leave it out, or set "
+            f"{variable('lab')}=yes if this is the lab",
+        )
+    if let_in := tokens.reachable(settings):
+        reason = f"is for loopback alone, and {let_in} can be reached from elsewhere"
+        raise InvalidSetting(name, speedup, reason)
 
 
 def require_ports(settings: Settings, *, frontend: bool) -> None:

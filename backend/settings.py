@@ -57,7 +57,8 @@ class Settings:
         8, 1, 256, "threads", "requests one worker has in hand besides the quick ones"
     )
     worker_type: str = _choice(
-        ("loop", "gthread", "sync"), "how workers serve; the others are gunicorn's, to compare with"
+        ("loop", "gthread", "sync"),
+        "how workers serve; the others are gunicorn's, to compare with, and `sync` has one thread",
     )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
     mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
@@ -102,6 +103,16 @@ class Settings:
         AUTO,
         "folder, best in memory, where the processes count for `/metrics`; "
         "`auto` makes one for each run",
+    )
+    lab: str = _choice(
+        ("no", "yes"), "`yes` allows what only the lab may do; the service then is for nobody else"
+    )
+    emulated_disk: int = _number(
+        0,
+        0,
+        100_000,
+        "K",
+        "for the lab: blocks from files take the time of the study's disk, divided by K; 0 is off",
     )
 
     @property

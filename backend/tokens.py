@@ -39,10 +39,10 @@ _decode = msgspec.json.Decoder(list[Token]).decode
 
 def are_needed(settings: Settings) -> bool:
     """Whether writing needs a token."""
-    return bool(settings.require_token) or bool(_reachable(settings))
+    return bool(settings.require_token) or bool(reachable(settings))
 
 
-def _reachable(settings: Settings) -> str:
+def reachable(settings: Settings) -> str:
     """Which setting lets others in, and its value; "" if none does."""
     for name in ("host", "frontend_host"):
         host = getattr(settings, name)
@@ -125,7 +125,7 @@ def require_some(settings: Settings) -> None:
         reason = (
             "FLIGHTCHAIN_REQUIRE_TOKEN asks for tokens"
             if settings.require_token
-            else f"{_reachable(settings)} can be reached from elsewhere"
+            else f"{reachable(settings)} can be reached from elsewhere"
         )
         raise FlightchainError(f"{reason}, and there is no token yet; {MAKE_ONE}")
 

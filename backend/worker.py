@@ -42,7 +42,7 @@ from backend.api import METRICS, QUICK
 from backend.api.conditions import NO_STORE
 from backend.api.exporting import CutAnswerError
 from backend.api.metrics import Metrics
-from backend.api.observing import ACCESS_LOG, new_request_id, write_line
+from backend.api.observing import ACCESS_LOG, ALWAYS, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
 RECEIVE_BYTES = 4 * 1024  # few, so that one client's requests keep the others waiting only briefly
@@ -254,6 +254,8 @@ class LoopWorker(ThreadWorker):
         application: Any = self.wsgi
         self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
         self._access_log: bool = application.extensions[ACCESS_LOG]
+        always: tuple[tuple[str, str], ...] = application.extensions[ALWAYS]
+        self._always = "".join(f"{name}: {value}\r\n" for name, value in always)
         self._metrics: Metrics = application.extensions[METRICS]
         self._max_body_bytes: int = application.config["MAX_CONTENT_LENGTH"]
 
@@ -476,7 +478,7 @@ class LoopWorker(ThreadWorker):
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n{later}"
             f"Content-Length: {len(body)}\r\nCache-Control: {NO_STORE}\r\n"
-            f"X-Request-ID: {request_id}\r\nConnection: close\r\n\r\n"
+            f"X-Request-ID: {request_id}\r\n{self._always}Connection: close\r\n\r\n"
         )
         if self._access_log:
             write_line(

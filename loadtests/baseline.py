@@ -20,19 +20,25 @@ What holds:
   `startup_costs`; `costs` starts at zero after them.
 - Answers equal a plain loop over all flights, for chains of any length, empty ones included.
 
+- With an emulated disk a refill takes at least a given time for each block that it reads: the real
+  work and a wait. Construction never waits.
+
 Left out on purpose, because no question ever waited for it: the proof of work, the faults of the
 original (short chains, ids that reading advanced, links nobody checked), and its second reading of
-the newest blocks at start. One thread, one request at a time.
+the newest blocks at start. One thread, one request at a time; each further thread needs a `twin`.
 """
 
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter, time
-from typing import Any
+from typing import Any, Self
+
+from loadtests.waits import Pace
 
 FLIGHT_FIELDS = (
     "YEAR",
@@ -103,12 +109,13 @@ class Costs:
     disk_reads: blocks read from disk. cache_hits: blocks asked for that were in a cache; the
     others made `random` refill. stage_s: seconds per stage of a read, summed over all reads:
     file_read (open, read, decode UTF-8), decode (JSON to dicts), build_objects, reencode (objects
-    to JSON), hash (text to bytes, SHA-256).
+    to JSON), hash (text to bytes, SHA-256). emulated_s: seconds that an emulated disk waited.
     """
 
     disk_reads: int = 0
     cache_hits: int = 0
     stage_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    emulated_s: float = 0.0
 
     def spend(self, stage: str, start_s: float) -> float:
         """Add the time since `start_s` to `stage`; returns now, where the next stage starts."""
@@ -170,11 +177,15 @@ class StudyLedger:
     is not the one on record, and FileNotFoundError if its file is gone.
     """
 
-    def __init__(self, folder: Path, cached_blocks: int = CACHED_BLOCKS) -> None:
+    def __init__(
+        self, folder: Path, cached_blocks: int = CACHED_BLOCKS, block_s: float = 0.0
+    ) -> None:
+        """block_s: how long reading and checking a block takes at least; more emulates a disk."""
         if cached_blocks < 1:
             raise ValueError(f"cached_blocks is {cached_blocks}; each cache needs at least 1 block")
         self._folder = folder
         self._cached_blocks = cached_blocks
+        self._pace = Pace(block_s)
         self._length = chain_length(folder)
         self._hashes: list[str] = []
         self._first_ids = [0]  # of each block, and at the end that of the next one
@@ -183,6 +194,17 @@ class StudyLedger:
         self.costs = Costs()
         self._learn_chain()
         self.startup_costs, self.costs = self.costs, Costs()
+
+    def twin(self) -> Self:
+        """A ledger of the same chain for another thread; nothing is read for it.
+
+        It has the blocks of `last`, an empty `random`, and `costs` of its own.
+        """
+        found = copy(self)
+        found._random = {}
+        found._pace = Pace(self._pace.piece_s)
+        found.costs = Costs()
+        return found
 
     def __len__(self) -> int:
         """The number of blocks."""
@@ -279,10 +301,12 @@ class StudyLedger:
         first_in_last = max(0, self._length - self._cached_blocks)
         start = max(0, min(start, first_in_last - self._cached_blocks))
         stop = min(start + self._cached_blocks, first_in_last)
+        self._pace.begin()
         self._random = {
             height: self._random.get(height) or self._read_recorded(height)
             for height in range(start, stop)
         }
+        self._pace.end()
 
     def _learn_chain(self) -> None:
         """Read every block once: its hash, its first id, its link; keep the newest in `last`."""
@@ -302,6 +326,9 @@ class StudyLedger:
         block, block_hash = self._read(height)
         if block_hash != self._hashes[height]:
             raise BlockMismatch(height, "it was replaced since the ledger was opened")
+        start_s = perf_counter()
+        self._pace.piece_done()
+        self.costs.emulated_s += perf_counter() - start_s
         return block
 
     def _read(self, height: int) -> tuple[Block, str]:

@@ -15,7 +15,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from backend.api import METRICS, QUICK
-from backend.api.observing import ACCESS_LOG
+from backend.api.observing import ACCESS_LOG, ALWAYS
 from backend.worker import LoopWorker
 from tests.api.processes import WITHIN_S, free_port
 
@@ -44,6 +44,7 @@ class Application:
         self.extensions: dict[str, object] = {
             QUICK: lambda request: b" /quick" in request.partition(b"\r\n")[0],
             ACCESS_LOG: False,
+            ALWAYS: (),
             METRICS: Refusals(),
         }
         self.config = {"MAX_CONTENT_LENGTH": MAX_BODY_BYTES}

@@ -31,26 +31,27 @@ LAYERS: dict[str, set[str] | None] = {
     "selection": {"parameters", "questions"},
     "carriers": set(),
     "distribution": set(),
-    "storage": {"chain"} | COMMON,
+    "storage": {"chain", "costs"} | COMMON,
     "keys": COMMON,
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify"} | COMMON,
-    "scan": {"chain", "storage", "questions", "selection"} | COMMON,
+    "scan": {"chain", "costs", "storage", "questions", "selection"} | COMMON,
     "sources": {"carriers", "chain", "errors"},
     "suggestions": {"carriers", "chain", "index", "errors"},
     "coverage": {"carriers", "index"},
+    "costs": set(),
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
-    | {"keys", "sources", "importer", "audit", "scan", "selection"}
+    | {"keys", "costs", "sources", "importer", "audit", "scan", "selection"}
     | {"coverage", "distribution", "suggestions"}
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,
-    "api": {"chain", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
+    "api": {"chain", "costs", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
     | ASKED
     | COMMON,
     "cli": None,

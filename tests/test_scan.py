@@ -3,6 +3,7 @@
 That its answers are right is shown in tests/index/test_answers.py.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 from backend import scan
 from backend.chain.block import Block, block_of, mined
 from backend.chain.columns import COLUMN_NAMES, Columns, decode_body
+from backend.costs import DECODE, DECOMPRESS, EMULATED, FILE, FILTER, HASH, STAGES, Costs
 from backend.errors import DamagedBlock, NotFound
 from backend.questions import (
     AverageDelays,
@@ -205,9 +207,65 @@ def test_legs_come_in_the_order_of_their_ids(folder: Path) -> None:
 def test_a_scan_while_the_chain_grows_ends_at_its_height(folder: Path, kind: str) -> None:
     real = CachedBlocks.block
 
-    def growing(blocks: CachedBlocks, height: int) -> Block:
+    def growing(blocks: CachedBlocks, height: int, costs: Costs | None = None) -> Block:
         make_chain(folder, [[plain_flight()]])
-        return real(blocks, height)
+        return real(blocks, height, costs)
 
     with cached(folder) as blocks, mock.patch.object(CachedBlocks, "block", growing):
         assert found(SCANS[kind](blocks, TIP)) == EVERYTHING[kind]
+
+
+# --- what it costs -------------------------------------------------------------------------------
+
+ASKED: dict[str, Callable[[CachedBlocks, Costs], Any]] = {
+    "legs": lambda blocks, costs: scan.legs(blocks, LEGS, TIP, costs),
+    "delays": lambda blocks, costs: scan.delays(blocks, AVERAGE, TIP, costs),
+    "flight_counts": lambda blocks, costs: scan.flight_counts(
+        blocks, COUNTER, Options("scan"), TIP, costs
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_scan_notes_what_each_stage_took_and_where_blocks_came_from(
+    folder: Path, kind: str
+) -> None:
+    with cached(folder) as blocks:
+        first, second = Costs(), Costs()
+        for costs in (first, second):
+            started = time.perf_counter()
+            assert found(ASKED[kind](blocks, costs)) == 10
+            took_s = time.perf_counter() - started
+            assert 0 < sum(costs.stage_s.values()) <= took_s
+    assert set(first.stage_s) == set(STAGES)
+    assert {name for name, seconds in first.stage_s.items() if seconds == 0} == {EMULATED}
+    assert (first.read_blocks, first.refills) == (6, 3)  # in runs of two
+    assert (first.last_blocks, first.random_blocks) == (3, 0)  # all are among the newest
+    worked = {name for name, seconds in second.stage_s.items() if seconds}
+    assert worked == {DECOMPRESS, HASH, DECODE, FILTER}
+    assert (second.read_blocks, second.refills, second.last_blocks) == (0, 0, 6)
+
+
+def test_blocks_are_counted_by_the_cache_that_had_them(folder: Path) -> None:
+    with closing(BlockStore(folder)) as store:
+        sizes = [caches.FRAME_OVERHEAD_BYTES + place.length for place in store.places(0, 6)]
+        budget = 2 * max(sum(sizes[4:]), sum(sizes[:3]))
+        blocks = CachedBlocks(store, budget, read_run_blocks=3)
+        for _ in range(2):
+            costs = Costs()
+            scan.legs(blocks, LEGS, TIP, costs)
+            assert costs.refills + costs.last_blocks + costs.random_blocks == TIP + 1
+    assert costs.last_blocks > 0
+    assert costs.random_blocks > 0
+    assert costs.refills > 0
+    statistics = {counts.name: counts for counts in blocks.statistics()}
+    assert statistics["random"].hits >= costs.random_blocks
+
+
+def test_without_caches_every_block_is_read_alone(folder: Path) -> None:
+    with cached(folder, cache_bytes=0) as blocks:
+        costs = Costs()
+        scan.delays(blocks, AVERAGE, TIP, costs)
+    assert (costs.read_blocks, costs.refills) == (TIP + 1, TIP + 1)
+    assert (costs.last_blocks, costs.random_blocks) == (0, 0)
+    assert costs.stage_s[FILE] > 0

@@ -9,7 +9,7 @@ from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
 TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url"}
-CHOICES = {"worker_type": ("loop", "gthread", "sync")}
+CHOICES = {"worker_type": ("loop", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
     "port": ("1", "65535", "8001"),
@@ -29,6 +29,7 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "mempool_transactions": ("1", "1000000000", "5000"),
     "min_free_bytes": ("0", str(2**50), "0"),
     "access_log": ("0", "1", "1"),
+    "emulated_disk": ("0", "100000", "250"),
     "commit_wait_s": ("0", "3600", "0.5"),
 }
 FLOATS = {"mine_interval_s", "commit_wait_s"}

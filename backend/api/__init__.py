@@ -61,7 +61,9 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
     ):
         app.register_blueprint(part)
     problems.install(app, restart)
-    observing.install(app, access_log=bool(settings.access_log))
+    observing.install(
+        app, access_log=bool(settings.access_log), emulated_disk=settings.emulated_disk
+    )
     app.extensions[QUICK] = Quick(ledger)
     app.extensions[METRICS] = metrics.install(app, ledger, answers)
     return app

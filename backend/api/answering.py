@@ -18,6 +18,7 @@ from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import parameters, query_string
 from backend.api.schemas import ref
+from backend.costs import EMULATED, FILE, Costs
 from backend.ledger import Ledger
 from backend.parameters import AS_OF
 from backend.questions import (
@@ -35,7 +36,7 @@ from backend.questions import (
 Json = dict[str, Any]
 _UNUSUAL = (*OPTION_NAMES, FORMAT.name)  # parameters with which an answer is not kept
 
-Ask = Callable[[Asked, Options], Json]
+Ask = Callable[[Asked, Options, Costs | None], Json]
 
 
 def question(
@@ -134,9 +135,25 @@ def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:
-    """What `ask` says; how long it took is told in Server-Timing."""
+    """What `ask` says; how long it took is told in Server-Timing, of a scan by stage, too."""
+    costs = Costs() if options.engine == "scan" else None
     started = time.perf_counter()
-    found = ask(question, options)
+    found = ask(question, options, costs)
     took_ms = 1000 * (time.perf_counter() - started)
     environ[PARTS] = f", {options.engine};dur={took_ms:.3f}"
+    if costs is not None:
+        environ[PARTS] += _parts_of(costs)
     return found
+
+
+def _parts_of(costs: Costs) -> str:
+    """What a scan cost, as it follows in Server-Timing."""
+    parts = {
+        name: f"dur={1000 * seconds:.3f}"
+        for name, seconds in costs.stage_s.items()
+        if name != EMULATED or seconds
+    }
+    parts[FILE] += f';desc="{costs.read_blocks} blocks in {costs.refills} refills"'
+    parts["last"] = f'desc="{costs.last_blocks} blocks"'
+    parts["random"] = f'desc="{costs.random_blocks} blocks"'
+    return "".join(f", {name};{what}" for name, what in parts.items())

@@ -3,7 +3,10 @@
 - `X-Request-ID`, in every answer: the client's own if it is 1 to 64 characters of [A-Za-z0-9._-],
   else made here (of this process and a count; unique, no secret). Errors are logged with it.
 - `Server-Timing: total;dur=MS`, from the call of the application until its headers go out, and
-  `index` or `scan` where a question was asked. Waiting for a thread comes before that.
+  `index` or `scan` where a question was asked. Waiting for a thread comes before that. Of a scan
+  also its stages (see `backend.costs`): `file`, with the blocks read and in how many refills,
+  `decompress`, `hash`, `decode`, `filter`; and how many blocks the caches `last` and `random` had.
+- `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
 - The access log, if it is on: one line of JSON on standard error for each request, written when its
   body has gone out or broken off (`is_whole` false). `route` is null for what has none.
 
@@ -25,6 +28,7 @@ import msgspec
 from flask import Flask
 
 ACCESS_LOG = "flightchain.access_log"  # in the application's extensions: whether it is on
+ALWAYS = "flightchain.always"  # in the extensions: headers that every answer has besides
 REQUEST_ID = "flightchain.request_id"  # in the environ
 PARTS = "flightchain.timing_parts"  # in the environ: more of Server-Timing, with a comma before it
 
@@ -64,16 +68,22 @@ def route_of(environ: Environ) -> str | None:
     return None if rule is None else str(rule.rule)
 
 
-def install(app: Flask, *, access_log: bool) -> None:
-    """Put the layer around `app`."""
+def install(app: Flask, *, access_log: bool, emulated_disk: int = 0) -> None:
+    """Put the layer around `app`. emulated_disk: K, 0 for a real one."""
     app.extensions[ACCESS_LOG] = access_log
-    inner: Any = _observed(app.wsgi_app)
+    always = app.extensions[ALWAYS] = emulation_headers(emulated_disk)
+    inner: Any = _observed(app.wsgi_app, always)
     if access_log:
         inner = _logged(inner)
     app.wsgi_app = inner  # type: ignore[method-assign]
 
 
-def _observed(application: Application) -> Application:
+def emulation_headers(emulated_disk: int) -> tuple[tuple[str, str], ...]:
+    """What every answer says of an emulated disk; nothing of a real one."""
+    return (("X-Emulated-Disk", str(emulated_disk)),) if emulated_disk else ()
+
+
+def _observed(application: Application, always: tuple[tuple[str, str], ...]) -> Application:
     now = time.perf_counter
 
     def observed(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -85,7 +95,7 @@ def _observed(application: Application) -> Application:
 
         def start(status: str, headers: Headers, *more: Any) -> Any:
             took = f"total;dur={1000 * (now() - started):.3f}{environ.get(PARTS, '')}"
-            headers += (("X-Request-ID", request_id), ("Server-Timing", took))
+            headers += (("X-Request-ID", request_id), ("Server-Timing", took), *always)
             return start_response(status, headers, *more)
 
         return application(environ, start)

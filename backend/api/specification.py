@@ -57,6 +57,7 @@ FOR_BODIES = (411, 413, 415, 422)
 
 _OF_ALL = ("X-Request-ID", "Cache-Control")
 _OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
+_OF_LAB = "X-Emulated-Disk"
 
 HEADERS: dict[str, tuple[str, Schema]] = {
     "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
@@ -65,8 +66,19 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     "Link": ('Where the following page is, with `rel="next"`.', {"type": "string"}),
     "Location": ("Where the transaction, or the first one, is.", {"type": "string"}),
     "Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1}),
-    "Server-Timing": ("How long the answer took, in milliseconds.", {"type": "string"}),
+    "Server-Timing": (
+        (
+            "How long the answer took, in milliseconds: `total`, in it `index` or `scan`, and of a "
+            "scan its stages: `file` (with how many blocks were read), `decompress`, `hash`, "
+            "`decode`, `filter`; `last` and `random` say how many blocks these caches had."
+        ),
+        {"type": "string"},
+    ),
     "WWW-Authenticate": ("Bearer.", {"type": "string"}),
+    _OF_LAB: (
+        "Only in the lab: the disk is emulated, so many times as fast as the study's.",
+        {"type": "integer", "minimum": 1},
+    ),
     "X-Flightchain-As-Of": (
         "Height and hash of the block an export stands for.",
         {"type": "string"},
@@ -142,7 +154,7 @@ def document(app: Flask) -> Schema:
         "components": {
             "schemas": SCHEMAS,
             "responses": {
-                _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing")
+                _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing", _OF_LAB)
                 for status, answer in PROBLEMS.items()
             },
             "parameters": {"IfNoneMatch": IF_NONE_MATCH, "IdempotencyKey": IDEMPOTENCY_KEY},
@@ -208,10 +220,10 @@ def _parameter(parameter: Parameter[Any]) -> Schema:
 def _responses(operation: Operation) -> Iterator[tuple[str, Schema]]:
     always = (*_OF_GOOD, "ETag") if operation.has_etag else _OF_GOOD
     for status, answer in operation.answers.items():
-        yield str(status), _response(answer, answer.content, always)
+        yield str(status), _response(answer, answer.content, always, _OF_LAB)
     if operation.has_etag:
         unchanged = Answer("What the client has is still right.")
-        yield "304", _response(unchanged, {}, always)
+        yield "304", _response(unchanged, {}, always, _OF_LAB)
     for status in sorted(_errors_of(operation)):
         yield str(status), {"$ref": f"#/components/responses/{_name(status)}"}
 

@@ -20,12 +20,15 @@ import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from backend.chain.block import Block
+from backend.costs import EMULATED, FILE, Costs
 from backend.errors import Damage, DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import block_again, stated_body_bytes, verified_block
+from backend.storage.emulated import EmulatedDisk
 from backend.storage.layout import Place
 
 # Key, hash, ids, tuple, frame object, slots in dictionary and list of one block beside the frame's
@@ -163,9 +166,19 @@ class CachedBlocks:
     Safe for threads; the disk is read outside the lock, so a hit never waits for another's miss.
     """
 
-    def __init__(self, store: BlockStore, cache_bytes: int, read_run_blocks: int) -> None:
-        """cache_bytes: both caches together. read_run_blocks: adjacent blocks read on a miss."""
+    def __init__(
+        self,
+        store: BlockStore,
+        cache_bytes: int,
+        read_run_blocks: int,
+        disk: EmulatedDisk | None = None,
+    ) -> None:
+        """cache_bytes: both caches together. read_run_blocks: adjacent blocks read on a miss.
+
+        disk: lets every read take longer.
+        """
         self._store = store
+        self._disk = disk
         self._read_run_blocks = read_run_blocks
         self._lock = threading.Lock()
         self._last = _Cache("last", cache_bytes // 2)
@@ -240,16 +253,19 @@ class CachedBlocks:
         """Whether the newest block was looked for a moment ago: that costs a tenth of a request."""
         return time.monotonic() < self._is_recent_until
 
-    def block(self, height: int) -> Block:
-        """A checked block. Raises NotFound or DamagedBlock."""
-        return self._opened(height, self._frame(height), verified_block)
+    def block(self, height: int, costs: Costs | None = None) -> Block:
+        """A checked block. costs: takes what it costs. Raises NotFound or DamagedBlock."""
+        costs = Costs() if costs is None else costs
+        return self._opened(
+            height, self._frame(height, costs), partial(verified_block, costs=costs)
+        )
 
     def block_lately(self, height: int) -> Block:
         """A block as it was at most `RECENT_S` ago, checked when it was first used.
 
         Raises NotFound or DamagedBlock.
         """
-        kept = self._frame(height, is_recent_enough=True)
+        kept = self._frame(height, None, is_recent_enough=True)
         return self._opened(height, kept, block_again if kept.is_checked else verified_block)
 
     def _opened(self, height: int, kept: Kept, opened: Open) -> Block:
@@ -262,16 +278,20 @@ class CachedBlocks:
         kept.is_checked = True
         return block
 
-    def _frame(self, height: int, *, is_recent_enough: bool = False) -> Kept:
+    def _frame(self, height: int, costs: Costs | None, *, is_recent_enough: bool = False) -> Kept:
         with self._lock:
             if not (is_recent_enough and self._is_recent()):
                 self._follow_tip()
             in_order, self._asked = height == self._asked + 1, height
+            is_in_last = height >= self._floor
             found = self._cache_of(height).find(height)
             generation = self._generation
         if found is not None:
+            if costs is not None:
+                costs.last_blocks += is_in_last
+                costs.random_blocks += not is_in_last
             return found
-        run = self._read_run(height, in_order=in_order)
+        run = self._read_run(height, Costs() if costs is None else costs, in_order=in_order)
         with self._lock:
             if generation == self._generation:  # else the chain was cut while we read
                 for at, kept in run.items():
@@ -280,8 +300,20 @@ class CachedBlocks:
                 self._random.shrink(height)
         return run[height]
 
-    def _read_run(self, height: int, *, in_order: bool) -> dict[int, Kept]:
+    def _read_run(self, height: int, costs: Costs, *, in_order: bool) -> dict[int, Kept]:
         """Block `height` and its neighbours, or those ahead of it, from the disk."""
+        start_s = time.perf_counter()
+        first, frames = self._run(height, in_order=in_order)
+        read_s = costs.spend(FILE, start_s)
+        costs.read_blocks += len(frames)
+        costs.refills += 1
+        if self._disk is not None:
+            self._disk.wait(len(frames), start_s)
+            costs.spend(EMULATED, read_s)
+        return {first + i: _kept(*each) for i, each in enumerate(frames)}
+
+    def _run(self, height: int, *, in_order: bool) -> tuple[int, list[tuple[Place, bytes]]]:
+        """The height of the first block that is read, and the frames from there on."""
         keeps = self._cache_of(height).statistics.capacity_bytes > 0
         count = self._read_run_blocks if keeps else 1
         first = height if in_order else max(0, height - count // 2)
@@ -293,7 +325,7 @@ class CachedBlocks:
             not first <= height < first + len(frames)
         ):  # or large blocks, and the run ended before it came here
             first, frames = height, [self._store.frame(height)]
-        return {first + i: _kept(*each) for i, each in enumerate(frames)}
+        return first, frames
 
     def _cache_of(self, height: int) -> _Cache:
         return self._last if height >= self._floor else self._random

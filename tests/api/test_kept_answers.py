@@ -112,9 +112,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     really = Ledger.average_delays
 
-    def average_delays(self: Ledger, question: object, options: object) -> object:
+    def average_delays(self: Ledger, question: object, options: object, costs: None) -> object:
         found.append(str(options))
-        return really(self, question, options)  # type: ignore[arg-type]
+        return really(self, question, options, costs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Ledger, "average_delays", average_delays)
     return found

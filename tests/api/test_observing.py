@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from backend.api import observing
-from tests.api.worlds import Json, client_of, seal, settings_for
+from tests.api.worlds import Json, World, client_of, seal, settings_for
 
 QUESTION = "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
 
@@ -48,22 +49,76 @@ def test_ids_of_a_forked_process_are_its_own() -> None:
     assert theirs.partition("-")[0] != ours.partition("-")[0]
 
 
+STAGES = ["file", "decompress", "hash", "decode", "filter"]
+
+
 @pytest.mark.parametrize(
     ("path", "parts"),
     [
         ("/tip", ["total"]),
         ("/nothing", ["total"]),
         (f"{QUESTION}&engine=index", ["total", "index"]),
-        (f"{QUESTION}&engine=scan", ["total", "scan"]),
+        (f"{QUESTION}&engine=scan", ["total", "scan", *STAGES, "last", "random"]),
     ],
 )
 def test_an_answer_says_how_long_it_took(client: FlaskClient, path: str, parts: list[str]) -> None:
     said = client.get(path).headers["Server-Timing"]
-    found = re.findall(r"(\w+);dur=(\d+\.\d{3})", said)
-    assert [name for name, _ in found] == parts
-    assert said == ", ".join(f"{name};dur={duration}" for name, duration in found)
-    assert all(float(duration) < 10_000 for _, duration in found)
-    assert float(found[0][1]) >= float(found[-1][1])
+    names, durations_ms, _ = timing(said)
+    assert names == parts
+    assert all(duration < 10_000 for duration in durations_ms.values())
+    last = list(durations_ms.values())[1:2] or [0.0]
+    assert durations_ms["total"] >= last[0]
+
+
+def test_the_stages_of_a_scan_are_parts_of_it(client: FlaskClient, world: World) -> None:
+    blocks = 0
+    for path in ("filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01", QUESTION[1:]):
+        said = client.get(f"/{path}&engine=scan").headers["Server-Timing"]
+        _, durations_ms, told = timing(said)
+        stages_ms = [durations_ms[name] for name in STAGES]
+        assert sum(stages_ms) <= durations_ms["scan"] + 0.01  # rounded
+        assert min(stages_ms[1:]) > 0
+        found = re.fullmatch(r"(\d+) blocks in (\d+) refills", told["file"])
+        assert found is not None
+        read, refills = map(int, found.groups())
+        assert read >= refills
+        blocks = refills + sum(int(told[name].removesuffix(" blocks")) for name in CACHES)
+        assert blocks == world.tip + 1
+    assert read == 0  # all are in the caches now
+
+
+CACHES = ("last", "random")
+_PART = re.compile(r'(\w+)(?:;dur=(\d+\.\d{3}))?(?:;desc="([^"]*)")?')
+
+
+def timing(said: str) -> tuple[list[str], dict[str, float], dict[str, str]]:
+    """Of a Server-Timing: the names, how many milliseconds each has, what is told of each."""
+    found = [part for each in said.split(", ") if (part := _PART.fullmatch(each))]
+    assert ", ".join(part[0] for part in found) == said
+    names = [part[1] for part in found]
+    return (
+        names,
+        {part[1]: float(part[2]) for part in found if part[2]},
+        {part[1]: part[3] for part in found if part[3]},
+    )
+
+
+@pytest.mark.parametrize("path", ["/tip", "/nothing", f"{QUESTION}&engine=scan", "/health/live"])
+def test_an_emulated_disk_is_told_in_every_answer_and_a_real_one_in_none(
+    client: FlaskClient, world: World, path: str
+) -> None:
+    assert "X-Emulated-Disk" not in client.get(path).headers
+    settings = replace(world.settings, emulated_disk=100_000)
+    with client_of(settings) as emulated:
+        answer = emulated.get(path)
+        assert answer.headers.getlist("X-Emulated-Disk") == ["100000"]
+        names, durations_ms, told = timing(answer.headers["Server-Timing"])
+    if "scan" in path:
+        read = int(told["file"].split()[0])
+        assert read > 0
+        assert "emulated" in names
+        waited_ms = durations_ms["file"] + durations_ms["emulated"]
+        assert waited_ms >= 0.9 * read * 85 / 100_000
 
 
 def test_an_error_in_the_log_names_the_request(

@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from hashlib import sha256
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -362,3 +363,38 @@ class TestTampering:
         block_path(tmp_path, 1).unlink()
         with pytest.raises(FileNotFoundError, match=r"1\.json"):
             StudyLedger(tmp_path)
+
+
+# --- an emulated disk, and other threads ---------------------------------------------------------
+
+
+def test_a_block_that_is_read_takes_its_time_and_one_in_a_cache_none(tmp_path: Path) -> None:
+    write_chain(tmp_path, [[a_flight(height)] for height in range(12)])
+    ledger = StudyLedger(tmp_path, cached_blocks=3, block_s=0.002)
+    assert ledger.startup_costs.emulated_s == 0
+    start_s = perf_counter()
+    assert scan(ledger) == 9
+    assert perf_counter() - start_s >= 0.99 * 9 * 0.002
+    assert 0 < ledger.costs.emulated_s <= perf_counter() - start_s
+    ledger.costs = Costs()
+    ledger.block(11)
+    assert (ledger.costs.disk_reads, ledger.costs.emulated_s) == (0, 0)
+
+
+def test_without_one_nothing_waits(tmp_path: Path) -> None:
+    ledger = ledger_of_blocks(tmp_path, 60)
+    scan(ledger)
+    assert ledger.costs.emulated_s < sum(ledger.costs.stage_s.values())
+
+
+def test_a_twin_answers_the_same_from_a_cache_and_costs_of_its_own(tmp_path: Path) -> None:
+    ledger = ledger_of_blocks(tmp_path, 30, cached_blocks=4)
+    ledger.block(2)
+    twin = ledger.twin()
+    assert (twin.disk_reads, twin.cache_hits) == (0, 0)
+    twin.block(29)  # of `last`, which both have
+    assert (twin.disk_reads, twin.cache_hits) == (0, 1)
+    twin.block(2)  # of the other's `random`
+    assert (twin.disk_reads, twin.cache_hits) == (4, 1)
+    assert (scan(twin), scan(ledger.twin())) == (22, 26)  # 26 are not in `last`, 4 were had
+    assert ledger.disk_reads == 4

@@ -1,0 +1,108 @@
+"""The WSGI application of servers that answer GET with JSON and tell where the time went.
+
+Every answer, an error too, has what `loadtests.servers.timing` tells (when the handler began, how
+long it took, in which process), parts of that time in the same `Server-Timing`, milliseconds, and
+`X-Emulated-Disk: K` if the server's times are injected and divided by K. Counts stand there, too,
+as the description of an entry without a duration: `disk_reads;desc="503"`.
+
+    GET /live   answers {}: whether the server is up
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qsl
+
+from loadtests.servers.known import Application, Gunicorn, StartResponse
+from loadtests.servers.timing import SERVER_TIMING, headers
+
+LIVE = "/live"
+EMULATED = "X-Emulated-Disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """body: of JSON. parts_s: name -> seconds, counts: name -> number, both for Server-Timing."""
+
+    body: object
+    parts_s: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+Answering = Callable[[Mapping[str, str]], Answer]  # the parameters of a request -> its answer
+
+
+class Refused(Exception):
+    """A request that cannot be answered. Attribute: `status`, as "400 Bad Request"."""
+
+    def __init__(self, status: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+def threads(count: int) -> Gunicorn:
+    """One process with `count` threads. One: gunicorn's `sync`, one request at a time, FCFS."""
+    return Gunicorn("sync" if count == 1 else "gthread", threads=count)
+
+
+def values(parameters: Mapping[str, str], *names: str) -> list[str]:
+    """The values of the parameters `names`. Raises Refused if one is missing, or for another."""
+    for name in names:
+        if name not in parameters:
+            raise Refused("400 Bad Request", f"{name}: is missing")
+    for name in parameters:
+        if name not in names:
+            raise Refused("400 Bad Request", f"{name[:40]!r}: there is no such parameter")
+    return [parameters[name] for name in names]
+
+
+def number(name: str, text: str) -> int:
+    """The whole number that `text` is, at most 15 digits. Raises Refused."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise Refused("400 Bad Request", f"{name} {text[:40]!r}: must be a whole number")
+    return int(text)
+
+
+def application(routes: Mapping[str, Answering], speedup: float = 0) -> Application:
+    """The application that answers on the paths of `routes`, and on `LIVE`.
+
+    speedup: K of `X-Emulated-Disk`; 0 where nothing is emulated.
+    """
+    emulated = [(EMULATED, f"{speedup:g}")] if speedup else []
+    known = {LIVE: _live, **routes}
+
+    def answered(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        start_s = monotonic()
+        status = "200 OK"
+        try:
+            answer = _route(known, environ)(dict(parse_qsl(environ["QUERY_STRING"])))
+        except Refused as refused:
+            status, answer = refused.status, Answer({"detail": str(refused)})
+        body = json.dumps(answer.body).encode()
+        told = dict(headers(start_s))
+        told[SERVER_TIMING] += _timing(answer)
+        about = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+        start_response(status, [*about, *told.items(), *emulated])
+        return [body]
+
+    return answered
+
+
+def _live(_parameters: Mapping[str, str]) -> Answer:
+    return Answer({})
+
+
+def _route(routes: Mapping[str, Answering], environ: Mapping[str, Any]) -> Answering:
+    if environ["REQUEST_METHOD"] != "GET":
+        raise Refused("405 Method Not Allowed", "only GET is answered here")
+    if environ["PATH_INFO"] not in routes:
+        raise Refused("404 Not Found", f"there are {', '.join(routes)}")
+    return routes[environ["PATH_INFO"]]
+
+
+def _timing(answer: Answer) -> str:
+    parts = [f", {name};dur={1000 * seconds:.3f}" for name, seconds in answer.parts_s.items()]
+    counts = [f', {name};desc="{count}"' for name, count in answer.counts.items()]
+    return "".join([*parts, *counts])

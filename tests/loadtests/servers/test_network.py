@@ -1,0 +1,117 @@
+"""The network of report 000 over HTTP: its visits and demands, its order, what it tells."""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from loadtests.processes import Service
+from loadtests.servers import network
+from loadtests.servers.network import INTERACTION
+from loadtests.servers.stations import Station
+from loadtests.servers.timing import told
+from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
+
+VISITS = {"cpu": 523, "disk": 513, "delay": 513}
+DEMANDS_S = {"cpu": 0.4184, "disk": 23.598, "delay": 20.007}
+STATIONS = (Station("cpu"), Station("disk"), Station("delay"))
+K = 400
+
+
+@pytest.mark.parametrize("group", network.GROUPS)
+def test_the_way_has_the_demands_of_the_report(group: int) -> None:
+    demands_s = dict.fromkeys(DEMANDS_S, 0.0)
+    for step in network.route(*STATIONS, 1.0, group):
+        demands_s[step.station.name] += step.mean_s
+    assert demands_s == pytest.approx(DEMANDS_S)
+
+
+def test_the_way_has_the_visits_of_the_report_in_its_order() -> None:
+    names = [step.station.name for step in network.route(*STATIONS, 1.0, 1)]
+    assert Counter(names) == VISITS
+    runs = [(is_cpu, len(list(run))) for is_cpu, run in groupby(names, lambda name: name == "cpu")]
+    assert runs == [(True, 1), *[(False, 38), (True, 19)] * 26, (False, 38), (True, 28)]
+    assert names[1:39] == ["disk", "delay"] * 19
+
+
+def test_grouped_visits_are_one_a_filling() -> None:
+    names = Counter(step.station.name for step in network.route(*STATIONS, 1.0, 19))
+    assert names == {"cpu": 28, "disk": 27, "delay": 27}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    log = tmp_path_factory.mktemp("network") / "log"
+    with network.running(log, emulated_disk=K, cv=0, threads=8) as found:
+        yield found
+
+
+def test_an_interaction_takes_its_demands_and_tells_of_them(server: Service) -> None:
+    before_s = monotonic()
+    status, body, headers = asked(server, INTERACTION)
+    took_s = monotonic() - before_s
+    assert status == 200
+    spent_ms, visits = parts(headers)
+    assert visits == {f"{name}_visits": count for name, count in VISITS.items()}
+    for name, demand_s in DEMANDS_S.items():
+        assert body["service_s"][name] == pytest.approx(demand_s / K)
+        assert spent_ms[name] == pytest.approx(1000 * demand_s / K, abs=0.001)
+        assert spent_ms[f"{name}_queue"] == 0
+    assert sum(DEMANDS_S.values()) / K <= spent_ms["total"] / 1000 <= took_s
+    assert spent_ms["late"] >= 0
+    found = told(headers)
+    assert found.start_s is not None
+    assert before_s <= found.start_s
+    assert int(found.worker) != server.pid
+    assert headers["x-emulated-disk"] == str(K)
+
+
+def test_customers_queue_at_the_bottleneck(server: Service) -> None:
+    """The disk serves one at a time: four interactions take four times its demand at least."""
+    start_s = monotonic()
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: asked(server, INTERACTION), range(4)))
+    assert monotonic() - start_s >= 4 * DEMANDS_S["disk"] / K
+    assert {status for status, _, _ in answers} == {200}
+
+
+def test_a_seed_decides_all_service_times(tmp_path: Path) -> None:
+    with network.running(tmp_path / "log", emulated_disk=4000, cv=1, group=19) as server:
+        bodies = []
+        for given in ({"seed": 5}, {"seed": 6}, {"seed": 5}, {}, {}):
+            _, body, headers = asked(server, INTERACTION, **given)
+            bodies.append(body)
+        assert parts(headers)[1] == {"cpu_visits": 28, "disk_visits": 27, "delay_visits": 27}
+        assert asked(server, INTERACTION, seed="x")[0] == 400
+        assert asked(server, INTERACTION, sed=1)[0] == 400
+    assert bodies[0] == bodies[2]
+    others = [bodies[0], bodies[1], bodies[3], bodies[4]]
+    assert all(one != another for i, one in enumerate(others) for another in others[:i])
+
+
+@pytest.mark.parametrize(("threads", "is_in_order"), [(1, True), (8, False)])
+def test_one_thread_is_one_request_at_a_time(
+    tmp_path: Path, threads: int, is_in_order: bool
+) -> None:
+    with network.running(tmp_path / "log", emulated_disk=20, cv=0, threads=threads) as server:
+        assert is_answered_before_a_later_one(server, INTERACTION) == is_in_order
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"emulated_disk": 0}, "emulated_disk 0"),
+        ({"cv": -1}, "cv -1"),
+        ({"group": 2}, "group 2: must be one of 1, 19"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    tmp_path: Path, given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ValueError, match=says), network.running(tmp_path / "log", **given):
+        pass

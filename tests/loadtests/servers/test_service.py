@@ -1,0 +1,61 @@
+"""The service set up as the study's server was: it reads the blocks of a scan once, in order."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from loadtests.chains import size_bytes
+from loadtests.processes import running
+from loadtests.servers.service import CACHE_BLOCKS, RUN_BLOCKS, as_in_the_study
+from tests.api.worlds import generated, seal, settings_for
+from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
+
+BLOCKS = 130
+SCAN = (
+    "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
+    "&engine=scan"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("as-in-the-study") / "chain"
+    flights = generated(3)
+    seal(settings_for(found), [flights] * (BLOCKS - 1))
+    return found
+
+
+@pytest.mark.parametrize(("threads", "is_in_order"), [(1, True), (4, False)])
+def test_every_scan_reads_the_blocks_that_no_cache_keeps_and_none_twice(
+    folder: Path, tmp_path: Path, threads: int, is_in_order: bool
+) -> None:
+    settings = as_in_the_study(
+        size_bytes(folder / "blocks"), BLOCKS, emulated_disk=10, threads=threads
+    )
+    serving = ("serve", "--only-http")
+    with running(folder, tmp_path / "log", serving, "/health/live", settings) as service:
+        for _ in range(3):
+            status, _, headers = asked(service, SCAN)
+            assert status == 200
+        told = re.search(r'file;dur=[0-9.]+;desc="(\d+) blocks in (\d+) refills"', str(headers))
+        assert told is not None
+        read, refills = int(told[1]), int(told[2])
+        assert read == RUN_BLOCKS * refills
+        assert read <= BLOCKS - 0.9 * CACHE_BLOCKS + RUN_BLOCKS
+        spent_ms, _ = parts(headers)
+        assert spent_ms["file"] + spent_ms["emulated"] >= (read - RUN_BLOCKS) * 85 / 10
+        assert headers["x-emulated-disk"] == "10"
+        assert is_answered_before_a_later_one(service, SCAN, "/health/live") == is_in_order
+
+
+def test_without_emulation_the_service_is_in_no_lab() -> None:
+    settings = as_in_the_study(1000, 10)
+    assert settings.keys().isdisjoint({"lab", "emulated_disk"})
+    assert settings["worker_type"] == "sync"
+
+
+@pytest.mark.parametrize("given", [{"blocks": 0}, {"blocks": 1, "threads": 0}])
+def test_what_cannot_be_is_refused(given: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="must be 1 or more"):
+        as_in_the_study(1, **given)

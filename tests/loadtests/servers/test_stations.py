@@ -1,0 +1,109 @@
+"""Stations: order, sums that add up, laws. Never how late a machine wakes a thread."""
+
+import threading
+from itertools import pairwise
+from math import isclose
+from random import Random
+from statistics import fmean, pstdev
+from time import monotonic, sleep
+
+import pytest
+
+from loadtests.servers.stations import (
+    SHORTEST_SLEEP_S,
+    FairLock,
+    Share,
+    Station,
+    Step,
+    law_of,
+    walk,
+)
+
+FIXED = law_of(0)
+
+
+def test_a_fair_lock_lets_in_one_at_a_time_in_the_order_they_came() -> None:
+    lock, inside, order, crowds = FairLock(), 0, list[int](), list[int]()
+
+    def come(number: int) -> None:
+        nonlocal inside
+        with lock:
+            inside += 1
+            crowds.append(inside)
+            order.append(number)
+            sleep(0.001)
+            inside -= 1
+
+    threads = [threading.Thread(target=come, args=[number]) for number in range(20)]
+    with lock:
+        for number, thread in enumerate(threads):
+            thread.start()
+            while len(lock._waiting) <= number:  # until it stands in the queue
+                sleep(0.0001)
+    for thread in threads:
+        thread.join()
+    assert order == list(range(20))
+    assert crowds == [1] * 20
+
+
+def test_a_fair_lock_is_left_when_something_is_raised() -> None:
+    lock = FairLock()
+    with pytest.raises(KeyError), lock:
+        raise KeyError
+    with lock:
+        assert lock._is_held
+    assert not lock._is_held
+
+
+def test_a_service_begins_when_the_one_before_it_has_ended() -> None:
+    station, now_s = Station("disk"), monotonic()
+    assert station.serve(now_s, 0.003) == now_s + 0.003
+    assert station.serve(now_s + 0.001, 0.004) == pytest.approx(now_s + 0.007)
+    assert station.serve(now_s + 0.1, 0.001) == pytest.approx(now_s + 0.101)  # was idle
+    assert monotonic() >= now_s + 0.101 - 1.01 * SHORTEST_SLEEP_S
+
+
+def test_short_services_add_up() -> None:
+    station, start_s = Station("cpu"), monotonic()
+    way = walk([Step(station, 0.00001)] * 3000, FIXED, Random(1))
+    assert monotonic() - start_s >= 0.03
+    share = way.by_station["cpu"]
+    assert share.visits == 3000
+    assert share.service_s == pytest.approx(0.03)
+    assert share.queue_s == pytest.approx(0, abs=1e-6)
+    assert way.late_s >= 0
+
+
+def test_customers_share_a_station_one_after_the_other() -> None:
+    """Four customers with 20 visits of 1 ms each: 80 ms at one station, whoever goes first."""
+    station, shares = Station("disk"), list[Share]()
+    all_there = threading.Barrier(4)
+
+    def go() -> None:
+        all_there.wait()
+        shares.append(walk([Step(station, 0.001)] * 20, FIXED, Random(1)).by_station["disk"])
+
+    threads = [threading.Thread(target=go) for _ in range(4)]
+    start_s = monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert monotonic() - start_s >= 0.08
+    assert [share.service_s for share in shares] == [pytest.approx(0.02)] * 4
+
+
+@pytest.mark.parametrize("cv", [0, 0.13, 0.5, 1, 2])
+def test_a_law_has_its_mean_and_its_variation(cv: float) -> None:
+    random, law = Random(3), law_of(cv)
+    drawn = [law(0.046, random) for _ in range(40_000)]
+    assert min(drawn) >= 0
+    assert isclose(fmean(drawn), 0.046, rel_tol=0.05)
+    assert isclose(pstdev(drawn) / fmean(drawn), cv, rel_tol=0.1, abs_tol=1e-9)
+    assert any(a != b for a, b in pairwise(drawn)) == (cv > 0)
+
+
+@pytest.mark.parametrize("cv", [-0.1, float("nan"), float("inf")])
+def test_a_variation_that_cannot_be_is_refused(cv: float) -> None:
+    with pytest.raises(ValueError, match="cv"):
+        law_of(cv)

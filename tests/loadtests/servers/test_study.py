@@ -1,0 +1,182 @@
+"""The study's way over HTTP: what it answers, what it tells, and one request at a time."""
+
+import http.client
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from loadtests.baseline import STAGES, write_chain
+from loadtests.processes import HOST, ProgramFailed, Service
+from loadtests.servers import study
+from loadtests.servers.timing import told
+from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
+
+CITIES = ("Chicago, IL", "San José, CA")
+BLOCKS = 60
+BLOCK_MS = 85
+DAYS = {"INITIAL_DATE": "2010-01-01", "FINAL_DATE": "2010-12-31"}
+COUNTER = {"ORIGIN_CITY_NAME": CITIES[0], "DEST_CITY_NAME": CITIES[1], **DAYS}
+CARRIER = {"OP_CARRIER_AIRLINE_ID": 19393, **DAYS}
+
+
+def flight(height: int) -> dict[str, object]:
+    return {
+        "FL_DATE": "2010-02-01",
+        "OP_CARRIER_AIRLINE_ID": 19393,
+        "OP_CARRIER_FL_NUM": height,
+        "ORIGIN_CITY_NAME": CITIES[0],
+        "DEST_CITY_NAME": CITIES[1],
+        "ARR_DELAY": height,
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One flight a block; its number and delay are the block's height."""
+    found = tmp_path_factory.mktemp("study") / "chain's folder"
+    write_chain(found, [[flight(height)] for height in range(BLOCKS)])
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Service]:
+    with study.running(folder, folder.with_name("log")) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "answer"),
+    [
+        ("/flight_counter", COUNTER, {"flight_counter": BLOCKS}),
+        ("/average_delays", CARRIER, {"average_delays": (BLOCKS - 1) / 2}),
+        (
+            "/average_delays",
+            {**CARRIER, "OP_CARRIER_AIRLINE_ID": 1},
+            {"average_delays": None},
+        ),
+    ],
+)
+def test_questions_are_answered_by_a_scan(
+    server: Service, path: str, given: dict[str, object], answer: object
+) -> None:
+    status, found, headers = asked(server, path, **given)
+    assert (status, found) == (200, answer)
+    assert parts(headers)[1]["disk_reads"] >= BLOCKS - 3 * 19
+
+
+def test_flights_blocks_and_transactions_are_found(server: Service) -> None:
+    _, found, _ = asked(server, "/filter_transactions", OP_CARRIER_FL_NUM=7, FL_DATE="2010-02-01")
+    (one,) = found["filter_transactions"]
+    assert (one["ARR_DELAY"], one["TRANSACTION_ID"]) == ("7", "7")
+    assert asked(server, "/get_transaction", id=7)[1] == {"get_transaction": one}
+    block = asked(server, "/get_block", height=7)[1]["get_block"]
+    assert (block["height"], block["transactions"]) == (7, [one])
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "status", "says"),
+    [
+        ("/mine", {}, 404, "/flight_counter"),
+        ("/flight_counter", {}, 400, "ORIGIN_CITY_NAME: is missing"),
+        ("/flight_counter", {**COUNTER, "engine": "scan"}, 400, "'engine': there is no such"),
+        ("/get_block", {"height": "x"}, 400, "height 'x': must be a whole number"),
+        ("/get_block", {"height": "-1"}, 400, "height '-1': must be a whole number"),
+        ("/get_block", {"height": BLOCKS}, 404, "no block 60"),
+        ("/get_transaction", {"id": BLOCKS}, 404, "no transaction 60"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_by_name(
+    server: Service, path: str, given: dict[str, object], status: int, says: str
+) -> None:
+    found, body, headers = asked(server, path, **given)
+    assert found == status
+    assert says in body["detail"]
+    assert told(headers).worker
+
+
+def test_only_get_is_answered(server: Service) -> None:
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=60)
+    connection.request("POST", "/flight_counter")
+    assert connection.getresponse().status == 405
+    connection.close()
+
+
+def test_an_answer_tells_when_how_long_where_and_what_it_cost(server: Service) -> None:
+    before_s = monotonic()
+    _, _, headers = asked(server, "/flight_counter", **COUNTER)
+    after_s = monotonic()
+    found = told(headers)
+    assert found.start_s is not None
+    assert found.service_s is not None
+    assert before_s <= found.start_s
+    assert found.start_s + found.service_s <= after_s
+    assert int(found.worker) != server.pid
+    spent_ms, counts = parts(headers)
+    assert spent_ms.keys() == {"total", "emulated", *STAGES}
+    assert 0 < sum(spent_ms[name] for name in STAGES) <= spent_ms["total"]
+    assert spent_ms["total"] == pytest.approx(1000 * found.service_s)
+    refills = BLOCKS - counts["cache_hits"]
+    assert 0 < counts["disk_reads"] <= 19 * refills
+    assert "x-emulated-disk" not in headers
+
+
+def test_costs_are_of_one_request(server: Service) -> None:
+    for _ in range(2):
+        _, _, headers = asked(server, "/get_block", height=30)
+    assert parts(headers)[1] == {"disk_reads": 0, "cache_hits": 1}
+
+
+def test_an_emulated_disk_takes_its_time_and_is_told(folder: Path, tmp_path: Path) -> None:
+    with study.running(folder, tmp_path / "log", emulated_disk=50) as server:
+        for _ in range(2):
+            _, _, headers = asked(server, "/flight_counter", **COUNTER)
+            spent_ms, counts = parts(headers)
+            assert counts["disk_reads"] > 0
+            # what the last request took too long is taken off: at most a refill
+            assert spent_ms["total"] >= (counts["disk_reads"] - 19) * BLOCK_MS / 50
+            assert spent_ms["emulated"] > 0
+        assert headers["x-emulated-disk"] == "50"
+        status, _, headers = asked(server, "/nothing")
+        assert (status, headers["x-emulated-disk"]) == (404, "50")
+
+
+@pytest.mark.parametrize(("threads", "is_in_order"), [(1, True), (4, False)])
+def test_one_thread_answers_one_request_at_a_time_and_more_do_not_wait(
+    folder: Path, tmp_path: Path, threads: int, is_in_order: bool
+) -> None:
+    path = f"/flight_counter?{urlencode(COUNTER)}"  # 41 blocks of 28 ms
+    with study.running(folder, tmp_path / "log", emulated_disk=3, threads=threads) as server:
+        assert is_answered_before_a_later_one(server, path) == is_in_order
+        assert asked(server, "/flight_counter", **COUNTER)[1] == {"flight_counter": BLOCKS}
+
+
+def test_a_chain_of_small_blocks_is_scanned_as_the_studys_was(tmp_path: Path) -> None:
+    assert study.write_small_chain(tmp_path / "chain") == 522
+    with study.running(tmp_path / "chain", tmp_path / "log", emulated_disk=10_000) as server:
+        for _ in range(2):  # the second finds nothing that the first has left
+            _, found, headers = asked(server, study.FLIGHT_COUNTER)
+            assert found == {"flight_counter": 522 * study.SMALL_BLOCK_FLIGHTS}
+            assert parts(headers)[1] == {"disk_reads": 503, "cache_hits": 522 - 27}
+
+
+def test_the_studys_question_is_encoded_as_a_path_must_be() -> None:
+    assert quote(study.FLIGHT_COUNTER, safe="/?=&,%") == study.FLIGHT_COUNTER
+
+
+def test_any_service_time_has_its_block_time() -> None:
+    assert study.block_ms_for(503 * 0.085) == pytest.approx(85)
+    assert study.block_ms_for(40.499375) == pytest.approx(80.5156, abs=1e-4)
+
+
+@pytest.mark.parametrize("given", [{"emulated_disk": -1}, {"block_ms": -1}])
+def test_times_that_cannot_be_are_refused(folder: Path, given: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be 0 or more"):
+        study.application(str(folder), **given)
+
+
+def test_a_folder_without_a_chain_does_not_come_up(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed), study.running(tmp_path / "none", tmp_path / "log"):
+        pass

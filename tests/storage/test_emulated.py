@@ -1,0 +1,89 @@
+"""The emulated disk: how long reads take at least, and who waits."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from backend.costs import EMULATED, FILE, Costs
+from backend.errors import NotFound
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import CachedBlocks
+from backend.storage.emulated import CHECK_S, READ_S, EmulatedDisk
+from tests.storage.chains import make_chain
+
+BLOCK_S = READ_S + CHECK_S
+
+
+def test_a_block_takes_what_the_study_measured() -> None:
+    assert pytest.approx(0.085) == BLOCK_S
+
+
+@pytest.mark.parametrize("speedup", [0, -1])
+def test_a_disk_that_is_infinitely_slow_or_goes_back_in_time_is_refused(speedup: int) -> None:
+    with pytest.raises(ValueError, match=f"speedup {speedup}"):
+        EmulatedDisk(speedup)
+
+
+def test_what_a_wait_was_too_long_is_taken_off_the_next() -> None:
+    disk = EmulatedDisk(100)
+    for _ in range(2):
+        started = time.perf_counter()
+        for _ in range(20):
+            disk.wait(1, time.perf_counter())
+        took_s = time.perf_counter() - started
+        assert took_s >= 19 * BLOCK_S / 100  # the first round begins without a debt
+
+
+def test_the_real_reading_is_part_of_the_time() -> None:
+    disk = EmulatedDisk(10)
+    began = time.perf_counter() - 3600
+    before = time.perf_counter()
+    disk.wait(19, began)  # long over: nothing to wait for
+    disk.wait(19, time.perf_counter())  # its debt is as long as itself
+    disk.wait(19, time.perf_counter())  # and no longer
+    took_s = time.perf_counter() - before
+    assert took_s >= 0.9 * 19 * BLOCK_S / 10
+
+
+def test_one_threads_debt_is_not_anothers() -> None:
+    disk = EmulatedDisk(10)
+    disk.wait(19, time.perf_counter() - 3600)
+    took_s: list[float] = []
+
+    def other() -> None:
+        started = time.perf_counter()
+        disk.wait(19, started)
+        took_s.append(time.perf_counter() - started)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert took_s[0] >= 0.99 * 19 * BLOCK_S / 10
+
+
+def test_only_what_is_read_from_files_takes_time(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 30)
+    store = BlockStore(tmp_path)
+    waited: list[int] = []
+
+    class Noting(EmulatedDisk):
+        def wait(self, blocks: int, start_s: float) -> None:
+            waited.append(blocks)
+            super().wait(blocks, start_s)
+
+    cached = CachedBlocks(store, 10**6, 19, Noting(10_000))
+    costs = Costs()
+    for height in range(31):
+        cached.block(height, costs)
+    assert waited == [19, 12]
+    assert costs.stage_s[FILE] + costs.stage_s[EMULATED] >= 0.99 * 31 * BLOCK_S / 10_000
+    for height in range(31):
+        cached.block(height, costs)
+        cached.block_lately(height)
+        cached.where(height)
+    with pytest.raises(NotFound):
+        cached.block(31)
+    assert waited == [19, 12]
+    store.close()
