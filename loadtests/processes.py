@@ -260,7 +260,7 @@ def _wait_for_answer(
             sleep(LOOK_EVERY_S)
         else:
             return
-    raise ProgramFailed(f"the service did not answer {asking} within {READY_WITHIN_S} s; see {log}")
+    raise ProgramFailed(f"the server did not answer {asking} within {READY_WITHIN_S} s; see {log}")
 
 
 def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:

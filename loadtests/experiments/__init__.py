@@ -9,7 +9,11 @@ from importlib import import_module
 
 from loadtests.lab.experiment import Experiment
 
-NAMES: tuple[str, ...] = ("selftest", "capacity")
+NAMES: tuple[str, ...] = (
+    "selftest",
+    "open-workload",
+    "capacity",
+)
 
 
 def experiment(name: str) -> Experiment:

@@ -20,7 +20,6 @@ PENDING = {
     "itinerary",
     "micro",
     "mixed-clients",
-    "open-workload",
     "profile",
     "query-type",
     "queueing-network",

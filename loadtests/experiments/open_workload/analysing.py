@@ -1,0 +1,225 @@
+"""The report of the open workload, from its tables."""
+
+from collections.abc import Sequence
+
+from loadtests.experiments.open_workload.comparing import (
+    AsTheStudy,
+    Steady,
+    steady_points,
+    study_points,
+)
+from loadtests.experiments.open_workload.figures import (
+    REPORT_S,
+    load_figure,
+    over_time,
+    response_figure,
+)
+from loadtests.experiments.open_workload.plan import AS_THE_STUDY, FCFS
+from loadtests.experiments.open_workload.reading import OpenRun, open_runs
+from loadtests.generation import samples as sampling
+from loadtests.generation.run import SAMPLES
+from loadtests.lab.experiment import Mode
+from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.results import Results, ResultsError
+from loadtests.models.estimates import Interval, Verdict
+
+SERVERS = {FCFS: "one worker, in order of arrival", "shared": "threads, processor shared"}
+MODELS = {FCFS: "M/G/1", "shared": "M/G/1-PS"}
+
+
+def analyse(results: Results) -> Report:
+    """Five layers at each load; raises ResultsError if there is not a whole run."""
+    manifest = results.manifest()
+    runs = open_runs(results)
+    if not runs:
+        raise ResultsError(f"{results.folder} has no run with a request")
+    is_simulated = manifest["mode"] == Mode.MODEL
+    steady = steady_points(runs, is_simulated=is_simulated)
+    short = study_points(runs, manifest["seed"])
+    sections = [
+        Section(
+            "Response time against load",
+            ["Times are in service times E[S], so that runs at any scale can be laid together."],
+            [response_figure(steady, short)],
+        ),
+        *([_steady_section(steady)] if steady else []),
+        *([_study_section(short)] if short else []),
+        _over_time_section(results, runs, is_real=manifest["mode"] == Mode.REAL),
+        _calibration_section(runs),
+    ]
+    findings = [*map(_steady_finding, steady), *map(_study_finding, short), *_bias(short)]
+    return Report([*findings, *_without_a_run(runs)], sections, [*map(_metric, steady)])
+
+
+def _percent(difference: Interval, of: float) -> str:
+    return f"{100 * difference.estimate / of:+.1f} ± {100 * difference.half_width / of:.1f} %"
+
+
+def _steady_finding(point: Steady) -> str:
+    model = MODELS[point.server]
+    words = {
+        Verdict.AGREES: f"{model} agrees within 5 %",
+        Verdict.DISAGREES: f"{model} disagrees by more than 5 %",
+        Verdict.NOT_DECIDED: f"whether {model} agrees within 5 % is not decided by these runs",
+    }
+    return (
+        f"{point.fraction:g} of L, {SERVERS[point.server]}: {words[point.verdict]} (paired "
+        f"difference {_percent(point.difference, point.predicted)}; predicted "
+        f"{point.predicted:.3g} E[S], measured {point.raw.estimate:.3g} ± "
+        f"{point.raw.half_width:.2g})."
+    )
+
+
+def _study_finding(point: AsTheStudy) -> str:
+    low, high = point.expected.low_s, point.expected.high_s
+    where = "within" if point.expected.covers(point.mean) else "outside"
+    ours = (
+        f"{point.fraction:g} of L, measured as the study did (runs from empty: {point.runs}): "
+        f"{point.mean:.3g} E[S], {where} the range {low:.3g} to {high:.3g} of an M/G/1 queue "
+        "observed that way"
+    )
+    if point.published is None or point.of_study is None:
+        return ours + "."
+    theirs = "within" if point.of_study.covers(point.published) else "outside"
+    low, high = point.of_study.low_s, point.of_study.high_s
+    return f"{ours}. The study's own {point.published:.3g} is {theirs} {low:.3g} to {high:.3g}."
+
+
+def _bias(short: Sequence[AsTheStudy]) -> list[str]:
+    """What short runs hide at the highest load, if they hide anything."""
+    if not short:
+        return []
+    point = max(short, key=lambda one: one.fraction)
+    hidden = 1 - point.expected.mean_s / point.fcfs
+    if hidden < 0.05:
+        return []
+    return [
+        (
+            f"At {point.fraction:g} of L, runs of 44 service times that begin empty are expected "
+            f"to show {100 * hidden:.0f} % less than the steady state, in an M/G/1 queue itself: "
+            "being faster than M/G/1 in such runs is no property of a server."
+        )
+    ]
+
+
+def _without_a_run(runs: Sequence[OpenRun]) -> list[str]:
+    """Which loads show nothing because every run was rejected."""
+    made = {(run.part, SERVERS[run.server], run.fraction) for run in runs}
+    counted = {(run.part, SERVERS[run.server], run.fraction) for run in runs if run.is_accepted}
+    return [
+        f"{fraction:g} of L, {server}, {part.replace('-', ' ')}: every run was rejected; the table "
+        "of runs says why."
+        for part, server, fraction in sorted(made - counted)
+    ]
+
+
+def _steady_section(steady: Sequence[Steady]) -> Section:
+    rows = [
+        (
+            f"{point.fraction:g}",
+            SERVERS[point.server],
+            f"{point.runs} of {point.runs + point.rejected}",
+            point.arrivals,
+            point.predicted,
+            point.raw.estimate,
+            f"± {point.raw.half_width:.2g}",
+            point.paired.estimate,
+            _percent(point.difference, point.predicted),
+            _percent(point.as_served, point.predicted) if point.as_served else "–",
+            str(point.verdict),
+        )
+        for point in steady
+    ]
+    columns = (
+        *("Share of L", "Server", "Runs counted", "Arrivals", "Model", "Measured", "95 %"),
+        *("Paired estimate", "Paired difference", "With its own service times", "Verdict"),
+    )
+    told = [
+        (
+            "Each run is a replication with arrivals of its own; the first 200 of them, or a "
+            "tenth, are left out. The paired difference holds every request against the same "
+            "arrival in a simulated queue with the calibrated service time; the column after it "
+            "against one with the service times that the server measured meanwhile, which leaves "
+            "the order of service and what lies outside the handler."
+        )
+    ]
+    note = "In service times. Tolerance: 5 %, fixed before the run."
+    return Section("Steady state", told, [Table("Steady state", columns, rows, note)])
+
+
+def _study_section(short: Sequence[AsTheStudy]) -> Section:
+    rows = [
+        (
+            f"{point.fraction:g}",
+            point.runs,
+            point.fcfs * REPORT_S,
+            point.expected.mean_s * REPORT_S,
+            _range(point.expected.low_s, point.expected.high_s),
+            point.mean * REPORT_S,
+            _range(point.of_study.low_s, point.of_study.high_s) if point.of_study else "–",
+            point.published * REPORT_S if point.published else None,
+        )
+        for point in short
+    ]
+    columns = (
+        *("Share of L", "Runs", "M/G/1, steady", "Expected", "95 % range of ours"),
+        *("Ours", "95 % range of 15 runs", "The study's"),
+    )
+    told = [
+        (
+            "The study sent 30 minutes of requests to an idle server, 15 times over. That is 44 "
+            "service times: 13 to 38 requests. The queue has no time to become what it is in the "
+            "long run, so the fair prediction is that of a simulated M/G/1 queue observed so."
+        )
+    ]
+    note = "In report seconds: R/E[S] × 40.499."
+    table = Table("As the study measured", columns, rows, note, digits=4)
+    return Section("As the study did it", told, [table])
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low * REPORT_S:.1f} to {high * REPORT_S:.1f}"
+
+
+def _over_time_section(results: Results, runs: Sequence[OpenRun], *, is_real: bool) -> Section:
+    brief = [run for run in runs if run.part == AS_THE_STUDY]
+    path = results.folder / SAMPLES
+    samples = sampling.read(path) if path.exists() else {}
+    load = load_figure(runs, samples, is_real=is_real)
+    parts = [*(over_time(brief) if brief else []), *([load] if load else [])]
+    return Section("Over the time of a run", parts=parts)
+
+
+def _calibration_section(runs: Sequence[OpenRun]) -> Section:
+    seen: dict[tuple[str, float, str], OpenRun] = {}
+    for run in runs:
+        seen.setdefault((run.server, run.fraction, run.part), run)
+    rows = [
+        (
+            SERVERS[run.server],
+            run.part.replace("-", " "),
+            f"{run.fraction:g}",
+            1000 * run.service_time_s,
+            run.service_variance_s2**0.5 / run.service_time_s,
+            1000 * run.overhead_s,
+            run.rate_per_s,
+        )
+        for run in seen.values()
+    ]
+    columns = (
+        *("Server", "Runs", "Share of L", "E[S] / ms", "cv", "of it outside the handler / ms"),
+        "Rate / 1/s",
+    )
+    told = [
+        (
+            "E[S] is what one customer sees who asks again as soon as he is answered. The rate of "
+            "each load comes from the calibration just before it. The study's cv was 0.029."
+        )
+    ]
+    return Section("Calibration", told, [Table("Calibrations", columns, rows, digits=4)])
+
+
+def _metric(point: Steady) -> Metric:
+    interval = point.raw
+    name = f"response_time[{point.server},{point.fraction:g}]"
+    return Metric(name, interval.estimate, "E[S]", interval.low, interval.high)

@@ -1,0 +1,191 @@
+"""Measurement and models at each share of L, five layers deep. Times are in service times E[S].
+
+1. the formula, FCFS (Pollaczek and Khinchine) and PS, for the steady state;
+2. what the study's protocol is expected to show, simulated: short runs from an empty server;
+3. the paired estimate: formula + mean(measured − replayed), each arrival against the same arrival
+   in a simulated queue, so that chance is on both sides;
+4. what was measured, with its interval; 5. what the study printed.
+
+The verdict is about 3: its 95 % interval within ±5 % of the formula agrees, outside disagrees.
+Simulated runs are their own replay, so their difference is that of the raw mean from the formula.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from random import Random
+
+from loadtests.experiments.open_workload.plan import (
+    AS_THE_STUDY,
+    FCFS,
+    STEADY,
+    STUDY_SERVICES,
+)
+from loadtests.experiments.open_workload.reading import OpenRun
+from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
+from loadtests.models import single_server
+from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.estimates import (
+    Interval,
+    Verdict,
+    batch_means,
+    confidence_interval,
+    verdict,
+    without_warm_up,
+)
+from loadtests.models.protocol import Expectation, Protocol, expectation
+from loadtests.models.samples import summary
+
+SIMULATED_RUNS = 10_000
+LEAST_ARRIVALS = 220  # of which 200 are left out as warm-up
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """The steady state at a share of L. arrivals: that count. rejected: runs.
+
+    raw: mean response time. paired: formula + paired difference. as_served: the same with the
+    service times that the server measured during the run, which leaves the discipline alone.
+    """
+
+    server: str
+    fraction: float
+    runs: int
+    rejected: int
+    arrivals: int
+    fcfs: float
+    shared: float
+    raw: Interval
+    difference: Interval
+    as_served: Interval | None
+    verdict: Verdict
+
+    @property
+    def predicted(self) -> float:
+        """By the model of this server."""
+        return self.fcfs if self.server == FCFS else self.shared
+
+    @property
+    def paired(self) -> Interval:
+        """The paired estimate of the mean response time."""
+        return self.difference.plus(self.predicted)
+
+
+@dataclass(frozen=True, slots=True)
+class AsTheStudy:
+    """The study's protocol at a share of L. expected: of `runs` runs; of_study: of its own 15."""
+
+    fraction: float
+    runs: int
+    mean: float
+    fcfs: float
+    expected: Expectation
+    of_study: Expectation | None
+    published: float | None
+
+
+def steady_points(runs: Sequence[OpenRun], *, is_simulated: bool) -> list[Steady]:
+    """A point for each server and share of L that has a run long enough, in the plan's order."""
+    of_part = [run for run in runs if run.part == STEADY and len(run.rows) >= LEAST_ARRIVALS]
+    groups = groupby(of_part, key=lambda run: (run.server, run.fraction))
+    found = [(key, list(group)) for key, group in groups]
+    return [
+        _steady(server, fraction, group, is_simulated=is_simulated)
+        for (server, fraction), group in found
+        if any(run.is_accepted for run in group)
+    ]
+
+
+def _steady(server: str, fraction: float, made: Sequence[OpenRun], *, is_simulated: bool) -> Steady:
+    runs = [run for run in made if run.is_accepted]
+    fcfs, shared = _formulas(fraction, _cv(runs))
+    predicted = fcfs if server == FCFS else shared
+    raw = _interval([[value / run.service_time_s for value in run.responses_s] for run in runs])
+    paired = _interval([_differences(run, run.replayed_s) for run in runs])
+    difference = raw.plus(-predicted) if is_simulated else paired
+    served = [run.replayed_as_served_s for run in runs]
+    as_served = [
+        _differences(run, replayed)
+        for run, replayed in zip(runs, served, strict=True)
+        if replayed is not None
+    ]
+    return Steady(
+        server=server,
+        fraction=fraction,
+        runs=len(runs),
+        rejected=len(made) - len(runs),
+        arrivals=sum(len(without_warm_up(run.responses_s)) for run in runs),
+        fcfs=fcfs,
+        shared=shared,
+        raw=raw,
+        difference=difference,
+        as_served=_interval(as_served)
+        if len(as_served) == len(runs) and not is_simulated
+        else None,
+        verdict=verdict(difference, predicted),
+    )
+
+
+def _formulas(fraction: float, cv: float) -> tuple[float, float]:
+    """E[R] in service times, in order of arrival and shared."""
+    fcfs = single_server.mg1(fraction, 1.0, single_server.variance_s2(1.0, cv))
+    return fcfs.response_time_s, single_server.mg1_ps(fraction, 1.0).response_time_s
+
+
+def _cv(runs: Sequence[OpenRun]) -> float:
+    """The coefficient of variation of the service time: the mean of the calibrations' squares."""
+    squares = [run.service_variance_s2 / run.service_time_s**2 for run in runs]
+    return float(summary(squares).mean ** 0.5)
+
+
+def _differences(run: OpenRun, replayed_s: Sequence[float]) -> list[float]:
+    together = zip(run.responses_s, replayed_s, strict=True)
+    return [(ours - theirs) / run.service_time_s for ours, theirs in together]
+
+
+def _interval(runs: Sequence[Sequence[float]]) -> Interval:
+    """Over the means of replications; from the batches of one run if there is no other."""
+    settled = [without_warm_up(values) for values in runs]
+    if len(settled) == 1:
+        return batch_means(settled[0])
+    return confidence_interval([summary(values).mean for values in settled])
+
+
+def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
+    """A point for each share of L that was measured as the study did, from the runs that count."""
+    of_part = [run for run in runs if run.part == AS_THE_STUDY and run.is_accepted]
+    groups = groupby(of_part, key=lambda run: run.fraction)
+    return [_as_the_study(fraction, list(group), seed) for fraction, group in groups]
+
+
+def _as_the_study(fraction: float, runs: Sequence[OpenRun], seed: int) -> AsTheStudy:
+    cv = _cv(runs)
+    means = [summary(run.responses_s).mean / run.service_time_s for run in runs]
+    published = [one.tested_s for one in OPEN_WORKLOADS if one.fraction == fraction]
+    return AsTheStudy(
+        fraction=fraction,
+        runs=len(runs),
+        mean=summary(means).mean,
+        fcfs=_formulas(fraction, cv)[0],
+        expected=_expected(fraction, len(runs), cv, seed),
+        of_study=_expected(fraction, OPEN_RUNS, UNROUNDED.variation, seed) if published else None,
+        published=published[0] / UNROUNDED.mean_s if published else None,
+    )
+
+
+def _expected(fraction: float, runs: int, cv: float, seed: int) -> Expectation:
+    law = with_mean_and_cv(1.0, cv)
+    random = Random(f"{seed} expected {fraction} {runs}")  # noqa: S311  no secrets
+    protocol = Protocol(STUDY_SERVICES, runs)
+    return expectation(protocol, fraction, law, random, simulated_runs=SIMULATED_RUNS)
+
+
+def curve(fractions: Sequence[float], cv: float) -> tuple[list[float], list[float]]:
+    """The formulas over a range of loads, for drawing: FCFS and PS."""
+    both = [_formulas(fraction, cv) for fraction in fractions]
+    return [fcfs for fcfs, _ in both], [shared for _, shared in both]
+
+
+def published_points() -> list[tuple[float, float]]:
+    """(share of L, tested mean response time in service times) as the study printed them."""
+    return [(one.fraction, one.tested_s / UNROUNDED.mean_s) for one in OPEN_WORKLOADS]

@@ -1,0 +1,154 @@
+"""Measuring: a server, a calibration, the runs at one share of L, a calibration again.
+
+Beside the raw rows this writes `plan.csv`, a line for each run: what it belongs to, its rate, the
+E[S] and variance that its rate and models come from, and the mean demand that was asked for if the
+server was told one. The mode `model` has no server: its rows come from a simulated queue.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import groupby, islice
+from math import ceil
+from random import Random
+
+from loadtests.experiments.open_workload.plan import AS_THE_STUDY, FCFS, Load, loads
+from loadtests.experiments.open_workload.servers import Measured, measured, scale_of
+from loadtests.generation.calibration import Calibration, calibrate
+from loadtests.generation.rows import Row, RowFile
+from loadtests.generation.rules import judge
+from loadtests.generation.run import REQUESTS, RunRecord, append_verdict, open_run
+from loadtests.generation.schedule import Arrival, arrivals, poisson_times
+from loadtests.lab.experiment import Mode, Run
+from loadtests.lab.published import UNROUNDED
+from loadtests.lab.results import TableWriter
+from loadtests.models import replay
+from loadtests.models.distributions import with_mean_and_cv
+
+PLAN = "plan"
+COLUMNS = (
+    *("run", "server", "part", "fraction", "rate_per_s", "duration_s"),
+    *("service_time_s", "service_variance_s2", "overhead_s"),
+)
+CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 300, 60
+
+
+def measure(run: Run) -> None:
+    """All of it, in the order of the plan."""
+    with run.results.table(PLAN, COLUMNS) as table:
+        for server, of_server in groupby(loads(run.options), key=lambda load: load.server):
+            if run.options.mode is Mode.MODEL:
+                _simulate(run, table, list(of_server))
+            else:
+                _measure_server(run, table, server, list(of_server))
+
+
+def _measure_server(run: Run, table: TableWriter, server: str, of_server: Sequence[Load]) -> None:
+    with ExitStack() as stack:
+        found = stack.enter_context(measured(run, server))
+        before = _calibrated(run, found, f"{server}-0")
+        for number, load in enumerate(of_server, start=1):
+            run.say(f"{server}, {load.part}, {load.fraction:g} of L, runs: {load.runs}")
+            records = [_one(run, found, table, load, rep, before) for rep in range(load.runs)]
+            after = _calibrated(run, found, f"{server}-{number}")
+            for record in records:
+                verdict = judge(record.facts(before, after))
+                append_verdict(run.results.folder, record, verdict)
+            before = after
+
+
+def _calibrated(run: Run, found: Measured, name: str) -> Calibration:
+    requests = int(run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS))
+    return calibrate(
+        found.target,
+        found.choices(run.random(f"calibration {name}")),
+        requests=requests,
+        run=f"calibration-{name}",
+        folder=run.results.folder,
+        seed=run.options.seed,
+        say=run.say,
+    )
+
+
+def _one(
+    run: Run, found: Measured, table: TableWriter, load: Load, rep: int, before: Calibration
+) -> RunRecord:
+    name = f"{load.server}-{load.part}-{load.fraction:g}-{rep + 1:02}"
+    random = run.random(name)
+    schedule = _schedule(load, before.mean_s, found, random)
+    _note(table, name, load, before.mean_s, before.variance_s2, before.overhead_s)
+    return open_run(
+        found.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
+    )
+
+
+def _schedule(load: Load, service_time_s: float, found: Measured, random: Random) -> list[Arrival]:
+    rate_per_s = load.fraction / service_time_s
+    if load.part == AS_THE_STUDY:
+        until_s = load.services * service_time_s
+        times_s = poisson_times(rate_per_s, random, until_s=until_s)
+        times_s = times_s or [until_s * random.random()]  # a run without a customer shows nothing
+    else:
+        times_s = poisson_times(rate_per_s, random, count=load.arrivals)
+    return arrivals(times_s, found.requests(random))
+
+
+def _note(
+    table: TableWriter,
+    name: str,
+    load: Load,
+    service_time_s: float,
+    variance_s2: float,
+    overhead_s: float | None,
+) -> None:
+    rate_per_s = load.fraction / service_time_s
+    duration_s = load.services * service_time_s or load.arrivals / rate_per_s
+    table.write(
+        run=name,
+        server=load.server,
+        part=load.part,
+        fraction=load.fraction,
+        rate_per_s=rate_per_s,
+        duration_s=duration_s,
+        service_time_s=service_time_s,
+        service_variance_s2=variance_s2,
+        overhead_s=overhead_s,
+    )
+
+
+# --- without a server ------------------------------------------------------------------------
+
+
+def _simulate(run: Run, table: TableWriter, of_server: Sequence[Load]) -> None:
+    """The same runs through a simulated queue, with the study's own service times divided by K."""
+    mean_s = UNROUNDED.mean_s / scale_of(run)
+    law = with_mean_and_cv(mean_s, UNROUNDED.variation)
+    rows = RowFile(run.results.folder / REQUESTS)
+    for load in of_server:
+        run.say(f"{load.server}, {load.part}, {load.fraction:g} of L, simulated runs: {load.runs}")
+        for rep in range(load.runs):
+            name = f"{load.server}-{load.part}-{load.fraction:g}-{rep + 1:02}"
+            random = run.random(name)
+            _note(table, name, load, mean_s, (law.cv * mean_s) ** 2, 0.0)
+            times_s = _times(load, mean_s, random)
+            rows.write(_simulated(name, load, times_s, [law.draw(random) for _ in times_s]))
+    rows.close()
+
+
+def _times(load: Load, mean_s: float, random: Random) -> list[float]:
+    rate_per_s = load.fraction / mean_s
+    count = load.arrivals or ceil(3 * load.services * load.fraction)
+    times_s = poisson_times(rate_per_s, random, count=count)
+    until_s = load.services * mean_s
+    return [at_s for at_s in times_s if not until_s or at_s < until_s] or times_s[:1]
+
+
+def _simulated(
+    name: str, load: Load, times_s: Sequence[float], services_s: Sequence[float]
+) -> Iterator[Row]:
+    discipline = replay.fcfs if load.server == FCFS else replay.processor_sharing
+    responses_s = discipline(times_s, services_s)
+    together = zip(times_s, services_s, responses_s, strict=True)
+    for index, (at_s, service_s, response_s) in enumerate(islice(together, None)):
+        done_s = at_s + response_s
+        start_s = done_s - service_s if load.server == FCFS else at_s
+        yield Row(name, index, "model", at_s, at_s, start_s, done_s, service_s, 200, "")

@@ -1,0 +1,55 @@
+"""How much is measured: at which shares of L, in how many runs of what length. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadtests.lab.experiment import Options
+from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
+
+STUDY_FRACTIONS = (0.3, 0.5, 0.8, 0.85)
+STUDY_SERVICES = OPEN_RUN_S / UNROUNDED.mean_s
+"""The length of a run of the study in service times: 44."""
+
+AS_THE_STUDY, STEADY = "as-the-study", "steady"
+FCFS, SHARED = "fcfs", "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Runs at one share of L.
+
+    part: AS_THE_STUDY (each lasts `services` service times, from empty) or STEADY (each has
+    `arrivals`). server: FCFS, one worker that takes one request at a time, or SHARED, threads.
+    """
+
+    server: str
+    part: str
+    fraction: float
+    runs: int
+    arrivals: int = 0
+    services: float = 0.0
+
+
+def loads(options: Options) -> Sequence[Load]:
+    """What is measured, in this order."""
+    return _quick(options.reps) if options.quick else _full(options.reps)
+
+
+def _full(reps: int | None) -> Sequence[Load]:
+    """About 55 minutes with a service time of 42 ms."""
+    of_study = [
+        Load(FCFS, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
+        for fraction in STUDY_FRACTIONS
+    ]
+    arrivals = {0.3: 400, 0.5: 500, 0.8: 1500, 0.85: 2000}
+    steady = [Load(FCFS, STEADY, f, reps or 10, arrivals=n) for f, n in arrivals.items()]
+    sweep = [Load(FCFS, STEADY, f, reps or 5, arrivals=n) for f, n in ((0.9, 800), (0.95, 800))]
+    shared = [Load(SHARED, STEADY, f, reps or 4, arrivals=500) for f in (0.5, 0.8)]
+    return [*of_study, *steady, *sweep, *shared]
+
+
+def _quick(reps: int | None) -> Sequence[Load]:
+    """Under two minutes with a service time of 21 ms."""
+    of_study = [Load(FCFS, AS_THE_STUDY, f, 2, services=STUDY_SERVICES) for f in (0.3, 0.85)]
+    steady = [Load(FCFS, STEADY, f, reps or 1, arrivals=300) for f in (0.5, 0.85)]
+    return [*of_study, *steady, Load(SHARED, STEADY, 0.5, reps or 1, arrivals=240)]

@@ -1,0 +1,128 @@
+"""From the tables of a run to what the analysis needs: runs with their arrivals and responses."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from loadtests.experiments.open_workload.measuring import PLAN
+from loadtests.experiments.open_workload.plan import FCFS
+from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES
+from loadtests.generation.schedule import load as load_schedule
+from loadtests.lab.results import Results
+from loadtests.models import replay
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run. service_time_s, service_variance_s2: as calibrated just before it.
+
+    rows: in order of arrival. demands_s: what each was to take, with the calibrated overhead added;
+    the calibrated mean where the server was not told.
+    """
+
+    name: str
+    server: str
+    part: str
+    fraction: float
+    rate_per_s: float
+    duration_s: float
+    service_time_s: float
+    service_variance_s2: float
+    overhead_s: float
+    is_accepted: bool
+    rows: Sequence[Row]
+    demands_s: Sequence[float]
+
+    @property
+    def arrivals_s(self) -> list[float]:
+        """When each was to arrive."""
+        return [row.intended_s for row in self.rows]
+
+    @property
+    def responses_s(self) -> list[float]:
+        """Response times, from the intended arrival."""
+        return [row.open_response_s for row in self.rows]
+
+    @cached_property
+    def replayed_s(self) -> list[float]:
+        """Response times of the same arrivals in the queue of the model."""
+        return self._replay(self.demands_s)
+
+    @cached_property
+    def replayed_as_served_s(self) -> list[float] | None:
+        """The same with the service times that the server itself measured; None without them."""
+        served = [row.service_s for row in self.rows]
+        if any(service_s is None for service_s in served):
+            return None
+        return self._replay([(service_s or 0.0) + self.overhead_s for service_s in served])
+
+    def _replay(self, services_s: Sequence[float]) -> list[float]:
+        discipline = replay.fcfs if self.server == FCFS else replay.processor_sharing
+        return discipline(self.arrivals_s, services_s)
+
+
+def open_runs(results: Results) -> list[OpenRun]:
+    """All runs with rows, in the order of the plan; those that were rejected are marked."""
+    rows = _rows_by_run(results)
+    accepted = _accepted(results)
+    return [
+        _open_run(results, line, rows[line["run"]], accepted)
+        for line in results.rows(PLAN)
+        if rows[line["run"]]
+    ]
+
+
+def _rows_by_run(results: Results) -> Mapping[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    path = results.folder / REQUESTS
+    for row in read_rows(path) if path.exists() else []:
+        found[row.run].append(row)
+    for of_run in found.values():
+        of_run.sort(key=lambda row: row.index)
+    return found
+
+
+def _accepted(results: Results) -> Mapping[str, bool] | None:
+    """Run -> whether it counts; None where nothing was judged, as in a simulation."""
+    table = RUNS.removesuffix(".csv")
+    if not results.has(table):
+        return None
+    return {row["run"]: row["accepted"] == "yes" for row in results.rows(table)}
+
+
+def _open_run(
+    results: Results,
+    line: Mapping[str, str],
+    rows: Sequence[Row],
+    accepted: Mapping[str, bool] | None,
+) -> OpenRun:
+    name, mean_s = line["run"], float(line["service_time_s"])
+    overhead_s = float(line["overhead_s"] or 0)
+    is_accepted = accepted is None or accepted.get(name, False)
+    return OpenRun(
+        name=name,
+        server=line["server"],
+        part=line["part"],
+        fraction=float(line["fraction"]),
+        rate_per_s=float(line["rate_per_s"]),
+        duration_s=float(line["duration_s"]),
+        service_time_s=mean_s,
+        service_variance_s2=float(line["service_variance_s2"]),
+        overhead_s=overhead_s,
+        is_accepted=is_accepted,
+        rows=rows,
+        demands_s=_demands(results, name, rows, mean_s, overhead_s),
+    )
+
+
+def _demands(
+    results: Results, name: str, rows: Sequence[Row], mean_s: float, overhead_s: float
+) -> list[float]:
+    path = results.folder / SCHEDULES / f"{name}.csv"
+    if not path.exists():  # a simulation: the service times are in its rows
+        return [row.service_s or mean_s for row in rows]
+    demands = {arrival.index: arrival.demand_s for arrival in load_schedule(path)}
+    told = (demands[row.index] for row in rows)
+    return [mean_s if demand_s is None else demand_s + overhead_s for demand_s in told]

@@ -1,0 +1,117 @@
+"""The servers that are measured, by mode, and what they are asked.
+
+`emulated`: up to K = 250, one FCFS worker is the study's way of storing and answering, each block
+with its waits divided by K. Beyond that the real work of a block would take longer than its waits,
+and one wait stands for the whole request. Threads that share a processor are a server that burns as
+much processor time, as waits share nothing.
+
+`real`: the service as it is, asked to scan its whole chain, with one worker that takes one request
+at a time (gunicorn's sync) and with its own worker and threads.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import repeat
+from random import Random
+from typing import Final
+
+from loadtests.chains import generated, imported
+from loadtests.experiments.open_workload.plan import FCFS, SHARED
+from loadtests.generation.run import Target
+from loadtests.generation.schedule import Request, demanded, gamma_demands
+from loadtests.lab.experiment import Mode, Run
+from loadtests.lab.published import UNROUNDED
+from loadtests.processes import Service, running
+from loadtests.questions import Question, flights_of_block
+from loadtests.servers import known, study
+
+SCALE, QUICK_SCALE = 1000.0, 2000.0
+BLOCKWISE_UP_TO = 250.0
+FLIGHTS, QUICK_FLIGHTS = 200_000, 20_000
+CALIBRATIONS_DRAWN = 64  # demands among which a calibration draws
+
+_KIND: Final = "flight_counter"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A server that answers, and requests to it: endless, from the given random numbers."""
+
+    target: Target
+    requests: Callable[[Random], Iterator[Request]]
+
+    def choices(self, random: Random) -> Mapping[str, list[Request]]:
+        """Some requests for a calibration to draw from."""
+        asked = self.requests(random)
+        found = [next(asked) for _ in range(CALIBRATIONS_DRAWN)]
+        return {found[0].kind: found}
+
+
+def scale_of(run: Run) -> float:
+    """K: as asked for, or the experiment's own choice."""
+    return run.options.scale or run.choose(QUICK_SCALE, SCALE)
+
+
+@contextmanager
+def measured(run: Run, server: str) -> Iterator[Measured]:
+    """The server of that name in the mode of `run`, running until the end of the block."""
+    starts = _EMULATED if run.options.mode is Mode.EMULATED else _REAL
+    with starts[server](run) as found:
+        yield found
+
+
+@contextmanager
+def _emulated(run: Run) -> Iterator[Measured]:
+    blockwise = scale_of(run) <= BLOCKWISE_UP_TO
+    with _study(run) if blockwise else _waiting(run) as found:
+        yield found
+
+
+@contextmanager
+def _study(run: Run) -> Iterator[Measured]:
+    folder = run.scratch / "study"
+    if not folder.exists():
+        study.write_small_chain(folder)
+    with study.running(folder, run.log, emulated_disk=scale_of(run)) as service:
+        asked = Request(_KIND, study.FLIGHT_COUNTER)
+        yield Measured(service, lambda random: repeat(asked))
+
+
+@contextmanager
+def _waiting(run: Run) -> Iterator[Measured]:
+    with known.known_server(known.FCFS, run.log) as service:
+        yield Measured(service, _demands(run))
+
+
+@contextmanager
+def _burning(run: Run) -> Iterator[Measured]:
+    with known.known_server(known.PROCESSOR_SHARING, run.log, mode="burn") as service:
+        yield Measured(service, _demands(run))
+
+
+def _demands(run: Run) -> Callable[[Random], Iterator[Request]]:
+    """The study's service time divided by K, with its coefficient of variation."""
+    mean_s, cv = UNROUNDED.mean_s / scale_of(run), UNROUNDED.variation
+    return lambda random: demanded(gamma_demands(mean_s, cv, random))
+
+
+@contextmanager
+def _scanning(run: Run, **settings: object) -> Iterator[Measured]:
+    flights = int(run.choose(QUICK_FLIGHTS, FLIGHTS))
+    chain = imported(generated(flights), run.scratch / "chain", run.log)
+    with running(chain.folder, run.log, settings={"workers": 1, **settings}) as service:
+        asked = Request(_KIND, _scan_path(service))
+        yield Measured(service, lambda random: repeat(asked))
+
+
+def _scan_path(service: Service) -> str:
+    """The study's question about two cities that this chain has, answered by a scan of it all."""
+    flight = flights_of_block(service, 1)[0]
+    cities = {f"{end}_CITY_NAME": flight[f"{end}_CITY_NAME"] for end in ("ORIGIN", "DEST")}
+    days = dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), flight["FL_DATE"])
+    return Question(_KIND, cities | days).scan_path
+
+
+_EMULATED = {FCFS: _emulated, SHARED: _burning}
+_REAL = {FCFS: lambda run: _scanning(run, worker_type="sync"), SHARED: _scanning}

@@ -1,0 +1,179 @@
+"""The open workload in miniature: simulated, against real servers, and with made-up rows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from loadtests.experiments.open_workload import EXPERIMENT, comparing, measuring
+from loadtests.experiments.open_workload.comparing import steady_points, study_points
+from loadtests.experiments.open_workload.plan import (
+    AS_THE_STUDY,
+    FCFS,
+    SHARED,
+    STEADY,
+    STUDY_SERVICES,
+    Load,
+    loads,
+)
+from loadtests.experiments.open_workload.reading import OpenRun, open_runs
+from loadtests.generation.rows import Row
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results
+from loadtests.lab.running import run
+from loadtests.models import replay
+from loadtests.models.arrivals import poisson_count
+from loadtests.models.estimates import Verdict
+
+SERVICE_S = 0.04
+
+
+@pytest.fixture(autouse=True)
+def _few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "SIMULATED_RUNS", 300)
+
+
+def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
+    monkeypatch.setattr(measuring, "loads", lambda options: chosen)
+
+
+def made(folder: Path, mode: Mode, scale: float) -> Results:
+    run(EXPERIMENT, Options(mode, scale=scale, quick=True), folder, lambda text: None)
+    return Results(folder)
+
+
+def a_run(
+    fraction: float, slower: float = 1.0, seed: int = 1, arrivals: int = 600, *, counts: bool = True
+) -> OpenRun:
+    """A run whose server takes `slower` times what it is thought to take."""
+    times_s = poisson_count(fraction / SERVICE_S, arrivals, Random(seed))
+    responses_s = replay.fcfs(times_s, [SERVICE_S * slower] * arrivals)
+    rows = [
+        Row(f"r{seed}", number, "k", at_s, at_s, None, at_s + response_s, None, 200, "")
+        for number, (at_s, response_s) in enumerate(zip(times_s, responses_s, strict=True))
+    ]
+    return OpenRun(
+        *(f"r{seed}", FCFS, STEADY, fraction, fraction / SERVICE_S, times_s[-1]),
+        *(SERVICE_S, 0.0, 0.0, counts, rows, [SERVICE_S] * arrivals),
+    )
+
+
+class TestComparing:
+    def verdict_of(self, runs: Sequence[OpenRun]) -> Verdict:
+        (point,) = steady_points(runs, is_simulated=False)
+        return point.verdict
+
+    def test_a_server_as_modelled_agrees(self) -> None:
+        assert self.verdict_of([a_run(0.85, seed=seed) for seed in range(3)]) is Verdict.AGREES
+
+    def test_a_server_that_is_slower_than_calibrated_disagrees(self) -> None:
+        runs = [a_run(0.5, slower=1.1, seed=seed) for seed in range(5)]
+        assert self.verdict_of(runs) is Verdict.DISAGREES
+
+    def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
+        runs = [a_run(0.5, seed=1), a_run(0.5, seed=2), a_run(0.5, slower=3, seed=3, counts=False)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert (point.runs, point.rejected, point.verdict) == (2, 1, Verdict.AGREES)
+
+    def test_a_load_without_a_run_that_counts_is_left_out(self) -> None:
+        assert steady_points([a_run(0.5, counts=False)], is_simulated=False) == []
+
+    def test_a_run_that_was_cut_short_is_left_out(self) -> None:
+        runs = [a_run(0.5, seed=1), a_run(0.5, seed=2, arrivals=50)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert point.runs == 1
+
+
+class TestPlan:
+    @pytest.mark.parametrize("quick", [True, False])
+    def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
+        planned = loads(Options(Mode.EMULATED, quick=quick))
+        assert {load.part for load in planned} == {AS_THE_STUDY, STEADY}
+        assert {load.server for load in planned} == {FCFS, SHARED}
+
+    def test_of_a_full_run_takes_less_than_an_hour(self) -> None:
+        service_s = 0.0425
+        total_s = sum(
+            load.runs * (load.services or load.arrivals / load.fraction) * service_s
+            for load in loads(Options(Mode.EMULATED))
+        )
+        assert total_s < 3600
+
+
+def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
+    results = made(tmp_path / "one", Mode.MODEL, 1000)
+    runs = open_runs(results)
+    assert {(run.server, run.part) for run in runs} == {
+        (FCFS, AS_THE_STUDY),
+        (FCFS, STEADY),
+        (SHARED, STEADY),
+    }
+    before = (results.folder / "report.html").read_bytes()
+    analyse(results)
+    assert (results.folder / "report.html").read_bytes() == before
+    assert "M/G/1" in before.decode()
+
+
+def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
+    arrivals = [
+        [run.arrivals_s for run in open_runs(made(tmp_path / name, Mode.MODEL, 1000))]
+        for name in "ab"
+    ]
+    assert arrivals[0] == arrivals[1]
+
+
+def test_real_servers_are_calibrated_loaded_and_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(
+        monkeypatch,
+        Load(FCFS, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
+        Load(FCFS, STEADY, 0.5, 1, arrivals=230),
+        Load(SHARED, STEADY, 0.5, 1, arrivals=230),
+    )
+    results = made(tmp_path / "one", Mode.EMULATED, 4000)
+    runs = open_runs(results)
+    assert [len(run.rows) for run in runs[1:]] == [230, 230]
+    assert all(run.service_time_s > 40.4 / 4000 for run in runs)
+    assert len(results.rows("runs")) == 3
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    assert "K = 4000" in page
+
+
+def test_a_block_takes_its_waits_up_to_a_scale_of_250(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(monkeypatch, Load(FCFS, AS_THE_STUDY, 0.5, 1, services=4))
+    monkeypatch.setattr(measuring, "QUICK_CALIBRATION_REQUESTS", 2)
+    results = made(tmp_path / "one", Mode.EMULATED, 250)
+    assert "disk" not in results.rows("requests")[0]["kind"]
+    assert all(run.service_time_s >= 503 * 0.085 / 250 for run in open_runs(results))
+
+
+def test_the_service_itself_is_asked_to_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(
+        monkeypatch,
+        Load(FCFS, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
+        Load(SHARED, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
+    )
+    results = made(tmp_path / "one", Mode.REAL, 1)
+    assert {row["status"] for row in results.rows("requests")} == {"200"}
+    assert "the service as shipped" in (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_published_points_stand_beside_those_that_were_measured() -> None:
+    runs = [
+        OpenRun(
+            *("r", FCFS, AS_THE_STUDY, 0.85, 0.85 / SERVICE_S, 44 * SERVICE_S),
+            *(SERVICE_S, 0.0, 0.0, True, a_run(0.85).rows[:38], [SERVICE_S] * 38),
+        )
+    ]
+    (point,) = study_points(runs, seed=1)
+    assert point.published == pytest.approx(102.12 / 40.499375)
+    assert point.of_study is not None
+    assert point.published is not None
+    assert point.of_study.covers(point.published)
