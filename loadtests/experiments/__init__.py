@@ -11,6 +11,7 @@ from loadtests.lab.experiment import Experiment
 
 NAMES: tuple[str, ...] = (
     "selftest",
+    "service-time",
     "open-workload",
     "capacity",
 )

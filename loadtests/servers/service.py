@@ -27,10 +27,10 @@ def as_in_the_study(
     emulated_disk: K, 0 for the real disk. run_blocks: fewer than the study's 19 for a chain that is
     much shorter than its own.
 
-    A miss reads so many blocks. Each cache has room for twice as many, 38: with less, the service would drop blocks
-    that it has read ahead in favour of those just left behind, and read them again. So of the
-    study's 522 blocks, if they are of one size, 26 refills read 494: at K = 1 that takes 41.99 s,
-    and looking at them a little more.
+    A miss reads so many blocks. Each cache has room for twice as many, 38: with less, the service
+    would drop blocks that it has read ahead in favour of those just left behind, and read them
+    again. So of the study's 522 blocks, if they are of one size, 26 refills read 494: at K = 1 that
+    takes 41.99 s, and looking at them a little more.
     """
     if min(blocks, threads, run_blocks) < 1:
         raise ValueError(

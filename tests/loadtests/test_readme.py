@@ -25,7 +25,6 @@ PENDING = {
     "queueing-network",
     "request-rate",
     "server-threads",
-    "service-time",
 }
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}
 OF_LOCUST |= {"-u", "-r"}

@@ -1,5 +1,6 @@
 """The simulated closed network: against mean value analysis, the bounds, and Little's law."""
 
+import itertools
 from random import Random
 
 import pytest
@@ -52,7 +53,7 @@ def test_one_at_a_time_is_one_station(customers: int) -> None:
     assert throughput_per_s(rounds, customers) == pytest.approx(expected, rel=0.05)
     assert all(not any(one.queue_s.values()) for one in rounds)
     between_s = sorted(one.end_s for one in rounds)
-    assert all(b - a >= DEMAND_S - 1e-9 for a, b in zip(between_s, between_s[1:], strict=False))
+    assert all(b - a >= DEMAND_S - 1e-9 for a, b in itertools.pairwise(between_s))
 
 
 @settings(max_examples=30, deadline=None)
@@ -66,7 +67,7 @@ def test_times_of_a_round_add_up(customers: int, rounds: int, cv: float, alone: 
         assert set(one.service_s) == {"cpu", "disk", "check"}
     by_customer = [[one for one in found if one.customer == c] for c in range(customers)]
     for own in by_customer:
-        for before, after in zip(own, own[1:], strict=False):
+        for before, after in itertools.pairwise(own):
             assert after.start_s == pytest.approx(before.end_s + THINK_S)
 
 
