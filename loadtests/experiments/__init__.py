@@ -13,6 +13,7 @@ NAMES: tuple[str, ...] = (
     "selftest",
     "service-time",
     "open-workload",
+    "queueing-network",
     "capacity",
 )
 

@@ -95,8 +95,8 @@ NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
     (0.040475164691, 217.358576395, (0.017223189983, 5.640897994686, 3.139502991877)),
     (0.040823565895, 239.956553420, (0.017374762044, 6.397539020319, 3.380968388160)),
 )
-"""Figures 8 to 11 of study 000, from its authors' own solver file: (throughput in 1/s, response time
-in s, mean customers at CPU, DISK and DELAY) with 1, 2 … 10 customers."""
+"""Figures 8 to 11 of study 000, from its authors' own solver file, with 1, 2 … 10 customers:
+throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
 
 PROFILE_MS: Mapping[str, float] = {
     "file": 17.3,

@@ -22,7 +22,6 @@ PENDING = {
     "mixed-clients",
     "profile",
     "query-type",
-    "queueing-network",
     "request-rate",
     "server-threads",
 }

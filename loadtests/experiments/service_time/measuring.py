@@ -78,11 +78,11 @@ def require_same_answers(found: Sequence[Way]) -> None:
             raise ProgramFailed(f"{kind} is answered differently: {answers}")
 
 
-def _answer(way: Way, kind: str) -> float:
+def _answer(way: Way, kind: str) -> float | None:
     """What a way answers to its question, in a number that is the same for all."""
     said = way.service.get(way.path(kind))
     if kind in said:  # the study's: a number, or the flights themselves
         found = len(said[kind]) if isinstance(said[kind], list) else said[kind]
     else:
         found = said["average_delay" if kind == "average_delays" else "count"]
-    return round(float(found), ANSWER_DIGITS)
+    return None if found is None else round(float(found), ANSWER_DIGITS)

@@ -74,14 +74,15 @@ class Way:
 @contextmanager
 def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
     """All ways of the mode of `run`, running until the end of the block."""
+    speedup = _speedup(run)
     chains = two_chains(run, plan.blocks)
     with ExitStack() as stack:
         if run.options.mode is Mode.EMULATED:
-            starts = [_study_emulated(run, plan), _scan(run, plan, chains)]
+            starts = [_study_emulated(run, plan), _scan(run, plan, chains, speedup)]
         else:
             starts = [
                 _study(run, plan, chains),
-                _scan(run, plan, chains),
+                _scan(run, plan, chains, speedup),
                 _index(run, plan, chains),
             ]
         yield [stack.enter_context(start) for start in starts]
@@ -104,20 +105,20 @@ def _study_emulated(run: Run, plan: Plan) -> Iterator[Way]:
 
 
 @contextmanager
-def _scan(run: Run, plan: Plan, chains: TwoChains) -> Iterator[Way]:
-    is_emulated = run.options.mode is Mode.EMULATED
+def _scan(run: Run, plan: Plan, chains: TwoChains, speedup: int) -> Iterator[Way]:
     settings = as_in_the_study(
         chains.ours.block_bytes,
         plan.blocks,
-        emulated_disk=_whole(run.options.scale or 0) if is_emulated else 0,
+        emulated_disk=speedup,
         run_blocks=plan.run_blocks,
     )
     with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
         yield Way(SCAN, service, chains.questions, plan.blocks, chains.flights, first=1)
 
 
-def _whole(scale: float) -> int:
-    """K as the service takes it. Raises ProgramFailed for a fraction."""
+def _speedup(run: Run) -> int:
+    """K as the service takes it, 0 if nothing is emulated. Raises ProgramFailed for a fraction."""
+    scale = run.options.scale or 0 if run.options.mode is Mode.EMULATED else 0
     if scale != int(scale):
         raise ProgramFailed(f"--scale {scale:g}: the service's emulated disk takes a whole number")
     return int(scale)
