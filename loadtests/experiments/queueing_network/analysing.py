@@ -19,6 +19,7 @@ from loadtests.experiments.queueing_network.plan import (
 )
 from loadtests.experiments.queueing_network.predicting import (
     MODELS,
+    REFILLS,
     demands,
     predicted,
     routing,
@@ -35,7 +36,7 @@ from loadtests.experiments.queueing_network.splitting import (
     storages,
 )
 from loadtests.lab.experiment import Mode
-from loadtests.lab.published import NETWORK_THINK_S, PROFILE_MS
+from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
 from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
@@ -355,7 +356,7 @@ def _stages_table(split: dict[str, Storage]) -> Table:
 
 
 def _visits_table(split: dict[str, Storage]) -> Table:
-    rows = [_visits_row("the study, published", 522, 27, None, 513)]
+    rows = [_visits_row("the study, published", BLOCKS, REFILLS, None, None)]
     rows += [
         _visits_row(_label(one), one.blocks, round(one.refills), round(one.reads), one.hits)
         for one in split.values()
@@ -375,7 +376,7 @@ def _visits_row(
     ratios, demanded = visits(of), demands(of)
     network = [Station(name, demand_s) for name, demand_s in demanded.items()]
     return (
-        *(label, blocks, refills, round(ratios["disk"]), None if reads is None else hits),
+        *(label, blocks, refills, round(ratios["disk"]), hits),
         *(round(ratios["cpu"]), round(ratios["disk"])),
         *demanded.values(),
         bounds.optimal_population(network, NETWORK_THINK_S),
