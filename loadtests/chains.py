@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from loadtests.baseline import write_chain
 from loadtests.processes import ProgramFailed, backend
+from loadtests.questions import Asked, flights_of_block
 
 FREE_DISK_FACTOR = 1.2
 KNOWN_FACTOR = 4  # the chain by which longer ones are judged
@@ -88,6 +90,14 @@ def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_studys_way(service: Asked, folder: Path) -> int:
+    """Write the flights of all blocks of `service` to `folder` as the study kept them, block by
+    block; how many blocks. Raises ProgramFailed, FileExistsError.
+    """
+    tip: int = service.get("/tip")["height"]
+    return write_chain(folder, (flights_of_block(service, at) for at in range(1, tip + 1)))
 
 
 class Chains:

@@ -12,11 +12,12 @@ from tempfile import mkdtemp
 from time import perf_counter
 from typing import Any
 
-from loadtests.baseline import StudyLedger, write_chain
+from loadtests.baseline import StudyLedger
 from loadtests.bench.figures import Figure, pairwise, spread_of
 from loadtests.bench.session import Bench, load_now
+from loadtests.chains import write_studys_way
 from loadtests.processes import ProgramFailed, Service
-from loadtests.questions import KINDS, Flight, Question, flights_of_block
+from loadtests.questions import KINDS, Question
 
 LEAST_TIMES_FASTER = 15.0
 
@@ -61,9 +62,7 @@ def scan_against_study(bench: Bench) -> Iterator[Figure]:
 
 def _study_ledger(bench: Bench, service: Service) -> StudyLedger:
     folder = Path(mkdtemp(prefix="study-", dir=bench.scratch))
-    height: int = service.get("/tip")["height"]
-    blocks: Iterator[list[Flight]] = (flights_of_block(service, at) for at in range(1, height + 1))
-    write_chain(folder, blocks)
+    write_studys_way(service, folder)
     return StudyLedger(folder)
 
 

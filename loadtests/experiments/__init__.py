@@ -11,8 +11,9 @@ from loadtests.lab.experiment import Experiment
 
 NAMES: tuple[str, ...] = (
     "selftest",
+    "service-time",
     "open-workload",
-    "capacity",
+    "queueing-network",
     "query-type",
     "request-rate",
     "server-threads",
@@ -21,6 +22,7 @@ NAMES: tuple[str, ...] = (
     "micro",
     "mixed-clients",
     "itinerary",
+    "capacity",
 )
 
 

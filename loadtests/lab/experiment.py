@@ -13,7 +13,7 @@ Three modes, never mixed on one axis without a label: `real` measures the servic
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -74,7 +74,8 @@ class Run:
 class Experiment:
     """An experiment. study: "000" to "004", or "" for our own. modes: the first is the default.
 
-    reproduces: the tables and figures of the study, in words.
+    reproduces: the tables and figures of the study, in words. scales: K of a full and of a quick
+    run where storage is emulated and nobody chose another.
     """
 
     name: str
@@ -85,3 +86,11 @@ class Experiment:
     modes: tuple[Mode, ...]
     measure: Callable[[Run], None]
     analyse: Callable[[Results], Report]
+    scales: tuple[float, float] | None = None
+
+    def with_scale(self, options: Options) -> Options:
+        """`options` with the K of this experiment, if storage is emulated and none was chosen."""
+        if options.mode is not Mode.EMULATED or options.scale or self.scales is None:
+            return options
+        full, quick = self.scales
+        return replace(options, scale=quick if options.quick else full)

@@ -6,7 +6,7 @@ Performance"; 002 "Profiling and benchmarking BigchainDB"; 003 "Programming Assi
 "COMP 512: Performance Analysis Report".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -152,3 +152,32 @@ ITINERARY_CLIENTS = (1, 2, 4, 6, 8)
 ITINERARY_ITERATIONS, ITINERARY_COUNTED = 100, 80
 ITINERARY_SATURATED_PER_S = 1000.0
 """Study 004: the rate beyond which it saw saturation; its text has 100 once, see `errata`."""
+
+NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
+    (0.020398421978, 44.0234, (0.008534699756, 0.481361961839, 0.408111228515)),
+    (0.029175259820, 63.551231843, (0.012311111180, 1.019884796692, 0.821927793027)),
+    (0.033504540883, 84.540101756, (0.014190880754, 1.597002030287, 1.221284384541)),
+    (0.035987524834, 106.149628057, (0.015270855042, 2.205461412050, 1.599330108737)),
+    (0.037573625930, 128.072065213, (0.015960875225, 2.842162187856, 1.954008807271)),
+    (0.038661468926, 150.193275546, (0.016434141055, 3.505332675912, 2.284925838405)),
+    (0.039444702487, 172.463627780, (0.016774887055, 4.193636142313, 2.592365458198)),
+    (0.040028560374, 194.857300021, (0.017028894624, 4.905877370436, 2.876950933072)),
+    (0.040475164691, 217.358576395, (0.017223189983, 5.640897994686, 3.139502991877)),
+    (0.040823565895, 239.956553420, (0.017374762044, 6.397539020319, 3.380968388160)),
+)
+"""Figures 8 to 11 of study 000, from its authors' own solver file, with 1, 2 … 10 customers:
+throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
+
+PROFILE_MS: Mapping[str, float] = {
+    "file": 17.3,
+    "decode": 18.6,
+    "build objects": 7.5,
+    "other reading": 5.4,
+    "encode": 33.9,
+    "hash": 3.3,
+}
+"""Milliseconds a block in study 000's profile (figures behind DISK, 48.8 ms, and DELAY), from its
+authors' listing. The profiler slows what it measures: its sum is above the measured time."""
+
+SCAN_BLOCKS_READ = 503
+"""Distinct blocks that a scan of study 000 read, of 522; its network counts 513."""

@@ -40,6 +40,7 @@ def run(
     except FileExistsError:
         raise ResultsError(f"{folder} exists; results are never written over") from None
     results = Results(folder)
+    options = experiment.with_scale(options)
     manifest = _manifest(experiment, options, folder)
     results.write_manifest(manifest)
     scratch = Path(mkdtemp(prefix="flightchain-lab-"))

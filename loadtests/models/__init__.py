@@ -12,6 +12,7 @@ the one part of `loadtests` that the frontend may import: a page of its shows th
     stations        the stations of a closed network, for `bounds` and `mva`
     bounds          asymptotic and balanced-job bounds
     mva             exact mean value analysis
+    closed_network  simulation of a closed network whose times are not exponential
     distributions   of service times
     arrivals        Poisson arrivals
     replay          recorded arrivals and service times through a queue

@@ -1,6 +1,7 @@
 """The queueing network of report 000 as a server: what MVA is about, with known service times.
 
     GET /interaction[?seed=N]   one customer's way through the network, its think time left out
+    GET /told                   what each interaction told that has ended since this was last asked
 
 The way is the report's deterministic one. The CPU is visited first; then 26 times the cache is
 filled by 19 blocks (each DISK, then DELAY) and the CPU looks at 19 blocks; the 27th time it is
@@ -21,8 +22,12 @@ study really ran: one request at a time, whatever the network would allow.
 
 Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), in its queue
 (`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is what the machine added at the end.
+`/told` answers with a list of the same (seconds and counts), in the order in which they ended; of
+the last `MOST_TOLD`. So a generator that looks at no headers need not be slowed down by reading
+them.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
@@ -38,8 +43,9 @@ from loadtests.servers.stations import Station, Step, Way, law_of, walk
 CPU_S, DISK_S, DELAY_S = 0.0008, 0.046, 0.039
 FILLINGS, FILLED_BLOCKS, LAST_BLOCKS = 27, 19, 28
 GROUPS = (1, FILLED_BLOCKS)
-INTERACTION = "/interaction"
+INTERACTION, TOLD = "/interaction", "/told"
 THREADS = 64
+MOST_TOLD = 100_000
 
 
 def running(
@@ -73,7 +79,9 @@ def application(
     if group not in GROUPS:
         raise ValueError(f"group {group}: must be one of {', '.join(map(str, GROUPS))}")
     way = route(Station("cpu"), Station("disk"), Station("delay"), 1 / emulated_disk, group)
-    return answering.application({INTERACTION: _interaction(way, cv, seed)}, emulated_disk)
+    ended: deque[Answer] = deque(maxlen=MOST_TOLD)
+    routes = {INTERACTION: _interaction(way, cv, seed, ended), TOLD: _telling(ended)}
+    return answering.application(routes, emulated_disk)
 
 
 def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:
@@ -91,7 +99,7 @@ def _visits(station: Station, mean_s: float, times: int, group: int) -> list[Ste
     return [Step(station, mean_s)] * times if group == 1 else [Step(station, mean_s * times)]
 
 
-def _interaction(way: Sequence[Step], cv: float, seed: int) -> Answering:
+def _interaction(way: Sequence[Step], cv: float, seed: int, ended: deque[Answer]) -> Answering:
     law, numbers = law_of(cv), count()
 
     def interact(parameters: Mapping[str, str]) -> Answer:
@@ -101,9 +109,20 @@ def _interaction(way: Sequence[Step], cv: float, seed: int) -> Answering:
         else:
             name = f"{seed}/{next(numbers)}"
         went = walk(way, law, Random(name))  # noqa: S311  a load, no secrets
-        return _told(went)
+        answer = _told(went)
+        ended.append(answer)
+        return answer
 
     return interact
+
+
+def _telling(ended: deque[Answer]) -> Answering:
+    def tell(parameters: Mapping[str, str]) -> Answer:
+        values(parameters)
+        told = [ended.popleft() for _ in range(len(ended))]
+        return Answer([{**one.parts_s, **one.counts} for one in told])
+
+    return tell
 
 
 def _told(went: Way) -> Answer:

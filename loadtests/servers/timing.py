@@ -17,6 +17,9 @@ START = "X-Service-Start"
 WORKER = "X-Worker"
 BOOT = "X-Boot-Id"
 
+_ENTRY = re.compile(r"\s*(\w+)((?:;[^,\"]*(?:\"[^\"]*\")?)*)")
+_DURATION = re.compile(r";\s*dur=([0-9.]+)")
+_DESCRIPTION = re.compile(r';\s*desc="([^"]*)"')
 _TOTAL = re.compile(r"(?:^|,)\s*total\s*;(?:[^,]*;)?\s*dur=([0-9.]+)")
 
 
@@ -35,6 +38,30 @@ class Told:
     start_s: float | None
     service_s: float | None
     worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of Server-Timing. duration_s: None if it has none. description: empty likewise."""
+
+    name: str
+    duration_s: float | None
+    description: str
+
+
+def entries(server_timing: str) -> list[Entry]:
+    """The entries of a Server-Timing header, in its order."""
+    return [_entry(found) for found in _ENTRY.finditer(server_timing)]
+
+
+def _entry(found: re.Match[str]) -> Entry:
+    name, rest = found.groups()
+    duration, description = _DURATION.search(rest), _DESCRIPTION.search(rest)
+    return Entry(
+        name,
+        float(duration[1]) / 1e3 if duration else None,
+        description[1] if description else "",
+    )
 
 
 def headers(start_s: float) -> list[tuple[str, str]]:

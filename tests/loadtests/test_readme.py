@@ -14,11 +14,6 @@ from loadtests.generation.rows import COLUMNS
 HERE = Path(__file__).parents[2] / "loadtests"
 README = (HERE / "README.md").read_text(encoding="utf-8")
 
-# Named in the README and not there yet; a name leaves this set with the commit that adds it.
-PENDING = {
-    "queueing-network",
-    "service-time",
-}
 OF_LOCUST = {"--host", "--headless", "--master", "--worker", "--master-host", "--expect-workers"}
 OF_LOCUST |= {"-u", "-r"}
 SHOW_OPTIONS = """
@@ -34,12 +29,7 @@ def named() -> set[str]:
 
 
 def test_every_experiment_is_in_the_readme_and_the_readme_names_no_other() -> None:
-    assert set(NAMES) <= named()
-    assert named() <= set(NAMES) | PENDING
-
-
-def test_what_is_pending_is_not_there() -> None:
-    assert PENDING & set(NAMES) == set()
+    assert named() == set(NAMES)
 
 
 def test_every_command_is_named() -> None:

@@ -6,6 +6,7 @@ the rows, `analysing` holds them against the models, and `figures` draws.
 
 from loadtests.experiments.open_workload.analysing import analyse
 from loadtests.experiments.open_workload.measuring import measure
+from loadtests.experiments.open_workload.servers import QUICK_SCALE, SCALE
 from loadtests.lab.experiment import Experiment, Mode
 
 EXPERIMENT = Experiment(
@@ -23,4 +24,5 @@ EXPERIMENT = Experiment(
     modes=(Mode.EMULATED, Mode.REAL, Mode.MODEL),
     measure=measure,
     analyse=analyse,
+    scales=(SCALE, QUICK_SCALE),
 )

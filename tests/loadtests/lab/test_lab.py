@@ -277,3 +277,24 @@ class TestFolding:
 
         assert "<details>" not in page(FOLDED_ROWS)
         assert f"Squares ({FOLDED_ROWS + 1} rows)</summary>" in page(FOLDED_ROWS + 1)
+
+
+class TestScale:
+    def scale_of(self, tmp_path: Path, options: Options) -> object:
+        folder = tmp_path / "one"
+        run(replace(EXPERIMENT, scales=(100, 400)), options, folder, lambda text: None)
+        return Results(folder).manifest()["scale"]
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (Options(Mode.EMULATED), 100),
+            (Options(Mode.EMULATED, quick=True), 400),
+            (Options(Mode.EMULATED, scale=7), 7),
+            (Options(Mode.REAL), None),
+        ],
+    )
+    def test_what_nobody_chose_is_the_experiments_and_is_told(
+        self, tmp_path: Path, options: Options, expected: object
+    ) -> None:
+        assert self.scale_of(tmp_path, options) == expected

@@ -12,7 +12,7 @@ import pytest
 
 from loadtests.processes import Service
 from loadtests.servers import network
-from loadtests.servers.network import INTERACTION
+from loadtests.servers.network import INTERACTION, TOLD
 from loadtests.servers.stations import Station
 from loadtests.servers.timing import told
 from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
@@ -78,6 +78,19 @@ def test_customers_queue_at_the_bottleneck(server: Service) -> None:
         answers = list(pool.map(lambda _: asked(server, INTERACTION), range(4)))
     assert monotonic() - start_s >= 4 * DEMANDS_S["disk"] / K
     assert {status for status, _, _ in answers} == {200}
+
+
+def test_what_interactions_told_is_told_once_in_their_order(tmp_path: Path) -> None:
+    with network.running(tmp_path / "log", emulated_disk=4000, cv=0, group=19) as server:
+        headers = [asked(server, INTERACTION)[2] for _ in range(2)]
+        _, found, _ = asked(server, TOLD)
+        assert asked(server, TOLD)[1] == []
+        assert asked(server, TOLD, since=3)[0] == 400
+    for one, of in zip(found, headers, strict=True):
+        spent_ms, visits = parts(of)
+        expected = {name: ms / 1000 for name, ms in spent_ms.items() if name != "total"}
+        assert {name: one[name] for name in expected} == pytest.approx(expected, abs=1e-6)
+        assert {name: one[name] for name in visits} == visits
 
 
 def test_a_seed_decides_all_service_times(tmp_path: Path) -> None:

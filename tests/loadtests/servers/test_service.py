@@ -55,7 +55,9 @@ def test_without_emulation_the_service_is_in_no_lab() -> None:
     assert settings["worker_type"] == "sync"
 
 
-@pytest.mark.parametrize("given", [{"blocks": 0}, {"blocks": 1, "threads": 0}])
+@pytest.mark.parametrize(
+    "given", [{"blocks": 0}, {"blocks": 1, "threads": 0}, {"blocks": 1, "run_blocks": 0}]
+)
 def test_what_cannot_be_is_refused(given: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="must be 1 or more"):
         as_in_the_study(1, **given)

@@ -1,0 +1,224 @@
+"""The study's figures 6 to 11 with our own numbers in them. Everything in seconds of the report."""
+
+from collections.abc import Callable, Sequence
+
+from loadtests.experiments.queueing_network.comparing import AtStation, Point
+from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SERVERS, Server
+from loadtests.experiments.queueing_network.predicting import (
+    ASYMPTOTES,
+    MVA,
+    ONE,
+    SIMULATED,
+    STATIONS,
+    Prediction,
+    predicted,
+    routing,
+    solved,
+    visits,
+)
+from loadtests.experiments.queueing_network.schema import schema
+from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
+from loadtests.lab.report.content import Cell, Figure, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.models.estimates import Interval
+from loadtests.models.mva import Solution
+
+MOST = len(NETWORK_AT_N)
+NS = tuple(range(1, MOST + 1))
+CUSTOMERS = Axis("customers N", ticks=NS)
+_OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "third"}
+_OF_SERVER: dict[str, Source] = dict(
+    zip((server.name for server in SERVERS), ("ours", "second", "third"), strict=True)
+)
+
+
+def schema_figure() -> Figure:
+    """Figure 6."""
+    of = routing()
+    svg = schema(of, {s.name.lower(): 1000 * s.service_s for s in NETWORK}, NETWORK_THINK_S)
+    told = (
+        "Figure 6 of the study: who thinks at the TERMINAL asks the CPU, which looks at block "
+        "after block; at a miss 19 blocks go through DISK and DELAY, one after the other."
+    )
+    rows = [
+        (origin.upper(), target.upper(), str(share), float(share))
+        for origin, row in of.items()
+        for target, share in row.items()
+    ]
+    table = Table("The routing", ("From", "To", "Probability", ""), rows)
+    return Figure("The network", svg, told, table)
+
+
+def parameter_table() -> Table:
+    """Figure 7."""
+    ratios = visits(routing())
+    rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
+    rows += [
+        (s.name, s.visits, s.service_s, s.visits * s.service_s, ratios[s.name.lower()])
+        for s in NETWORK
+    ]
+    columns = ("Station", "Visits", "Service / s", "Demand / s", "Visits by the traffic equations")
+    return Table("Figure 7 of the study: the parameters of its network", columns, rows, digits=5)
+
+
+def station_figures(server: Server, points: Sequence[Point]) -> list[Figure]:
+    """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
+    of_server = [one for one in points if one.server == server.name and one.stations]
+    visited = {station.name.lower(): station.visits for station in NETWORK}
+    return [
+        _station_figure(
+            server,
+            of_server,
+            "Figure 8: utilisation",
+            "utilisation",
+            lambda station: station.utilisation,
+            lambda solution, name: solution.at(name).utilisation,
+            _published_utilisation,
+        ),
+        _station_figure(
+            server,
+            of_server,
+            "Figure 9, left: throughput of the stations",
+            "visits / 1/s",
+            lambda station: station.visits_per_s,
+            lambda solution, name: solution.throughput_per_s * visited[name],
+            lambda n, name: NETWORK_AT_N[n - 1][0] * visited[name],
+        ),
+        _station_figure(
+            server,
+            of_server,
+            "Figure 9, right: customers at the stations",
+            "customers",
+            lambda station: station.customers,
+            lambda solution, name: solution.at(name).customers,
+            lambda n, name: NETWORK_AT_N[n - 1][2][STATIONS.index(name)],
+        ),
+    ]
+
+
+def _published_utilisation(n: int, name: str) -> float:
+    station = NETWORK[STATIONS.index(name)]
+    return NETWORK_AT_N[n - 1][0] * station.visits * station.service_s
+
+
+def _station_figure(
+    server: Server,
+    points: Sequence[Point],
+    title: str,
+    label: str,
+    measured: Callable[[AtStation], float],
+    modelled: Callable[[Solution, str], float],
+    published: Callable[[int, str], float],
+) -> Figure:
+    exact = solved(MOST)
+    series: list[Series] = []
+    by_n = {point.customers: point for point in points}
+    columns: list[str] = ["N"]
+    values: list[list[float | None]] = []
+    for at, name in enumerate(STATIONS):
+        theirs: list[float | None] = [published(n, name) for n in NS]
+        model: list[float | None] = [modelled(solution, name) for solution in exact]
+        ours = [measured(by_n[n].stations[name]) if n in by_n else None for n in NS]
+        source = _OF_STATION[name]
+        series += [
+            Series("" if at else "the study (JMVA)", "study", NS, theirs, shape="points"),
+            Series("", source, NS, model, shape="curve"),
+            Series(name.upper(), source, NS, ours, shape="points"),
+        ]
+        columns += [f"{name.upper()}, the study", "MVA", "measured"]
+        values += [theirs, model, ours]
+    rows = [(n, *(column[at] for column in values)) for at, n in enumerate(NS)]
+    told = (
+        f"Points: measured, {server.label}. Dashed: mean value analysis, which the study's orange "
+        "squares are as well."
+    )
+    return Figure(
+        f"{title}, {server.label}",
+        drawn(CUSTOMERS, Axis(label), series),
+        told,
+        Table(f"{title}, {server.label}", columns, rows),
+    )
+
+
+def system_figures(points: Sequence[Point], group: int) -> list[Figure]:
+    """Figures 10 and 11: the whole system with its asymptotes, all servers and models."""
+    return [
+        _system_figure(
+            points,
+            group,
+            "Figure 10: throughput of the system",
+            "throughput X / 1/s, report seconds",
+            lambda one: one.throughput_per_s,
+            lambda one: one.throughput_per_s,
+            [throughput for throughput, _, _ in NETWORK_AT_N],
+        ),
+        _system_figure(
+            points,
+            group,
+            "Figure 11: response time of the system",
+            "response time R / s, report seconds",
+            lambda one: one.response_s,
+            lambda one: one.response_s,
+            [response_s for _, response_s, _ in NETWORK_AT_N],
+        ),
+    ]
+
+
+def _system_figure(
+    points: Sequence[Point],
+    group: int,
+    title: str,
+    label: str,
+    measured: Callable[[Point], Interval],
+    modelled: Callable[[Prediction], float],
+    published: Sequence[float],
+) -> Figure:
+    models = {
+        model: [modelled(predicted(model, n, group)) for n in NS]
+        for model in (MVA, ASYMPTOTES, SIMULATED, ONE)
+    }
+    series = [
+        Series("MVA", "model", NS, models[MVA]),
+        Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
+        Series("the study (JMVA)", "study", NS, published, shape="points"),
+        Series("", _OF_SERVER[REGULAR.name], NS, models[SIMULATED], shape="curve"),
+        Series("", _OF_SERVER[SERVERS[-1].name], NS, models[ONE], shape="curve"),
+        *(_measured(server, points, measured) for server in SERVERS),
+    ]
+    columns = ["N", "The study", "MVA", "Asymptotes", "Simulated, regular", "One at a time"]
+    by_key = {(one.server, one.customers): measured(one) for one in points}
+    rows: list[Sequence[Cell]] = []
+    for at, n in enumerate(NS):
+        ours = [by_key.get((server.name, n)) for server in SERVERS]
+        rows.append((n, published[at], *(of[at] for of in models.values()), *map(_told, ours)))
+    columns += [f"Measured, {server.label}" for server in SERVERS]
+    told = (
+        f"Points with their 95 % intervals: measured. Green: MVA; grey: the asymptotes of the "
+        f"network; dashes in the colour of {REGULAR.label}: their simulation; in the colour of "
+        f"{SERVERS[-1].label}: the asymptotes of a single station. "
+        f"{EXPONENTIAL.label.capitalize()} are what MVA is about."
+    )
+    svg = drawn(CUSTOMERS, Axis(label), [one for one in series if len(one.xs)])
+    return Figure(title, svg, told, Table(title, columns, rows))
+
+
+def _measured(
+    server: Server, points: Sequence[Point], measured: Callable[[Point], Interval]
+) -> Series:
+    of_server = [one for one in points if one.server == server.name]
+    values = [measured(one) for one in of_server]
+    return Series(
+        server.label,
+        _OF_SERVER[server.name],
+        [one.customers for one in of_server],
+        [one.estimate for one in values],
+        [one.low for one in values],
+        [one.high for one in values],
+        shape="points",
+    )
+
+
+def _told(interval: Interval | None) -> str | None:
+    if interval is None:
+        return None
+    return f"{interval.estimate:.3g} ± {interval.half_width:.1g}"

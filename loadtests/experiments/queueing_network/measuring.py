@@ -1,0 +1,222 @@
+"""Measuring: the three servers in turns for each number of customers; then what a block costs.
+
+Beside the raw rows: `plan.csv` has a line for each closed run, `told.csv` what the server told of
+each interaction, in the order in which they ended. The real part writes `scans.csv`, a line for
+each server that scanned, and `block_reads.csv`, the seconds of reading and checking each block the
+study's way. The mode `model` has no server: a simulated network gives the rows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import repeat
+from math import ceil
+from time import perf_counter
+
+from loadtests.baseline import StudyLedger
+from loadtests.experiments.queueing_network.plan import SERVERS, Plan, Server, plan_of
+from loadtests.experiments.queueing_network.predicting import STATIONS, simulated_rounds, solved
+from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rules import judge
+from loadtests.generation.run import REQUESTS, append_verdict, closed_run
+from loadtests.generation.schedule import Request
+from loadtests.lab.experiment import Mode, Run
+from loadtests.lab.one_customer import Customer, one_customer
+from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.results import TableWriter
+from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
+from loadtests.models.closed_network import Round
+from loadtests.processes import Service, running
+from loadtests.servers import network, study
+from loadtests.servers.service import as_in_the_study
+
+PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
+PLAN_COLUMNS = ("run", "server", "customers", "scale", "think_s", "cv", "group", "warm_up")
+TOLD_COLUMNS = (
+    *("run", "number", "late_s"),
+    *(f"{name}_s" for name in STATIONS),
+    *(f"{name}_queue_s" for name in STATIONS),
+)
+SCANS_COLUMNS = ("run", "storage", "blocks", "warm_up")
+KIND = "interaction"
+STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
+
+
+def measure(run: Run) -> None:
+    """By the plan, quick or full."""
+    measure_by(run, plan_of(run.options))
+
+
+def measure_by(run: Run, plan: Plan) -> None:
+    """By this plan."""
+    with (
+        run.results.table(PLAN, PLAN_COLUMNS) as table,
+        run.results.table(TOLD, TOLD_COLUMNS) as told,
+    ):
+        if run.options.mode is Mode.MODEL:
+            _simulate(run, plan, table, told)
+        else:
+            _measure_network(run, plan, table, told)
+    if run.options.mode is not Mode.MODEL:
+        _measure_blocks(run, plan)
+
+
+# --- the network ---------------------------------------------------------------------------------
+
+
+def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
+    scale = run.options.scale or 1.0
+    with ExitStack() as stack:
+        running_servers = {
+            server: stack.enter_context(
+                network.running(
+                    run.log,
+                    emulated_disk=scale,
+                    cv=server.cv,
+                    group=plan.group,
+                    threads=server.threads,
+                    seed=run.options.seed,
+                )
+            )
+            for server in SERVERS
+        }
+        for customers in plan.populations:
+            for server, service in running_servers.items():
+                run.say(f"N = {customers}: {server.label}")
+                _measure_run(run, plan, table, told, server, service, customers)
+
+
+def _measure_run(
+    run: Run,
+    plan: Plan,
+    table: TableWriter,
+    told: TableWriter,
+    server: Server,
+    service: Service,
+    customers: int,
+) -> None:
+    scale = run.options.scale or 1.0
+    name = _noted(table, plan, server, customers, scale)
+    record = closed_run(
+        service,
+        {KIND: [Request(KIND, network.INTERACTION)]},
+        customers=customers,
+        run=name,
+        folder=run.results.folder,
+        think_s=NETWORK_THINK_S / scale,
+        duration_s=plan.report_s / scale,
+        seed=run.options.seed,
+        say=run.say,
+    )
+    _write_told(told, name, service.get(network.TOLD))
+    append_verdict(run.results.folder, record, judge(record.facts()))
+
+
+def _noted(table: TableWriter, plan: Plan, server: Server, customers: int, scale: float) -> str:
+    """The id of a run, which is in the plan then."""
+    name = f"{server.name}-{customers:02}"
+    table.write(
+        run=name,
+        server=server.name,
+        customers=customers,
+        scale=scale,
+        think_s=NETWORK_THINK_S / scale,
+        cv=server.cv,
+        group=plan.group,
+        warm_up=plan.warm_up,
+    )
+    return name
+
+
+def _write_told(told: TableWriter, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
+    for number, one in enumerate(interactions):
+        services = {f"{name}_s": one[name] for name in STATIONS}
+        queues = {f"{name}_queue_s": one[f"{name}_queue"] for name in STATIONS}
+        told.write(run=run, number=number, late_s=one["late"], **services, **queues)
+
+
+def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
+    """The same runs in a simulated network, at K = 1."""
+    rows = RowFile(run.results.folder / REQUESTS)
+    for customers in plan.populations:
+        rounds = ceil(plan.report_s * solved(customers)[-1].throughput_per_s / customers)
+        for server in SERVERS:
+            run.say(f"N = {customers}: {server.label}, simulated")
+            name = _noted(table, plan, server, customers, 1.0)
+            random = run.random(name)
+            found = simulated_rounds(server, customers, rounds + plan.warm_up, plan.group, random)
+            rows.write(as_rows(name, found))
+            _write_told(told, name, [_as_told(one) for one in found])
+    rows.close()
+
+
+def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:
+    """Simulated rounds, in the order of their ends, as raw rows."""
+    numbers: dict[int, int] = {}
+    found = []
+    for one in rounds:
+        number = numbers.get(one.customer, 0)
+        numbers[one.customer] = number + 1
+        index = closed_index(one.customer, number)
+        start_s, end_s = one.start_s, one.end_s
+        service_s = end_s - start_s - one.door_s
+        found.append(Row(run, index, KIND, start_s, start_s, None, end_s, service_s, 200, "model"))
+    return found
+
+
+def _as_told(one: Round) -> Mapping[str, float]:
+    queues = {f"{name}_queue": queue_s for name, queue_s in one.queue_s.items()}
+    return {**one.service_s, **queues, "late": 0.0}
+
+
+# --- what a block costs --------------------------------------------------------------------------
+
+
+def _measure_blocks(run: Run, plan: Plan) -> None:
+    """Real blocks, no waits: by the study's storage, by our scan; and the study's counts."""
+    chains = two_chains(run, plan.blocks)
+    small = run.scratch / "small"
+    study.write_small_chain(small)
+    with (
+        run.results.table(SCANS, SCANS_COLUMNS) as table,
+        one_customer(run.results) as customer,
+    ):
+        asked = chains.questions["flight_counter"]
+        with study.running(small, run.log) as service:
+            path = study.FLIGHT_COUNTER
+            _scan(run, plan, table, customer, COUNTS, service, path, study.BLOCKS)
+        with study.running(chains.study, run.log) as service:
+            _scan(run, plan, table, customer, STUDY, service, asked.path, plan.blocks)
+        settings = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
+        with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
+            _scan(run, plan, table, customer, OURS, service, asked.scan_path, plan.blocks)
+    _time_block_reads(run, chains)
+
+
+def _scan(
+    run: Run,
+    plan: Plan,
+    table: TableWriter,
+    customer: Customer,
+    storage: str,
+    service: Service,
+    path: str,
+    blocks: int,
+) -> None:
+    run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
+    name = f"scan-{storage}"
+    table.write(run=name, storage=storage, blocks=blocks, warm_up=plan.warm_up)
+    asked = repeat(Request("flight_counter", path))
+    customer.asks(
+        service, name, asked, warm_up=plan.warm_up, least=plan.scans, least_s=run.choose(0.5, 1)
+    )
+
+
+def _time_block_reads(run: Run, chains: TwoChains) -> None:
+    """Every block but the newest, one at a time: a cache of one block keeps none of them."""
+    run.say(f"reading {chains.blocks - 1} blocks one by one")
+    ledger = StudyLedger(chains.study, cached_blocks=1)
+    with run.results.table(BLOCK_READS, ("height", "read_s")) as table:
+        for height in range(chains.blocks - 1):
+            start_s = perf_counter()
+            ledger.block(height)
+            table.write(height=height, read_s=perf_counter() - start_s)

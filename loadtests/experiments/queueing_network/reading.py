@@ -1,0 +1,92 @@
+"""From the tables of a run to closed runs in seconds of the report: K times what was measured."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadtests.experiments.queueing_network.measuring import PLAN, TOLD
+from loadtests.experiments.queueing_network.predicting import STATIONS, counted
+from loadtests.generation.rows import Row, customer_of, read_rows
+from loadtests.generation.run import REQUESTS, RUNS
+from loadtests.lab.results import Results
+
+Told = Mapping[str, float]  # `cpu`, `cpu_queue` … -> seconds of the report
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRun:
+    """A run. Of the interactions that count, in the order of their ends: cycles_s, from the end of
+    a customer's interaction to that of his next, responses_s, and what the server told of them;
+    the last is empty if it was not told whole.
+    """
+
+    server: str
+    customers: int
+    scale: float
+    group: int
+    is_accepted: bool
+    cycles_s: Sequence[float]
+    responses_s: Sequence[float]
+    told: Sequence[Told]
+
+
+def closed_runs(results: Results) -> list[ClosedRun]:
+    """All runs with rows, in the order of the plan. Raises ResultsError without a plan."""
+    rows, told, accepted = _rows(results), _told(results), _accepted(results)
+    return [
+        _closed_run(
+            line,
+            sorted(rows[line["run"]], key=lambda row: row.done_s),
+            told[line["run"]],
+            is_accepted=accepted is None or accepted.get(line["run"], False),
+        )
+        for line in results.rows(PLAN)
+        if rows[line["run"]]
+    ]
+
+
+def _rows(results: Results) -> Mapping[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    path = results.folder / REQUESTS
+    for row in read_rows(path) if path.exists() else []:
+        found[row.run].append(row)
+    return found
+
+
+def _told(results: Results) -> Mapping[str, list[Told]]:
+    found: dict[str, list[Told]] = defaultdict(list)
+    names = [*STATIONS, *(f"{name}_queue" for name in STATIONS)]
+    for line in results.rows(TOLD) if results.has(TOLD) else []:
+        found[line["run"]].append({name: float(line[f"{name}_s"]) for name in names})
+    return found
+
+
+def _accepted(results: Results) -> Mapping[str, bool] | None:
+    """Run -> whether it counts; None where nothing was judged, as in a simulation."""
+    table = RUNS.removesuffix(".csv")
+    if not results.has(table):
+        return None
+    return {row["run"]: row["accepted"] == "yes" for row in results.rows(table)}
+
+
+def _closed_run(
+    line: Mapping[str, str], rows: Sequence[Row], told: Sequence[Told], *, is_accepted: bool
+) -> ClosedRun:
+    """rows, told: both in the order of the interactions' ends."""
+    scale = float(line["scale"])
+    found = counted([(customer_of(row), row.done_s) for row in rows], int(line["warm_up"]))
+    is_whole = len(told) == len(rows)
+    return ClosedRun(
+        server=line["server"],
+        customers=int(line["customers"]),
+        scale=scale,
+        group=int(line["group"]),
+        is_accepted=is_accepted,
+        cycles_s=[scale * cycle_s for _, cycle_s in found],
+        responses_s=[scale * rows[at].closed_response_s for at, _ in found],
+        told=[
+            {name: scale * value_s for name, value_s in told[at].items()}
+            for at, _ in found
+            if is_whole
+        ],
+    )

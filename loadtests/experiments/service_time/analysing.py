@@ -1,0 +1,298 @@
+"""The report of service times, from their tables."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from loadtests.experiments.service_time.comparing import (
+    Cell,
+    Cells,
+    Predicted,
+    cells,
+    emulated,
+    refill,
+    refill_on_the_pi,
+    times_faster,
+)
+from loadtests.experiments.service_time.plan import INDEX, KINDS, SCAN, STUDY
+from loadtests.lab.published import BLOCKS, SERVICE_TIMES
+from loadtests.lab.report import content
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.results import Results, ResultsError
+from loadtests.models.estimates import TOLERANCE, Interval, Verdict
+from loadtests.questions import KINDS as QUESTIONS
+
+WAYS = {
+    STUDY: "the study's storage, here",
+    SCAN: "our scan",
+    INDEX: "our index",
+}
+PUBLISHED = "the study, on its Pi"
+_SOURCES: dict[str, Source] = {STUDY: "second", SCAN: "ours", INDEX: "model"}
+_VERDICTS = {
+    Verdict.AGREES: f"agrees within {TOLERANCE * 100:g} %",
+    Verdict.DISAGREES: f"off by more than {TOLERANCE * 100:g} %",
+    Verdict.NOT_DECIDED: f"whether within {TOLERANCE * 100:g} % is not decided",
+}
+
+
+def analyse(results: Results) -> Report:
+    """The study's table with ours in it. Raises ResultsError if there is not a whole run."""
+    found = cells(results)
+    if not found:
+        raise ResultsError(f"{results.folder} has no run with a request")
+    sections = [
+        Section("Service times", _told(found), [_table(found), _figure(found)]),
+        Section("What a service time consists of", [_READS_TOLD], [_reads_table(found)]),
+    ]
+    return Report([*_findings(found)], sections, [*_metrics(found)])
+
+
+# --- findings ----------------------------------------------------------------------------------
+
+
+def _findings(found: Cells) -> Iterator[str]:
+    for way in _ways(found):
+        yield from _way_finding(found, way)
+    for way in (SCAN, INDEX):
+        yield from _faster(found, way)
+    for way in _ways(found):
+        yield from _alike(found, way)
+    if prediction := refill(found):
+        on_pi, published = refill_on_the_pi()
+        yield (
+            "get_transaction of the study's storage is a refill of its cache: "
+            f"{prediction.cell.reads:.3g} blocks a request, each as long as in a scan, are "
+            f"{_seconds(prediction.mean_s)}; measured {_off(prediction)}. From the published "
+            f"figures it would be {on_pi:.3g} s, and was {published:.3g} s."
+        )
+    for one in (one for one in emulated(found) if one.cell.kind == "flight_counter"):
+        yield (
+            f"{one.cell.kind}, {WAYS[one.cell.way]}: {one.cell.reads:.4g} blocks of 85/K ms are "
+            f"{_seconds(one.mean_s)}; measured {_off(one)}. What a server does besides, K does not "
+            "divide."
+        )
+    if rejected := sum(cell.rejected for cell in found.values()):
+        made = rejected + sum(len(cell.turns) for cell in found.values())
+        yield f"{rejected} of {made} runs were rejected by rule and count nowhere."
+
+
+def _off(one: Predicted) -> str:
+    return f"{100 * one.difference:+.1f} % ({_VERDICTS[one.verdict]})"
+
+
+def _ways(found: Cells) -> list[str]:
+    return [way for way in WAYS if any(key[0] == way for key in found)]
+
+
+def _way_finding(found: Cells, way: str) -> Iterator[str]:
+    cell = found.get((way, "flight_counter"))
+    if cell is None or cell.mean_s is None:
+        yield f"{_capital(WAYS[way])}: no run of flight_counter counts."
+        return
+    published = SERVICE_TIMES["flight_counter"]
+    same = f" Published: {published.mean_s:.4g} s, cv {published.variation:.3f}."
+    yield (
+        f"{_capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
+        f"{_with_interval(cell.mean_s)}, cv {_number(cell.cv)}, L = {_number(cell.capacity_per_s)} "
+        f"a second{_in_report_units(cell)}.{same if way == STUDY else ''}"
+    )
+
+
+def _in_report_units(cell: Cell) -> str:
+    if cell.scale == 1 or cell.mean_s is None:
+        return ""
+    return f"; times K that is {cell.mean_s.estimate * cell.scale:.4g} s"
+
+
+def _faster(found: Cells, way: str) -> Iterator[str]:
+    told = []
+    for kind in KINDS:
+        ratio = times_faster(found, way, kind)
+        if ratio is not None and found[way, kind].scale == 1:
+            told.append(f"{kind} {ratio.estimate:.3g} ± {ratio.half_width:.2g}")
+    if told:
+        yield (
+            f"{_capital(WAYS[way])} against the study's storage on the same machine, times as "
+            f"fast: {', '.join(told)}."
+        )
+
+
+def _alike(found: Cells, way: str) -> Iterator[str]:
+    """The study says its three questions about flights take the same time."""
+    means = {
+        kind: cell.mean_s.estimate
+        for kind in QUESTIONS
+        if (cell := found.get((way, kind))) and cell.mean_s
+    }
+    if len(means) < len(QUESTIONS):
+        return
+    slowest, quickest = max(means, key=lambda k: means[k]), min(means, key=lambda k: means[k])
+    spread = means[slowest] / means[quickest] - 1
+    of_study = [SERVICE_TIMES[kind].mean_s for kind in QUESTIONS]
+    yield (
+        f"The three questions about flights, {WAYS[way]}: from {quickest} to {slowest} the mean "
+        f"grows by {100 * spread:.0f} % (in the study by "
+        f"{100 * (max(of_study) / min(of_study) - 1):.0f} %)."
+    )
+
+
+# --- tables and figures ------------------------------------------------------------------------
+
+_READS_TOLD = (
+    "Blocks read from files by one request, as the servers count them. The study's get_block and "
+    "get_transaction read a neighbourhood of 19 blocks when the block is in no cache."
+)
+
+
+def _told(found: Cells) -> list[str]:
+    cell = next(iter(found.values()))
+    told = [
+        (
+            "One customer, a new connection for each request. Means with their 95 % interval over "
+            "turns through all requests and ways (over batches where there is one turn); the "
+            "variance is that of all requests. Flight questions are one fixed question of each "
+            "kind, as in the study; blocks and transactions are drawn at random."
+        )
+    ]
+    if cell.blocks != BLOCKS:
+        told.append(
+            f"The chain here has {cell.blocks} blocks, the study's had {BLOCKS}: a scan is as much "
+            "shorter, and the published figures are no comparison."
+        )
+    if cell.scale != 1:
+        told.append(
+            "Our scan holds whole blocks: what it does with them after reading is real work. The "
+            "study's storage holds next to empty ones."
+        )
+    return told
+
+
+def _table(found: Cells) -> Table:
+    rows: list[Sequence[content.Cell]] = []
+    for kind in KINDS:
+        published = SERVICE_TIMES[kind]
+        rows.append(
+            (
+                *(kind, PUBLISHED, None, published.mean_s, None, published.variance_s2),
+                *(published.variation, 1 / published.mean_s, None, None),
+            )
+        )
+        rows += [_row(found, way, kind) for way in WAYS if (way, kind) in found]
+    columns: Sequence[str] = (
+        *("Request", "Answered by", "Requests", "E[S] / s", "95 %, ±"),
+        *("Variance / s²", "cv", "L / 1/s", "K·E[S] / s", "Times as fast"),
+    )
+    if all(cell.scale == 1 for cell in found.values()):
+        rows = [(*row[:8], row[9]) for row in rows]
+        columns = (*columns[:8], columns[9])
+    note = (
+        "L = 1/E[S]. Times as fast: as the study's storage on this machine, with its 95 % "
+        "interval over turns."
+    )
+    return Table("Service times", columns, rows, note, digits=4)
+
+
+def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
+    cell = found[way, kind]
+    mean_s = cell.mean_s
+    ratio = times_faster(found, way, kind) if way != STUDY and cell.scale == 1 else None
+    return (
+        kind,
+        WAYS[way],
+        cell.requests,
+        mean_s.estimate if mean_s else None,
+        mean_s.half_width if mean_s else None,
+        cell.variance_s2,
+        cell.cv,
+        cell.capacity_per_s,
+        mean_s.estimate * cell.scale if mean_s and cell.scale != 1 else None,
+        f"{ratio.estimate:.3g} ± {ratio.half_width:.2g}" if ratio else None,
+    )
+
+
+def _figure(found: Cells) -> Figure:
+    """Bars on a logarithmic axis: the ways differ by powers of ten."""
+    names = [kind.replace("_", "\n", 1) for kind in KINDS]
+    published = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
+    series = [Series(PUBLISHED, "study", names, published, shape="bars")]
+    for way in _ways(found):
+        means = [_scaled(found.get((way, kind))) for kind in KINDS]
+        series.append(
+            Series(
+                WAYS[way],
+                _SOURCES[way],
+                names,
+                [one.estimate if one else None for one in means],
+                [max(one.low, one.estimate / 10) if one else None for one in means],
+                [one.high if one else None for one in means],
+                shape="bars",
+            )
+        )
+    is_emulated = any(cell.scale != 1 for cell in found.values())
+    unit = "K·E[S] / s" if is_emulated else "E[S] / s"
+    svg = drawn(Axis("request"), Axis(unit, is_logarithmic=True), series)
+    told = (
+        "Mean service time of each request, on a logarithmic axis; vertical strokes are 95 % "
+        "intervals. The published figures are of another machine, a Raspberry Pi with a hard disk."
+    )
+    rows = [(kind, one.name, one.ys[at]) for at, kind in enumerate(KINDS) for one in series]
+    table = Table("Mean service times", ("Request", "Answered by", unit), rows, digits=4)
+    return Figure("Mean service times", svg, told, table)
+
+
+def _scaled(cell: Cell | None) -> Interval | None:
+    """K times the mean service time."""
+    if cell is None or cell.mean_s is None:
+        return None
+    mean_s, half_width_s = cell.mean_s.estimate, cell.mean_s.half_width
+    scale = cell.scale
+    return replace(cell.mean_s, estimate=mean_s * scale, half_width=half_width_s * scale)
+
+
+def _reads_table(found: Cells) -> Table:
+    waits = {(one.cell.way, one.cell.kind): one.mean_s for one in emulated(found)}
+    rows: list[Sequence[content.Cell]] = []
+    for (way, kind), cell in found.items():
+        if not cell.reads or cell.mean_s is None:
+            continue
+        mean_ms = 1000 * cell.mean_s.estimate
+        row = (kind, WAYS[way], cell.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
+        rows.append((*row, 1000 * waits[way, kind]) if waits else row)
+    columns: Sequence[str] = (
+        *("Request", "Answered by", "Blocks", "Of them read", "E[S] / ms", "a block read / ms"),
+        *(("all of 85/K ms each / ms",) if waits else ()),
+    )
+    note = "The study's profile: 46 ms of reading and 39 ms of checking a block, 503 of 522 read."
+    return Table("Blocks read", columns, rows, note)
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+def _metrics(found: Cells) -> Iterator[Metric]:
+    for (way, kind), cell in found.items():
+        if cell.mean_s is not None:
+            of = cell.mean_s
+            name = f"service_time[{way},{kind}]"
+            yield Metric(name, of.estimate, "s", of.low, of.high)
+        if cell.cv is not None:
+            yield Metric(f"cv[{way},{kind}]", cell.cv)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s" if value >= 1 else f"{value * 1000:.3g} ms"
+
+
+def _with_interval(of: Interval) -> str:
+    if of.estimate >= 1:
+        return f"{of.estimate:.3g} ± {of.half_width:.2g} s"
+    return f"{1000 * of.estimate:.3g} ± {1000 * of.half_width:.2g} ms"

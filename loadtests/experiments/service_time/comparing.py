@@ -1,0 +1,186 @@
+"""From the rows to the service time of each request by each way. Times in seconds, as measured.
+
+The mean is that of the runs that count, with Student's interval over them; over batches if there is
+one run alone. The variance is that of all their requests. Blocks read from files are the servers'
+own counts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from loadtests.experiments.service_time.measuring import PLAN
+from loadtests.experiments.service_time.plan import SCAN, STUDY
+from loadtests.lab.one_customer import Asked, Recorded, recorded
+from loadtests.lab.published import BLOCKS, NETWORK_CACHE_BLOCKS, SCAN_BLOCKS_READ, SERVICE_TIMES
+from loadtests.lab.results import Results
+from loadtests.models.estimates import (
+    BATCHES,
+    Interval,
+    Verdict,
+    batch_means,
+    confidence_interval,
+    verdict,
+)
+from loadtests.models.samples import summary
+from loadtests.servers.study import CHECK_MS, READ_MS
+
+BLOCK_S = (READ_MS + CHECK_MS) / 1000  # at K = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A request by one way. turns: of the runs that count; rejected: runs that do not.
+
+    mean_s: None if no run counts or one request alone. variance_s2 likewise. means_s: of each turn.
+    blocks: of the chain; reads: mean number of blocks read from files by a request, 0 if the server
+    does not tell. scale: K, 1 for a real disk.
+    """
+
+    way: str
+    kind: str
+    turns: Sequence[str]
+    rejected: int
+    requests: int
+    blocks: int
+    scale: float
+    mean_s: Interval | None
+    variance_s2: float | None
+    means_s: Sequence[float]
+    reads: float
+
+    @property
+    def cv(self) -> float | None:
+        """The coefficient of variation."""
+        if self.mean_s is None or self.variance_s2 is None:
+            return None
+        return math.sqrt(self.variance_s2) / self.mean_s.estimate
+
+    @property
+    def capacity_per_s(self) -> float | None:
+        """L = 1/E[S]."""
+        return 1 / self.mean_s.estimate if self.mean_s else None
+
+
+Cells = dict[tuple[str, str], Cell]  # (way, kind), in the order in which they were measured
+
+
+def cells(results: Results) -> Cells:
+    """Every request by every way that has a run. Raises ResultsError without a plan."""
+    lines = results.rows(PLAN)
+    runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
+    lines = [line for line in lines if line["run"] in runs]
+    found: Cells = {}
+    for key, group in groupby(sorted(lines, key=_key), key=_key):
+        of = list(group)
+        turns = {line["turn"]: runs[line["run"]] for line in of}
+        found[key] = _cell(key, turns, int(of[0]["blocks"]), float(of[0]["scale"]))
+    return found
+
+
+def _key(line: dict[str, str]) -> tuple[str, str]:
+    return line["way"], line["kind"]
+
+
+def _cell(key: tuple[str, str], turns: dict[str, Recorded], blocks: int, scale: float) -> Cell:
+    counted = {turn: run for turn, run in turns.items() if run.is_accepted}
+    asked = [one for run in counted.values() for one in run.asked]
+    times_s = [one.row.closed_response_s for one in asked]
+    means_s = [summary(run.times_s).mean for run in counted.values()]
+    has_some = len(times_s) > 1
+    return Cell(
+        *key,
+        turns=list(counted),
+        rejected=len(turns) - len(counted),
+        requests=len(times_s),
+        blocks=blocks,
+        scale=scale,
+        mean_s=_interval(means_s, times_s) if has_some else None,
+        variance_s2=summary(times_s).variance if has_some else None,
+        means_s=means_s,
+        reads=summary([_reads(key[0], one) for one in asked]).mean if asked else 0.0,
+    )
+
+
+def _interval(means_s: Sequence[float], times_s: Sequence[float]) -> Interval:
+    if len(means_s) > 1:
+        return confidence_interval(means_s)
+    return batch_means(times_s, min(BATCHES, len(times_s)))
+
+
+def _reads(way: str, one: Asked) -> int:
+    names = {STUDY: "disk_reads", SCAN: "file"}
+    return one.count(names[way]) if way in names else 0
+
+
+def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
+    """How many times as fast as the study's storage, from the turns that both have."""
+    study, ours = found.get((STUDY, kind)), found.get((way, kind))
+    if study is None or ours is None or study.mean_s is None or ours.mean_s is None:
+        return None
+    theirs = dict(zip(study.turns, study.means_s, strict=True))
+    ratios = [
+        theirs[turn] / mean_s
+        for turn, mean_s in zip(ours.turns, ours.means_s, strict=True)
+        if turn in theirs
+    ]
+    return confidence_interval(ratios) if len(ratios) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A service time from the blocks that were read and the time that one takes."""
+
+    cell: Cell
+    block_s: float
+    verdict: Verdict
+
+    @property
+    def mean_s(self) -> float:
+        """E[S] = blocks read × time of a block."""
+        return self.cell.reads * self.block_s
+
+    @property
+    def difference(self) -> float:
+        """Measured less predicted, as a share of the prediction."""
+        assert self.cell.mean_s is not None
+        return self.cell.mean_s.estimate / self.mean_s - 1
+
+
+def predicted(cell: Cell | None, block_s: float) -> Predicted | None:
+    """None if nothing was measured, or no block was read."""
+    if cell is None or cell.mean_s is None or not cell.reads:
+        return None
+    mean_s = cell.reads * block_s
+    return Predicted(cell, block_s, verdict(cell.mean_s.plus(-mean_s), mean_s))
+
+
+def refill(found: Cells) -> Predicted | None:
+    """get_transaction by the study's storage, from what a block takes in its flight_counter.
+
+    None as well if most requests find their block in a cache, as in a chain that is too short.
+    """
+    scan, lookup = found.get((STUDY, "flight_counter")), found.get((STUDY, "get_transaction"))
+    if scan is None or scan.mean_s is None or not scan.reads:
+        return None
+    if lookup is None or lookup.reads < 1:
+        return None
+    return predicted(lookup, scan.mean_s.estimate / scan.reads)
+
+
+def refill_on_the_pi() -> tuple[float, float]:
+    """(predicted, published) get_transaction of the study in seconds, from its flight_counter.
+
+    Two caches hold a block of its chain with a chance of 38/522; a miss reads 19.
+    """
+    block_s = SERVICE_TIMES["flight_counter"].mean_s / SCAN_BLOCKS_READ
+    misses = 1 - 2 * NETWORK_CACHE_BLOCKS / BLOCKS
+    read_s = misses * NETWORK_CACHE_BLOCKS * block_s
+    return read_s, SERVICE_TIMES["get_transaction"].mean_s
+
+
+def emulated(found: Cells) -> list[Predicted]:
+    """Scans whose blocks take as long as they are made to, at K."""
+    made = [predicted(cell, BLOCK_S / cell.scale) for cell in found.values() if cell.scale != 1]
+    return [one for one in made if one is not None]

@@ -1,0 +1,131 @@
+"""What is asked: the study's storage, our scan and our index, all holding as many blocks.
+
+`real`: the same flights in all three, no waits. Our scan has caches in the study's proportion, so
+that it reads its blocks from files; our index has the settings of the service, except that answers
+are not kept, because the same question is asked again and again.
+
+`emulated`: the study's storage holds next to empty blocks, so that a block takes (46 + 39)/K ms
+whatever the machine; our scan holds the real ones, and what it does with a block after reading it
+is real work that K does not divide.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from loadtests.experiments.service_time.plan import INDEX, SCAN, STUDY, Plan
+from loadtests.generation.schedule import Request
+from loadtests.lab.experiment import Mode, Run
+from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
+from loadtests.processes import ProgramFailed, Service, running
+from loadtests.questions import Question
+from loadtests.servers import study
+from loadtests.servers.service import as_in_the_study
+
+_AT = {
+    STUDY: ("/get_block?height={}", "/get_transaction?id={}"),
+    SCAN: ("/blocks/{}", "/transactions/{}"),
+    INDEX: ("/blocks/{}", "/transactions/{}"),
+}
+_DAYS = {"INITIAL_DATE": "2010-01-20", "FINAL_DATE": "2011-01-20"}
+_FLIGHT = {name: str(value) for name, value in study.SMALL_CHAIN_FLIGHT.items()}
+_OF_SMALL_CHAIN = {
+    "flight_counter": {name: _FLIGHT[name] for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
+    | _DAYS,
+    "average_delays": {"OP_CARRIER_AIRLINE_ID": _FLIGHT["OP_CARRIER_AIRLINE_ID"]} | _DAYS,
+    "filter_transactions": {name: _FLIGHT[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A running server and what to ask it. blocks, flights: that it holds, first: its lowest block
+    with flights.
+    """
+
+    name: str
+    service: Service
+    questions: Mapping[str, Question]
+    blocks: int
+    flights: int
+    first: int = 0
+
+    def path(self, kind: str) -> str:
+        """The question of that kind. Raises KeyError if it is none."""
+        asked = self.questions[kind]
+        return asked.scan_path if self.name == SCAN else asked.path
+
+    def requests(self, kind: str, random: Random) -> Iterator[Request]:
+        """Without end: the same question, or any block or transaction."""
+        while True:
+            yield Request(kind, self._drawn(kind, random))
+
+    def _drawn(self, kind: str, random: Random) -> str:
+        if kind in self.questions:
+            return self.path(kind)
+        block, transaction = _AT[self.name]
+        if kind == "get_block":
+            return block.format(self.first + random.randrange(self.blocks))
+        return transaction.format(random.randrange(self.flights))
+
+
+@contextmanager
+def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
+    """All ways of the mode of `run`, running until the end of the block."""
+    speedup = _speedup(run)
+    chains = two_chains(run, plan.blocks)
+    with ExitStack() as stack:
+        if run.options.mode is Mode.EMULATED:
+            starts = [_study_emulated(run, plan), _scan(run, plan, chains, speedup)]
+        else:
+            starts = [
+                _study(run, plan, chains),
+                _scan(run, plan, chains, speedup),
+                _index(run, plan, chains),
+            ]
+        yield [stack.enter_context(start) for start in starts]
+
+
+@contextmanager
+def _study(run: Run, plan: Plan, chains: TwoChains) -> Iterator[Way]:
+    with study.running(chains.study, run.log) as service:
+        yield Way(STUDY, service, chains.questions, plan.blocks, chains.flights)
+
+
+@contextmanager
+def _study_emulated(run: Run, plan: Plan) -> Iterator[Way]:
+    folder: Path = run.scratch / "small"
+    flights = plan.blocks * study.SMALL_BLOCK_FLIGHTS
+    study.write_small_chain(folder, plan.blocks)
+    questions = {kind: Question(kind, given) for kind, given in _OF_SMALL_CHAIN.items()}
+    with study.running(folder, run.log, emulated_disk=run.options.scale or 0) as service:
+        yield Way(STUDY, service, questions, plan.blocks, flights)
+
+
+@contextmanager
+def _scan(run: Run, plan: Plan, chains: TwoChains, speedup: int) -> Iterator[Way]:
+    settings = as_in_the_study(
+        chains.ours.block_bytes,
+        plan.blocks,
+        emulated_disk=speedup,
+        run_blocks=plan.run_blocks,
+    )
+    with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
+        yield Way(SCAN, service, chains.questions, plan.blocks, chains.flights, first=1)
+
+
+def _speedup(run: Run) -> int:
+    """K as the service takes it, 0 if nothing is emulated. Raises ProgramFailed for a fraction."""
+    scale = run.options.scale or 0 if run.options.mode is Mode.EMULATED else 0
+    if scale != int(scale):
+        raise ProgramFailed(f"--scale {scale:g}: the service's emulated disk takes a whole number")
+    return int(scale)
+
+
+@contextmanager
+def _index(run: Run, plan: Plan, chains: TwoChains) -> Iterator[Way]:
+    settings = {"workers": 1, "answer_cache_bytes": 0}
+    with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
+        yield Way(INDEX, service, chains.questions, plan.blocks, chains.flights, first=1)

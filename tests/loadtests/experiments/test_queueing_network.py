@@ -1,0 +1,260 @@
+"""The queueing network in miniature: real servers, a simulated network, and made-up runs."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.dom import minidom
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadtests.experiments.queueing_network import EXPERIMENT, measuring
+from loadtests.experiments.queueing_network.comparing import Pair, pairs, points
+from loadtests.experiments.queueing_network.measuring import COUNTS, OURS, STUDY
+from loadtests.experiments.queueing_network.plan import (
+    EXPONENTIAL,
+    FULL,
+    REGULAR,
+    SERVERS,
+    SINGLE,
+    Plan,
+)
+from loadtests.experiments.queueing_network.predicting import (
+    ASYMPTOTES,
+    MVA,
+    ONE,
+    SIMULATED,
+    STATIONS,
+    counted,
+    demands,
+    predicted,
+    routing,
+    solved,
+    visits,
+)
+from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs
+from loadtests.experiments.queueing_network.schema import schema
+from loadtests.experiments.queueing_network.splitting import (
+    REST,
+    Storage,
+    block_reads,
+    demands_of,
+    demands_on_the_pi,
+    storages,
+)
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN_BLOCKS_READ
+from loadtests.lab.results import Results
+from loadtests.lab.running import run
+from loadtests.models.estimates import Verdict
+
+GROUP = 19
+
+
+def a_run(
+    server: str, customers: int, x: float, *, counts: bool = True, told: bool = True
+) -> ClosedRun:
+    """A run with throughput `x`, nearly the same all the time."""
+    cycle_s = customers / x
+    cycles_s = [cycle_s * (1 + 0.001 * (-1) ** at) for at in range(80)]
+    one = dict.fromkeys(STATIONS, 1.0) | {f"{name}_queue": 2.0 for name in STATIONS}
+    return ClosedRun(
+        server=server,
+        customers=customers,
+        scale=100,
+        group=GROUP,
+        is_accepted=counts,
+        cycles_s=cycles_s,
+        responses_s=[each - NETWORK_THINK_S for each in cycles_s],
+        told=[one] * 80 if told else [],
+    )
+
+
+def verdicts(found: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
+    return {(pair.server, pair.model): pair.verdict for pair in found}
+
+
+class TestPredicting:
+    def test_the_published_network_is_that_of_the_routing(self) -> None:
+        assert visits(routing()) == {"terminal": 1, "cpu": 523, "disk": 513, "delay": 513}
+        expected = {s.name.lower(): s.visits * s.service_s for s in NETWORK}
+        assert demands(routing()) == pytest.approx(expected)
+
+    def test_with_the_blocks_really_read_there_are_fewer_visits(self) -> None:
+        assert visits(routing(522, 27, SCAN_BLOCKS_READ))["disk"] == SCAN_BLOCKS_READ
+
+    def test_what_the_study_solved_is_what_mva_gives(self) -> None:
+        for solution, (x, response_s, customers) in zip(solved(10), NETWORK_AT_N, strict=True):
+            assert solution.throughput_per_s == pytest.approx(x, rel=1e-9)
+            assert solution.response_time_s == pytest.approx(response_s, rel=1e-9)
+            found = [solution.at(name).customers for name in STATIONS]
+            assert found == pytest.approx(customers, rel=1e-9)
+
+    @pytest.mark.parametrize("customers", [1, 2, 5])
+    def test_no_model_exceeds_the_asymptotes_by_much(self, customers: int) -> None:
+        highest = predicted(ASYMPTOTES, customers, GROUP)
+        for model in (MVA, SIMULATED, ONE):
+            found = predicted(model, customers, GROUP)
+            assert found.throughput_per_s <= highest.throughput_per_s * 1.02
+            assert found.response_s >= highest.response_s * 0.98
+
+    def test_regular_times_lie_between_mva_and_the_asymptotes(self) -> None:
+        mva, regular, most = (
+            predicted(model, 2, GROUP).throughput_per_s for model in (MVA, SIMULATED, ASYMPTOTES)
+        )
+        assert 1.1 * mva < regular < most
+
+
+class TestCounted:
+    @given(st.integers(1, 8), st.integers(3, 20), st.booleans())
+    def test_customers_who_end_together_do_not_hide_a_cycle(
+        self, customers: int, rounds: int, together: bool
+    ) -> None:
+        cycle_s = 10.0
+        apart_s = 0.001 if together else cycle_s / customers
+        ends = [
+            (customer, number * cycle_s + customer * apart_s)
+            for number in range(1, rounds + 1)
+            for customer in range(customers)
+        ]
+        found = counted(ends, warm_up=1)
+        assert [each for _, each in found] == pytest.approx([cycle_s] * len(found))
+        assert all(ends[at][1] > cycle_s for at, _ in found)
+
+    def test_what_ends_after_the_first_has_finished_is_left_out(self) -> None:
+        ends = [(0, 1.0), (1, 1.5), (0, 2.0), (1, 3.0), (1, 4.5)]
+        assert counted(ends, warm_up=1) == [(2, 1.0)]
+
+    def test_of_nothing_nothing_counts(self) -> None:
+        assert counted([], warm_up=1) == []
+
+
+class TestComparing:
+    def test_a_server_agrees_with_the_model_that_it_follows(self) -> None:
+        runs = [
+            a_run(server.name, n, predicted(model, n, GROUP).throughput_per_s * 1.01)
+            for server, model in ((EXPONENTIAL, MVA), (REGULAR, SIMULATED), (SINGLE, ONE))
+            for n in (1, 2, 5)
+        ]
+        found = verdicts(pairs(points(runs)))
+        assert len(found) == 12
+        agreeing = {key for key, verdict in found.items() if verdict is Verdict.AGREES}
+        assert agreeing == {
+            (EXPONENTIAL.name, MVA),
+            (REGULAR.name, SIMULATED),
+            (SINGLE.name, ONE),
+        }
+
+    def test_one_n_that_disagrees_is_enough(self) -> None:
+        runs = [a_run(SINGLE.name, n, predicted(MVA, n, GROUP).throughput_per_s) for n in (1, 2)]
+        runs.append(a_run(SINGLE.name, 5, predicted(MVA, 5, GROUP).throughput_per_s * 0.9))
+        (pair,) = [pair for pair in pairs(points(runs)) if pair.model == MVA]
+        assert pair.verdict is Verdict.DISAGREES
+        assert (pair.farthest, round(pair.difference, 3)) == (5, -0.1)
+
+    def test_rejected_and_short_runs_do_not_count(self) -> None:
+        assert points([a_run(SINGLE.name, 1, 0.02, counts=False)]) == []
+
+    def test_a_point_keeps_the_laws(self) -> None:
+        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03)])
+        assert point.little == pytest.approx(1)
+        disk = point.stations["disk"]
+        assert disk.utilisation == pytest.approx(0.03, rel=1e-3)
+        assert disk.customers == pytest.approx(0.09, rel=1e-3)
+        assert disk.visits_per_s == pytest.approx(0.03 * 513, rel=1e-3)
+        assert point.outside == pytest.approx(3 - 0.15 - 0.27, rel=1e-3)
+
+    def test_what_was_not_told_is_not_made_up(self) -> None:
+        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03, told=False)])
+        assert (point.stations, point.outside) == ({}, None)
+
+
+class TestSplitting:
+    def test_a_block_costs_what_a_scan_costs_over_the_blocks_it_read(self) -> None:
+        stages = {"file": 2.0, "decompress": 3.0, "hash": 1.0, "decode": 1.0, "filter": 2.0}
+        one = Storage(OURS, True, 3, 10, 4, 1, 6, stages | {REST: 1.0})
+        assert one.total_s == 10
+        assert one.of_a_block_s("file") == 0.5
+        assert one.of_a_block_s("filter") == 0.2
+        now = demands_of(one, "ours")
+        assert (now.file_s, now.cpu_s, now.bottleneck) == (2, 8, "processor")
+        assert now.without_files().total_s == 8
+        assert now.with_twice_the_processor().total_s == 6
+        assert now.one_at_a_time_per_s == 0.1
+        assert now.several_per_s == 0.125
+        assert now.optimal_population == pytest.approx(15 / 8)
+
+    def test_the_studys_stages_are_of_blocks_read(self) -> None:
+        stages = dict.fromkeys(("file_read", "decode", "build_objects", "reencode", "hash"), 1.0)
+        one = Storage(STUDY, True, 3, 10, 4, 1, 6, stages | {REST: 1.0})
+        assert one.of_a_block_s("hash") == 0.25
+        assert one.of_a_block_s(REST) == 0.1
+
+    def test_an_ssd_would_have_saved_a_fifth_on_the_pi(self) -> None:
+        now = demands_on_the_pi()
+        assert now.total_s == pytest.approx(40.499, abs=0.001)
+        assert now.total_s - now.without_files().total_s == pytest.approx(8.7, abs=0.01)
+
+
+def test_the_schema_is_a_drawing_with_its_probabilities() -> None:
+    svg = schema(routing(), {"cpu": 0.8, "disk": 46, "delay": 39}, 5)
+    minidom.parseString(svg)  # raises for what is no XML
+    words = set(re.findall(">([^<>]+)</text>", svg))
+    assert {"1/523", "495/523", "27/523", "18/19", "1/19", "0.8 ms", "DISK", "5 s"} <= words
+
+
+def test_a_full_run_takes_less_than_forty_minutes() -> None:
+    runs = len(FULL.populations) * len(SERVERS)
+    assert runs * (FULL.report_s / 100 + 5) < 30 * 60
+
+
+def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
+    monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
+    run(EXPERIMENT, options, folder, lambda text: None)
+    return Results(folder)
+
+
+def test_a_simulated_run_tells_which_model_describes_which_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan((1, 3), report_s=6000, group=GROUP, blocks=3, run_blocks=1, scans=1)
+    results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.MODEL))
+    found = verdicts(pairs(points(closed_runs(results))))
+    assert found[SINGLE.name, ONE] is Verdict.AGREES
+    assert found[REGULAR.name, SIMULATED] is Verdict.AGREES
+    assert found[EXPONENTIAL.name, MVA] is not Verdict.DISAGREES
+    assert found[SINGLE.name, MVA] is Verdict.DISAGREES
+    assert found[EXPONENTIAL.name, ASYMPTOTES] is Verdict.DISAGREES
+    assert storages(results) == {}
+    before = (results.folder / "report.html").read_bytes()
+    analyse(results)
+    assert (results.folder / "report.html").read_bytes() == before
+
+
+def test_real_servers_are_measured_and_a_blocks_time_is_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan((2,), report_s=700, group=GROUP, blocks=3, run_blocks=1, scans=1)
+    results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
+    runs = closed_runs(results)
+    assert [found.server for found in runs] == [server.name for server in SERVERS]
+    for found in runs:
+        assert found.cycles_s
+        assert len(found.told) == len(found.responses_s)
+        assert min(found.responses_s) > 30
+    split = storages(results)
+    assert set(split) == {COUNTS, STUDY, OURS}
+    counts = split[COUNTS]
+    assert (counts.reads, counts.refills, counts.hits) == (SCAN_BLOCKS_READ, 27, 495)
+    assert split[OURS].stages_s["filter"] > 0
+    reads = block_reads(results)
+    assert reads is not None
+    assert reads.count == 2
+    assert len(results.rows("runs")) == len(runs) + len(split)
+    names = ("report.html", "summary.json")
+    before = [(results.folder / name).read_bytes() for name in names]
+    analyse(results)
+    assert [(results.folder / name).read_bytes() for name in names] == before
+    assert b"Real, not emulated" in before[0]

@@ -1,0 +1,238 @@
+"""Service times in miniature: real servers, and made-up rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadtests.experiments.service_time import EXPERIMENT, measuring
+from loadtests.experiments.service_time.analysing import analyse as analysed
+from loadtests.experiments.service_time.comparing import (
+    BLOCK_S,
+    Cells,
+    cells,
+    emulated,
+    refill,
+    refill_on_the_pi,
+    times_faster,
+)
+from loadtests.experiments.service_time.measuring import COLUMNS, PLAN, require_same_answers
+from loadtests.experiments.service_time.plan import (
+    FULL,
+    INDEX,
+    KINDS,
+    QUICK,
+    SCAN,
+    STUDY,
+    Plan,
+    plan_of,
+)
+from loadtests.experiments.service_time.servers import Way
+from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.run import REQUESTS
+from loadtests.lab import one_customer
+from loadtests.lab.analysing import analyse
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results
+from loadtests.lab.running import run
+from loadtests.models.estimates import Verdict
+from loadtests.processes import ProgramFailed
+from loadtests.questions import Question
+
+Times = Mapping[tuple[str, str, int], Sequence[float]]  # (way, kind, turn) -> service times
+
+
+def made_up(
+    folder: Path,
+    times: Times,
+    reads: Mapping[tuple[str, str], str] | None = None,
+    rejected: Sequence[tuple[str, str, int]] = (),
+    scale: float = 1.0,
+) -> Results:
+    """Runs as if measured, each with one request before those that count."""
+    folder.mkdir()
+    results = Results(folder)
+    results.write_manifest({"experiment": "service-time", "mode": "real"})
+    rows = RowFile(folder / REQUESTS)
+    with (
+        results.table(PLAN, COLUMNS) as plan,
+        results.table(one_customer.PARTS, one_customer.COLUMNS) as parts,
+        results.table("runs", ("run", "accepted", "reasons")) as runs,
+    ):
+        for (way, kind, turn), measured_s in times.items():
+            name = f"{way}-{kind}-{turn}"
+            plan.write(run=name, way=way, kind=kind, turn=turn, blocks=522, scale=scale, warm_up=1)
+            rejects = (way, kind, turn) in rejected
+            runs.write(run=name, accepted="no" if rejects else "yes", reasons="")
+            for number, time_s in enumerate([99.0, *measured_s]):
+                index = closed_index(0, number)
+                rows.write([Row(name, index, kind, 0, 0, None, time_s, None, 200, "")])
+                entry = "disk_reads" if way == STUDY else "file"
+                said = (reads or {}).get((way, kind), "")
+                parts.write(run=name, index=index, name=entry, duration_s=None, description=said)
+    rows.close()
+    return results
+
+
+def found_in(folder: Path, times: Times, **more: object) -> Cells:
+    return cells(made_up(folder, times, **more))  # type: ignore[arg-type]
+
+
+class TestComparing:
+    def test_mean_variance_and_rate_are_of_what_counts(self, tmp_path: Path) -> None:
+        times = {
+            (STUDY, "get_block", 1): [1.0, 3.0],
+            (STUDY, "get_block", 2): [3.0, 5.0],
+            (STUDY, "get_block", 3): [70.0],
+        }
+        cell = found_in(tmp_path / "r", times, rejected=[(STUDY, "get_block", 3)])[
+            STUDY, "get_block"
+        ]
+        assert cell.mean_s is not None
+        assert cell.mean_s.estimate == 3
+        assert cell.mean_s.half_width == pytest.approx(12.7062, rel=1e-4)  # t of one degree
+        assert cell.variance_s2 == pytest.approx(8 / 3)
+        assert cell.cv == pytest.approx((8 / 3) ** 0.5 / 3)
+        assert cell.capacity_per_s == pytest.approx(1 / 3)
+        assert (cell.requests, cell.rejected, len(cell.turns)) == (4, 1, 2)
+
+    def test_where_every_run_is_rejected_there_is_no_mean(self, tmp_path: Path) -> None:
+        key = (STUDY, "get_block", 1)
+        results = made_up(tmp_path / "r", {key: [1.0, 2.0]}, rejected=[key])
+        cell = cells(results)[STUDY, "get_block"]
+        assert (cell.mean_s, cell.cv, cell.capacity_per_s) == (None, None, None)
+        assert "1 of 1 runs were rejected" in " ".join(analysed(results).findings)
+
+    def test_ways_are_compared_turn_by_turn(self, tmp_path: Path) -> None:
+        kind = "flight_counter"
+        times = {
+            (STUDY, kind, 1): [10.0, 10.0],
+            (STUDY, kind, 2): [20.0, 20.0],
+            (STUDY, kind, 3): [50.0],
+            (SCAN, kind, 1): [1.0, 1.0],
+            (SCAN, kind, 2): [2.0, 2.0],
+        }
+        ratio = times_faster(found_in(tmp_path / "r", times), SCAN, kind)
+        assert ratio is not None
+        assert (ratio.estimate, ratio.half_width) == (10, 0)
+        assert times_faster(found_in(tmp_path / "s", times), INDEX, kind) is None
+
+    def test_a_lookup_is_a_refill(self, tmp_path: Path) -> None:
+        times = {
+            (STUDY, "flight_counter", 1): [5.03, 5.03],
+            (STUDY, "get_transaction", 1): [0.19, 0.19],
+        }
+        reads = {(STUDY, "flight_counter"): "503", (STUDY, "get_transaction"): "19"}
+        found = refill(found_in(tmp_path / "r", times, reads=reads))
+        assert found is not None
+        assert found.mean_s == pytest.approx(0.19)
+        assert found.verdict is Verdict.AGREES
+        reads[STUDY, "get_transaction"] = "0"
+        assert refill(found_in(tmp_path / "s", times, reads=reads)) is None
+
+    def test_the_study_agrees_with_itself_about_a_refill(self) -> None:
+        expected_s, published_s = refill_on_the_pi()
+        assert expected_s == pytest.approx(published_s, rel=0.05)
+
+    def test_emulated_blocks_take_what_they_are_made_to(self, tmp_path: Path) -> None:
+        scan_s = 494 * BLOCK_S / 20
+        times = {(SCAN, "flight_counter", 1): [scan_s * 1.5] * 3}
+        reads = {(SCAN, "flight_counter"): "494 blocks in 26 refills"}
+        (one,) = emulated(found_in(tmp_path / "r", times, reads=reads, scale=20))
+        assert one.difference == pytest.approx(0.5)
+        assert one.verdict is Verdict.DISAGREES
+
+
+def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> None:
+    times = {
+        (way, kind, turn): [time_s, time_s * 1.01]
+        for way, time_s in ((STUDY, 9.0), (SCAN, 0.3), (INDEX, 0.003))
+        for kind in KINDS
+        for turn in (1, 2)
+    }
+    report = analysed(made_up(tmp_path / "r", times))
+    table = report.sections[0].parts[0]
+    assert len(table.rows) == 4 * len(KINDS)  # type: ignore[union-attr]
+    told = " ".join(report.findings)
+    assert "flight_counter 30" in told
+    assert "Published: 40.5 s, cv 0.029" in told
+    names = {metric.name for metric in report.metrics}
+    assert {f"service_time[{way},{kind}]" for way, kind, _ in times} <= names
+
+
+class FakeService:
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    def get(self, path: str) -> object:
+        return self._answer
+
+
+def test_ways_that_answer_differently_are_not_measured() -> None:
+    questions = {kind: Question(kind, {}) for kind in KINDS[:3]}
+    ours = {"count": 3, "average_delay": 2.5}
+    study = {"flight_counter": 3, "average_delays": 2.5 + 1e-12, "filter_transactions": [1, 2, 3]}
+
+    def way(name: str, kind_answers: Mapping[str, object]) -> Way:
+        return Way(name, FakeService(kind_answers), questions, 1, 1)  # type: ignore[arg-type]
+
+    for kind in questions:
+        only = {name: value for name, value in study.items() if name == kind}
+        assert measuring._answer(way(STUDY, only), kind) == measuring._answer(way(SCAN, ours), kind)
+    with pytest.raises(ProgramFailed, match="filter_transactions is answered differently"):
+        require_same_answers([way(INDEX, ours), way(SCAN, ours | {"count": 4})])
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_scan_of_the_planned_chain_reads_blocks(quick: bool) -> None:
+    plan = plan_of(Options(Mode.REAL, quick=quick))
+    assert plan is (QUICK if quick else FULL)
+    assert plan.blocks >= 3 * 19
+    assert plan.blocks > 2 * 2 * plan.run_blocks
+
+
+TINY = Plan(blocks=3, run_blocks=1, rounds=1, scans=2, lookups=2, least_s=0.0)
+
+
+def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Options) -> Results:
+    monkeypatch.setattr(measuring, "plan_of", lambda options: plan)
+    run(EXPERIMENT, options, folder, lambda text: None)
+    return Results(folder)
+
+
+def test_all_ways_are_measured_and_analysed_again_byte_for_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = made(tmp_path / "r", monkeypatch, TINY, Options(Mode.REAL, quick=True))
+    found = cells(results)
+    assert set(found) == {(way, kind) for way in (STUDY, SCAN, INDEX) for kind in KINDS}
+    assert len(results.rows("runs")) == len(found)
+    before = [(results.folder / name).read_bytes() for name in ("report.html", "summary.json")]
+    analyse(results)
+    after = [(results.folder / name).read_bytes() for name in ("report.html", "summary.json")]
+    assert before == after
+
+
+def test_emulated_storage_reads_its_blocks_slowly_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = replace(TINY, blocks=22)
+    options = Options(Mode.EMULATED, scale=100, reps=1)
+    results = made(tmp_path / "r", monkeypatch, plan, options)
+    assert {way for way, _ in cells(results)} == {STUDY, SCAN}
+    times_s = [
+        float(row["done_s"]) - float(row["sent_s"])
+        for row in results.rows("requests")
+        if row["run"] == "scan-flight_counter-01"
+    ]
+    assert min(times_s[1:]) >= 10 * BLOCK_S / 100
+    assert "K = 100" in (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_scale_that_the_service_cannot_have_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(Mode.EMULATED, scale=1.5)
+    with pytest.raises(ProgramFailed, match="whole number"):
+        made(tmp_path / "r", monkeypatch, TINY, options)

@@ -1,0 +1,67 @@
+"""One customer against a server of known service time: rows, parts, what counts."""
+
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+
+from loadtests.generation.schedule import Request
+from loadtests.lab.one_customer import one_customer, recorded
+from loadtests.lab.results import Results
+from loadtests.processes import HOST, Service, free_port
+from loadtests.servers.known import FCFS, known_server
+
+SERVICE_S = 0.01
+ASKED = Request("known", f"/?service_s={SERVICE_S}")
+
+
+def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    with known_server(FCFS, tmp_path / "log") as server, one_customer(results) as customer:
+        rows = customer.asks(server, "one", repeat(ASKED), warm_up=2, least=5)
+        customer.asks(server, "long", repeat(ASKED), least=1, least_s=0.2)
+    assert len(rows) == 7
+    assert [row.status for row in rows] == [200] * 7
+    found = recorded(results, {"one": 2, "long": 0, "never": 1})
+    assert set(found) == {"one", "long"}
+    one = found["one"]
+    assert [asked.row.index for asked in one.asked] == [row.index for row in rows[2:]]
+    for asked in one.asked:
+        assert asked.row.service_s == pytest.approx(asked.duration_s("total"), abs=1e-6)
+        assert asked.row.closed_response_s >= SERVICE_S * 0.5
+        assert asked.duration_s("nothing") == 0
+        assert asked.count("nothing") == 0
+    assert sum(found["long"].times_s) > 0.1
+    assert {row["run"] for row in results.rows("runs")} == {"one", "long"}
+
+
+def test_failures_reject_a_run_and_do_not_count(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    with known_server(FCFS, tmp_path / "log") as server, one_customer(results) as customer:
+        failing = Request("known", "/?service_s=0&status=503")
+        rows = customer.asks(server, "one", [ASKED, failing, ASKED], least=3)
+    assert [row.status for row in rows] == [200, 503, 200]
+    found = recorded(results, {"one": 0})["one"]
+    assert len(found.asked) == 2
+    assert not found.is_accepted
+    assert "failed_requests" in results.rows("runs")[0]["reasons"]
+
+
+def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> None:
+    gone = Service(pid=1, port=free_port())
+    assert HOST in gone.url
+    with one_customer(Results(tmp_path)) as customer:
+        rows = customer.asks(gone, "one", [ASKED])
+    assert [row.status for row in rows] == [0]
+    assert recorded(Results(tmp_path), {"one": 0}) == {}
+
+
+def test_numbers_are_found_in_a_description(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    with known_server(FCFS, tmp_path / "log") as server, one_customer(results) as customer:
+        customer.asks(server, "one", [ASKED])
+    with (tmp_path / "parts.csv").open("a", encoding="utf-8") as file:
+        file.write('one,0,file,0.5,"4 blocks in 2 refills"\r\n')
+    (asked,) = recorded(results, {"one": 0})["one"].asked
+    assert (asked.count("file"), asked.count("file", 1), asked.count("file", 2)) == (4, 2, 0)
+    assert asked.duration_s("file") == 0.5
