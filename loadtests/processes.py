@@ -244,6 +244,8 @@ def started(
 
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    # a shell lets what it starts in the background ignore Ctrl-C, by which we end some programs
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _wait_for_answer(

@@ -5,6 +5,7 @@ hundred runs stops a release for nothing that was changed; to look for new examp
 `scripts/test --hypothesis-profile=explore`.
 """
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,9 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("flightchain"), derandomize=False)
 settings.load_profile("flightchain")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every program of a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
