@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run, busy_window
-from loadtests.generation.rows import Row, read_rows
+from loadtests.generation.rows import Row
 from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, SAMPLES, append_verdict
+from loadtests.generation.run import SAMPLES, append_verdict
 from loadtests.generation.samples import Sample, read
 from loadtests.generation.window import Window
 from loadtests.lab import published
 from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, drawn
 from loadtests.lab.results import Results, ResultsError, TableWriter
@@ -195,17 +196,14 @@ do more."""
 
 def _points(results: Results) -> tuple[list[Point], list[str]]:
     """The points, and what is to be said of runs that have no figures."""
-    rows: dict[str, list[Row]] = {}
-    for row in read_rows(results.folder / REQUESTS):
-        rows.setdefault(row.run, []).append(row)
+    rows, accepted = rows_by_run(results), accepted_by_run(results)
     samples = read(results.folder / SAMPLES)
-    accepted = {row["run"]: row["accepted"] == "yes" for row in results.rows("runs")}
     runs: dict[tuple[str, int], list[Measured]] = {}
     unfinished = []
     for point in results.rows(POINTS):
         name = point["run"]
         try:
-            window = busy_window(rows.get(name, []), float(point["until_s"]))
+            window = busy_window(rows[name], float(point["until_s"]))
         except ValueError as problem:
             unfinished.append(f"Run {name} has no figures: {problem}.")
             continue

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from itertools import islice
 
-from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index, read_rows
+from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import REQUESTS, RUNS, RunRecord, append_verdict
+from loadtests.generation.run import REQUESTS, RunRecord, append_verdict
 from loadtests.generation.schedule import Request
+from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results, TableWriter
 from loadtests.processes import Service
 from loadtests.processor_time import moment
@@ -163,14 +164,8 @@ class Recorded:
 
 def recorded(results: Results, warm_ups: Mapping[str, int]) -> dict[str, Recorded]:
     """The runs named in `warm_ups` that were written to their end, with rows after the warm-up."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    path = results.folder / REQUESTS
-    for row in read_rows(path) if path.exists() else []:
-        rows[row.run].append(row)
+    rows, accepted = rows_by_run(results), accepted_by_run(results)
     said = _said(results)
-    table = RUNS.removesuffix(".csv")
-    lines = results.rows(table) if results.has(table) else []
-    accepted = {line["run"]: line["accepted"] == "yes" for line in lines}
     found = {}
     for run, warm_up in warm_ups.items():
         asked = [Asked(row, said[run, row.index]) for row in rows[run][warm_up:] if row.succeeded]

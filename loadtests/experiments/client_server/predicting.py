@@ -13,7 +13,7 @@ and each request is compared with itself. Nothing here is about exponential time
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from random import Random
@@ -22,9 +22,10 @@ from typing import Any
 from loadtests.experiments.client_server.asked import sizes
 from loadtests.experiments.client_server.measuring import ALONE, POINTS
 from loadtests.experiments.client_server.systems import KNOWN, KNOWN_SERVICE_TIME_S
-from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import REQUESTS, SCHEDULES
+from loadtests.generation.rows import Row
+from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
+from loadtests.lab.raw import rows_by_run
 from loadtests.lab.results import Results
 from loadtests.models import replay
 from loadtests.models.distributions import Empirical, ServiceTimes, with_mean_and_cv
@@ -242,7 +243,7 @@ def points(results: Results) -> list[Point]:
     Where the run alone was rejected, so are those whose service times are taken from it.
     """
     cores = int(results.manifest()["machine"]["cores"])
-    rows = _rows_by_run(results)
+    rows = rows_by_run(results)
     reasons = {row["run"]: row["reasons"] for row in _optional(results, "runs")}
     found, alone = [], dict[tuple[str, str], Alone]()
     reasons_alone = dict[tuple[str, str], str]()
@@ -269,14 +270,6 @@ def points(results: Results) -> list[Point]:
 
 def _optional(results: Results, name: str) -> list[dict[str, str]]:
     return results.rows(name) if results.has(name) else []
-
-
-def _rows_by_run(results: Results) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    path = results.folder / REQUESTS
-    for row in read_rows(path) if path.exists() else ():
-        found.setdefault(row.run, []).append(row)
-    return found
 
 
 def _schedule(results: Results, run: str) -> tuple[Arrival, ...]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from loadtests.experiments.itinerary.plan import COUNTED_SHARE
 from loadtests.generation.interactions import SEPARATOR, grouped, interaction_of, step_of
-from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import REQUESTS, RUNS
+from loadtests.generation.rows import Row
+from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
 
@@ -116,11 +116,7 @@ class ItineraryRun:
 
 def itinerary_runs(results: Results) -> list[ItineraryRun]:
     """Every run with a transaction that counts, in the order in which they were made."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in read_rows(results.folder / REQUESTS):
-        rows[row.run].append(row)
-    verdicts = results.rows(RUNS.removesuffix(".csv"))
-    accepted = {line["run"] for line in verdicts if line["accepted"] == "yes"}
+    rows, accepted = rows_by_run(results), accepted_by_run(results)
     found = [_run(_line(cells), rows, accepted) for cells in results.rows(PLAN)]
     return [run for run in found if run.transactions]
 
@@ -138,7 +134,9 @@ def _line(cells: Mapping[str, str]) -> RunLine:
     )
 
 
-def _run(line: RunLine, rows: Mapping[str, list[Row]], accepted: set[str]) -> ItineraryRun:
+def _run(
+    line: RunLine, rows: Mapping[str, list[Row]], accepted: Mapping[str, bool]
+) -> ItineraryRun:
     made = transactions_of(rows[line.run])
     counted = [one for one in made if one.succeeded and one.counts(line.iterations)]
-    return ItineraryRun(line, counted, line.run in accepted)
+    return ItineraryRun(line, counted, accepted.get(line.run, False))

@@ -1,6 +1,5 @@
 """From the tables of a run to what the analysis needs: the window of every run, and its demands."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,10 +7,11 @@ from loadtests.experiments.mixed_clients.measuring import PLAN
 from loadtests.experiments.mixed_clients.plan import LOCAL
 from loadtests.generation import samples as sampling
 from loadtests.generation.interactions import whole
-from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import REQUESTS, RUNS, SAMPLES
+from loadtests.generation.rows import Row
+from loadtests.generation.run import SAMPLES
 from loadtests.generation.samples import Sample
 from loadtests.generation.window import Window, closed_window
+from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.scenarios import STEPS
 
@@ -38,23 +38,16 @@ class MixedRun:
 
 def mixed_runs(results: Results) -> list[MixedRun]:
     """Every run with a window, in the order in which they were made."""
-    rows = _rows_by_run(results)
-    verdicts = results.rows(RUNS.removesuffix(".csv"))
-    accepted = {line["run"] for line in verdicts if line["accepted"] == "yes"}
+    rows, accepted = rows_by_run(results), accepted_by_run(results)
     path = results.folder / SAMPLES
     samples = sampling.read(path) if path.exists() else {}
     made = (
-        _run(line, rows[line["run"]], samples.get(line["run"], []), line["run"] in accepted)
+        _run(
+            line, rows[line["run"]], samples.get(line["run"], []), accepted.get(line["run"], False)
+        )
         for line in results.rows(PLAN)
     )
     return [run for run in made if run is not None]
-
-
-def _rows_by_run(results: Results) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in read_rows(results.folder / REQUESTS):
-        found[row.run].append(row)
-    return found
 
 
 def _run(

@@ -1,15 +1,15 @@
 """From the tables of a run to what the analysis needs: runs with their arrivals and responses."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from loadtests.experiments.open_workload.measuring import PLAN
 from loadtests.experiments.open_workload.plan import FCFS
-from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES
+from loadtests.generation.rows import Row
+from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import load as load_schedule
+from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.models import replay
 
@@ -65,8 +65,7 @@ class OpenRun:
 
 def open_runs(results: Results) -> list[OpenRun]:
     """All runs with rows, in the order of the plan; those that were rejected are marked."""
-    rows = _rows_by_run(results)
-    accepted = _accepted(results)
+    rows, accepted = rows_by_run(results), accepted_by_run(results)
     return [
         _open_run(results, line, rows[line["run"]], accepted)
         for line in results.rows(PLAN)
@@ -74,33 +73,16 @@ def open_runs(results: Results) -> list[OpenRun]:
     ]
 
 
-def _rows_by_run(results: Results) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    path = results.folder / REQUESTS
-    for row in read_rows(path) if path.exists() else []:
-        found[row.run].append(row)
-    for of_run in found.values():
-        of_run.sort(key=lambda row: row.index)
-    return found
-
-
-def _accepted(results: Results) -> Mapping[str, bool] | None:
-    """Run -> whether it counts; None where nothing was judged, as in a simulation."""
-    table = RUNS.removesuffix(".csv")
-    if not results.has(table):
-        return None
-    return {row["run"]: row["accepted"] == "yes" for row in results.rows(table)}
-
-
 def _open_run(
     results: Results,
     line: Mapping[str, str],
     rows: Sequence[Row],
-    accepted: Mapping[str, bool] | None,
+    accepted: Mapping[str, bool],
 ) -> OpenRun:
     name, mean_s = line["run"], float(line["service_time_s"])
     overhead_s = float(line["overhead_s"] or 0)
-    is_accepted = accepted is None or accepted.get(name, False)
+    rows = sorted(rows, key=lambda row: row.index)
+    is_accepted = not accepted or accepted.get(name, False)  # a simulation is not judged
     return OpenRun(
         name=name,
         server=line["server"],

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from loadtests.experiments.queueing_network.measuring import PLAN, TOLD
 from loadtests.experiments.queueing_network.predicting import STATIONS, counted
-from loadtests.generation.rows import Row, customer_of, read_rows
-from loadtests.generation.run import REQUESTS, RUNS
+from loadtests.generation.rows import Row, customer_of
+from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
 Told = Mapping[str, float]  # `cpu`, `cpu_queue` … -> seconds of the report
@@ -32,25 +32,17 @@ class ClosedRun:
 
 def closed_runs(results: Results) -> list[ClosedRun]:
     """All runs with rows, in the order of the plan. Raises ResultsError without a plan."""
-    rows, told, accepted = _rows(results), _told(results), _accepted(results)
+    rows, told, accepted = rows_by_run(results), _told(results), accepted_by_run(results)
     return [
         _closed_run(
             line,
             sorted(rows[line["run"]], key=lambda row: row.done_s),
             told[line["run"]],
-            is_accepted=accepted is None or accepted.get(line["run"], False),
+            is_accepted=not accepted or accepted.get(line["run"], False),
         )
         for line in results.rows(PLAN)
         if rows[line["run"]]
     ]
-
-
-def _rows(results: Results) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
-    path = results.folder / REQUESTS
-    for row in read_rows(path) if path.exists() else []:
-        found[row.run].append(row)
-    return found
 
 
 def _told(results: Results) -> Mapping[str, list[Told]]:
@@ -59,14 +51,6 @@ def _told(results: Results) -> Mapping[str, list[Told]]:
     for line in results.rows(TOLD) if results.has(TOLD) else []:
         found[line["run"]].append({name: float(line[f"{name}_s"]) for name in names})
     return found
-
-
-def _accepted(results: Results) -> Mapping[str, bool] | None:
-    """Run -> whether it counts; None where nothing was judged, as in a simulation."""
-    table = RUNS.removesuffix(".csv")
-    if not results.has(table):
-        return None
-    return {row["run"]: row["accepted"] == "yes" for row in results.rows(table)}
 
 
 def _closed_run(
