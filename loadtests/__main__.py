@@ -8,6 +8,7 @@ scripts/lab compare DIR DIR               two runs of one experiment side by sid
 scripts/lab errata                        what the studies have printed wrong
 """
 
+import signal
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -113,7 +114,8 @@ def errata(out: Path) -> None:
 
 
 def run_command() -> int:
-    """The exit status: 0, 1 for what went wrong, 2 for wrong usage, 130 for Ctrl-C."""
+    """The exit status: 0, 1 for what went wrong, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was measured is kept, too
     try:
         main.main(standalone_mode=False)
     except click.ClickException as problem:

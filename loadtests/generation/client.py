@@ -1,9 +1,9 @@
 """One HTTP request over a gevent socket, with the moments at which it was sent and answered.
 
 A connection of its own for every request (`Connection: close`), unless a closed customer keeps his.
-Sockets are plain and the answer is parsed by llhttp, because that costs the generator least: half
-of what the client of geventhttpclient takes and as little as splitting lines by hand.
-The name of the server is resolved once, before the run.
+Sockets are plain and the answer is parsed by llhttp, which costs the generator less than a whole
+client does: what it takes of a core is time that the server lacks. The name of the server is
+resolved once, before the run.
 """
 
 import socket

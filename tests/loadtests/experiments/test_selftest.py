@@ -1,5 +1,8 @@
 """The selftest: what it says of a queue that behaves, one that does not, and a noisy machine."""
 
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -31,6 +34,8 @@ from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.report.content import Report
 from loadtests.lab.results import Results
 from loadtests.models import replay
+from loadtests.processes import PROJECT
+from tests.api.processes import until
 
 OVERHEAD_S = 0.0015
 QUIET = Facts(
@@ -143,3 +148,16 @@ def test_a_short_one_leaves_all_that_its_report_needs(tmp_path: Path) -> None:
     report = analyse(results)
     assert report.findings
     assert analyse(results) == report  # from the files alone
+
+
+def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "loadtests", "run", "selftest", "--out", str(tmp_path)]
+    with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as lab:
+        until(lambda: any(tmp_path.glob(f"*/{REQUESTS}")))
+        lab.send_signal(signal.SIGTERM)
+        _, said = lab.communicate(timeout=60)
+    assert lab.returncode == 130
+    assert "interrupted; what was measured is kept" in said
+    (folder,) = tmp_path.iterdir()
+    assert Results(folder).manifest()["state"] == "interrupted"
+    assert Results(folder).manifest()["ended"]
