@@ -1,4 +1,9 @@
-"""Measuring: a server, a calibration, the runs at one share of L, a calibration again.
+"""Measuring: a server, a calibration, some runs at one share of L, a calibration again, and so on.
+
+A machine changes its speed now and then, and runs between two calibrations that differ are rejected
+together. So few runs are made between two, and whatever the reason, each rejected one is made once
+more, with arrivals of its own: as many runs count as planned, of at most twice as many that are
+made. Nobody looks at their response times for that.
 
 Beside the raw rows this writes `plan.csv`, a line for each run: what it belongs to, its rate, the
 E[S] and variance that its rate and models come from, and the mean demand that was asked for if the
@@ -6,8 +11,7 @@ server was told one. The mode `model` has no server: its rows come from a simula
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from math import ceil
 from random import Random
 
@@ -30,6 +34,8 @@ COLUMNS = (
     *("service_time_s", "service_variance_s2", "overhead_s"),
 )
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 300, 60
+CALIBRATED_EVERY_S = 200.0
+MOST_TIMES = 2  # runs made, to those planned
 
 
 def measure(run: Run) -> None:
@@ -43,17 +49,46 @@ def measure(run: Run) -> None:
 
 
 def _measure_server(run: Run, table: TableWriter, server: str, of_server: Sequence[Load]) -> None:
-    with ExitStack() as stack:
-        found = stack.enter_context(measured(run, server))
-        before = _calibrated(run, found, f"{server}-0")
-        for number, load in enumerate(of_server, start=1):
+    with measured(run, server) as found:
+        calibrations = (_calibrated(run, found, f"{server}-{number}") for number in count())
+        before = next(calibrations)
+        for load in of_server:
             run.say(f"{server}, {load.part}, {load.fraction:g} of L, runs: {load.runs}")
-            records = [_one(run, found, table, load, rep, before) for rep in range(load.runs)]
-            after = _calibrated(run, found, f"{server}-{number}")
-            for record in records:
-                verdict = judge(record.facts(before, after))
-                append_verdict(run.results.folder, record, verdict)
-            before = after
+            before = _measure_load(run, found, table, load, before, calibrations)
+
+
+def _measure_load(
+    run: Run,
+    found: Measured,
+    table: TableWriter,
+    load: Load,
+    before: Calibration,
+    calibrations: Iterator[Calibration],
+) -> Calibration:
+    """All runs of a load; the calibration after the last of them."""
+    most = int(run.choose(load.runs, MOST_TIMES * load.runs))
+    made = accepted = 0
+    while accepted < load.runs and made < most:
+        together = min(_together(load, before), load.runs - accepted, most - made)
+        records = [_one(run, found, table, load, made + rep, before) for rep in range(together)]
+        after = next(calibrations)
+        for record in records:
+            verdict = judge(record.facts(before, after))
+            append_verdict(run.results.folder, record, verdict)
+            accepted += verdict.accepted
+        made += together
+        before = after
+    return before
+
+
+def _together(load: Load, found: Calibration) -> int:
+    """How many runs there are between two calibrations."""
+    return max(1, int(CALIBRATED_EVERY_S / _duration_s(load, found.mean_s)))
+
+
+def _duration_s(load: Load, service_time_s: float) -> float:
+    """How long a run lasts."""
+    return (load.services or load.arrivals / load.fraction) * service_time_s
 
 
 def _calibrated(run: Run, found: Measured, name: str) -> Calibration:
@@ -101,14 +136,13 @@ def _note(
     overhead_s: float | None,
 ) -> None:
     rate_per_s = load.fraction / service_time_s
-    duration_s = load.services * service_time_s or load.arrivals / rate_per_s
     table.write(
         run=name,
         server=load.server,
         part=load.part,
         fraction=load.fraction,
         rate_per_s=rate_per_s,
-        duration_s=duration_s,
+        duration_s=_duration_s(load, service_time_s),
         service_time_s=service_time_s,
         service_variance_s2=variance_s2,
         overhead_s=overhead_s,
@@ -136,8 +170,8 @@ def _simulate(run: Run, table: TableWriter, of_server: Sequence[Load]) -> None:
 
 def _times(load: Load, mean_s: float, random: Random) -> list[float]:
     rate_per_s = load.fraction / mean_s
-    count = load.arrivals or ceil(3 * load.services * load.fraction)
-    times_s = poisson_times(rate_per_s, random, count=count)
+    most = load.arrivals or ceil(3 * load.services * load.fraction)
+    times_s = poisson_times(rate_per_s, random, count=most)
     until_s = load.services * mean_s
     return [at_s for at_s in times_s if not until_s or at_s < until_s] or times_s[:1]
 

@@ -1,5 +1,7 @@
 """Measuring: the three servers in turns for each number of customers; then what a block costs.
 
+A run that is rejected is made once more, unless it is to be quick.
+
 Beside the raw rows: `plan.csv` has a line for each closed run, `told.csv` what the server told of
 each interaction, in the order in which they ended. The real part writes `scans.csv`, a line for
 each server that scanned, and `block_reads.csv`, the seconds of reading and checking each block the
@@ -82,7 +84,9 @@ def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter
         for customers in plan.populations:
             for server, service in running_servers.items():
                 run.say(f"N = {customers}: {server.label}")
-                _measure_run(run, plan, table, told, server, service, customers)
+                for attempt in range(plan.most_attempts):
+                    if _measure_run(run, plan, table, told, server, service, customers, attempt):
+                        break
 
 
 def _measure_run(
@@ -93,9 +97,11 @@ def _measure_run(
     server: Server,
     service: Service,
     customers: int,
-) -> None:
+    attempt: int,
+) -> bool:
+    """Whether the run counts."""
     scale = run.options.scale or 1.0
-    name = _noted(table, plan, server, customers, scale)
+    name = _noted(table, plan, server, customers, scale, attempt)
     record = closed_run(
         service,
         {KIND: [Request(KIND, network.INTERACTION)]},
@@ -104,16 +110,20 @@ def _measure_run(
         folder=run.results.folder,
         think_s=NETWORK_THINK_S / scale,
         duration_s=plan.report_s / scale,
-        seed=run.options.seed,
+        seed=run.options.seed + attempt,
         say=run.say,
     )
     _write_told(told, name, service.get(network.TOLD))
-    append_verdict(run.results.folder, record, judge(record.facts()))
+    verdict = judge(record.facts())
+    append_verdict(run.results.folder, record, verdict)
+    return verdict.accepted
 
 
-def _noted(table: TableWriter, plan: Plan, server: Server, customers: int, scale: float) -> str:
+def _noted(
+    table: TableWriter, plan: Plan, server: Server, customers: int, scale: float, attempt: int = 0
+) -> str:
     """The id of a run, which is in the plan then."""
-    name = f"{server.name}-{customers:02}"
+    name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
     table.write(
         run=name,
         server=server.name,

@@ -36,7 +36,7 @@ class Plan:
     not count.
 
     blocks: of the chains whose real blocks are read; run_blocks: at a miss by our service; scans:
-    of each that count.
+    of each that count. most_attempts: at a closed run, until one is not rejected.
     """
 
     populations: tuple[int, ...]
@@ -46,9 +46,10 @@ class Plan:
     run_blocks: int
     scans: int
     warm_up: int = 1
+    most_attempts: int = 1
 
 
-FULL = Plan(tuple(range(1, 11)), 4000, 1, BLOCKS, RUN_BLOCKS, scans=5)
+FULL = Plan(tuple(range(1, 11)), 4000, 1, BLOCKS, RUN_BLOCKS, scans=5, most_attempts=2)
 QUICK = Plan((1, 2, 5), 1200, FILLED_BLOCKS, blocks=60, run_blocks=4, scans=3)
 
 

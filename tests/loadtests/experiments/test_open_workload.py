@@ -1,8 +1,11 @@
 """The open workload in miniature: simulated, against real servers, and with made-up rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -18,9 +21,13 @@ from loadtests.experiments.open_workload.plan import (
     loads,
 )
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
+from loadtests.experiments.open_workload.servers import Measured
+from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
+from loadtests.generation.run import Elsewhere, RunRecord
+from loadtests.generation.schedule import Arrival, Request
 from loadtests.lab.analysing import analyse
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
 from loadtests.lab.running import run
 from loadtests.models import replay
@@ -101,6 +108,53 @@ class TestPlan:
             for load in loads(Options(Mode.EMULATED))
         )
         assert total_s < 3600
+
+
+class TestRepeating:
+    """Without servers: calibrations are made up, and every request takes E[S]."""
+
+    @pytest.fixture
+    def _calibrated(self, monkeypatch: pytest.MonkeyPatch, means_s: Sequence[float]) -> None:
+        @contextmanager
+        def measured(*ignored: object) -> Iterator[Measured]:
+            yield Measured(Elsewhere("http://x"), lambda random: repeat(Request("k", "/")))
+
+        def open_run(target: object, schedule: Sequence[Arrival], *, run: str, **_: object) -> Any:
+            rows = tuple(
+                Row(run, one.index, "k", at_s, at_s, at_s, at_s + 0.04, 0.04, 200, "1")
+                for one in schedule
+                for at_s in [one.intended_s]
+            )
+            return RunRecord(run, "open", rows, (), len(rows), 0.0)
+
+        means = iter(means_s)
+        monkeypatch.setattr(measuring, "measured", measured)
+        monkeypatch.setattr(measuring, "open_run", open_run)
+        monkeypatch.setattr(
+            measuring, "calibrate", lambda *_, run, **__: Calibration(run, 9, next(means), 0, 0)
+        )
+
+    @pytest.mark.parametrize(
+        ("means_s", "accepted"),
+        [
+            pytest.param([0.04, 0.04, 0.04], "yes yes yes", id="quiet"),
+            pytest.param([0.04, 0.05, 0.05, 0.05], "no no yes yes yes", id="changed once"),
+            pytest.param([0.04, 0.05, 0.04, 0.05], "no no no no no no", id="never the same"),
+        ],
+    )
+    def test_rejected_runs_are_made_once_more(
+        self, accepted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _calibrated: None
+    ) -> None:
+        load = Load(FCFS, STEADY, 0.5, 3, arrivals=1000)
+        assert measuring.CALIBRATED_EVERY_S // (1000 / load.fraction * 0.04) == 2  # so many at once
+        plan(monkeypatch, load)
+        options = Options(Mode.EMULATED, scale=1000)
+        measuring.measure(Run(options, Results(tmp_path), tmp_path, lambda text: None))
+        rows = Results(tmp_path).rows("runs")
+        assert [row["run"] for row in rows] == [
+            f"fcfs-steady-0.5-{number:02}" for number in range(1, len(rows) + 1)
+        ]
+        assert [row["accepted"] for row in rows] == accepted.split()
 
 
 def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import chain, repeat
 from pathlib import Path
 from xml.dom import minidom
 
@@ -43,6 +44,7 @@ from loadtests.experiments.queueing_network.splitting import (
     demands_on_the_pi,
     storages,
 )
+from loadtests.generation.rules import Facts, judge
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S, SCAN_BLOCKS_READ
@@ -236,10 +238,14 @@ def test_a_simulated_run_tells_which_model_describes_which_server(
 def test_real_servers_are_measured_and_a_blocks_time_is_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Plan((2,), report_s=700, group=GROUP, blocks=3, run_blocks=1, scans=1)
+    failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
+    judged = chain([failing], repeat(good))
+    monkeypatch.setattr(measuring, "judge", lambda facts: next(judged))
+    plan = Plan((2,), report_s=700, group=GROUP, blocks=3, run_blocks=1, scans=1, most_attempts=2)
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
-    runs = closed_runs(results)
-    assert [found.server for found in runs] == [server.name for server in SERVERS]
+    rejected, *runs = closed_runs(results)
+    assert (rejected.server, rejected.is_accepted) == (SERVERS[0].name, False)
+    assert [found.server for found in runs if found.is_accepted] == [one.name for one in SERVERS]
     for found in runs:
         assert found.cycles_s
         assert len(found.told) == len(found.responses_s)
@@ -252,7 +258,7 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
     reads = block_reads(results)
     assert reads is not None
     assert reads.count == 2
-    assert len(results.rows("runs")) == len(runs) + len(split)
+    assert len(results.rows("runs")) == 1 + len(runs) + len(split)
     names = ("report.html", "summary.json")
     before = [(results.folder / name).read_bytes() for name in names]
     analyse(results)
