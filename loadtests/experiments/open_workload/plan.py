@@ -36,15 +36,15 @@ def loads(options: Options) -> Sequence[Load]:
 
 
 def _full(reps: int | None) -> Sequence[Load]:
-    """About 55 minutes with a service time of 42 ms, if no run is rejected."""
+    """About 50 minutes with a service time of 42 ms, if no run is rejected."""
     of_study = [
         Load(FCFS, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
         for fraction in STUDY_FRACTIONS
     ]
-    arrivals = {0.3: 300, 0.5: 400, 0.8: 1000, 0.85: 1300}
+    arrivals = {0.3: 260, 0.5: 320, 0.8: 800, 0.85: 1100}
     steady = [Load(FCFS, STEADY, f, reps or 10, arrivals=n) for f, n in arrivals.items()]
-    sweep = [Load(FCFS, STEADY, f, reps or 5, arrivals=n) for f, n in ((0.9, 600), (0.95, 600))]
-    shared = [Load(SHARED, STEADY, f, reps or 4, arrivals=400) for f in (0.5, 0.8)]
+    sweep = [Load(FCFS, STEADY, f, reps or 4, arrivals=n) for f, n in ((0.9, 500), (0.95, 500))]
+    shared = [Load(SHARED, STEADY, f, reps or 4, arrivals=320) for f in (0.5, 0.8)]
     return [*of_study, *steady, *sweep, *shared]
 
 
