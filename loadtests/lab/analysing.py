@@ -28,7 +28,8 @@ def analyse(results: Results) -> Report:
     more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
     reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
     lead = [found.about, *([reproduces] if reproduces else [])]
-    results.write_analysis(summary(report), report_page(found.title, lead, manifest, report, more))
+    page = report_page(found.title, lead, manifest, report, more, found.report_seconds)
+    results.write_analysis(summary(report), page)
     return report
 
 

@@ -75,7 +75,8 @@ class Experiment:
     """An experiment. study: "000" to "004", or "" for our own. modes: the first is the default.
 
     reproduces: the tables and figures of the study, in words. scales: K of a full and of a quick
-    run where storage is emulated and nobody chose another.
+    run where storage is emulated and nobody chose another. report_seconds: how its report then
+    tells times in the study's seconds.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Experiment:
     measure: Callable[[Run], None]
     analyse: Callable[[Results], Report]
     scales: tuple[float, float] | None = None
+    report_seconds: str = "R/E[S] × 40.499"
 
     def with_scale(self, options: Options) -> Options:
         """`options` with the K of this experiment, if storage is emulated and none was chosen."""

@@ -26,4 +26,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
+    report_seconds="K times those measured",
 )

@@ -12,7 +12,7 @@ EMULATED = (
     "Emulated storage. Block reads and checks were replaced by injected waits of 46/K ms and "
     "39/K ms, taken from report 000, K = {scale:g}. This tests queueing behaviour and our models; "
     "it is not a measurement of any disk or of a Raspberry Pi. Seconds in report units are "
-    "R/E[S] × 40.499."
+    "{report_seconds}."
 )
 MODES = {
     "real": "Real: the service as shipped",
@@ -32,9 +32,14 @@ def report_page(
     manifest: dict[str, Any],
     report: Report,
     more: Sequence[Section],
+    report_seconds: str,
 ) -> str:
-    """The report of a run. more: sections after the report's own, such as errata."""
+    """The report of a run. more: sections after the report's own, such as errata.
+
+    report_seconds: how what was emulated is told in the study's seconds.
+    """
     scale = manifest["scale"] or 1
+    emulated = EMULATED.format(scale=scale, report_seconds=report_seconds)
     warnings = []
     if manifest["state"] != "complete":
         warnings.append("This run was interrupted; it shows what was measured until then.")
@@ -44,7 +49,7 @@ def report_page(
         title=title,
         lead=lead,
         mode=MODES[manifest["mode"]].format(scale=scale),
-        emulated=EMULATED.format(scale=scale) if manifest["mode"] == "emulated" else "",
+        emulated=emulated if manifest["mode"] == "emulated" else "",
         warnings=warnings,
         findings=report.findings,
         sections=[*report.sections, *more],
