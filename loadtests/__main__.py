@@ -3,6 +3,7 @@
 scripts/lab list                          what there is
 scripts/lab run open-workload --quick     measure and report, in two minutes
 scripts/lab run all --out results         every experiment, a folder each
+scripts/lab resume DIR                    go on with a run that was interrupted or disturbed
 scripts/lab analyse DIR                   make the report anew from what was measured
 scripts/lab compare DIR DIR               two runs of one experiment side by side
 scripts/lab errata                        what the studies have printed wrong
@@ -83,6 +84,17 @@ def run(
             failures.append(f"{name}: {report.failure}")
     if failures:
         raise click.ClickException("\n".join(failures))
+
+
+@main.command()
+@click.argument("folder", type=_FOLDER)
+def resume(folder: Path) -> None:
+    """Go on with an open-workload that was interrupted, or whose runs were mostly rejected.
+
+    What counts already is kept; as much is measured as is missing.
+    """
+    running.resume(folder, _say)
+    click.echo(folder)
 
 
 @main.command()

@@ -5,6 +5,7 @@ from typing import Any
 
 from loadtests.experiments import experiment
 from loadtests.lab.errata import errata_section
+from loadtests.lab.experiment import Experiment
 from loadtests.lab.report.content import Report, Section, Table, summary
 from loadtests.lab.report.page import plain_page, report_page, shown
 from loadtests.lab.results import Results, ResultsError
@@ -17,13 +18,7 @@ def analyse(results: Results) -> Report:
 
     Raises ResultsError if it is no folder of results or lacks what its experiment needs.
     """
-    manifest = results.manifest()
-    try:
-        found = experiment(manifest["experiment"])
-    except KeyError:
-        raise ResultsError(
-            f"{results.folder} is of experiment {manifest.get('experiment')!r}, which is unknown"
-        ) from None
+    manifest, found = results.manifest(), experiment_of(results)
     report = found.analyse(results)
     more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
     reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
@@ -31,6 +26,17 @@ def analyse(results: Results) -> Report:
     page = report_page(found.title, lead, manifest, report, more, found.report_seconds)
     results.write_analysis(summary(report), page)
     return report
+
+
+def experiment_of(results: Results) -> Experiment:
+    """The experiment that left `results`. Raises ResultsError if nothing here did."""
+    name = results.manifest().get("experiment")
+    try:
+        return experiment(str(name))
+    except KeyError:
+        raise ResultsError(
+            f"{results.folder} is of experiment {name!r}, which is unknown"
+        ) from None
 
 
 def _runs(results: Results) -> list[Section]:

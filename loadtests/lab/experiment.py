@@ -76,7 +76,7 @@ class Experiment:
 
     reproduces: the tables and figures of the study, in words. scales: K of a full and of a quick
     run where storage is emulated and nobody chose another. report_seconds: how its report then
-    tells times in the study's seconds.
+    tells times in the study's seconds. can_resume: `measure` makes what its results still lack.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Experiment:
     analyse: Callable[[Results], Report]
     scales: tuple[float, float] | None = None
     report_seconds: str = "R/E[S] × 40.499"
+    can_resume: bool = False
 
     def with_scale(self, options: Options) -> Options:
         """`options` with the K of this experiment, if storage is emulated and none was chosen."""

@@ -10,6 +10,7 @@ A table is flushed at least once a second, so that whatever ends a run leaves wh
 
 import csv
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,12 +28,13 @@ class ResultsError(Exception):
 class TableWriter:
     """Writes the rows of one table. columns: the names, in order."""
 
-    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
+    def __init__(self, stream: TextIO, columns: Sequence[str], *, has_header: bool = False) -> None:
         self._stream = stream
         self._writer = csv.writer(stream)
         self._columns = tuple(columns)
         self._flush_at_s = 0.0
-        self._writer.writerow(self._columns)
+        if not has_header:
+            self._writer.writerow(self._columns)
 
     def write(self, **cells: object) -> None:
         """Add a row; None becomes an empty cell. Raises ValueError unless every column is given."""
@@ -59,6 +61,19 @@ class Results:
         """Write the table `name` (without .csv), which must not exist yet."""
         with (self.folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as stream:
             yield TableWriter(stream, columns)
+
+    @contextmanager
+    def more(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
+        """Add to the table `name`, which is begun if it is not there; a torn last line goes."""
+        path = self.folder / f"{name}.csv"
+        if not path.exists():
+            with self.table(name, columns) as table:
+                yield table
+            return
+        content = path.read_bytes()
+        os.truncate(path, content.rfind(b"\n") + 1)
+        with path.open("a", encoding="utf-8", newline="") as stream:
+            yield TableWriter(stream, columns, has_header=True)
 
     def has(self, name: str) -> bool:
         """Whether there is such a table."""

@@ -13,12 +13,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from loadtests.lab.analysing import analyse
-from loadtests.lab.experiment import Experiment, Options, Run
+from loadtests.lab.analysing import analyse, experiment_of
+from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.report.content import Report
 from loadtests.lab.results import REPORT, Results, ResultsError
 from loadtests.machine import description
 from loadtests.processes import PROJECT
+
+INTERRUPTED = "interrupted"
 
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
 
@@ -43,6 +45,33 @@ def run(
     options = experiment.with_scale(options)
     manifest = _manifest(experiment, options, folder)
     results.write_manifest(manifest)
+    return _measured(experiment, options, results, manifest, say)
+
+
+def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
+    """Measure what the results in `folder` still lack, as they were begun, and analyse all of it.
+
+    Raises ResultsError if it is no folder of results or its experiment cannot go on, and otherwise
+    as `run`.
+    """
+    results = Results(folder)
+    manifest, experiment = results.manifest(), experiment_of(results)
+    if not experiment.can_resume:
+        raise ResultsError(f"{folder} is of {experiment.name}, which always begins anew")
+    told = {name: manifest[name] for name in ("scale", "seed", "reps", "quick")}
+    manifest["state"] = INTERRUPTED
+    manifest["resumed"] = [*manifest.get("resumed", []), _now()]
+    results.write_manifest(manifest)
+    return _measured(experiment, Options(Mode(manifest["mode"]), **told), results, manifest, say)
+
+
+def _measured(
+    experiment: Experiment,
+    options: Options,
+    results: Results,
+    manifest: dict[str, Any],
+    say: Callable[[str], None],
+) -> Report | None:
     scratch = Path(mkdtemp(prefix="flightchain-lab-"))
     try:
         experiment.measure(Run(options, results, scratch, say))
@@ -82,7 +111,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "seed": options.seed,
         "reps": options.reps,
         "quick": options.quick,
-        "state": "interrupted",  # until it is complete
+        "state": INTERRUPTED,  # until it is complete
         "started": _now(),
         "ended": None,
         "commit": _commit(),

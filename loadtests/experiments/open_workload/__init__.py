@@ -25,4 +25,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
+    can_resume=True,
 )

@@ -10,22 +10,25 @@ E[S] and variance that its rate and models come from, and the mean demand that w
 server was told one. The mode `model` has no server: its rows come from a simulated queue.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, groupby, islice
 from math import ceil
 from random import Random
 
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, FCFS, Load, loads
+from loadtests.experiments.open_workload.plan import AS_THE_STUDY, FCFS, Load, LoadKey, loads
 from loadtests.experiments.open_workload.servers import Measured, measured, scale_of
+from loadtests.generation import samples as sampling
 from loadtests.generation.calibration import Calibration, calibrate
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, RunRecord, append_verdict, open_run
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, append_verdict, open_run
 from loadtests.generation.schedule import Arrival, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
-from loadtests.lab.results import TableWriter
+from loadtests.lab.raw import accepted_by_run
+from loadtests.lab.results import Results, TableWriter
 from loadtests.models import replay
 from loadtests.models.distributions import with_mean_and_cv
 
@@ -39,36 +42,63 @@ CALIBRATED_EVERY_S = 200.0
 MOST_TIMES = 2  # runs made, to those planned
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A load that the results lack runs of. made: those there are, of which `accepted` count."""
+
+    load: Load
+    made: int
+    accepted: int
+
+
 def measure(run: Run) -> None:
-    """All of it, in the order of the plan."""
-    with run.results.table(PLAN, COLUMNS) as table:
-        for server, of_server in groupby(loads(run.options), key=lambda load: load.server):
+    """What the results lack, in the order of the plan; at first that is all of it."""
+    missing = _missing(run.results, loads(run.options))
+    with run.results.more(PLAN, COLUMNS) as table:
+        for server, of_server in groupby(missing, key=lambda one: one.load.server):
             if run.options.mode is Mode.MODEL:
                 _simulate(run, table, list(of_server))
             else:
                 _measure_server(run, table, server, list(of_server))
 
 
-def _measure_server(run: Run, table: TableWriter, server: str, of_server: Sequence[Load]) -> None:
+def _missing(results: Results, planned: Sequence[Load]) -> list[Missing]:
+    made, accepted = Counter[LoadKey](), Counter[LoadKey]()
+    verdicts = accepted_by_run(results)
+    for line in results.rows(PLAN) if results.has(PLAN) else ():
+        key = line["server"], line["part"], float(line["fraction"])
+        made[key] += 1
+        accepted[key] += verdicts.get(line["run"], not verdicts)  # a simulation is not judged
+    found = [Missing(load, made[load.key], accepted[load.key]) for load in planned]
+    return [one for one in found if one.accepted < one.load.runs]
+
+
+def _measure_server(
+    run: Run, table: TableWriter, server: str, of_server: Sequence[Missing]
+) -> None:
+    name, samples = f"calibration-{server}", run.results.folder / SAMPLES
+    runs = sampling.read(samples) if samples.exists() else ()
+    there_are = sum(one.startswith(f"{name}-") for one in runs)
     with measured(run, server) as found:
-        calibrations = (_calibrated(run, found, f"{server}-{number}") for number in count())
+        calibrations = (_calibrated(run, found, f"{name}-{n}") for n in count(there_are))
         before = next(calibrations)
-        for load in of_server:
-            run.say(f"{server}, {load.part}, {load.fraction:g} of L, runs: {load.runs}")
-            before = _measure_load(run, found, table, load, before, calibrations)
+        for missing in of_server:
+            before = _measure_load(run, found, table, missing, before, calibrations)
 
 
 def _measure_load(
     run: Run,
     found: Measured,
     table: TableWriter,
-    load: Load,
+    missing: Missing,
     before: Calibration,
     calibrations: Iterator[Calibration],
 ) -> Calibration:
-    """All runs of a load; the calibration after the last of them."""
-    most = int(run.choose(load.runs, MOST_TIMES * load.runs))
-    made = accepted = 0
+    """The runs that a load lacks; the calibration after the last of them."""
+    load, made, accepted = missing.load, missing.made, missing.accepted
+    lacking = load.runs - accepted
+    run.say(f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {lacking}")
+    most = made + int(run.choose(lacking, MOST_TIMES * lacking))
     while accepted < load.runs and made < most:
         together = min(_together(load, before), load.runs - accepted, most - made)
         records = [_one(run, found, table, load, made + rep, before) for rep in range(together)]
@@ -104,9 +134,9 @@ def _calibrated(run: Run, found: Measured, name: str) -> Calibration:
     requests = int(run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS))
     return calibrate(
         found.target,
-        found.choices(run.random(f"calibration {name}")),
+        found.choices(run.random(name)),
         requests=requests,
-        run=f"calibration-{name}",
+        run=name,
         folder=run.results.folder,
         seed=run.options.seed,
         say=run.say,
@@ -161,14 +191,15 @@ def _note(
 # --- without a server ------------------------------------------------------------------------
 
 
-def _simulate(run: Run, table: TableWriter, of_server: Sequence[Load]) -> None:
+def _simulate(run: Run, table: TableWriter, of_server: Sequence[Missing]) -> None:
     """The same runs through a simulated queue, with the study's own service times divided by K."""
     mean_s = UNROUNDED.mean_s / scale_of(run)
     law = with_mean_and_cv(mean_s, UNROUNDED.variation)
     rows = RowFile(run.results.folder / REQUESTS)
-    for load in of_server:
+    for missing in of_server:
+        load = missing.load
         run.say(f"{load.server}, {load.part}, {load.fraction:g} of L, simulated runs: {load.runs}")
-        for rep in range(load.runs):
+        for rep in range(missing.made, load.runs):
             name = f"{load.server}-{load.part}-{load.fraction:g}-{rep + 1:02}"
             random = run.random(name)
             _note(table, name, load, mean_s, (law.cv * mean_s) ** 2, 0.0)

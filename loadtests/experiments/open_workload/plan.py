@@ -12,6 +12,7 @@ STUDY_SERVICES = OPEN_RUN_S / UNROUNDED.mean_s
 
 AS_THE_STUDY, STEADY = "as-the-study", "steady"
 FCFS, SHARED = "fcfs", "shared"
+LoadKey = tuple[str, str, float]  # server, part, share of L
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Load:
     runs: int
     arrivals: int = 0
     services: float = 0.0
+
+    @property
+    def key(self) -> LoadKey:
+        """What names a load in the tables."""
+        return self.server, self.part, self.fraction
 
 
 def loads(options: Options) -> Sequence[Load]:

@@ -64,13 +64,15 @@ class OpenRun:
 
 
 def open_runs(results: Results) -> list[OpenRun]:
-    """All runs with rows, in the order of the plan; those that were rejected are marked."""
+    """All runs with rows, load by load in the order of the plan, also if a load was gone on with
+    later; those that were rejected are marked.
+    """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    return [
-        _open_run(results, line, rows[line["run"]], accepted)
-        for line in results.rows(PLAN)
-        if rows[line["run"]]
-    ]
+    lines = [line for line in results.rows(PLAN) if rows[line["run"]]]
+    names = ("server", "part", "fraction")
+    first = {tuple(line[name] for name in names): at for at, line in reversed([*enumerate(lines)])}
+    lines.sort(key=lambda line: first[tuple(line[name] for name in names)])
+    return [_open_run(results, line, rows[line["run"]], accepted) for line in lines]
 
 
 def _open_run(

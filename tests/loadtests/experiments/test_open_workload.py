@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import repeat
+from dataclasses import replace
+from itertools import groupby, repeat
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,12 +30,13 @@ from loadtests.generation.schedule import Arrival, Request
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
-from loadtests.lab.running import run
+from loadtests.lab.running import resume, run
 from loadtests.models import replay
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.estimates import Verdict
 
 SERVICE_S = 0.04
+QUICK = Options(Mode.MODEL, scale=1000, quick=True)
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +89,18 @@ class TestComparing:
 
     def test_a_load_without_a_run_that_counts_is_left_out(self) -> None:
         assert steady_points([a_run(0.5, counts=False)], is_simulated=False) == []
+
+    def test_a_load_that_was_gone_on_with_is_still_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        results = made(tmp_path / "one", Mode.MODEL, 1000)
+        plan(monkeypatch, *(replace(load, runs=load.runs + 1) for load in loads(QUICK)))
+        resume(results.folder, lambda text: None)
+        runs = open_runs(results)
+        assert [key for key, _ in groupby(runs, key=lambda run: (run.part, run.fraction))] == [
+            (load.part, load.fraction) for load in loads(QUICK)
+        ]
+        assert [point.runs for point in steady_points(runs, is_simulated=True)] == [2, 2, 2]
 
     def test_a_run_that_was_cut_short_is_left_out(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2, arrivals=50)]
@@ -156,16 +170,40 @@ class TestRepeating:
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
 
+    @pytest.mark.parametrize("means_s", [[0.04, 0.05, 0.04, 0.04, 0.04, 0.04]])
+    def test_what_is_missing_is_made_when_it_goes_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _calibrated: None
+    ) -> None:
+        disturbed, quiet = (Load(FCFS, STEADY, f, 3, arrivals=1000) for f in (0.5, 0.8))
+        plan(monkeypatch, disturbed, quiet)
+        monkeypatch.setattr(measuring, "CALIBRATED_EVERY_S", 300)  # all three of a load at once
+        run = Run(
+            Options(Mode.EMULATED, scale=1000), Results(tmp_path), tmp_path, lambda text: None
+        )
+        told = []
+        for _ in range(2):
+            measuring.measure(run)
+            rows = Results(tmp_path).rows("runs")
+            told.append([(row["run"][-6:], row["accepted"]) for row in rows])
+        rejected = [(f"0.5-0{number}", "no") for number in range(1, 7)]
+        accepted = [(f"0.8-0{number}", "yes") for number in range(1, 4)]
+        assert told[0] == rejected + accepted
+        assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
+
 
 def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     results = made(tmp_path / "one", Mode.MODEL, 1000)
-    runs = open_runs(results)
+    runs, manifest = open_runs(results), results.manifest()
     assert {(run.server, run.part) for run in runs} == {
         (FCFS, AS_THE_STUDY),
         (FCFS, STEADY),
         (SHARED, STEADY),
     }
     before = (results.folder / "report.html").read_bytes()
+    resume(results.folder, lambda text: None)  # which lacks nothing
+    assert len(open_runs(results)) == len(runs)
+    assert "resumed" in results.manifest()
+    results.write_manifest(manifest)
     analyse(results)
     assert (results.folder / "report.html").read_bytes() == before
     assert "M/G/1" in before.decode()

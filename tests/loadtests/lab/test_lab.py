@@ -19,7 +19,7 @@ from loadtests.lab.report.content import Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, plain_page, shown
 from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.running import run
+from loadtests.lab.running import resume, run
 from tests.loadtests.lab.miniature import EXPERIMENT
 
 
@@ -67,6 +67,23 @@ class TestRunning:
         with pytest.raises(KeyboardInterrupt):
             run(EXPERIMENT, Options(Mode.REAL, reps=0), tmp_path / "one", said.append)
         assert any("too little was measured" in line for line in said)
+
+    def test_goes_on_only_where_the_experiment_can(self, tmp_path: Path) -> None:
+        results = done(tmp_path / "one")
+        with pytest.raises(ResultsError, match="miniature, which always begins anew"):
+            resume(results.folder, lambda text: None)
+        assert results.manifest()["state"] == "complete"
+        with pytest.raises(ResultsError, match="is no folder of results"):
+            resume(tmp_path / "two", lambda text: None)
+
+    def test_adds_to_a_table_without_its_torn_last_line(self, tmp_path: Path) -> None:
+        results = Results(tmp_path)
+        for value in (1, 2):
+            with results.more("squares", ("x",)) as table:
+                table.write(x=value)
+            with (tmp_path / "squares.csv").open("a", encoding="utf-8") as file:
+                file.write("3")
+        assert results.rows("squares") == [{"x": "1"}, {"x": "2"}]
 
     def test_never_writes_over_results(self, tmp_path: Path) -> None:
         done(tmp_path / "one")
