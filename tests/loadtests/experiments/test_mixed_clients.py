@@ -129,7 +129,7 @@ def judged_by_failures(facts: Facts) -> Verdict:
 def test_both_places_are_measured_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = {LOCAL: Count(5, 20), HTTP: Count(2, 8)}
+    counts = {LOCAL: Count(5, 60), HTTP: Count(2, 40)}  # so many that a stall leaves a window
     tiny = Plan((3,), (0, 1), 1, counts, 200)
     monkeypatch.setattr(measuring, "plan", lambda options: tiny)
     monkeypatch.setattr(measuring, "judge", judged_by_failures)
