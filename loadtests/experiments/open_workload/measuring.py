@@ -28,7 +28,7 @@ from loadtests.generation.schedule import Arrival, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.raw import accepted_by_run
-from loadtests.lab.results import Results, TableWriter
+from loadtests.lab.results import TableWriter
 from loadtests.models import replay
 from loadtests.models.distributions import with_mean_and_cv
 
@@ -53,7 +53,7 @@ class Missing:
 
 def measure(run: Run) -> None:
     """What the results lack, in the order of the plan; at first that is all of it."""
-    missing = _missing(run.results, loads(run.options))
+    missing = _missing(run)
     with run.results.more(PLAN, COLUMNS) as table:
         for server, of_server in groupby(missing, key=lambda one: one.load.server):
             if run.options.mode is Mode.MODEL:
@@ -62,14 +62,14 @@ def measure(run: Run) -> None:
                 _measure_server(run, table, server, list(of_server))
 
 
-def _missing(results: Results, planned: Sequence[Load]) -> list[Missing]:
+def _missing(run: Run) -> list[Missing]:
     made, accepted = Counter[LoadKey](), Counter[LoadKey]()
-    verdicts = accepted_by_run(results)
-    for line in results.rows(PLAN) if results.has(PLAN) else ():
+    verdicts, is_judged = accepted_by_run(run.results), run.options.mode is not Mode.MODEL
+    for line in run.results.rows(PLAN) if run.results.has(PLAN) else ():
         key = line["server"], line["part"], float(line["fraction"])
         made[key] += 1
-        accepted[key] += verdicts.get(line["run"], not verdicts)  # a simulation is not judged
-    found = [Missing(load, made[load.key], accepted[load.key]) for load in planned]
+        accepted[key] += verdicts.get(line["run"], not is_judged)
+    found = [Missing(load, made[load.key], accepted[load.key]) for load in loads(run.options)]
     return [one for one in found if one.accepted < one.load.runs]
 
 

@@ -9,6 +9,7 @@ from loadtests.experiments.open_workload.plan import FCFS
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import load as load_schedule
+from loadtests.lab.experiment import Mode
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.models import replay
@@ -68,23 +69,32 @@ def open_runs(results: Results) -> list[OpenRun]:
     later; those that were rejected are marked.
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
+    is_judged = results.manifest()["mode"] != Mode.MODEL
     lines = [line for line in results.rows(PLAN) if rows[line["run"]]]
     names = ("server", "part", "fraction")
     first = {tuple(line[name] for name in names): at for at, line in reversed([*enumerate(lines)])}
     lines.sort(key=lambda line: first[tuple(line[name] for name in names)])
-    return [_open_run(results, line, rows[line["run"]], accepted) for line in lines]
+    return [
+        _open_run(
+            results,
+            line,
+            rows[line["run"]],
+            is_accepted=accepted.get(line["run"], not is_judged),
+        )
+        for line in lines
+    ]
 
 
 def _open_run(
     results: Results,
     line: Mapping[str, str],
     rows: Sequence[Row],
-    accepted: Mapping[str, bool],
+    *,
+    is_accepted: bool,
 ) -> OpenRun:
     name, mean_s = line["run"], float(line["service_time_s"])
     overhead_s = float(line["overhead_s"] or 0)
     rows = sorted(rows, key=lambda row: row.index)
-    is_accepted = not accepted or accepted.get(name, False)  # a simulation is not judged
     return OpenRun(
         name=name,
         server=line["server"],

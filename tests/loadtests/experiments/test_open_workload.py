@@ -229,7 +229,8 @@ def test_real_servers_are_calibrated_loaded_and_judged(
     results = made(tmp_path / "one", Mode.EMULATED, 4000)
     runs = open_runs(results)
     assert [len(run.rows) for run in runs[1:]] == [230, 230]
-    assert all(run.service_time_s > 40.4 / 4000 for run in runs)
+    # A sleep that ended late is taken off the next, so that two requests may take less than asked.
+    assert all(run.service_time_s > 0.5 * 40.4 / 4000 for run in runs)
     assert len(results.rows("runs")) == 3
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "K = 4000" in page
