@@ -814,7 +814,10 @@ def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
     for name in ("bulk_post", "flightchain_client.py"):
         shutil.copy(SCRIPTS / name, tmp_path / name)
     command = [sys.executable, "-S", "-E", str(tmp_path / "bulk_post")]  # -S: no site-packages
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    bare = {name: value for name, value in os.environ.items() if name != "VENV"}  # of scripts/test
+    done = subprocess.run(
+        command, env=bare, capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.returncode == 1
     assert "No module named 'requests'" in done.stderr
     assert "-m pip install requests" in done.stderr
