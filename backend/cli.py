@@ -46,9 +46,6 @@ class Commands(click.Group):
                 context.obj = from_environment(os.environ)
             return super().invoke(context)
         except FlightchainError as error:
-            if _was_interrupted(error):
-                say(stopping.STOPPED)
-                sys.exit(stopping.STATUS)
             say(f"error: {error}")
             sys.exit(1)
         except OSError as error:
@@ -57,14 +54,6 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             say(stopping.STOPPED)
             sys.exit(stopping.STATUS)
-
-
-def _was_interrupted(error: BaseException) -> bool:
-    """Whether it came of Ctrl-C: a database that was in the middle of something may not close."""
-    before = error.__cause__ or error.__context__
-    return isinstance(before, KeyboardInterrupt) or (
-        before is not None and _was_interrupted(before)
-    )
 
 
 def _is_help_wanted() -> bool:

@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backend import cli
 from backend.cli import main
-from backend.errors import WriteFailed
 from backend.storage.files import FileLock
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
@@ -680,17 +678,3 @@ def test_serve_without_the_miner_stops_cleanly(tmp_path: Path) -> None:
         running.wait()
     assert (running.returncode, said) == (0, "")
     assert processes_of(tmp_path) == {}
-
-
-@pytest.mark.parametrize(("before", "status"), [(KeyboardInterrupt(), 130), (OSError(), 1)])
-def test_what_fails_because_of_ctrl_c_is_no_error(
-    before: BaseException, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*ignored: object) -> None:
-        raise WriteFailed("the database is locked") from before
-
-    monkeypatch.setattr(cli, "from_environment", refuse)
-    monkeypatch.setattr(sys, "argv", ["backend", "tip"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["tip"])
-    assert ended.value.code == status

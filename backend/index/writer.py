@@ -149,8 +149,8 @@ class IndexWriter:
         """
         if not blocks:
             return
-        self._connection.execute("BEGIN IMMEDIATE")
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             self._require_next(blocks)
             rows = [row for block in blocks for row in flight_rows(block, self._place)]
             self._add_totals(rows, blocks)

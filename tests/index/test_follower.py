@@ -3,11 +3,14 @@
 import os
 import shutil
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -226,6 +229,35 @@ def test_a_block_that_cannot_be_taken_in_whole_is_not_taken_in_at_all(indexed: P
     ):
         writer.apply(sealed(indexed, [5]))
     assert dump(indexed) == before
+
+
+def test_a_writer_that_is_interrupted_at_any_line_takes_in_nothing_and_can_be_closed(
+    indexed: Path,
+) -> None:
+    """Closing brings the log into the file, which SQLite refuses within a transaction."""
+    make_chain(indexed, [[plain_flight()]])
+    before, blocks, lines = dump(indexed), sealed(indexed, [5]), set[int]()
+
+    def interrupt(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code is not IndexWriter.apply.__code__:
+            return None
+        if event == "line" and frame.f_lineno not in lines:
+            lines.add(frame.f_lineno)
+            raise KeyboardInterrupt
+        return interrupt
+
+    is_done = False
+    while not is_done:
+        with closing(IndexWriter(index_path(indexed))) as writer, suppress(KeyboardInterrupt):
+            assert dump(indexed) == before
+            sys.settrace(interrupt)
+            try:
+                writer.apply(blocks)
+                is_done = True
+            finally:
+                sys.settrace(None)
+    assert len(lines) > 8
+    assert height_of_index(indexed) == 5
 
 
 def test_a_power_cut_in_the_middle_of_a_checkpoint_can_be_mended(indexed: Path) -> None:
