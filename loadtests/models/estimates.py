@@ -96,12 +96,12 @@ def _batched(values: Sequence[float], batches: int) -> list[float]:
     return [summary(values[start:end]).mean for start, end in pairwise(ends)]
 
 
-def without_warm_up(values: Sequence[float]) -> Sequence[float]:
-    """The values of a run, in order of arrival, without the first max(200, 10 %).
+def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> Sequence[float]:
+    """The values of a run, in order of arrival, without the first max(`least`, 10 %).
 
     Raises ValueError if nothing is left.
     """
-    dropped = max(WARM_UP_ARRIVALS, math.ceil(len(values) / WARM_UP_SHARE))
+    dropped = max(least, math.ceil(len(values) / WARM_UP_SHARE))
     if len(values) <= dropped:
         raise ValueError(
             f"a run of {len(values)} arrivals is all warm-up; more than {dropped} are needed"

@@ -14,7 +14,13 @@ from loadtests.experiments.open_workload.figures import (
     over_time,
     response_figure,
 )
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, FCFS
+from loadtests.experiments.open_workload.plan import (
+    AS_THE_STUDY,
+    BRIEF_UP_TO,
+    BRIEF_WARM_UP,
+    FCFS,
+    WARM_UP,
+)
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
@@ -136,8 +142,9 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
     )
     told = [
         (
-            "Each run is a replication with arrivals of its own; the first 200 of them, or a "
-            "tenth, are left out. The paired difference holds every request against the same "
+            f"Each run is a replication with arrivals of its own. Left out are the first {WARM_UP} "
+            f"of them ({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L, where the queue is soon what it "
+            "stays), or a tenth. The paired difference holds every request against the same "
             "arrival in a simulated queue with the calibrated service time; the column after it "
             "against one with the service times that the server measured meanwhile, which leaves "
             "the order of service and what lies outside the handler."

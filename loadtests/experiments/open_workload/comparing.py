@@ -31,13 +31,11 @@ from loadtests.models.estimates import (
     batch_means,
     confidence_interval,
     verdict,
-    without_warm_up,
 )
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.samples import summary
 
 SIMULATED_RUNS = 10_000
-LEAST_ARRIVALS = 220  # of which 200 are left out as warm-up
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class AsTheStudy:
 
 def steady_points(runs: Sequence[OpenRun], *, is_simulated: bool) -> list[Steady]:
     """A point for each server and share of L that has a run long enough, in the plan's order."""
-    of_part = [run for run in runs if run.part == STEADY and len(run.rows) >= LEAST_ARRIVALS]
+    of_part = [run for run in runs if run.part == STEADY and run.is_long_enough]
     groups = groupby(of_part, key=lambda run: (run.server, run.fraction))
     found = [(key, list(group)) for key, group in groups]
     return [
@@ -100,7 +98,7 @@ def _steady(server: str, fraction: float, made: Sequence[OpenRun], *, is_simulat
     runs = [run for run in made if run.is_accepted]
     fcfs, shared = _formulas(fraction, _cv(runs))
     predicted = fcfs if server == FCFS else shared
-    raw = _interval([[value / run.service_time_s for value in run.responses_s] for run in runs])
+    raw = _interval([_in_services(run, run.responses_s) for run in runs])
     paired = _interval([_differences(run, run.replayed_s) for run in runs])
     difference = raw.plus(-predicted) if is_simulated else paired
     served = [run.replayed_as_served_s for run in runs]
@@ -114,7 +112,7 @@ def _steady(server: str, fraction: float, made: Sequence[OpenRun], *, is_simulat
         fraction=fraction,
         runs=len(runs),
         rejected=len(made) - len(runs),
-        arrivals=sum(len(without_warm_up(run.responses_s)) for run in runs),
+        arrivals=sum(len(run.settled(run.responses_s)) for run in runs),
         fcfs=fcfs,
         shared=shared,
         raw=raw,
@@ -138,17 +136,20 @@ def _cv(runs: Sequence[OpenRun]) -> float:
     return float(summary(squares).mean ** 0.5)
 
 
+def _in_services(run: OpenRun, values_s: Sequence[float]) -> list[float]:
+    return [value_s / run.service_time_s for value_s in run.settled(values_s)]
+
+
 def _differences(run: OpenRun, replayed_s: Sequence[float]) -> list[float]:
     together = zip(run.responses_s, replayed_s, strict=True)
-    return [(ours - theirs) / run.service_time_s for ours, theirs in together]
+    return _in_services(run, [ours_s - theirs_s for ours_s, theirs_s in together])
 
 
 def _interval(runs: Sequence[Sequence[float]]) -> Interval:
     """Over the means of replications; from the batches of one run if there is no other."""
-    settled = [without_warm_up(values) for values in runs]
-    if len(settled) == 1:
-        return batch_means(settled[0])
-    return confidence_interval([summary(values).mean for values in settled])
+    if len(runs) == 1:
+        return batch_means(runs[0])
+    return confidence_interval([summary(values).mean for values in runs])
 
 
 def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:

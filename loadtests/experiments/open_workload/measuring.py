@@ -37,7 +37,7 @@ COLUMNS = (
     *("run", "server", "part", "fraction", "rate_per_s", "duration_s"),
     *("service_time_s", "service_variance_s2", "overhead_s"),
 )
-CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 300, 60
+CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
 MOST_TIMES = 2  # runs made, to those planned
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from loadtests.experiments.open_workload.measuring import PLAN
-from loadtests.experiments.open_workload.plan import FCFS
+from loadtests.experiments.open_workload.plan import FCFS, warm_up
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import load as load_schedule
@@ -13,6 +13,9 @@ from loadtests.lab.experiment import Mode
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.models import replay
+from loadtests.models.estimates import BATCHES, without_warm_up
+
+LEAST_SETTLED = BATCHES  # requests, so that a run can be cut into batches
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ class OpenRun:
     def responses_s(self) -> list[float]:
         """Response times, from the intended arrival."""
         return [row.open_response_s for row in self.rows]
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether enough is left of it without its warm-up."""
+        return len(self.rows) >= warm_up(self.fraction) + LEAST_SETTLED
+
+    def settled(self, values: Sequence[float]) -> Sequence[float]:
+        """Without those of the warm-up. values: one for each request. Raises ValueError if none
+        is left.
+        """
+        return without_warm_up(values, warm_up(self.fraction))
 
     @cached_property
     def replayed_s(self) -> list[float]:

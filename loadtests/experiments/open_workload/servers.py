@@ -26,7 +26,7 @@ from loadtests.processes import Service, running
 from loadtests.questions import Question, flights_of_block
 from loadtests.servers import known, study
 
-SCALE, QUICK_SCALE = 1000.0, 2000.0
+SCALE, QUICK_SCALE = 500.0, 1000.0
 BLOCKWISE_UP_TO = 250.0
 FLIGHTS, QUICK_FLIGHTS = 200_000, 20_000
 CALIBRATIONS_DRAWN = 64  # demands among which a calibration draws

@@ -102,6 +102,13 @@ class TestComparing:
         ]
         assert [point.runs for point in steady_points(runs, is_simulated=True)] == [2, 2, 2]
 
+    @pytest.mark.parametrize(("fraction", "left_out"), [(0.3, 50), (0.5, 50), (0.8, 200)])
+    def test_the_warm_up_is_shorter_where_the_queue_is_soon_settled(
+        self, fraction: float, left_out: int
+    ) -> None:
+        (point,) = steady_points([a_run(fraction, arrivals=400)], is_simulated=False)
+        assert point.arrivals == 400 - left_out
+
     def test_a_run_that_was_cut_short_is_left_out(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2, arrivals=50)]
         (point,) = steady_points(runs, is_simulated=False)
@@ -116,7 +123,7 @@ class TestPlan:
         assert {load.server for load in planned} == {FCFS, SHARED}
 
     def test_of_a_full_run_takes_less_than_an_hour(self) -> None:
-        service_s = 0.0425
+        service_s = 0.084
         total_s = sum(
             load.runs * (load.services or load.arrivals / load.fraction) * service_s
             for load in loads(Options(Mode.EMULATED))
@@ -223,12 +230,12 @@ def test_real_servers_are_calibrated_loaded_and_judged(
     plan(
         monkeypatch,
         Load(FCFS, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
-        Load(FCFS, STEADY, 0.5, 1, arrivals=230),
-        Load(SHARED, STEADY, 0.5, 1, arrivals=230),
+        Load(FCFS, STEADY, 0.5, 1, arrivals=80),
+        Load(SHARED, STEADY, 0.5, 1, arrivals=80),
     )
     results = made(tmp_path / "one", Mode.EMULATED, 4000)
     runs = open_runs(results)
-    assert [len(run.rows) for run in runs[1:]] == [230, 230]
+    assert [len(run.rows) for run in runs[1:]] == [80, 80]
     # A sleep that ended late is taken off the next, so that two requests may take less than asked.
     assert all(run.service_time_s > 0.5 * 40.4 / 4000 for run in runs)
     assert len(results.rows("runs")) == 3
