@@ -26,14 +26,14 @@ class ResultsError(Exception):
 
 
 class TableWriter:
-    """Writes the rows of one table. columns: the names, in order."""
+    """Writes rows of one table, after the header if it is empty. columns: the names, in order."""
 
-    def __init__(self, stream: TextIO, columns: Sequence[str], *, has_header: bool = False) -> None:
+    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
         self._stream = stream
         self._writer = csv.writer(stream)
         self._columns = tuple(columns)
         self._flush_at_s = 0.0
-        if not has_header:
+        if stream.tell() == 0:
             self._writer.writerow(self._columns)
 
     def write(self, **cells: object) -> None:
@@ -66,14 +66,10 @@ class Results:
     def more(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
         """Add to the table `name`, which is begun if it is not there; a torn last line goes."""
         path = self.folder / f"{name}.csv"
-        if not path.exists():
-            with self.table(name, columns) as table:
-                yield table
-            return
-        content = path.read_bytes()
-        os.truncate(path, content.rfind(b"\n") + 1)
+        if path.exists():
+            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
         with path.open("a", encoding="utf-8", newline="") as stream:
-            yield TableWriter(stream, columns, has_header=True)
+            yield TableWriter(stream, columns)
 
     def has(self, name: str) -> bool:
         """Whether there is such a table."""

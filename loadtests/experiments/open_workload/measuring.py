@@ -1,9 +1,10 @@
 """Measuring: a server, a calibration, some runs at one share of L, a calibration again, and so on.
 
-A machine changes its speed now and then, and runs between two calibrations that differ are rejected
-together. So few runs are made between two, and whatever the reason, each rejected one is made once
-more, with arrivals of its own: as many runs count as planned, of at most twice as many that are
-made. Nobody looks at their response times for that.
+Every calibration of a server asks for the same, so that what differs between two is the machine. It
+changes its speed now and then, and runs between two that differ are rejected together. So few runs
+are made between two, and whatever the reason, each rejected one is made once more, with arrivals of
+its own: as many runs count as planned, of at most twice as many that are made. Nobody looks at
+their response times for that.
 
 Beside the raw rows this writes `plan.csv`, a line for each run: what it belongs to, its rate, the
 E[S] and variance that its rate and models come from, and the mean demand that was asked for if the
@@ -17,14 +18,21 @@ from itertools import count, groupby, islice
 from math import ceil
 from random import Random
 
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, FCFS, Load, LoadKey, loads
+from loadtests.experiments.open_workload.plan import (
+    AS_THE_STUDY,
+    FCFS,
+    Load,
+    LoadKey,
+    key_of,
+    loads,
+)
 from loadtests.experiments.open_workload.servers import Measured, measured, scale_of
 from loadtests.generation import samples as sampling
 from loadtests.generation.calibration import Calibration, calibrate
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import judge
 from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, append_verdict, open_run
-from loadtests.generation.schedule import Arrival, arrivals, poisson_times
+from loadtests.generation.schedule import Arrival, Choices, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.raw import accepted_by_run
@@ -66,9 +74,8 @@ def _missing(run: Run) -> list[Missing]:
     made, accepted = Counter[LoadKey](), Counter[LoadKey]()
     verdicts, is_judged = accepted_by_run(run.results), run.options.mode is not Mode.MODEL
     for line in run.results.rows(PLAN) if run.results.has(PLAN) else ():
-        key = line["server"], line["part"], float(line["fraction"])
-        made[key] += 1
-        accepted[key] += verdicts.get(line["run"], not is_judged)
+        made[key_of(line)] += 1
+        accepted[key_of(line)] += verdicts.get(line["run"], not is_judged)
     found = [Missing(load, made[load.key], accepted[load.key]) for load in loads(run.options)]
     return [one for one in found if one.accepted < one.load.runs]
 
@@ -80,7 +87,8 @@ def _measure_server(
     runs = sampling.read(samples) if samples.exists() else ()
     there_are = sum(one.startswith(f"{name}-") for one in runs)
     with measured(run, server) as found:
-        calibrations = (_calibrated(run, found, f"{name}-{n}") for n in count(there_are))
+        asked = found.choices(run.random(name))
+        calibrations = (_calibrated(run, found, asked, f"{name}-{n}") for n in count(there_are))
         before = next(calibrations)
         for missing in of_server:
             before = _measure_load(run, found, table, missing, before, calibrations)
@@ -130,11 +138,11 @@ def _duration_s(load: Load, service_time_s: float) -> float:
     return (load.services or load.arrivals / load.fraction) * service_time_s
 
 
-def _calibrated(run: Run, found: Measured, name: str) -> Calibration:
+def _calibrated(run: Run, found: Measured, asked: Choices, name: str) -> Calibration:
     requests = int(run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS))
     return calibrate(
         found.target,
-        found.choices(run.random(name)),
+        asked,
         requests=requests,
         run=name,
         folder=run.results.folder,

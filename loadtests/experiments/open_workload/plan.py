@@ -1,6 +1,6 @@
 """How much is measured: at which shares of L, in how many runs of what length. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadtests.lab.experiment import Options
@@ -38,6 +38,11 @@ class Load:
     def key(self) -> LoadKey:
         """What names a load in the tables."""
         return self.server, self.part, self.fraction
+
+
+def key_of(line: Mapping[str, str]) -> LoadKey:
+    """The load that a line of the table of runs belongs to."""
+    return line["server"], line["part"], float(line["fraction"])
 
 
 def warm_up(fraction: float) -> int:

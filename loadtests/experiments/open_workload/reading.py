@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from loadtests.experiments.open_workload.measuring import PLAN
-from loadtests.experiments.open_workload.plan import FCFS, warm_up
+from loadtests.experiments.open_workload.plan import FCFS, key_of, warm_up
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import load as load_schedule
@@ -85,9 +85,8 @@ def open_runs(results: Results) -> list[OpenRun]:
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     is_judged = results.manifest()["mode"] != Mode.MODEL
     lines = [line for line in results.rows(PLAN) if rows[line["run"]]]
-    names = ("server", "part", "fraction")
-    first = {tuple(line[name] for name in names): at for at, line in reversed([*enumerate(lines)])}
-    lines.sort(key=lambda line: first[tuple(line[name] for name in names)])
+    in_order = list(dict.fromkeys(map(key_of, lines)))
+    lines.sort(key=lambda line: in_order.index(key_of(line)))
     return [
         _open_run(
             results,

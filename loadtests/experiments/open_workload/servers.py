@@ -29,7 +29,7 @@ from loadtests.servers import known, study
 SCALE, QUICK_SCALE = 500.0, 1000.0
 BLOCKWISE_UP_TO = 250.0
 FLIGHTS, QUICK_FLIGHTS = 200_000, 20_000
-CALIBRATIONS_DRAWN = 64  # demands among which a calibration draws
+CALIBRATIONS_DRAWN = 1000  # demands among which a calibration draws
 
 _KIND: Final = "flight_counter"
 
@@ -42,7 +42,7 @@ class Measured:
     requests: Callable[[Random], Iterator[Request]]
 
     def choices(self, random: Random) -> Mapping[str, list[Request]]:
-        """Some requests for a calibration to draw from."""
+        """Requests for calibrations to draw from."""
         asked = self.requests(random)
         found = [next(asked) for _ in range(CALIBRATIONS_DRAWN)]
         return {found[0].kind: found}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby, repeat
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,7 +26,7 @@ from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.generation.run import Elsewhere, RunRecord
-from loadtests.generation.schedule import Arrival, Request
+from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
 from loadtests.lab.results import Results
@@ -135,10 +135,21 @@ class TestRepeating:
     """Without servers: calibrations are made up, and every request takes E[S]."""
 
     @pytest.fixture
-    def _calibrated(self, monkeypatch: pytest.MonkeyPatch, means_s: Sequence[float]) -> None:
+    def asked(self, monkeypatch: pytest.MonkeyPatch, means_s: Sequence[float]) -> Sequence[Choices]:
+        """What each calibration was to ask for."""
+        asked, means = list[Choices](), iter(means_s)
+
+        def requests(random: Random) -> Iterator[Request]:
+            while True:
+                yield Request("k", f"/{random.random()}")
+
         @contextmanager
         def measured(*ignored: object) -> Iterator[Measured]:
-            yield Measured(Elsewhere("http://x"), lambda random: repeat(Request("k", "/")))
+            yield Measured(Elsewhere("http://x"), requests)
+
+        def calibrate(_: object, choices: Choices, *, run: str, **__: object) -> Calibration:
+            asked.append(choices)
+            return Calibration(run, 9, next(means), 0, 0)
 
         def open_run(target: object, schedule: Sequence[Arrival], *, run: str, **_: object) -> Any:
             rows = tuple(
@@ -148,12 +159,10 @@ class TestRepeating:
             )
             return RunRecord(run, "open", rows, (), len(rows), 0.0)
 
-        means = iter(means_s)
         monkeypatch.setattr(measuring, "measured", measured)
         monkeypatch.setattr(measuring, "open_run", open_run)
-        monkeypatch.setattr(
-            measuring, "calibrate", lambda *_, run, **__: Calibration(run, 9, next(means), 0, 0)
-        )
+        monkeypatch.setattr(measuring, "calibrate", calibrate)
+        return asked
 
     @pytest.mark.parametrize(
         ("means_s", "accepted"),
@@ -164,7 +173,11 @@ class TestRepeating:
         ],
     )
     def test_rejected_runs_are_made_once_more(
-        self, accepted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _calibrated: None
+        self,
+        accepted: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        asked: Sequence[Choices],
     ) -> None:
         load = Load(FCFS, STEADY, 0.5, 3, arrivals=1000)
         assert measuring.CALIBRATED_EVERY_S // (1000 / load.fraction * 0.04) == 2  # so many at once
@@ -176,10 +189,12 @@ class TestRepeating:
             f"fcfs-steady-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
+        assert len(asked) > 2
+        assert all(choices == asked[0] for choices in asked)
 
     @pytest.mark.parametrize("means_s", [[0.04, 0.05, 0.04, 0.04, 0.04, 0.04]])
     def test_what_is_missing_is_made_when_it_goes_on(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _calibrated: None
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
         disturbed, quiet = (Load(FCFS, STEADY, f, 3, arrivals=1000) for f in (0.5, 0.8))
         plan(monkeypatch, disturbed, quiet)
@@ -196,6 +211,7 @@ class TestRepeating:
         accepted = [(f"0.8-0{number}", "yes") for number in range(1, 4)]
         assert told[0] == rejected + accepted
         assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
+        assert all(choices == asked[0] for choices in asked)  # also of another day
 
 
 def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
