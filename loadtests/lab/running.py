@@ -60,7 +60,8 @@ def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
         raise ResultsError(f"{folder} is of {experiment.name}, which always begins anew")
     told = {name: manifest[name] for name in ("scale", "seed", "reps", "quick")}
     manifest["state"] = INTERRUPTED
-    manifest["resumed"] = [*manifest.get("resumed", []), _now()]
+    now = " at ".join(filter(None, (_now(), _commit())))  # perhaps another one than it began with
+    manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
     return _measured(experiment, Options(Mode(manifest["mode"]), **told), results, manifest, say)
 

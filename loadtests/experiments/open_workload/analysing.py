@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from loadtests.experiments.open_workload.comparing import (
+    REPLICATIONS_FROM,
     AsTheStudy,
     Steady,
     steady_points,
@@ -27,7 +28,7 @@ from loadtests.generation.run import SAMPLES
 from loadtests.lab.experiment import Mode
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import Interval, Verdict
+from loadtests.models.estimates import BATCHES, Interval, Verdict
 
 SERVERS = {FCFS: "one worker, in order of arrival", "shared": "threads, processor shared"}
 MODELS = {FCFS: "M/G/1", "shared": "M/G/1-PS"}
@@ -150,7 +151,10 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
             "the order of service and what lies outside the handler."
         )
     ]
-    note = "In service times. Tolerance: 5 %, fixed before the run."
+    note = (
+        "In service times. Tolerance: 5 %, fixed before the run. The interval of a single run is "
+        f"that of {BATCHES} batches of it: from {REPLICATIONS_FROM:g} of L on too narrow to decide."
+    )
     return Section("Steady state", told, [Table("Steady state", columns, rows, note)])
 
 

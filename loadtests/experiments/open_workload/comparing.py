@@ -36,6 +36,7 @@ from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.samples import summary
 
 SIMULATED_RUNS = 10_000
+REPLICATIONS_FROM = 0.8  # of L
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,15 @@ def _steady(server: str, fraction: float, made: Sequence[OpenRun], *, is_simulat
         as_served=_interval(as_served)
         if len(as_served) == len(runs) and not is_simulated
         else None,
-        verdict=verdict(difference, predicted),
+        verdict=_verdict(difference, predicted, fraction, len(runs)),
     )
+
+
+def _verdict(difference: Interval, predicted: float, fraction: float, runs: int) -> Verdict:
+    """One run decides nothing where its batches cover too little (see `models.estimates`)."""
+    if runs == 1 and fraction >= REPLICATIONS_FROM:
+        return Verdict.NOT_DECIDED
+    return verdict(difference, predicted)
 
 
 def _formulas(fraction: float, cv: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ at a time (gunicorn's sync) and with its own worker and threads.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from random import Random
@@ -22,6 +22,7 @@ from loadtests.generation.run import Target
 from loadtests.generation.schedule import Request, demanded, gamma_demands
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
+from loadtests.machine import at_most_cores
 from loadtests.processes import Service, running
 from loadtests.questions import Question, flights_of_block
 from loadtests.servers import known, study
@@ -86,7 +87,10 @@ def _waiting(run: Run) -> Iterator[Measured]:
 
 @contextmanager
 def _burning(run: Run) -> Iterator[Measured]:
-    with known.known_server(known.PROCESSOR_SHARING, run.log, mode="burn") as service:
+    with ExitStack() as stack:
+        with at_most_cores(1):  # it can use no more, and leaves the generator the others
+            starting = known.known_server(known.PROCESSOR_SHARING, run.log, mode="burn")
+            service = stack.enter_context(starting)
         yield Measured(service, _demands(run))
 
 

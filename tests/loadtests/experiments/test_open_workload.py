@@ -82,6 +82,12 @@ class TestComparing:
         runs = [a_run(0.5, slower=1.1, seed=seed) for seed in range(5)]
         assert self.verdict_of(runs) is Verdict.DISAGREES
 
+    @pytest.mark.parametrize(
+        ("fraction", "verdict"), [(0.5, Verdict.AGREES), (0.8, Verdict.NOT_DECIDED)]
+    )
+    def test_one_run_decides_nothing_at_high_load(self, fraction: float, verdict: Verdict) -> None:
+        assert self.verdict_of([a_run(fraction)]) is verdict
+
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2), a_run(0.5, slower=3, seed=3, counts=False)]
         (point,) = steady_points(runs, is_simulated=False)
@@ -225,7 +231,7 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     before = (results.folder / "report.html").read_bytes()
     resume(results.folder, lambda text: None)  # which lacks nothing
     assert len(open_runs(results)) == len(runs)
-    assert "resumed" in results.manifest()
+    assert (manifest["commit"] or "") in results.manifest()["resumed"][0]
     results.write_manifest(manifest)
     analyse(results)
     assert (results.folder / "report.html").read_bytes() == before
