@@ -72,11 +72,15 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class AsTheStudy:
-    """The study's protocol at a share of L. expected: of `runs` runs; of_study: of its own 15."""
+    """The study's protocol at a share of L. expected: of `runs` runs; of_study: of its own 15.
+
+    replayed: the mean response time of the very same arrivals in the queue of the model.
+    """
 
     fraction: float
     runs: int
     mean: float
+    replayed: float
     fcfs: float
     expected: Expectation
     of_study: Expectation | None
@@ -170,11 +174,13 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
 def _as_the_study(fraction: float, runs: Sequence[OpenRun], seed: int) -> AsTheStudy:
     cv = _cv(runs)
     means = [summary(run.responses_s).mean / run.service_time_s for run in runs]
+    replayed = [summary(run.replayed_s).mean / run.service_time_s for run in runs]
     published = [one.tested_s for one in OPEN_WORKLOADS if one.fraction == fraction]
     return AsTheStudy(
         fraction=fraction,
         runs=len(runs),
         mean=summary(means).mean,
+        replayed=summary(replayed).mean,
         fcfs=_formulas(fraction, cv)[0],
         expected=_expected(fraction, len(runs), cv, seed),
         of_study=_expected(fraction, OPEN_RUNS, UNROUNDED.variation, seed) if published else None,

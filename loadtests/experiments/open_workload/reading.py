@@ -67,9 +67,12 @@ class OpenRun:
 
     @cached_property
     def replayed_as_served_s(self) -> list[float] | None:
-        """The same with the service times that the server itself measured; None without them."""
+        """The same with the service times that the server itself measured; None without them.
+
+        What a server that is shared measures is no service time: the others' turns are in it.
+        """
         served = [row.service_s for row in self.rows]
-        if any(service_s is None for service_s in served):
+        if self.server != FCFS or any(service_s is None for service_s in served):
             return None
         return self._replay([(service_s or 0.0) + self.overhead_s for service_s in served])
 

@@ -1,5 +1,6 @@
 """A report as one HTML file: inline styles and SVG, no script, nothing loaded from anywhere."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ MODES = {
 NONE = "–"
 FOLDED_ROWS = 40  # a table of more is opened by who wants it
 LONG_WORDS = 60  # characters; a column of more is wide enough to be read
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_SIGNS = re.compile(r" ± | %|± ")
 
 _HERE = Path(__file__).parent
 
@@ -80,11 +84,20 @@ def shown(cell: Cell, digits: int = 3) -> str:
     if cell is None:
         return NONE
     if isinstance(cell, str):
-        return cell
+        return together(cell)
     if isinstance(cell, int) or abs(cell) >= 10**digits - 0.5:
         return f"{cell:,.0f}"
     text = f"{cell:#.{digits}g}"
     return text.rstrip(".") if "e" not in text else f"{cell:.{digits - 1}e}"
+
+
+def together(text: str) -> str:
+    r"""Text of which no line begins with a sign or a unit: `5 %` and `3 ± 1` stay together.
+
+    >>> together("+3 ± 1 % of the mean").split(" ")
+    ['+3\xa0±\xa01\xa0%', 'of', 'the', 'mean']
+    """
+    return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
 
 
 def _rendered(**content: Any) -> str:
@@ -96,6 +109,7 @@ def _rendered(**content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
+    environment.filters["together"] = together
     environment.filters["is_number"] = _is_number_column
     css = (_HERE / "page.css").read_text(encoding="utf-8")
     return environment.get_template("page.html").render(
