@@ -7,7 +7,7 @@ from loadtests.experiments import experiment
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.report.content import Report, Section, Table, summary
-from loadtests.lab.report.page import plain_page, report_page, shown
+from loadtests.lab.report.page import emulated_words, plain_page, report_page, shown
 from loadtests.lab.results import Results, ResultsError
 
 RUNS = "runs"  # the table of all runs made, accepted or not
@@ -23,7 +23,8 @@ def analyse(results: Results) -> Report:
     more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
     reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
     lead = [found.about, *([reproduces] if reproduces else [])]
-    page = report_page(found.title, lead, manifest, report, more, found.report_seconds)
+    emulated = emulated_words(manifest, found.report_seconds) + found.emulated_so
+    page = report_page(found.title, lead, manifest, report, more, emulated)
     results.write_analysis(summary(report), page)
     return report
 

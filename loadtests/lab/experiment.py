@@ -76,7 +76,8 @@ class Experiment:
 
     reproduces: the tables and figures of the study, in words. scales: K of a full and of a quick
     run where storage is emulated and nobody chose another. report_seconds: how its report then
-    tells times in the study's seconds. can_resume: `measure` makes what its results still lack.
+    tells times in the study's seconds; emulated_so: what it adds about how storage was emulated,
+    after a space. can_resume: `measure` makes what its results still lack.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Experiment:
     analyse: Callable[[Results], Report]
     scales: tuple[float, float] | None = None
     report_seconds: str = "R/E[S] × 40.499"
+    emulated_so: str = ""
     can_resume: bool = False
 
     def with_scale(self, options: Options) -> Options:

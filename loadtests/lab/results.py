@@ -26,7 +26,7 @@ class ResultsError(Exception):
 
 
 class TableWriter:
-    """Writes rows of one table, after the header if it is empty. columns: the names, in order."""
+    """Writes rows of one table, below a header if there is none yet. columns: names, in order."""
 
     def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -64,10 +64,17 @@ class Results:
 
     @contextmanager
     def more(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
-        """Add to the table `name`, which is begun if it is not there; a torn last line goes."""
+        """Add to the table `name`, which is begun if it is not there; a torn last line goes.
+
+        Raises ResultsError if it has other columns.
+        """
         path = self.folder / f"{name}.csv"
         if path.exists():
-            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+            content = path.read_bytes()
+            whole = content[: content.rfind(b"\n") + 1]
+            os.truncate(path, len(whole))
+            if whole and whole.splitlines()[0].decode() != ",".join(columns):
+                raise ResultsError(f"{path} has other columns than are written now; begin anew")
         with path.open("a", encoding="utf-8", newline="") as stream:
             yield TableWriter(stream, columns)
 

@@ -250,12 +250,13 @@ def test_a_writer_that_is_interrupted_at_any_line_takes_in_nothing_and_can_be_cl
     while not is_done:
         with closing(IndexWriter(index_path(indexed))) as writer, suppress(KeyboardInterrupt):
             assert dump(indexed) == before
+            before_it = sys.gettrace()
             sys.settrace(interrupt)
             try:
                 writer.apply(blocks)
                 is_done = True
             finally:
-                sys.settrace(None)
+                sys.settrace(before_it)
     assert len(lines) > 8
     assert height_of_index(indexed) == 5
 

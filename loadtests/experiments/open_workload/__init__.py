@@ -6,7 +6,7 @@ the rows, `analysing` holds them against the models, and `figures` draws.
 
 from loadtests.experiments.open_workload.analysing import analyse
 from loadtests.experiments.open_workload.measuring import measure
-from loadtests.experiments.open_workload.servers import QUICK_SCALE, SCALE
+from loadtests.experiments.open_workload.servers import BLOCKWISE_UP_TO, QUICK_SCALE, SCALE
 from loadtests.lab.experiment import Experiment, Mode
 
 EXPERIMENT = Experiment(
@@ -19,11 +19,15 @@ EXPERIMENT = Experiment(
         "which the server would be busy all the time, whether it has answered the earlier ones or "
         "not. E[S] is calibrated with one customer before and after. Everything is measured twice: "
         "as the study did, in short runs that begin with an empty server, and in the steady state, "
-        "in replications whose beginnings are left out."
+        "in replications whose beginnings are left out; a few lie between these loads and L."
     ),
     modes=(Mode.EMULATED, Mode.REAL, Mode.MODEL),
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
     can_resume=True,
+    emulated_so=(
+        f" Above K = {BLOCKWISE_UP_TO:g} one wait stands for all blocks of a request; threads that "
+        "share a processor work for as long instead."
+    ),
 )

@@ -20,6 +20,7 @@ from loadtests.experiments.open_workload.plan import (
     BRIEF_UP_TO,
     BRIEF_WARM_UP,
     FCFS,
+    SETTLED_UP_TO,
     WARM_UP,
 )
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
@@ -28,7 +29,7 @@ from loadtests.generation.run import SAMPLES
 from loadtests.lab.experiment import Mode
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import BATCHES, Interval, Verdict
+from loadtests.models.estimates import BATCHES, REPLICATIONS, Interval, Verdict
 
 SERVERS = {FCFS: "one worker, in order of arrival", "shared": "threads, processor shared"}
 MODELS = {FCFS: "M/G/1", "shared": "M/G/1-PS"}
@@ -70,10 +71,10 @@ def _steady_finding(point: Steady) -> str:
         Verdict.NOT_DECIDED: f"whether {model} agrees within 5 % is not decided by these runs",
     }
     return (
-        f"{point.fraction:g} of L, {SERVERS[point.server]}: {words[point.verdict]} (paired "
-        f"difference {_percent(point.difference, point.predicted)}; predicted "
+        f"{point.fraction:g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
+        f"{point.runs}; paired difference {_percent(point.difference, point.predicted)}; predicted "
         f"{point.predicted:.3g} E[S], measured {point.raw.estimate:.3g} ± "
-        f"{point.raw.half_width:.2g})."
+        f"{point.raw.half_width:.2g}, the same arrivals replayed {point.replayed:.3g})."
     )
 
 
@@ -83,7 +84,7 @@ def _study_finding(point: AsTheStudy) -> str:
     ours = (
         f"{point.fraction:g} of L, measured as the study did (runs from empty: {point.runs}): "
         f"{point.mean:.3g} E[S], {where} the range {low:.3g} to {high:.3g} of an M/G/1 queue "
-        f"observed that way; the same arrivals in a queue on paper: {point.replayed:.3g}"
+        f"observed that way; the same arrivals replayed {point.replayed:.3g}"
     )
     if point.published is None or point.of_study is None:
         return ours + "."
@@ -130,6 +131,7 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
             point.predicted,
             point.raw.estimate,
             f"± {point.raw.half_width:.2g}",
+            point.replayed,
             point.paired.estimate,
             _percent(point.difference, point.predicted),
             _percent(point.as_served, point.predicted) if point.as_served else "–",
@@ -139,6 +141,7 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
     ]
     columns = (
         *("Share of L", "Server", "Runs counted", "Arrivals", "Model", "Measured", "95 %"),
+        "Replayed",
         *("Paired estimate", "Paired difference", "With its own service times", "Verdict"),
     )
     told = [
@@ -153,7 +156,9 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
     ]
     note = (
         "In service times. Tolerance: 5 %, fixed before the run. The interval of a single run is "
-        f"that of {BATCHES} batches of it: from {REPLICATIONS_FROM:g} of L on too narrow to decide."
+        f"that of {BATCHES} batches of it. From {REPLICATIONS_FROM:g} of L on nothing is decided "
+        f"by fewer than {REPLICATIONS} runs, beyond {SETTLED_UP_TO:g} by none: these are too short "
+        "to become what the formula says, as their replay shows."
     )
     return Section("Steady state", told, [Table("Steady state", columns, rows, note)])
 

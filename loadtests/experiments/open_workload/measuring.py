@@ -3,8 +3,8 @@
 Every calibration of a server asks for the same, so that what differs between two is the machine. It
 changes its speed now and then, and runs between two that differ are rejected together. So few runs
 are made between two, and whatever the reason, each rejected one is made once more, with arrivals of
-its own: as many runs count as planned, of at most twice as many that are made. Nobody looks at
-their response times for that.
+its own: as many runs count as planned, of at most twice as many as were lacking when it began or
+was gone on with. Nobody looks at their response times for that.
 
 Beside the raw rows this writes `plan.csv`, a line for each run: what it belongs to, its rate, the
 E[S] and variance that its rate and models come from, and the mean demand that was asked for if the
@@ -109,17 +109,37 @@ def _measure_load(
     most = made + int(run.choose(lacking, MOST_TIMES * lacking))
     while accepted < load.runs and made < most:
         together = min(_together(load, before), load.runs - accepted, most - made)
-        records = [_one(run, found, table, load, made + rep, before) for rep in range(together)]
-        after = next(calibrations)
-        lag_p99_s = _lag_p99_s(records) if load.part == AS_THE_STUDY else None
-        for record in records:
-            facts = record.facts(before, after)
-            verdict = judge(replace(facts, lag_p99_s=lag_p99_s or facts.lag_p99_s))
-            append_verdict(run.results.folder, record, verdict)
-            accepted += verdict.accepted
+        records = list[RunRecord]()
+        try:
+            for rep in range(together):
+                records.append(_one(run, found, table, load, made + rep, before))
+            after = next(calibrations)
+        except BaseException:
+            _judge(run, load, records, before, None)
+            raise
+        accepted += _judge(run, load, records, before, after)
         made += together
         before = after
     return before
+
+
+def _judge(
+    run: Run,
+    load: Load,
+    records: Sequence[RunRecord],
+    before: Calibration,
+    after: Calibration | None,
+) -> int:
+    """How many of the runs count, which are listed; none if there is no calibration after them."""
+    accepted = 0
+    lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
+    for record in records:
+        facts = record.facts(before, after)
+        facts = replace(facts, is_interrupted=facts.is_interrupted or after is None)
+        verdict = judge(replace(facts, lag_p99_s=lag_p99_s or facts.lag_p99_s))
+        append_verdict(run.results.folder, record, verdict)
+        accepted += verdict.accepted
+    return accepted
 
 
 def _lag_p99_s(records: Sequence[RunRecord]) -> float | None:

@@ -30,20 +30,26 @@ _SIGNS = re.compile(r" ± | %|± ")
 _HERE = Path(__file__).parent
 
 
+def emulated_words(manifest: dict[str, Any], report_seconds: str) -> str:
+    """What every report of emulated storage says.
+
+    report_seconds: how what was measured is told in the study's seconds.
+    """
+    return EMULATED.format(scale=manifest["scale"] or 1, report_seconds=report_seconds)
+
+
 def report_page(
     title: str,
     lead: Sequence[str],
     manifest: dict[str, Any],
     report: Report,
     more: Sequence[Section],
-    report_seconds: str,
+    emulated: str,
 ) -> str:
     """The report of a run. more: sections after the report's own, such as errata.
 
-    report_seconds: how what was emulated is told in the study's seconds.
+    emulated: what is said of emulated storage, if it was.
     """
-    scale = manifest["scale"] or 1
-    emulated = EMULATED.format(scale=scale, report_seconds=report_seconds)
     warnings = []
     if manifest["state"] != "complete":
         warnings.append("This run was interrupted; it shows what was measured until then.")
@@ -52,7 +58,7 @@ def report_page(
     return _rendered(
         title=title,
         lead=lead,
-        mode=MODES[manifest["mode"]].format(scale=scale),
+        mode=MODES[manifest["mode"]].format(scale=manifest["scale"] or 1),
         emulated=emulated if manifest["mode"] == "emulated" else "",
         warnings=warnings,
         findings=report.findings,
@@ -92,11 +98,7 @@ def shown(cell: Cell, digits: int = 3) -> str:
 
 
 def together(text: str) -> str:
-    r"""Text of which no line begins with a sign or a unit: `5 %` and `3 ± 1` stay together.
-
-    >>> together("+3 ± 1 % of the mean").split(" ")
-    ['+3\xa0±\xa01\xa0%', 'of', 'the', 'mean']
-    """
+    """Text of which no line begins with `%` or `±`: `5 %` and `3 ± 1` stay together."""
     return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
 
 

@@ -39,7 +39,7 @@ def make_result(folder: Path, **changes: Any) -> Path:
     folder.mkdir(parents=True)
     _write(folder / "manifest.json", MANIFEST | changes)
     _write(folder / "summary.json", summary(REPORT))
-    page = report_page("Open workload", ["About it."], MANIFEST, REPORT, [], "R/E[S] × 40.499")
+    page = report_page("Open workload", ["About it."], MANIFEST, REPORT, [], "Emulated storage.")
     (folder / "report.html").write_text(page, encoding="utf-8")
     (folder / "requests.csv").write_text("run,index\r\none,0\r\n", encoding="utf-8")
     return folder

@@ -1,5 +1,6 @@
 """The open workload in miniature: simulated, against real servers, and with made-up rows."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +23,7 @@ from loadtests.experiments.open_workload.plan import (
     loads,
 )
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
-from loadtests.experiments.open_workload.servers import Measured
+from loadtests.experiments.open_workload.servers import Measured, measured
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row
 from loadtests.generation.run import Elsewhere, RunRecord
@@ -34,9 +35,11 @@ from loadtests.lab.running import resume, run
 from loadtests.models import replay
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.estimates import Verdict
+from loadtests.processes import Service
 
 SERVICE_S = 0.04
 QUICK = Options(Mode.MODEL, scale=1000, quick=True)
+QUICK_EMULATED = Options(Mode.EMULATED, scale=1000, quick=True)
 
 
 @pytest.fixture(autouse=True)
@@ -76,17 +79,24 @@ class TestComparing:
         return point.verdict
 
     def test_a_server_as_modelled_agrees(self) -> None:
-        assert self.verdict_of([a_run(0.85, seed=seed) for seed in range(3)]) is Verdict.AGREES
+        assert self.verdict_of([a_run(0.85, seed=seed) for seed in range(10)]) is Verdict.AGREES
 
     def test_a_server_that_is_slower_than_calibrated_disagrees(self) -> None:
         runs = [a_run(0.5, slower=1.1, seed=seed) for seed in range(5)]
         assert self.verdict_of(runs) is Verdict.DISAGREES
 
     @pytest.mark.parametrize(
-        ("fraction", "verdict"), [(0.5, Verdict.AGREES), (0.8, Verdict.NOT_DECIDED)]
+        ("fraction", "runs", "verdict"),
+        [
+            pytest.param(0.5, 1, Verdict.AGREES, id="low load"),
+            pytest.param(0.8, 9, Verdict.NOT_DECIDED, id="high load, few runs"),
+            pytest.param(0.9, 10, Verdict.NOT_DECIDED, id="runs that do not reach the long run"),
+        ],
     )
-    def test_one_run_decides_nothing_at_high_load(self, fraction: float, verdict: Verdict) -> None:
-        assert self.verdict_of([a_run(fraction)]) is verdict
+    def test_nothing_is_decided_by_too_little(
+        self, fraction: float, runs: int, verdict: Verdict
+    ) -> None:
+        assert self.verdict_of([a_run(fraction, seed=seed) for seed in range(runs)]) is verdict
 
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2), a_run(0.5, slower=3, seed=3, counts=False)]
@@ -150,7 +160,7 @@ class TestRepeating:
                 yield Request("k", f"/{random.random()}")
 
         @contextmanager
-        def measured(*ignored: object) -> Iterator[Measured]:
+        def given(*ignored: object) -> Iterator[Measured]:
             yield Measured(Elsewhere("http://x"), requests)
 
         def calibrate(_: object, choices: Choices, *, run: str, **__: object) -> Calibration:
@@ -165,7 +175,7 @@ class TestRepeating:
             )
             return RunRecord(run, "open", rows, (), len(rows), 0.0)
 
-        monkeypatch.setattr(measuring, "measured", measured)
+        monkeypatch.setattr(measuring, "measured", given)
         monkeypatch.setattr(measuring, "open_run", open_run)
         monkeypatch.setattr(measuring, "calibrate", calibrate)
         return asked
@@ -218,6 +228,36 @@ class TestRepeating:
         assert told[0] == rejected + accepted
         assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
         assert all(choices == asked[0] for choices in asked)  # also of another day
+
+    @pytest.mark.parametrize("means_s", [[0.04]])
+    def test_runs_without_a_calibration_after_them_are_listed_and_do_not_count(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+    ) -> None:
+        plan(monkeypatch, Load(FCFS, AS_THE_STUDY, 0.5, 3, services=STUDY_SERVICES))
+        open_run = vars(measuring)["open_run"]
+
+        def interrupted(*args: Any, run: str, **more: Any) -> Any:
+            if run.endswith("03"):
+                raise KeyboardInterrupt
+            return open_run(*args, run=run, **more)
+
+        monkeypatch.setattr(measuring, "open_run", interrupted)
+        results = Results(tmp_path)
+        with pytest.raises(KeyboardInterrupt):
+            measuring.measure(Run(QUICK_EMULATED, results, tmp_path, lambda text: None))
+        assert len(asked) == 1
+        rows = [(row["run"][-2:], row["accepted"], row["reasons"]) for row in results.rows("runs")]
+        assert [row[:2] for row in rows] == [("01", "no"), ("02", "no")]
+        assert all("interrupted" in row[2] for row in rows)
+
+
+def test_the_server_that_burns_leaves_the_others_a_core(tmp_path: Path) -> None:
+    mine = os.sched_getaffinity(0)
+    run = Run(QUICK_EMULATED, Results(tmp_path), tmp_path, lambda text: None)
+    with measured(run, SHARED) as server:
+        assert isinstance(server.target, Service)
+        assert len(os.sched_getaffinity(server.target.pid)) == 1
+        assert os.sched_getaffinity(0) == mine
 
 
 def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:

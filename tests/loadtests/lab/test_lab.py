@@ -17,7 +17,7 @@ from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.content import Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.report.page import FOLDED_ROWS, plain_page, shown
+from loadtests.lab.report.page import FOLDED_ROWS, NO_BREAK, plain_page, shown, together
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
 from tests.loadtests.lab.miniature import EXPERIMENT
@@ -85,6 +85,23 @@ class TestRunning:
                 file.write("3")
         assert results.rows("squares") == [{"x": "1"}, {"x": "2"}]
 
+    @pytest.mark.parametrize("torn", [b"", b"squ"])
+    def test_begins_a_table_again_of_which_not_even_the_header_is_there(
+        self, torn: bytes, tmp_path: Path
+    ) -> None:
+        (tmp_path / "squares.csv").write_bytes(torn)
+        with Results(tmp_path).more("squares", ("x",)) as table:
+            table.write(x=1)
+        assert Results(tmp_path).rows("squares") == [{"x": "1"}]
+
+    def test_adds_no_rows_to_a_table_with_other_columns(self, tmp_path: Path) -> None:
+        results = Results(tmp_path)
+        with results.table("squares", ("x",)) as table:
+            table.write(x=1)
+        with pytest.raises(ResultsError, match="has other columns"), results.more("squares", "xy"):
+            pass
+        assert results.rows("squares") == [{"x": "1"}]
+
     def test_never_writes_over_results(self, tmp_path: Path) -> None:
         done(tmp_path / "one")
         with pytest.raises(ResultsError, match="never written over"):
@@ -94,6 +111,10 @@ class TestRunning:
         with pytest.raises(ResultsError, match="no mode model; it has real, emulated"):
             done(tmp_path / "one", Mode.MODEL)
         assert not (tmp_path / "one").exists()
+
+
+def test_no_line_of_a_report_begins_with_a_sign() -> None:
+    assert together("+3 ± 1 % of it") == f"+3{NO_BREAK}±{NO_BREAK}1{NO_BREAK}% of it"
 
 
 class TestTables:
