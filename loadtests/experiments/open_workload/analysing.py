@@ -125,12 +125,11 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
     rows = [
         (
             f"{point.fraction:g}",
-            SERVERS[point.server],
+            SERVERS[point.server].partition(",")[0],
             f"{point.runs} of {point.runs + point.rejected}",
             point.arrivals,
             point.predicted,
-            point.raw.estimate,
-            f"± {point.raw.half_width:.2g}",
+            f"{point.raw.estimate:.3g} ± {point.raw.half_width:.2g}",
             point.replayed,
             point.paired.estimate,
             _percent(point.difference, point.predicted),
@@ -140,18 +139,17 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
         for point in steady
     ]
     columns = (
-        *("Share of L", "Server", "Runs counted", "Arrivals", "Model", "Measured", "95 %"),
-        "Replayed",
-        *("Paired estimate", "Paired difference", "With its own service times", "Verdict"),
+        *("Share of L", "Server", "Runs counted", "Arrivals", "Model", "Measured", "Replayed"),
+        *("Paired estimate", "Paired difference", "As served", "Verdict"),
     )
     told = [
         (
             f"Each run is a replication with arrivals of its own. Left out are the first {WARM_UP} "
             f"of them ({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L, where the queue is soon what it "
             "stays), or a tenth. The paired difference holds every request against the same "
-            "arrival in a simulated queue with the calibrated service time; the column after it "
-            "against one with the service times that the server measured meanwhile, which leaves "
-            "the order of service and what lies outside the handler."
+            "arrival in a simulated queue with the calibrated service time; “as served” against "
+            "one with the service times that the server measured meanwhile, which leaves the order "
+            "of service and what lies outside the handler."
         )
     ]
     note = (
