@@ -76,8 +76,8 @@ class Experiment:
 
     reproduces: the tables and figures of the study, in words. scales: K of a full and of a quick
     run where storage is emulated and nobody chose another. report_seconds: how its report then
-    tells times in the study's seconds; emulated_so: what it adds about how storage was emulated,
-    after a space. can_resume: `measure` makes what its results still lack.
+    tells times in the study's seconds; emulated_so: what it adds about how storage was emulated.
+    can_resume: `measure` makes what its results still lack.
     """
 
     name: str

@@ -27,7 +27,7 @@ EXPERIMENT = Experiment(
     scales=(SCALE, QUICK_SCALE),
     can_resume=True,
     emulated_so=(
-        f" Above K = {BLOCKWISE_UP_TO:g} one wait stands for all blocks of a request; threads that "
+        f"Above K = {BLOCKWISE_UP_TO:g} one wait stands for all blocks of a request; threads that "
         "share a processor work for as long instead."
     ),
 )

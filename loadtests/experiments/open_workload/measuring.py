@@ -135,8 +135,13 @@ def _judge(
     lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
     for record in records:
         facts = record.facts(before, after)
-        facts = replace(facts, is_interrupted=facts.is_interrupted or after is None)
-        verdict = judge(replace(facts, lag_p99_s=lag_p99_s or facts.lag_p99_s))
+        verdict = judge(
+            replace(
+                facts,
+                is_interrupted=facts.is_interrupted or after is None,
+                lag_p99_s=lag_p99_s or facts.lag_p99_s,
+            )
+        )
         append_verdict(run.results.folder, record, verdict)
         accepted += verdict.accepted
     return accepted
