@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str] | None] = {
     "stopping": set(),
     "version": set(),
     "notify": set(),
+    "together": set(),
     "chain": {"errors"},
     "settings": {"chain", "errors"},  # limits of the format are limits of settings
     "measure": {"chain"},
@@ -49,7 +50,7 @@ LAYERS: dict[str, set[str] | None] = {
     "audit": {"chain", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
     | {"keys", "costs", "sources", "importer", "audit", "scan", "selection"}
-    | {"coverage", "distribution", "suggestions"}
+    | {"coverage", "distribution", "suggestions", "together"}
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,
