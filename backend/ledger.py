@@ -14,7 +14,7 @@ import msgspec
 from backend import scan, suggestions
 from backend.chain.block import Block, Header
 from backend.chain.columns import Columns, decode_body
-from backend.chain.fields import POSITION, Value
+from backend.chain.fields import Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.chain.rows import transactions_json
@@ -26,7 +26,7 @@ from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
 from backend.keys import IdempotencyKey
-from backend.mempool import Accepted, Mempool
+from backend.mempool import Accepted, Mempool, Offer, Refused
 from backend.miner import next_block_at
 from backend.questions import (
     AverageDelays,
@@ -45,6 +45,7 @@ from backend.storage.caches import CachedBlocks, Where
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 from backend.storage.unpacked import CacheStatistics
+from backend.together import Together
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -52,7 +53,6 @@ Found = TypeVar("Found")
 
 COMMIT_POLL_S = 0.02
 MOST_DUPLICATES_SHOWN = 100
-_NUMBER, _DATE = POSITION["OP_CARRIER_FL_NUM"], POSITION["FL_DATE"]
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
 NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
 
@@ -81,6 +81,7 @@ class Ledger:
         )
         self._index = IndexReader(settings.folder)
         self._mempool = Mempool(settings, self.mined_count, report)
+        self._accept = Together(self._accept_all)
         self._is_stopping = False
 
     def stop_waiting(self) -> None:
@@ -397,19 +398,18 @@ class Ledger:
     ) -> Json:
         """Accept a flight; it is durable when this returns, unless `durable` is false.
 
-        wait_s: how long to wait until it is mined and in the index. key: see `Mempool.accept`.
+        wait_s: how long to wait until it is mined and in the index. key: see `Offer`.
         Raises TryLater when full, KeyReused, WriteFailed, DamagedMempool.
         """
-        (copy,) = self._copies_of([flight])
-        accepted = self._mempool.accept([flight], now_ms(), durable=durable, key=key)
+        accepted = self._accept(Offer([flight], key, durable))
+        (copy,) = _others(accepted)
         transaction_id = accepted.first_transaction
         content = transaction_bytes(transaction(flight, transaction_id, accepted.timestamp))
         return {
             "TRANSACTION_ID": transaction_id,
             **self._receipt(accepted, transaction_id, wait_s, durable),
             "content_hash": leaf_hash(content).hex(),
-            # When a key comes again, the flight that came with it first is found: itself.
-            "duplicate_of": None if copy == transaction_id else copy,
+            "duplicate_of": copy,
         }
 
     def add_batch(
@@ -422,13 +422,13 @@ class Ledger:
     ) -> Json:
         """Accept flights (at least one), all or none, with ids one after the other; as `add`."""
         # Whoever sends many with a key knows what is sent twice.
-        copies = [None] * len(flights) if key else self._copies_of(flights)
-        accepted = self._mempool.accept(flights, now_ms(), durable=durable, key=key)
+        offer = Offer(flights, key, durable, finds_copies=key is None)
+        accepted = self._accept(offer)
         first = accepted.first_transaction
         last = first + len(flights) - 1
         duplicates = [
             {"TRANSACTION_ID": first + i, "duplicate_of": copy}
-            for i, copy in enumerate(copies)
+            for i, copy in enumerate(_others(accepted))
             if copy is not None
         ]
         return {
@@ -440,6 +440,24 @@ class Ledger:
             "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
         }
 
+    def _accept_all(self, offers: list[Offer]) -> list[Accepted | Refused]:
+        """What becomes of each offer; in `copies`, mined flights go before pending ones."""
+        mined = [self._mined_copies_of(offer) for offer in offers]
+        outcomes = self._mempool.accept_all(offers, now_ms())
+        for outcome, firsts in zip(outcomes, mined, strict=True):
+            if isinstance(outcome, Accepted):
+                for i, first in enumerate(firsts):
+                    outcome.copies[i] = outcome.copies[i] if first is None else first
+        return outcomes
+
+    def _mined_copies_of(self, offer: Offer) -> list[int | None]:
+        if not offer.finds_copies:
+            return []
+        try:
+            return self._index.first_ids(offer.flights)
+        except TryLater:  # accepting does not need the index
+            return []
+
     def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
         may_be_mined = wait_s > 0 or accepted.is_repeat
         is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
@@ -448,23 +466,6 @@ class Ledger:
             "timestamp": accepted.timestamp,
             "durable": durable or is_mined,
         }
-
-    def _copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
-        """For each flight the first id of an equal one in the ledger."""
-        copies = self._mempool.copies_of(flights)
-        try:
-            days = {f[_DATE] for f in flights}
-            known = {day for day in days if self._index.has_day(str(day))}
-            mined: dict[tuple[Value, Value], dict[Flight, list[int]]] = {}
-            for i, flight in enumerate(flights):
-                number, day = flight[_NUMBER], flight[_DATE]
-                if day in known and (number, day) not in mined:
-                    of_number = self._index.flights_of(int(number or 0), str(day), None)
-                    mined[number, day] = of_number
-                copies[i] = next(iter(mined.get((number, day), {}).get(flight, ())), copies[i])
-        except TryLater:  # accepting does not need the index
-            pass
-        return copies
 
     def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
@@ -480,6 +481,15 @@ class Ledger:
             return self._index.position().transactions
         except TryLater:
             return 0
+
+
+def _others(accepted: Accepted) -> list[int | None]:
+    """Of the copies of each flight the first, if it is not the flight itself.
+
+    It is itself when a key comes again: then what is found is what came with it first.
+    """
+    own = range(accepted.first_transaction, accepted.first_transaction + len(accepted.copies))
+    return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]
 
 
 def _context(question: Question, options: Options, as_of: AsOf) -> Json:

@@ -6,15 +6,17 @@ are counted from the flights of the days asked for: they depend on the interval,
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.errors import TryLater
 from backend.index import breakdowns
@@ -41,6 +43,8 @@ from backend.questions import (
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state
+_ORIGIN = ("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM")
+_DEST = ("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
 
 RECENT_S = 0.005
 
@@ -55,6 +59,12 @@ _LEGS = """
     SELECT position.height, tip_hash, id, carrier, origin, dest, dep_time, dep_delay, arr_time,
            arr_delay, cancelled, air_time, flight.height, timestamp
     FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ? ORDER BY id"""
+_ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
+_EQUAL = """
+    SELECT id, origin, dest FROM flight
+    WHERE day = ? AND dep_time IS ? AND arr_time IS ? AND number = ? AND carrier = ?
+        AND dep_delay IS ? AND arr_delay IS ? AND cancelled = ? AND air_time IS ?
+    ORDER BY id"""
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
 
@@ -75,6 +85,20 @@ def _over_ranges(sums: str, one_range: str) -> list[str]:
 
 _CARRIER_TOTALS = _over_ranges(_SUMS, _CARRIER_RANGE)
 _ROUTE_TOTALS = _over_ranges("coalesce(sum(flights), 0)", _ROUTE_RANGE)
+
+_FL_DATE = POSITION["FL_DATE"]
+_number_and_day_of: Callable[[Flight], Any] = itemgetter(POSITION["OP_CARRIER_FL_NUM"], _FL_DATE)
+_times_of = itemgetter(POSITION["DEP_TIME"], POSITION["ARR_TIME"])
+_others_of = itemgetter(
+    POSITION["OP_CARRIER_FL_NUM"],
+    POSITION["OP_CARRIER_AIRLINE_ID"],
+    POSITION["DEP_DELAY"],
+    POSITION["ARR_DELAY"],
+    POSITION["CANCELLED"],
+    POSITION["AIR_TIME"],
+)
+_origin_of = itemgetter(*(POSITION[name] for name in _ORIGIN))
+_dest_of = itemgetter(*(POSITION[name] for name in _DEST))
 
 _NOT_YET = "the index is being made; try again, or ask with engine=scan"
 RETRY_AFTER_S = 5
@@ -171,11 +195,26 @@ class IndexReader:
 
         return self._ask(ask)
 
-    def has_day(self, day: str) -> bool:
-        """Whether any flight is known of this ISO date."""
-        return bool(
-            self._rows("SELECT 1 FROM flight WHERE day = ? LIMIT 1", [_date(day).toordinal()])
-        )
+    def first_ids(self, flights: Sequence[Flight]) -> list[int | None]:
+        """For each flight the id of the first one that equals it in all fields, or None."""
+        if len(flights) == 1:  # what most ask for
+            return [self._ask(partial(_first_id, flights[0]))]
+        days = {str(flight[_FL_DATE]) for flight in flights}
+        known = {d for d in days if self._rows(_ANY_OF_DAY, (_date(d).toordinal(),))}
+        asked = Counter(map(_number_and_day_of, flights))
+        legs: dict[object, dict[Flight, list[int]]] = {}
+        found: list[int | None] = []
+        for flight in flights:
+            number, day = leg = _number_and_day_of(flight)
+            if day not in known:
+                found.append(None)
+            elif asked[leg] == 1:
+                found.append(self._ask(partial(_first_id, flight)))
+            else:  # reading all of them once is less than going through them for each
+                if leg not in legs:
+                    legs[leg] = self.flights_of(number, day, None)
+                found.append(next(iter(legs[leg].get(flight, ())), None))
+        return found
 
     def flights_of(self, number: int, day: str, below: int | None) -> dict[Flight, list[int]]:
         """The flights with this number on this ISO date, and the ids of each, oldest first."""
@@ -385,6 +424,18 @@ def _leg(opened: _Opened, row: tuple[Any, ...], number: int, day: date) -> dict[
         "BLOCK_HEIGHT": height,
         "status": status_of(cancelled, arr_delay),
     }
+
+
+def _first_id(flight: Flight, opened: _Opened) -> int | None:
+    day = _date(str(flight[_FL_DATE])).toordinal()
+    dep_time, arr_time = (None if time is None else int(time) for time in _times_of(flight))
+    values = (day, dep_time, arr_time, *_others_of(flight))
+    for transaction_id, origin, dest in opened.connection.execute(_EQUAL, values):
+        places = (_place(opened, origin), _place(opened, dest))
+        if places == (_origin_of(flight), _dest_of(flight)):
+            found: int = transaction_id
+            return found
+    return None
 
 
 def _place(opened: _Opened, place: int) -> Place:

@@ -6,7 +6,7 @@ flight that is pending already. Nothing here knows blocks: a function says how m
 they hold.
 """
 
-from backend.mempool.mempool import FOLDER, Mempool
+from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused
 from backend.mempool.record import Accepted
 
-__all__ = ["FOLDER", "Accepted", "Mempool"]
+__all__ = ["FOLDER", "Accepted", "Mempool", "Offer", "Refused"]

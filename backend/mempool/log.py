@@ -60,6 +60,7 @@ class Log:
         self._offset = 0  # how far it has been read
         self._named = -1  # the segment whose name is known to be on the disk
         self._descriptors: dict[int, int] = {}
+        self._path = (-1, folder)  # of the segment that was asked for last
         self._decoded: tuple[Record, list[Flight]] | None = None  # the record read last
 
     def close(self) -> None:
@@ -75,7 +76,11 @@ class Log:
 
     def path(self, segment: int) -> Path:
         """Where a segment stands."""
-        return self._folder / segment_name(segment)
+        first, path = self._path
+        if first != segment:
+            path = self._folder / segment_name(segment)
+            self._path = (segment, path)
+        return path
 
     # --- appending ---------------------------------------------------------------------------
 
@@ -89,7 +94,7 @@ class Log:
             files.sync_folder(self._folder)
             self._named = segment
         files.write_at(self.descriptor(segment), data, self._offset, self.path(segment))
-        self._read_segment(segment)  # what others wrote was read when this was locked
+        self._take_in(data, segment)  # what others wrote was read when this was locked
 
     def _segment_for(self, first: int, mined: int) -> int:
         """The segment for id `first`; a new one if the old one is done, full, or left behind."""
@@ -177,6 +182,13 @@ class Log:
             if rest and repair:
                 self._cut_off(segment, rest)
 
+    def read_more(self) -> None:
+        """Take in what stands in the segment that is read now: less than `read_on`, and sooner."""
+        if self._segment is None:
+            self.read_on(repair=False)
+        else:
+            self._read_segment(self._segment)
+
     def _segments(self) -> list[int]:
         """The first ids of all segments, in order."""
         try:
@@ -195,8 +207,13 @@ class Log:
     def _read_segment(self, segment: int) -> bytes:
         """Read the records that were added; what is left over is not a whole record."""
         descriptor = self.descriptor(segment)
-        data = memoryview(os.pread(descriptor, os.fstat(descriptor).st_size, self._offset))
-        at = 0
+        return self._take_in(
+            os.pread(descriptor, os.fstat(descriptor).st_size, self._offset), segment
+        )
+
+    def _take_in(self, read: bytes, segment: int) -> bytes:
+        """Take in the records at the end of what is known; the rest is not a whole record."""
+        data, at = memoryview(read), 0
         while record := record_at(data, at, segment, self._offset):
             if record.first != self.next:
                 raise DamagedMempool(f"{self._here()}: id {record.first} instead of {self.next}")

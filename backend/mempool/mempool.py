@@ -1,15 +1,16 @@
 """The pending transactions as processes share them: ids, and what is pending.
 
-A transaction gets its id when it is accepted, and is on the disk before `accept` returns. One
-`accept` is one record of the log, so a batch is in the ledger whole or not at all.
+A transaction gets its id when it is accepted, and is on the disk before `accept` returns. One offer
+is one record of the log, so a batch is in the ledger whole or not at all.
 
 An id is a position in the ledger, so whatever has an id below the chain's transaction count is
 mined and everything else is pending: nothing is marked, and dying anywhere loses nothing and mines
 nothing twice. Segments are removed only when the block *after* theirs is sealed.
 
 Any number of processes accept and read. Ids are given under a lock between processes; the sync
-comes after it, and one sync serves every thread that wrote before it began (group commit). Who asks
-for it is answered before the sync, which then follows within `ASYNC_SYNC_S`.
+comes after it, and one sync serves every thread that wrote before it began (group commit). Offers
+that come together (`accept_all`) share the lock, too. Who does not ask for durability is answered
+before the sync, which then follows within `ASYNC_SYNC_S`.
 
 A key is used once a day: whoever comes with it again, in whatever process, gets what the first got.
 It is as durable as the flights, being in the same record; before a segment is removed, its keys go
@@ -19,12 +20,13 @@ to `keys` (see there).
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from backend.chain.flight import Flight
-from backend.errors import DamagedMempool, TryLater, WriteFailed
+from backend.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
 from backend.keys import IdempotencyKey, Keys
 from backend.mempool.copies import Copies
-from backend.mempool.log import End, Log
+from backend.mempool.log import Log
 from backend.mempool.record import Accepted, packed
 from backend.mempool.syncs import GroupCommit, SyncSoon
 from backend.settings import Settings
@@ -32,6 +34,22 @@ from backend.storage import files
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
+
+Refused = FlightchainError | OSError  # what becomes of an offer that is not accepted
+
+
+class Offer(NamedTuple):
+    """Flights to be accepted, all or none.
+
+    key: if it was used in the last day, nothing is accepted and the earlier ids are given again.
+    durable: if false, they are only written when they are accepted (a power cut may take them), and
+    synced soon. finds_copies: whether pending flights that equal them are looked for.
+    """
+
+    flights: Sequence[Flight]
+    key: IdempotencyKey | None = None
+    durable: bool = True
+    finds_copies: bool = True
 
 
 class Mempool:
@@ -75,30 +93,53 @@ class Mempool:
         durable: bool = True,
         key: IdempotencyKey | None = None,
     ) -> Accepted:
-        """Give ids to valid flights; they are on the disk when this returns.
+        """What `accept_all` makes of one offer; an outcome that is an error is raised."""
+        (outcome,) = self.accept_all([Offer(flights, key, durable)], now_ms)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-        now_ms: UTC milliseconds; an acceptance time never goes back. durable: if false, they are
-        only written when this returns (a power cut may take them), and synced soon. key: if it was
-        used in the last day, nothing is accepted and the earlier ids are returned. Raises TryLater
-        when the mempool or the disk is full, KeyReused, WriteFailed, or DamagedMempool.
+    def accept_all(self, offers: Sequence[Offer], now_ms: int) -> list[Accepted | Refused]:
+        """Give ids to the flights of each offer, in their order, and make them durable together.
+
+        now_ms: UTC milliseconds; an acceptance time never goes back. What stands in the way of one
+        offer is its outcome: TryLater when the mempool or the disk is full, KeyReused, and
+        DamagedMempool or OSError if what must be looked up cannot be read. Raises what stands in
+        the way of all: WriteFailed, or DamagedMempool.
         """
         self._commit.require_sound()
+        if any(offer.finds_copies for offer in offers):
+            self._catch_up()
         try:
             with self.exclusive():
-                use = self._keys.find(key, now_ms) if key else None
-                if use is not None:
-                    accepted = Accepted(use.first, use.timestamp, list(flights), is_repeat=True)
-                    written = self._log.end
-                else:
-                    accepted, written = self._write(flights, now_ms, key)
+                mined = self._chain_transactions()  # more will be only of what is pending
+                outcomes = [self._accept(offer, now_ms, mined) for offer in offers]
+                written = self._log.end
         except WriteFailed:
             self._commit.fail()
             raise
-        if durable:
+        pairs = zip(offers, outcomes, strict=True)
+        accepted = [offer for offer, outcome in pairs if isinstance(outcome, Accepted)]
+        if any(offer.durable for offer in accepted):
             self._commit.sync(written)
-        else:
+        elif accepted:
             self._sync_soon.add(written)
-        return accepted
+        return outcomes
+
+    def _accept(self, offer: Offer, now_ms: int, mined: int) -> Accepted | Refused:
+        """Everything is looked up before anything is written."""
+        try:
+            copies = self._copies_of(offer.flights, mined) if offer.finds_copies else []
+            use = self._keys.find(offer.key, now_ms) if offer.key else None
+            if use is None:
+                first, timestamp = self._write(offer, now_ms, mined)
+            else:
+                first, timestamp = use.first, use.timestamp
+        except WriteFailed:
+            raise
+        except (FlightchainError, OSError) as refused:
+            return refused
+        return Accepted(first, timestamp, list(offer.flights), use is not None, copies)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -109,19 +150,19 @@ class Mempool:
                 self._log.read_on(repair=True)
             yield
 
-    def _write(
-        self, flights: Sequence[Flight], now_ms: int, key: IdempotencyKey | None
-    ) -> tuple[Accepted, End]:
-        mined = self._chain_transactions()
+    def _write(self, offer: Offer, now_ms: int, mined: int) -> tuple[int, int]:
+        """Give ids and write; the first id, and the acceptance time."""
         with self._lock:
             self._log.forget(mined)
             first = max(self._log.next, mined)
-            self._require_room(first - mined + len(flights))
+            self._require_room(first - mined + len(offer.flights))
             timestamp = max(now_ms, self._log.last_timestamp)
-            data = packed(first, timestamp, flights, key)
+            data = packed(first, timestamp, offer.flights, offer.key)
             files.require_free(self._folder, self._settings.min_free_bytes + len(data))
             self._log.append(data, first, mined)
-            return Accepted(first, timestamp, list(flights)), self._log.end
+            if offer.finds_copies:  # then all before them have been taken in
+                self._copies.add(first, offer.flights)
+            return first, timestamp
 
     def _require_room(self, pending: int) -> None:
         most = self._settings.mempool_transactions
@@ -131,17 +172,20 @@ class Mempool:
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 
-    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
+    def _catch_up(self) -> None:
+        """Take in most of what others have written, before others have to wait for it."""
+        with self._lock:
+            self._log.read_more()
+        self._copies_of((), self._chain_transactions())
+
+    def _copies_of(self, flights: Sequence[Flight], mined: int) -> list[int | None]:
         """For each flight the id of a pending transaction that equals it in all fields, or None."""
         with self._lock:
-            self._log.read_on(repair=False)
-            mined = self._chain_transactions()
             self._log.forget(mined)
+            self._copies.forget(mined)
             for record in self._log.records[self._log.place_after(self._copies.next) :]:
                 start = max(record.first, self._copies.next)
-                part = self._log.part(record, start, record.count)
-                self._copies.add(start, part.flights)
-            self._copies.forget(mined)
+                self._copies.add(start, self._log.part(record, start, record.count).flights)
             return [self._copy_of(flight) for flight in flights]
 
     def _copy_of(self, flight: Flight) -> int | None:

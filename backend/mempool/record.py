@@ -11,7 +11,7 @@ What does not agree with its checksum is no record: a batch is in the log whole 
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -41,13 +41,15 @@ class Accepted:
     """Flights that were accepted together, or a part of them.
 
     first_transaction: id of the first. timestamp: acceptance, UTC milliseconds. is_repeat: they
-    were accepted before, under the same idempotency key.
+    were accepted before, under the same idempotency key. copies: for each the id of a flight that
+    equals it and was pending before, or None; empty if they were not looked for.
     """
 
     first_transaction: int
     timestamp: int
     flights: list[Flight]
     is_repeat: bool = False
+    copies: list[int | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -593,3 +593,64 @@ def test_asking_again_and_again_without_an_index_leaves_no_file_open(
             reader.route_count(COUNTER)
     gc.collect()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 4
+
+
+# --- equal flights -------------------------------------------------------------------------------
+
+TIMES: dict[str, Value] = {
+    "DEP_TIME": "0000",
+    "ARR_TIME": "2400",
+    "DEP_DELAY": 0,
+    "ARR_DELAY": -3,
+    "AIR_TIME": 71,
+}
+CANCELLED: dict[str, Value] = {**dict.fromkeys(TIMES), "CANCELLED": 1}
+DIFFERENT: list[dict[str, Value]] = [
+    {},
+    {"FL_DATE": "2008-01-04"},
+    {"OP_CARRIER_AIRLINE_ID": 19790},
+    {"OP_CARRIER_FL_NUM": 336},
+    {"ORIGIN_AIRPORT_ID": None},
+    {"ORIGIN": "DCA"},
+    {"ORIGIN_CITY_NAME": "Chantilly, VA"},
+    {"ORIGIN_STATE_NM": "Maryland"},
+    {"DEST_AIRPORT_ID": 15305},
+    {"DEST": "PIE"},
+    {"DEST_CITY_NAME": "Clearwater, FL"},
+    {"DEST_STATE_NM": "Georgia"},
+    {"DEP_TIME": "0001"},
+    {"DEP_DELAY": -1},
+    {"ARR_TIME": "2359"},
+    {"ARR_DELAY": 99},
+    {"AIR_TIME": 60},
+    TIMES,
+    CANCELLED,
+]
+
+
+def test_the_first_equal_flight_is_found_and_none_that_differs_in_a_field(tmp_path: Path) -> None:
+    different = [plain_flight(**changed) for changed in DIFFERENT]
+    assert len(set(different)) == len(DIFFERENT)
+    other = plain_flight(OP_CARRIER_FL_NUM=999)
+    for place, left_out in enumerate(different):
+        folder = tmp_path / str(place)
+        mined = [flight for flight in different if flight != left_out]
+        make_chain(folder, [[other], [*mined, *mined]])
+        follow(folder)
+        with closing(IndexReader(folder)) as reader:
+            found = [reader.first_ids([flight]) for flight in mined]
+            assert found == [[1 + n] for n in range(len(mined))]
+            assert reader.first_ids([left_out]) == [None]
+            together = reader.first_ids([*different, other])  # those of one number at once
+            assert together == [
+                *(None if flight == left_out else 1 + mined.index(flight) for flight in different),
+                0,
+            ]
+
+
+def test_nothing_is_found_in_an_empty_chain(tmp_path: Path) -> None:
+    make_chain(tmp_path, [])
+    follow(tmp_path)
+    with closing(IndexReader(tmp_path)) as reader:
+        assert reader.first_ids([plain_flight(), plain_flight()]) == [None, None]
+        assert reader.first_ids([]) == []

@@ -2,22 +2,42 @@
 
 import time
 
-from backend.mempool import FOLDER
+from backend.mempool import FOLDER, Accepted, Mempool, Offer
 from backend.mempool.record import packed
 from tests.flights import flight
 from tests.mempool.house import House, T
 
 
+def copies_of(mempool: Mempool, *numbers: int) -> list[int | None]:
+    """What is said of flights that are accepted in one offer."""
+    return mempool.accept([flight(number) for number in numbers], T).copies
+
+
 def test_equal_pending_flights_are_found_until_they_are_mined(house: House) -> None:
     writer, reader = house.mempool(), house.mempool()
-    writer.accept([flight(0), flight(1), flight(1)], T)
-    asked = [flight(1), flight(7), flight(0)]
-    for mempool in (reader, writer):
-        assert mempool.copies_of(asked) == [1, None, 0]
-    writer.accept([flight(7)], T)
-    assert reader.copies_of(asked) == [1, 3, 0]
-    house.chain.transactions = 3
-    assert reader.copies_of(asked) == [None, 3, None]
+    assert copies_of(writer, 0, 1, 1) == [None, None, None]
+    assert copies_of(reader, 1, 7, 0) == [1, None, 0]
+    assert copies_of(writer, 7, 8) == [4, None]
+    house.chain.transactions = 3  # their equals in blocks are found by the index
+    assert copies_of(reader, 0, 1, 7, 8) == [None, None, 4, 7]
+    house.chain.transactions = 12
+    assert copies_of(writer, 7, 8) == [None, None]
+
+
+def test_equal_flights_are_found_among_those_that_are_offered_together(house: House) -> None:
+    offers = [Offer([flight(0)]), Offer([flight(1), flight(0)]), Offer([flight(0)])]
+    found = house.mempool().accept_all(offers, T)
+    copies = [one.copies for one in found if isinstance(one, Accepted)]
+    assert copies == [[None], [None, 0], [0]]
+
+
+def test_they_are_looked_for_only_where_they_are_wanted(house: House) -> None:
+    mempool, other = house.mempool(), house.mempool()
+    (accepted,) = mempool.accept_all([Offer([flight(0)], finds_copies=False)], T)
+    assert isinstance(accepted, Accepted)
+    assert accepted.copies == []
+    assert copies_of(mempool, 0) == [0]
+    assert copies_of(other, 0) == [0]
 
 
 def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: House) -> None:
@@ -26,9 +46,9 @@ def test_what_a_flight_costs_does_not_depend_on_how_many_are_pending(house: Hous
     records = [packed(number, T, [flight(number)]) for number in range(count)]
     house.segment().write_bytes(b"".join(records))
     mempool = house.mempool()
-    assert mempool.copies_of([flight(count - 1)]) == [count - 1]
+    assert copies_of(mempool, count - 1) == [count - 1]
     start = time.process_time()
-    for _ in range(times):
-        mempool.copies_of([flight(count)])
+    for number in range(times):
+        copies_of(mempool, count + number)
         mempool.pending_count()
     assert time.process_time() - start < 0.5

@@ -9,7 +9,7 @@ import pytest
 
 from backend.errors import DamagedMempool, KeyReused, WriteFailed
 from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey, Keys, KeyUse
-from backend.mempool import FOLDER
+from backend.mempool import FOLDER, Accepted, Offer
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything
 
@@ -128,3 +128,18 @@ def test_keys_are_on_the_disk_before_their_record_goes(
     assert house.segments() == [0, 3]
     mempool.trim(3)
     assert house.segments() == [3]
+
+
+def test_keys_that_cannot_be_read_stand_in_the_way_of_their_own_offer_alone(house: House) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)
+    (house.folder / FOLDER / FILE_NAME).write_bytes(b"no database" * 100)
+    offers = [Offer([flight(1)]), Offer([flight(2)], KEY), Offer([flight(3)])]
+    first, refused, last = mempool.accept_all(offers, T)
+    assert isinstance(first, Accepted)
+    assert isinstance(last, Accepted)
+    assert (first.first_transaction, last.first_transaction) == (1, 2)
+    assert isinstance(refused, DamagedMempool)
+    assert FILE_NAME in str(refused)
+    assert everything(house.mempool()) == everything(mempool)
+    assert mempool.pending_count() == 3

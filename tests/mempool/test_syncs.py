@@ -11,10 +11,20 @@ from unittest import mock
 import pytest
 
 from backend.errors import TryLater, WriteFailed
-from backend.mempool import FOLDER, Mempool, log, syncs
+from backend.keys import IdempotencyKey
+from backend.mempool import FOLDER, Mempool, Offer, log, syncs
 from backend.settings import Settings
 from tests.flights import flight, flights
-from tests.mempool.house import House, T, eventually, everything, listed, numbered, run_together
+from tests.mempool.house import (
+    WAIT_S,
+    House,
+    T,
+    eventually,
+    everything,
+    listed,
+    numbered,
+    run_together,
+)
 
 # --- durability ------------------------------------------------------------------------------
 
@@ -51,6 +61,35 @@ def test_a_flight_is_written_and_synced_when_accept_returns(
             assert durable[status.st_ino] == status.st_size
     assert folders.count(str(house.folder / FOLDER)) >= len(house.segments()) > 2
     assert str(house.folder) in folders  # the name of the mempool's folder itself
+
+
+@pytest.mark.parametrize("durable", [[True], [False, True], [True, False]])
+def test_what_is_offered_together_is_synced_if_one_of_it_must_be(
+    house: House, monkeypatch: pytest.MonkeyPatch, durable: list[bool]
+) -> None:
+    mempool = house.mempool()
+    mempool.accept([flight(0)], T)  # the segment is there
+    durable_bytes: list[int] = []
+    monkeypatch.setattr(
+        os, "fdatasync", lambda descriptor: durable_bytes.append(os.fstat(descriptor).st_size)
+    )
+    offers = [Offer([flight(1 + n)], durable=each) for n, each in enumerate(durable)]
+    mempool.accept_all(offers, T)
+    assert durable_bytes == [house.segment().stat().st_size]
+
+
+def test_a_key_that_comes_again_is_durable_when_it_is_answered(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syncs, "ASYNC_SYNC_S", WAIT_S)
+    mempool, key = house.mempool(), IdempotencyKey("k", "00")
+    mempool.accept([flight(0)], T)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    assert not mempool.accept([flight(1)], T, durable=False, key=key).is_repeat
+    assert not synced
+    assert mempool.accept([flight(1)], T, key=key).is_repeat
+    assert len(synced) == 1
 
 
 def test_threads_that_wait_for_the_disk_share_its_syncs(
