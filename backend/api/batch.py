@@ -11,7 +11,7 @@ from flask import Blueprint, Response, request
 from backend.api.answers import answer, encode
 from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
-from backend.api.reading import BadBody, body, idempotency_key
+from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.writing import MODE, Json, Writing, accepted
 from backend.ledger import Ledger
@@ -69,17 +69,18 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     @ADD_BATCH
     def add_batch() -> Response:
         """Accept many flights: all or none, or with on_error=skip the good ones."""
-        writing.require_token()
+        writing.require_token(request.environ)
         given = ADD_BATCH.given()
         mode = MODE.of(given)
         skips = ON_ERROR.of(given) == "skip"
         is_dry = DRY_RUN.of(given) == "true"
-        kind = KINDS.get(request.mimetype)
+        given_kind = mimetype(request.environ)
+        kind = KINDS.get(given_kind)
         if kind is None:
             reason = f"must be sent as Content-Type: {' or '.join(KINDS)}"
-            raise BadBody(415, request.mimetype, reason)
-        data = body(request, most_bytes)
-        key = idempotency_key(request, data)
+            raise BadBody(415, given_kind, reason)
+        data = body(request.environ, most_bytes)
+        key = idempotency_key(request.environ, data)
         batch = ledger.batch_of(data, kind)
         if batch.bad and not (skips or is_dry):
             raise InvalidFlights(batch.bad)

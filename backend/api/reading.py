@@ -7,16 +7,23 @@ time budget on it otherwise; and because a parameter given twice must not be hal
 import hashlib
 import json
 from functools import lru_cache
+from io import BytesIO
+from typing import Any
 from urllib.parse import unquote_plus
 
 import msgspec
 from flask import Request
+from werkzeug.http import parse_options_header
+from werkzeug.wsgi import get_content_length, get_input_stream
 
 from backend.errors import InvalidFlight, InvalidInput, InvalidQuery
 from backend.keys import IdempotencyKey
 
 MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255
+JSON = "application/json"
+
+Environ = dict[str, Any]
 
 
 class BadBody(InvalidInput):
@@ -75,37 +82,49 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def body(request: Request, most_bytes: int) -> bytes:
-    """The bytes of the body. Raises BadBody: 411 without a length, 413 if it is too long."""
-    length = request.content_length
+def mimetype(environ: Environ) -> str:
+    """The media type of the body, without parameters."""
+    given: str = environ.get("CONTENT_TYPE", "")
+    return given if given == JSON else parse_options_header(given)[0].lower()
+
+
+def body(environ: Environ, most_bytes: int) -> bytes:
+    """The bytes of the body, which can be read again.
+
+    Raises BadBody: 411 without a length, 413 if it is too long.
+    """
+    length = get_content_length(environ)
     if length is None:
         raise BadBody(411, None, "must be sent with a Content-Length")
     if length > most_bytes:
         raise BadBody(413, f"{length} bytes", f"is too long; at most {most_bytes} are accepted")
-    return request.get_data(cache=False)
+    data = get_input_stream(environ).read()
+    environ["wsgi.input"] = BytesIO(data)
+    return data
 
 
-def idempotency_key(request: Request, data: bytes) -> IdempotencyKey | None:
+def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
     """The key that came with a body. Raises InvalidQuery for one that is no key."""
-    text = request.headers.get("Idempotency-Key")
+    text = environ.get("HTTP_IDEMPOTENCY_KEY")
     if text is None:
         return None
     if not (0 < len(text) <= MAX_KEY_CHARACTERS and text.isascii() and text.isprintable()):
         reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
         raise InvalidQuery("Idempotency-Key", text, reason)
-    asked = f"{request.path}?{query_string(request)}\n".encode()
+    path = environ["PATH_INFO"].lstrip("/")
+    asked = f"/{path}?{environ.get('QUERY_STRING', '')}\n".encode()
     return IdempotencyKey(text, hashlib.sha256(asked + data).hexdigest())
 
 
-def json_object(request: Request) -> tuple[dict[str, object], bytes]:
+def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
     """The JSON object in the body, and the body.
 
     Raises BadBody: as `body`, 415 for another content type, 400 for no JSON; and InvalidFlight for
     JSON that is no object.
     """
-    if request.mimetype != "application/json":
-        raise BadBody(415, request.mimetype, "must be sent as Content-Type: application/json")
-    data = body(request, MAX_JSON_BYTES)
+    if (kind := mimetype(environ)) != JSON:
+        raise BadBody(415, kind, f"must be sent as Content-Type: {JSON}")
+    data = body(environ, MAX_JSON_BYTES)
     try:
         found = msgspec.json.decode(data)
         if not isinstance(found, dict) or data.count(b":") != len(found):  # more were given, or may

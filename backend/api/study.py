@@ -10,7 +10,7 @@ Pages count from 0. The study answered 404 behind the last page; so do we.
 
 from functools import partial
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from backend.api.answering import Answering, question
 from backend.api.answers import answer
@@ -68,9 +68,9 @@ def blueprint(ledger: Ledger, answering: Answering, writing: Writing) -> Bluepri
     @NEW_TRANSACTION
     def new_transaction() -> Response:
         """Accept one flight; durable when this answers."""
-        writing.require_token()
+        writing.require_token(request.environ)
         NEW_TRANSACTION.given()
-        flight, _ = sent_flight()
+        flight, _ = sent_flight(request.environ)
         response = writing.accept("sync", partial(ledger.add, flight))
         response.status_code = 201
         return response

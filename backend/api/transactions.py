@@ -1,16 +1,15 @@
 """`POST /transactions` and `GET /transactions/ID`. What the modes promise: see `writing`."""
 
 from functools import partial
-from typing import Any
 
 from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
 from backend.api.answers import answer, versioned
 from backend.api.conditions import SETTLED, tag_of, unchanged
-from backend.api.direct import direct
+from backend.api.direct import Act, direct
 from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
-from backend.api.reading import idempotency_key
+from backend.api.reading import Environ, idempotency_key
 from backend.api.schemas import ref
 from backend.api.writing import MODE, ONE_FLIGHT, Writing, accepted, sent_flight
 from backend.ledger import Ledger
@@ -58,16 +57,21 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
     """The transactions of `ledger`."""
     routes = Blueprint("transactions", __name__)
 
+    def adding(environ: Environ, _rest: str = "") -> Act:
+        writing.require_token(environ)
+        mode = MODE.of(ADD_TRANSACTION.given_in(environ.get("QUERY_STRING", "")))
+        flight, data = sent_flight(environ)
+        add = partial(ledger.add, flight, key=idempotency_key(environ, data))
+        return partial(writing.accept, mode, add)
+
     @routes.post("/transactions")
     @ADD_TRANSACTION
+    @direct(adding, "POST")
     def add() -> Response:
         """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined; async: 202."""
-        writing.require_token()
-        mode = MODE.of(ADD_TRANSACTION.given())
-        flight, data = sent_flight()
-        return writing.accept(mode, partial(ledger.add, flight, key=idempotency_key(request, data)))
+        return adding(request.environ)()
 
-    def mined(environ: dict[str, Any], transaction_id: str) -> Response | None:
+    def mined(environ: Environ, transaction_id: str) -> Response | None:
         GET_TRANSACTION.given_in(environ.get("QUERY_STRING", ""))
         number = TRANSACTION_ID.parse(transaction_id)
         where = ledger.where_mined(number)

@@ -10,12 +10,12 @@ Writing has three modes, which differ in what the answer promises:
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 
 from backend.api.answers import answer
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
-from backend.api.reading import json_object
+from backend.api.reading import Environ, json_object
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.waiting import CommitWaiters
 from backend.chain.flight import Flight, examine
@@ -45,12 +45,12 @@ def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
     }
 
 
-def sent_flight() -> tuple[Flight, bytes]:
-    """The flight in the body of the request in hand, and the body.
+def sent_flight(environ: Environ) -> tuple[Flight, bytes]:
+    """The flight in the body of a request, and the body.
 
     Raises as `json_object`, and InvalidFlights with everything that is wrong with it.
     """
-    record, data = json_object(request)
+    record, data = json_object(environ)
     flight, problems = examine(record)
     if problems:
         raise InvalidFlights(problems)
@@ -65,10 +65,10 @@ class Writing:
         self._tokens = Tokens(ledger.settings.folder)
         self._needs_token = are_needed(ledger.settings)
 
-    def require_token(self) -> None:
+    def require_token(self, environ: Environ) -> None:
         """Raise NotAllowed unless this request may write."""
         if self._needs_token:
-            self._tokens.owner_of(request.headers.get("Authorization"))
+            self._tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
 
     def accept(self, mode: str, add: Callable[..., Json], **more: Any) -> Response:
         """The answer to flights that `add` gives to the ledger; more: further members of it."""

@@ -1,5 +1,6 @@
 """What is found without Flask is what Flask would have found."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,7 @@ from backend.api import direct
 from backend.api.direct import Environ
 from backend.chain.fields import FIELD_NAMES
 from backend.errors import NotFound
-from tests.api.worlds import World, client_of, good, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, good, settings_for, world_in
 
 MARKED = {
     "/filter_transactions",
@@ -20,6 +21,7 @@ MARKED = {
     "/flight_counter",
     "/transactions/<id:transaction_id>",
     "/blocks/<height>",
+    "/transactions",
 }
 NUMBER, DAY = FIELD_NAMES.index("OP_CARRIER_FL_NUM"), FIELD_NAMES.index("FL_DATE")
 IN_2015 = "INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-31"
@@ -65,9 +67,13 @@ def both(world: World) -> Iterator[tuple[FlaskClient, FlaskClient]]:
 
 
 def seen(
-    client: FlaskClient, method: str, path: str, headers: dict[str, str] | None = None
+    client: FlaskClient,
+    method: str,
+    path: str,
+    headers: dict[str, str] | None = None,
+    data: bytes | None = None,
 ) -> tuple[str, list[tuple[str, str]], bytes]:
-    response = client.open(path, method=method, headers=headers)
+    response = client.open(path, method=method, headers=headers, data=data)
     kept = [(name, text) for name, text in response.headers if name not in OF_THE_MOMENT]
     return response.status, kept, response.get_data()
 
@@ -89,6 +95,57 @@ def test_nobody_can_tell_who_found_it(both: tuple[FlaskClient, FlaskClient], pat
                 assert ours == theirs
 
 
+POSTS: list[tuple[str, str | None, bytes]] = [
+    ("", "application/json", b"{}"), ("", "application/json", b""), ("", "application/json", b"x"),
+    ("", "application/json", b"[]"), ("", "application/json", b'{"A": 1, "A": 2}'),
+    ("", "application/json", b" " * 70_000), ("", "text/plain", b"{}"), ("", None, b"{}"),
+    ("", "Application/JSON; charset=utf-8", b"{}"), ("?mode=soon", "application/json", b"{}"),
+    ("?mode=sync&mode=sync", "application/json", b"{}"), ("?x=1", "application/json", b"{}"),
+    ("/", "application/json", b"{}"), ("/x", "application/json", b"{}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "kind", "body"), POSTS)
+def test_nobody_can_tell_who_refused_it(
+    both: tuple[FlaskClient, FlaskClient], query: str, kind: str | None, body: bytes
+) -> None:
+    for more in ({}, {"Idempotency-Key": "k"}, {"Idempotency-Key": "\x01"}):
+        headers = {"Content-Type": kind, **more} if kind else dict(more)
+        found, expected = (
+            seen(client, "POST", f"/transactions{query}", headers, body) for client in both
+        )
+        assert found == expected
+        assert found[0][0] == "4"
+
+
+def test_nobody_can_tell_who_accepted_it(both: tuple[FlaskClient, FlaskClient]) -> None:
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "the same"}
+    data = json.dumps(GOOD).encode()
+    found, expected = (seen(client, "POST", "/transactions", headers, data) for client in both)
+    assert found == expected  # the second is told of the first
+    assert found[0] == "202 ACCEPTED"
+
+
+def test_what_has_been_begun_is_not_begun_again() -> None:
+    begun: list[str] = []
+
+    def act() -> Response:
+        begun.append("act")
+        raise NotFound("half way")
+
+    def view() -> str:
+        begun.append("view")
+        return "from the view"
+
+    app = Flask(__name__)
+    app.post("/things")(direct.direct(lambda environ, rest: act, "POST")(view))
+    app.register_error_handler(NotFound, lambda error: (f"told: {error}", 404))
+    direct.install(app)
+    response = app.test_client().post("/things")
+    assert (response.status_code, response.text, begun) == (404, "told: half way", ["act"])
+    assert app.test_client().get("/things").status_code == 405
+
+
 def test_what_is_marked_is_found_without_flask(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +164,7 @@ def test_what_is_marked_is_found_without_flask(
         monkeypatch.setattr(Flask, "full_dispatch_request", dispatch)
         assert good(client.get("/blocks/3")) == found
         assert good(client.get("/transactions/5"))["block"]["height"] == 1
+        assert good(client.post("/transactions", json=GOOD), 202)["durable"]
 
 
 def test_what_cannot_be_found_directly_is_left_to_the_view() -> None:
