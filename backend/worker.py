@@ -11,6 +11,9 @@ Here the loop (the main thread) owns all connections:
 - Workers take turns with new connections: one that has more than another leaves them to it for a
   moment. Otherwise few clients can all end up with the same worker, while the others idle.
 - Everything else, whatever might wait for a disk, a lock or a scan, goes to the threads.
+- Of that, some go together (the application tells these, too): posts of single flights, which share
+  the sync of the disk and much else. One thread has a group of them in hand; those that come
+  meanwhile are the next group. See `backend.together`.
 - Answers are sent by the loop, head and body in one packet. A client that does not read its answer
   costs a buffer, too, and no thread; but for exports, which are too long for a buffer.
 
@@ -38,12 +41,13 @@ from gunicorn.http import errors
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from backend.api import METRICS, QUICK
+from backend.api import METRICS, QUICK, TOGETHER
 from backend.api.conditions import NO_STORE
 from backend.api.exporting import CutAnswerError
 from backend.api.metrics import Metrics
 from backend.api.observing import ACCESS_LOG, ALWAYS, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
+from backend.together import run
 
 RECEIVE_BYTES = 4 * 1024  # few, so that one client's requests keep the others waiting only briefly
 RECEIVE_BODY_BYTES = 2**20  # of a body as much as is missing, up to this
@@ -54,6 +58,7 @@ HEAD_WITHIN_S = 10.0
 SEND_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # on top of both; slower clients are given up
 LINGER_S = 2.0
+MOST_TOGETHER = 32  # they share what they can by then, and wait for each other
 STREAM_BYTES = 256 * 1024
 LEAVE_TO_OTHERS_S = 0.002
 NOT_ACCEPTING_S = 0.5  # after the system has refused a connection
@@ -233,6 +238,8 @@ class LoopWorker(ThreadWorker):
         self.connections: set[_Connection] = set()
         self._place = self.age % MOST_WORKERS
         self._leaves_since = 0.0
+        self._gathered: list[_Connection] = []  # whose requests go together
+        self._has_group = False  # a thread has such requests in hand
         self._look_at = 0.0
         self._accept_from = 0.0
         self._count()
@@ -253,6 +260,7 @@ class LoopWorker(ThreadWorker):
         super().load_wsgi()
         application: Any = self.wsgi
         self._is_quick: Callable[[bytes], bool] = application.extensions[QUICK]
+        self._goes_together: Callable[[bytes], bool] = application.extensions[TOGETHER]
         self._access_log: bool = application.extensions[ACCESS_LOG]
         always: tuple[tuple[str, str], ...] = application.extensions[ALWAYS]
         self._always = "".join(f"{name}: {value}\r\n" for name, value in always)
@@ -267,7 +275,7 @@ class LoopWorker(ThreadWorker):
 
     def accept(self, listener: socket) -> None:
         """Take a new connection, and its request if that has come along."""
-        if self._leaves_to_others():
+        if self.nr_conns >= self.worker_connections or self._leaves_to_others():
             return
         try:
             raw, client = listener.accept()
@@ -341,7 +349,10 @@ class LoopWorker(ThreadWorker):
         if not self._is_quick(request):
             self.poller.unregister(connection.raw)
             connection.deadline = float("inf")
-            self.enqueue_req(connection)
+            if self._goes_together(request):
+                self._gathered.append(connection)
+            else:
+                self.enqueue_req(connection)
             return False
         connection.keeps = self._answered(connection)
         return self._send(connection)
@@ -391,14 +402,41 @@ class LoopWorker(ThreadWorker):
 
     def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
-        conn.keeps = fs.result()
-        if conn.outgoing.is_broken:
-            conn.raw.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
-        self._listen_to(conn)
-        if conn.outgoing.is_broken:
-            self._drop(conn)
-        elif self._send(conn):
-            self._serve(conn)
+        self._finish(conn, fs.result())
+
+    def wait_for_and_dispatch_events(self, timeout: float | None) -> None:
+        """A turn of the loop. Then what was gathered goes to a thread, unless more is there."""
+        super().wait_for_and_dispatch_events(timeout)
+        while self._gathered and not self._has_group:
+            before = len(self._gathered)
+            super().wait_for_and_dispatch_events(0)
+            if not before < len(self._gathered) < MOST_TOGETHER:
+                self._hand_over_group()
+
+    def _hand_over_group(self) -> None:
+        group = self._gathered[:MOST_TOGETHER]
+        del self._gathered[:MOST_TOGETHER]
+        self._has_group = True
+        answering = self.tpool.submit(run, [partial(self._answered, one) for one in group])
+        answering.add_done_callback(
+            lambda future: self.method_queue.defer(self._finish_group, group, future)
+        )
+
+    def _finish_group(self, group: list[_Connection], fs: "Future[list[bool]]") -> None:
+        """In the loop again after a thread has answered all of them."""
+        self._has_group = False
+        for connection, keeps in zip(group, fs.result(), strict=True):
+            self._finish(connection, keeps)
+
+    def _finish(self, connection: _Connection, keeps: bool) -> None:
+        connection.keeps = keeps
+        if connection.outgoing.is_broken:
+            connection.raw.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+        self._listen_to(connection)
+        if connection.outgoing.is_broken:
+            self._drop(connection)
+        elif self._send(connection):
+            self._serve(connection)
 
     def _send(self, connection: _Connection) -> bool:
         """Send what is outgoing; whether the connection can go on at once."""

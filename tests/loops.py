@@ -6,7 +6,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +14,11 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from backend.api import METRICS, QUICK
+from backend.api import LEDGER, METRICS, QUICK, TOGETHER, create_app
 from backend.api.observing import ACCESS_LOG, ALWAYS
+from backend.ledger import Ledger
+from backend.settings import Settings
+from backend.together import Together
 from backend.worker import LoopWorker
 from tests.api.processes import WITHIN_S, free_port
 
@@ -38,17 +41,23 @@ class Refusals:
 
 
 class Application:
-    """Answers with what it was asked. What starts with /quick is quick; /big gives much."""
+    """Answers with what it was asked. What starts with /quick is quick; /big gives much.
+
+    What starts with /together goes together, and each group of it is noted in `groups`.
+    """
 
     def __init__(self) -> None:
         self.extensions: dict[str, object] = {
             QUICK: lambda request: b" /quick" in request.partition(b"\r\n")[0],
+            TOGETHER: lambda request: b" /together" in request.partition(b"\r\n")[0],
             ACCESS_LOG: False,
             ALWAYS: (),
             METRICS: Refusals(),
         }
         self.config = {"MAX_CONTENT_LENGTH": MAX_BODY_BYTES}
-        self.before: Callable[[], object] = lambda: None  # run by requests for /slow
+        self.before: Callable[[], object] = lambda: None  # run by requests for /slow and by groups
+        self.groups: list[list[str]] = []  # what was asked in each
+        self._together = Together(self._meet)
 
     def wsgi(self) -> "Application":
         return self
@@ -59,12 +68,19 @@ class Application:
             raise ValueError(path)
         if path == "/slow":
             self.before()
+        if path == "/together":
+            self._together(environ["QUERY_STRING"])
         given = b"" if path == "/ignored" else environ["wsgi.input"].read()
         body = (
             b"x" * BIG if "big" in path else f"{path} {environ['QUERY_STRING']} ".encode() + given
         )
         start_response("200 OK", [("Content-Length", str(len(body)))])
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+
+    def _meet(self, asked: list[str]) -> list[None]:
+        self.groups.append(asked)
+        self.before()
+        return [None] * len(asked)
 
 
 class _Stepped(LoopWorker):
@@ -237,6 +253,19 @@ def looping(
             yield loop
         finally:
             loop.close()
+
+
+@contextmanager
+def looping_service(
+    settings: Settings, restart: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Loop, Ledger]]:
+    """A loop with the real application over the chain of `settings`, and its ledger."""
+    app = create_app(settings, restart)
+    application = SimpleNamespace(
+        wsgi=lambda: app, extensions=app.extensions, config=app.config
+    )  # as gunicorn wants it
+    with closing(app.extensions[LEDGER]) as ledger, looping(application=application) as loop:
+        yield loop, ledger
 
 
 def answers(received: bytes) -> list[tuple[int, bytes]]:

@@ -6,18 +6,16 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from backend.api import LEDGER, create_app
 from backend.ledger import Ledger
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import RECENT_S
 from backend.storage.layout import Place
 from tests.api.worlds import World, seal, world_in
-from tests.loops import Loop, answers, looping
+from tests.loops import Loop, answers, looping_service
 from tests.storage.chains import block_file, flip
 
 TRANSACTION, PAGE, BLOCK = "/transactions/150", "/blocks/5?limit=20", "/blocks/5"
@@ -56,11 +54,7 @@ class Lanes:
 @pytest.fixture
 def lanes(tmp_path: Path) -> Iterator[Lanes]:
     world = world_in(tmp_path)
-    app = create_app(world.settings)
-    application = SimpleNamespace(
-        wsgi=lambda: app, extensions=app.extensions, config=app.config
-    )  # as gunicorn wants it
-    with closing(app.extensions[LEDGER]) as ledger, looping(application=application) as loop:
+    with looping_service(world.settings) as (loop, ledger):
         yield Lanes(loop, world, ledger)
 
 

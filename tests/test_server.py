@@ -404,6 +404,25 @@ def test_a_signal_stops_everything_in_order_and_a_restart_is_quick(
     assert verify(folder).transactions == 5
 
 
+def test_posts_in_hand_and_those_that_wait_for_them_are_answered_before_it_stops(
+    folder: Path,
+) -> None:
+    with serving(folder) as service, ThreadPoolExecutor(9) as clients:
+        service.post(numbered(1))
+        with FileLock(folder / "mempool.lock"):
+            posts = [clients.submit(service.post, numbered(n)) for n in range(2, 6)]
+            time.sleep(0.3)  # both workers wait for the lock
+            posts += [clients.submit(service.post, numbered(n)) for n in range(6, 10)]
+            time.sleep(0.3)  # these wait for the first
+            stopping = clients.submit(service.stop)
+            time.sleep(0.2)
+            assert not any(post.done() for post in posts)
+        assert [post.result().status_code for post in posts] == [202] * 8
+        assert stopping.result() == 0
+        ids = {post.result().json()["TRANSACTION_ID"] for post in posts}
+    assert ids == set(range(1, 9))
+
+
 def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
     service = Service(folder)
     try:

@@ -44,7 +44,7 @@ def request(target: str, *headers: bytes, body: bytes = b"", version: str = "1.1
 
 
 QUICK, SLOW = request("GET /quick"), request("GET /slow")
-LANES = pytest.mark.parametrize("path", ["/quick", "/slow"])
+LANES = pytest.mark.parametrize("path", ["/quick", "/slow", "/together"])
 
 
 @pytest.fixture
@@ -341,6 +341,66 @@ def test_a_thread_waits_for_its_work_without_limit(loop: Loop) -> None:
     loop.wait(1000)
     going_on.set()
     loop.until(lambda: bool(answers(client.read())))
+
+
+# --- together ------------------------------------------------------------------------------------
+
+
+def joining(number: int) -> bytes:
+    """A request that goes together with others."""
+    return request(f"GET /together?{number}")
+
+
+def test_requests_of_one_turn_are_answered_together(loop: Loop) -> None:
+    clients = [loop.client() for _ in range(5)]
+    loop.settle()
+    for number, client in enumerate(clients):
+        client.say(joining(number))
+    loop.until(lambda: all(answers(client.read()) for client in clients))
+    assert [sorted(group) for group in loop.application.groups] == [list("01234")]
+    found = [answers(client.got) for client in clients]
+    assert found == [[(200, b"/together %d " % n)] for n in range(5)]
+
+
+def test_what_comes_while_a_group_is_in_hand_is_the_next_group(loop: Loop) -> None:
+    going_on = threading.Event()
+    loop.application.before = lambda: going_on.wait(10)
+    first = loop.client(joining(0))
+    loop.until(lambda: bool(loop.application.groups))
+    others = [loop.client(joining(number)) for number in (1, 2)]
+    loop.settle()
+    assert answers(loop.answered(QUICK).got)[0][0] == 200
+    assert not any(client.read() for client in (first, *others))
+    going_on.set()
+    loop.until(lambda: all(answers(client.read()) for client in (first, *others)))
+    assert [sorted(group) for group in loop.application.groups] == [["0"], ["1", "2"]]
+
+
+def test_a_group_has_a_bound(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "MOST_TOGETHER", 3)
+    clients = [loop.client() for _ in range(8)]
+    loop.settle()
+    for number, client in enumerate(clients):
+        client.say(joining(number))
+    loop.until(lambda: all(answers(client.read()) for client in clients))
+    assert sum(map(len, loop.application.groups)) == 8
+    assert max(map(len, loop.application.groups)) == 3
+
+
+def test_an_error_or_a_client_that_vanishes_leaves_the_rest_of_its_group_alone(loop: Loop) -> None:
+    going_on = threading.Event()
+    loop.application.before = lambda: going_on.wait(10)
+    clients = [loop.client() for _ in range(3)]
+    loop.settle()
+    for number, client in enumerate(clients):
+        client.say(request("GET /together/error") if number == 1 else joining(number))
+    loop.until(lambda: bool(loop.application.groups))
+    clients[0].reset()
+    going_on.set()
+    loop.until(lambda: bool(answers(clients[1].read()) and answers(clients[2].read())))
+    assert answers(clients[1].got)[0][0] == 500
+    assert answers(clients[2].got) == [(200, b"/together 2 ")]
+    assert answers(loop.answered(joining(3)).got)[0][0] == 200
 
 
 # --- bounds --------------------------------------------------------------------------------------

@@ -26,13 +26,14 @@ from backend.api import (
 from backend.api.answering import Answering
 from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE
-from backend.api.quick import Quick
+from backend.api.quick import Quick, goes_together
 from backend.api.writing import Writing
 from backend.ledger import Ledger
 from backend.settings import Settings
 
 LEDGER = "flightchain.ledger"
 QUICK = "flightchain.quick"
+TOGETHER = "flightchain.together"
 METRICS = "flightchain.metrics"
 
 
@@ -67,6 +68,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
         app, access_log=bool(settings.access_log), emulated_disk=settings.emulated_disk
     )
     app.extensions[QUICK] = Quick(ledger)
+    app.extensions[TOGETHER] = goes_together
     app.extensions[METRICS] = metrics.install(app, ledger, answers)
     return app
 

@@ -3,8 +3,9 @@
 - `X-Request-ID`, in every answer: the client's own if it is 1 to 64 characters of [A-Za-z0-9._-],
   else made here (of this process and a count; unique, no secret). Errors are logged with it.
 - `Server-Timing: total;dur=MS`, from the call of the application until its headers go out, and
-  `index` or `scan` where a question was asked. Waiting for a thread comes before that. Of a scan
-  also its stages (see `backend.costs`): `file`, with the blocks read and in how many refills,
+  `index` or `scan` where a question was asked. Waiting for a thread comes before that. Posts that
+  are answered together wait for each other: what is done for all is part of each. Of a scan also
+  its stages (see `backend.costs`): `file`, with the blocks read and in how many refills,
   `decompress`, `hash`, `decode`, `filter`; and how many blocks the caches `last` and `random` had.
 - `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
 - The access log, if it is on: one line of JSON on standard error for each request, written when its

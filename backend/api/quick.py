@@ -9,6 +9,9 @@ while another thread syncs the mempool.
 Transactions and pages of a block are quick when the block is at hand in the caches; what needs the
 disk is left to the threads. A whole block is quick only when the answer is 304, which depends on
 its `If-None-Match`.
+
+Nor are posts quick: they wait for the disk. Those of one flight that promise it to be durable go
+together, so that they wait once. Whoever wants to wait for a block, or for nothing, goes alone.
 """
 
 import re
@@ -40,6 +43,9 @@ _CONDITIONS = {
     "HTTP_IF_NONE_MATCH": re.compile(rb"\r\nif-none-match:[ \t]*([^\r\n]*)", re.IGNORECASE),
     "HTTP_ACCEPT_ENCODING": re.compile(rb"\r\naccept-encoding:[ \t]*([^\r\n]*)", re.IGNORECASE),
 }
+_GOES_TOGETHER = re.compile(
+    rb"POST /(?:transactions(?:\?mode=sync)?|new_transaction) HTTP/1\.[01]\r\n"
+)
 
 
 class Quick:
@@ -77,3 +83,8 @@ class Quick:
         given = {name: b",".join(field.findall(head)) for name, field in _CONDITIONS.items()}
         environ = {name: text.decode("latin-1") for name, text in given.items() if text}
         return known_encoding(environ, tag) is not None
+
+
+def goes_together(request: bytes) -> bool:
+    """Whether others of its kind should be answered with this request, in one thread."""
+    return _GOES_TOGETHER.match(request) is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.api.blocks import tag_of_block
-from backend.api.quick import Quick
+from backend.api.quick import Quick, goes_together
 from backend.errors import Damage, NotFound
 from backend.questions import OPTION_NAMES, PARAMETERS
 
@@ -43,6 +43,36 @@ is_quick = Quick(fake)
 routes = st.sampled_from(ROUTES)
 methods = st.sampled_from(["GET", "HEAD"])
 pairs = st.lists(st.tuples(st.sampled_from(ALL_NAMES), st.text()), min_size=1)
+
+
+TOGETHER = ["/transactions", "/transactions?mode=sync", "/new_transaction"]
+ALONE = [
+    *("/transactions?mode=commit", "/transactions?mode=async", "/transactions?mode=sync&x=1"),
+    *(
+        "/transactions?",
+        "/transactions/",
+        "/transactions/batch",
+        "/transactions/1",
+        "/transactionsx",
+    ),
+    *(
+        "/new_transaction?mode=sync",
+        "/new_transactions",
+        "//transactions",
+        "/transactions?mode=syncx",
+    ),
+]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_posts_of_one_flight_that_wait_for_the_disk_alone_go_together(version: str) -> None:
+    for target in TOGETHER:
+        assert goes_together(line(target, "POST", version))
+        assert not goes_together(line(target, "GET", version))
+        assert not goes_together(line("/x", "POST") + line(target, "POST", version))
+        assert not is_quick(line(target, "POST", version))
+    for target in ALONE:
+        assert not goes_together(line(target, "POST", version))
 
 
 def line(target: str, method: str = "GET", version: str = "1.1") -> bytes:

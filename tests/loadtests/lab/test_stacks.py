@@ -11,9 +11,10 @@ ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
 VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py:6)"
 ADD = f"{VIEW};Writing.accept (backend/api/writing.py:76);Ledger.add (backend/ledger.py:375)"
-ACCEPT = f"{ADD};Mempool.accept (backend/mempool/mempool.py:94)"
+ACCEPT = f"{ADD};Mempool.accept_all (backend/mempool/mempool.py:94)"
 SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
-COPIES = f"{ADD};Ledger._copies_of (backend/ledger.py:426)"
+TOGETHER = f"{ADD};Together.__call__ (backend/together.py:37)"
+MANY = f"{BASE};run (backend/together.py:66);Ledger._accept_all (backend/ledger.py:446)"
 LOOP = "ThreadWorker.run (gunicorn/workers/gthread.py:1)"
 SYNC = f"{ACCEPT};GroupCommit.sync (backend/mempool/syncs.py:38)"
 EXCLUSIVE = f"{ACCEPT};Mempool.exclusive (backend/mempool/mempool.py:121)"
@@ -24,8 +25,13 @@ WORKS = [
     (f"{SENT};json_object (backend/api/reading.py:110)", "reading the JSON"),
     (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/stored.py:5)", "validation"),
     (f"{ADD};transaction_bytes (backend/chain/transaction.py:50)", "canonical bytes and hash"),
-    (f"{COPIES};Mempool.copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
-    (f"{COPIES};IndexReader.has_day (backend/index/queries.py:1)", "looking for duplicates"),
+    (f"{ADD};_others (backend/ledger.py:1)", "looking for duplicates"),
+    (f"{ACCEPT};Mempool._copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
+    (f"{MANY};IndexReader.first_ids (backend/index/queries.py:1)", "looking for duplicates"),
+    (f"{MANY};now_ms (backend/clock.py:7)", "making the answer"),
+    (f"{TOGETHER};_Task.wait (backend/together.py:53)", HANDING),
+    (f"{LOOP};LoopWorker._finish_group (backend/worker.py:2)", HANDING),
+    (f"{BASE};Flask.__call__ (flask/app.py:1);answer (backend/api/direct.py:61)", ROUTING),
     (EXCLUSIVE, "mempool: locks"),
     (f"{ACCEPT};Log.append (backend/mempool/log.py:9)", "mempool: log, ids and keys"),
     (f"{SYNC};sync (backend/storage/files.py:80)", "mempool: syncing the disk"),
