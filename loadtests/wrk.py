@@ -50,12 +50,19 @@ _POSTING_SCRIPT = """\
 local bodies = {
 %s
 }
-local headers = { ["Content-Type"] = "application/json" }
+local requests = {}
 local at = 0
 
+init = function(args)
+  local headers = { ["Content-Type"] = "application/json" }
+  for i, body in ipairs(bodies) do
+    requests[i] = wrk.format("POST", "%s", headers, body)
+  end
+end
+
 request = function()
-  at = at %% #bodies + 1
-  return wrk.format("POST", "%s", headers, bodies[at])
+  at = at %% #requests + 1
+  return requests[at]
 end
 """
 _TELLING = """\
