@@ -13,7 +13,7 @@ from backend.api import direct
 from backend.api.direct import Environ
 from backend.chain.fields import FIELD_NAMES
 from backend.errors import NotFound
-from tests.api.worlds import GOOD, World, client_of, good, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, good, problem, settings_for, world_in
 
 MARKED = {
     "/filter_transactions",
@@ -116,6 +116,19 @@ def test_nobody_can_tell_who_refused_it(
         )
         assert found == expected
         assert found[0][0] == "4"
+
+
+def test_a_body_that_breaks_off_is_a_problem_whoever_reads_it(
+    both: tuple[FlaskClient, FlaskClient],
+) -> None:
+    for client in both:
+        response = client.post(
+            "/transactions",
+            data=b'{"YE',
+            content_type="application/json",
+            environ_overrides={"CONTENT_LENGTH": "100"},
+        )
+        problem(response, 400)
 
 
 def test_nobody_can_tell_who_accepted_it(both: tuple[FlaskClient, FlaskClient]) -> None:

@@ -648,6 +648,18 @@ def test_the_first_equal_flight_is_found_and_none_that_differs_in_a_field(tmp_pa
             ]
 
 
+def test_flights_of_one_number_are_read_once_however_many_are_asked_for(tmp_path: Path) -> None:
+    flights = [plain_flight(ORIGIN_AIRPORT_ID=10_001 + n) for n in range(500)]
+    make_chain(tmp_path, [flights])
+    follow(tmp_path)
+    with closing(IndexReader(tmp_path)) as reader:
+        statements: list[str] = []
+        reader.position()  # there is a connection
+        reader._idle[0].connection.set_trace_callback(statements.append)
+        assert reader.first_ids(flights) == list(range(500))
+        assert len([one for one in statements if "FROM flight" in one or "JOIN flight" in one]) == 2
+
+
 def test_nothing_is_found_in_an_empty_chain(tmp_path: Path) -> None:
     make_chain(tmp_path, [])
     follow(tmp_path)
