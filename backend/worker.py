@@ -35,7 +35,7 @@ from functools import partial
 from http import HTTPStatus
 from multiprocessing.sharedctypes import RawArray
 from socket import SHUT_WR, SO_LINGER, SOL_SOCKET, socket
-from typing import Any
+from typing import Any, TypeVar
 
 from gunicorn.http import errors
 from gunicorn.http.parser import RequestParser
@@ -66,6 +66,8 @@ OTHER_DESCRIPTORS = 100  # that a worker keeps free for files, and some for each
 DESCRIPTORS_A_THREAD = 4
 MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
+
+T = TypeVar("T")
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTHS = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r]*)", re.IGNORECASE)
@@ -395,10 +397,12 @@ class LoopWorker(ThreadWorker):
 
     def enqueue_req(self, conn: Any) -> None:
         """Hand a request to the threads."""
-        answering = self.tpool.submit(self._answered, conn)
-        answering.add_done_callback(
-            lambda future: self.method_queue.defer(self.finish_request, conn, future)
-        )
+        self._in_thread(partial(self._answered, conn), partial(self.finish_request, conn))
+
+    def _in_thread(self, work: Callable[[], T], finish: "Callable[[Future[T]], None]") -> None:
+        """Have a thread do `work`, and the loop `finish` it."""
+        future = self.tpool.submit(work)
+        future.add_done_callback(lambda done: self.method_queue.defer(finish, done))
 
     def finish_request(self, conn: Any, fs: "Future[bool]") -> None:
         """In the loop again after a thread has answered."""
@@ -417,10 +421,8 @@ class LoopWorker(ThreadWorker):
         group = self._gathered[:MOST_TOGETHER]
         del self._gathered[:MOST_TOGETHER]
         self._has_group = True
-        answering = self.tpool.submit(run, [partial(self._answered, one) for one in group])
-        answering.add_done_callback(
-            lambda future: self.method_queue.defer(self._finish_group, group, future)
-        )
+        tasks = [partial(self._answered, one) for one in group]
+        self._in_thread(partial(run, tasks), partial(self._finish_group, group))
 
     def _finish_group(self, group: list[_Connection], fs: "Future[list[bool]]") -> None:
         """In the loop again after a thread has answered all of them."""

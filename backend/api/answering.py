@@ -79,11 +79,13 @@ class Answering:
     def answered(self, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """The answer to this request, a question of `kind` that `ask` answers."""
         found = self.usual(request.environ, kind, ask)
-        return self._answered_anew(kind, ask, query_string(request)) if found is None else found
+        if found is None:
+            found = self._answered_anew(kind, ask, query_string(request.environ))
+        return found
 
     def usual(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response | None:
         """The answer to a request without options; None if it has some. For `direct`, too."""
-        query: str = environ.get("QUERY_STRING", "")
+        query = query_string(environ)
         if not _is_usual(query):
             return None
         route = kind.__name__

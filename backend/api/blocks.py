@@ -14,6 +14,7 @@ from backend.api.conditions import REVALIDATE, SETTLED, tag_of, tag_of_content, 
 from backend.api.direct import direct
 from backend.api.encodings import compressed, encoding_for
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
+from backend.api.reading import query_string
 from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.ledger import Ledger
@@ -86,7 +87,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
         return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
     def one(environ: dict[str, Any], height: str) -> Response:
-        query: str = environ.get("QUERY_STRING", "")
+        query = query_string(environ)
         given = GET_BLOCK.given_in(query)
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)

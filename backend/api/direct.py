@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from flask import Flask, Response
 
+from backend.api.conditions import Environ
 from backend.api.observing import ROUTE
 
-Environ = dict[str, Any]
 Act = Callable[[], Response]
 Find = Callable[[Environ, str], Response | Act | None]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]

@@ -101,7 +101,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
     @EXPORT_FLIGHTS
     def flights() -> Response:
         """The flights of some days as CSV or NDJSON."""
-        environ, query = request.environ, query_string(request)
+        environ, query = request.environ, query_string(request.environ)
         given = EXPORT_FLIGHTS.given()
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         selection, height = selected(given)

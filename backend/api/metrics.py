@@ -31,7 +31,7 @@ from prometheus_client.registry import Collector
 
 from backend import metrics
 from backend.api.answers import AnswerCache
-from backend.api.conditions import NO_STORE
+from backend.api.conditions import NO_STORE, Environ
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.errors import FlightchainError
@@ -63,7 +63,6 @@ COUNT_EVERY_S = 1.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 
 
-Environ = dict[str, Any]
 Request = tuple[str, str, str]  # route, method, status
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]

@@ -28,6 +28,8 @@ from typing import Any
 import msgspec
 from flask import Flask
 
+from backend.api.conditions import Environ
+
 ACCESS_LOG = "flightchain.access_log"  # in the application's extensions: whether it is on
 ALWAYS = "flightchain.always"  # in the extensions: headers that every answer has besides
 REQUEST_ID = "flightchain.request_id"  # in the environ
@@ -40,7 +42,6 @@ _is_good_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _process = ""
 _numbers: "count[int]"
 
-Environ = dict[str, Any]
 Headers = list[tuple[str, str]]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 

@@ -88,7 +88,7 @@ class Operation:
 
     def given(self) -> dict[str, str]:
         """Parameter name -> text, of the request in hand. Raises InvalidQuery for unknown ones."""
-        return self.given_in(query_string(request))
+        return self.given_in(query_string(request.environ))
 
     def given_in(self, query: str) -> dict[str, str]:
         """The same, of a query string."""

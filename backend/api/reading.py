@@ -8,22 +8,19 @@ import hashlib
 import json
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
 from urllib.parse import unquote_plus
 
 import msgspec
-from flask import Request
 from werkzeug.http import parse_options_header
 from werkzeug.wsgi import get_content_length, get_input_stream
 
+from backend.api.answers import MIMETYPE
+from backend.api.conditions import Environ
 from backend.errors import InvalidFlight, InvalidInput, InvalidQuery
 from backend.keys import IdempotencyKey
 
 MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255
-JSON = "application/json"
-
-Environ = dict[str, Any]
 
 
 class BadBody(InvalidInput):
@@ -34,9 +31,9 @@ class BadBody(InvalidInput):
         self.status = status
 
 
-def query_string(request: Request) -> str:
+def query_string(environ: Environ) -> str:
     """What stands behind the question mark."""
-    query: str = request.environ.get("QUERY_STRING", "")
+    query: str = environ.get("QUERY_STRING", "")
     return query
 
 
@@ -85,7 +82,7 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def mimetype(environ: Environ) -> str:
     """The media type of the body, without parameters."""
     given: str = environ.get("CONTENT_TYPE", "")
-    return given if given == JSON else parse_options_header(given)[0].lower()
+    return given if given == MIMETYPE else parse_options_header(given)[0].lower()
 
 
 def body(environ: Environ, most_bytes: int) -> bytes:
@@ -112,7 +109,7 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
         reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
         raise InvalidQuery("Idempotency-Key", text, reason)
     path = environ["PATH_INFO"].lstrip("/")
-    asked = f"/{path}?{environ.get('QUERY_STRING', '')}\n".encode()
+    asked = f"/{path}?{query_string(environ)}\n".encode()
     return IdempotencyKey(text, hashlib.sha256(asked + data).hexdigest())
 
 
@@ -122,8 +119,8 @@ def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
     Raises BadBody: as `body`, 415 for another content type, 400 for no JSON; and InvalidFlight for
     JSON that is no object.
     """
-    if (kind := mimetype(environ)) != JSON:
-        raise BadBody(415, kind, f"must be sent as Content-Type: {JSON}")
+    if (kind := mimetype(environ)) != MIMETYPE:
+        raise BadBody(415, kind, f"must be sent as Content-Type: {MIMETYPE}")
     data = body(environ, MAX_JSON_BYTES)
     try:
         found = msgspec.json.decode(data)

@@ -6,10 +6,10 @@ from flask import Blueprint, Response, request
 from werkzeug.routing import BaseConverter
 
 from backend.api.answers import answer, versioned
-from backend.api.conditions import SETTLED, tag_of, unchanged
+from backend.api.conditions import SETTLED, Environ, tag_of, unchanged
 from backend.api.direct import Act, direct
 from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
-from backend.api.reading import Environ, idempotency_key
+from backend.api.reading import idempotency_key, query_string
 from backend.api.schemas import ref
 from backend.api.writing import MODE, ONE_FLIGHT, Writing, accepted, sent_flight
 from backend.ledger import Ledger
@@ -59,7 +59,7 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
 
     def adding(environ: Environ, _rest: str = "") -> Act:
         writing.require_token(environ)
-        mode = MODE.of(ADD_TRANSACTION.given_in(environ.get("QUERY_STRING", "")))
+        mode = MODE.of(ADD_TRANSACTION.given_in(query_string(environ)))
         flight, data = sent_flight(environ)
         add = partial(ledger.add, flight, key=idempotency_key(environ, data))
         return partial(writing.accept, mode, add)
@@ -72,7 +72,7 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
         return adding(request.environ)()
 
     def mined(environ: Environ, transaction_id: str) -> Response | None:
-        GET_TRANSACTION.given_in(environ.get("QUERY_STRING", ""))
+        GET_TRANSACTION.given_in(query_string(environ))
         number = TRANSACTION_ID.parse(transaction_id)
         where = ledger.where_mined(number)
         if where is None:

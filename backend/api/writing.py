@@ -13,9 +13,10 @@ from typing import Any
 from flask import Response
 
 from backend.api.answers import answer
+from backend.api.conditions import Environ
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
-from backend.api.reading import Environ, json_object
+from backend.api.reading import json_object
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.waiting import CommitWaiters
 from backend.chain.flight import Flight, examine

@@ -6,7 +6,6 @@ are counted from the flights of the days asked for: they depend on the interval,
 
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -197,24 +196,15 @@ class IndexReader:
 
     def first_ids(self, flights: Sequence[Flight]) -> list[int | None]:
         """For each flight the id of the first one that equals it in all fields, or None."""
-        if len(flights) == 1:  # what most ask for
+        if len(flights) == 1:  # reading all of its number would be more; of many it is less
             return [self._ask(partial(_first_id, flights[0]))]
         days = {str(flight[_FL_DATE]) for flight in flights}
         known = {d for d in days if self._rows(_ANY_OF_DAY, (_date(d).toordinal(),))}
-        asked = Counter(map(_number_and_day_of, flights))
         legs: dict[object, dict[Flight, list[int]]] = {}
-        found: list[int | None] = []
-        for flight in flights:
-            number, day = leg = _number_and_day_of(flight)
-            if day not in known:
-                found.append(None)
-            elif asked[leg] == 1:
-                found.append(self._ask(partial(_first_id, flight)))
-            else:  # reading all of them once is less than going through them for each
-                if leg not in legs:
-                    legs[leg] = self.flights_of(number, day, None)
-                found.append(next(iter(legs[leg].get(flight, ())), None))
-        return found
+        for number, day in {leg for leg in map(_number_and_day_of, flights) if leg[1] in known}:
+            legs[number, day] = self.flights_of(number, day, None)
+        equal = (legs.get(_number_and_day_of(flight), {}).get(flight, ()) for flight in flights)
+        return [next(iter(ids), None) for ids in equal]
 
     def flights_of(self, number: int, day: str, below: int | None) -> dict[Flight, list[int]]:
         """The flights with this number on this ISO date, and the ids of each, oldest first."""

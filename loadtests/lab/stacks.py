@@ -67,7 +67,9 @@ WORK = (
         r"(Thread|Loop)Worker\.(run|wait_for_and_dispatch_events|murder_\w+) \(",
         innermost=True,
     ),
-    Pattern(_HANDING, r"LoopWorker\.(enqueue_req|_\w+_group)|PollableMethodQueue\.defer"),
+    Pattern(
+        _HANDING, r"LoopWorker\.(enqueue_req|_in_thread|_\w+_group)|PollableMethodQueue\.defer"
+    ),
     Pattern(_HANDING, r".* \(backend/together\.py"),
     Pattern(_HANDING, r".* \((concurrent/futures/|threading\.py|queue\.py)", innermost=True),
     Pattern(_HANDING, r"PollableMethodQueue\.", innermost=True),

@@ -10,7 +10,7 @@ from flask import Flask, Response
 from flask.testing import FlaskClient
 
 from backend.api import direct
-from backend.api.direct import Environ
+from backend.api.conditions import Environ
 from backend.chain.fields import FIELD_NAMES
 from backend.errors import NotFound
 from tests.api.worlds import GOOD, World, client_of, good, problem, settings_for, world_in
