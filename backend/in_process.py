@@ -63,6 +63,9 @@ class Interaction(msgspec.Struct):
     steps: list[Step]
 
 
+_interaction = msgspec.json.Decoder(Interaction).decode
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What became of a step, in the order of COLUMNS."""
@@ -183,7 +186,7 @@ def interactions_in(path: Path) -> list[list[Interaction]]:
     """What each customer does. Raises OSError, ValueError."""
     found: dict[int, list[Interaction]] = defaultdict(list)
     for line in path.read_bytes().splitlines():
-        interaction = msgspec.json.decode(line, type=Interaction)
+        interaction = _interaction(line)
         found[interaction.customer].append(interaction)
     if not found:
         raise ValueError(f"{path} holds no interactions")

@@ -15,6 +15,7 @@ from msgspec import Meta, convert, defstruct
 from msgspec.structs import astuple
 
 from backend.chain.fields import FIELDS, MAX_TEXT_CHARACTERS, POSITION, Field, Value
+from backend.chain.prebuilt import prebuilt
 
 REMEMBERED = 4000  # texts of a form, each of at most 100 characters
 DATE_CHARACTERS = len("YYYY-MM-DD")
@@ -60,7 +61,9 @@ def _values_of(kind: str) -> Any:
     return itemgetter(*(POSITION[field.name] for field in FIELDS if field.kind == kind))
 
 
-_Record = defstruct("_Record", map(_member, FIELDS), forbid_unknown_fields=True, kw_only=True)
+_Record = prebuilt(
+    defstruct("_Record", map(_member, FIELDS), forbid_unknown_fields=True, kw_only=True)
+)
 _codes_of, _names_of, _times_of = map(_values_of, ("code", "text", "time"))
 _DATE = POSITION["FL_DATE"]
 

@@ -1,0 +1,110 @@
+"""Every type that msgspec reads is built while its module is imported, before there are threads."""
+
+import ast
+import gc
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.chain.prebuilt import prebuilt
+
+ROOT = Path(__file__).parent.parent
+PARTS = ("backend", "frontend", "loadtests", "scripts")
+# What reads a type -> the place of the type among its arguments; None: it has a name, `type=`.
+READERS = {"convert": 1, "decode": None, "Decoder": 0}
+BUILT_NAME = "StructInfo"  # what msgspec hangs on a Struct once it has been built
+
+LIST_STRUCTS = """
+import msgspec, sys
+from importlib import import_module
+for name in sys.argv[1:]:
+    import_module(name)
+from tests.test_prebuilt import is_built, structs_below
+for struct in structs_below(msgspec.Struct):
+    print(is_built(struct), struct.__module__, struct.__qualname__)
+"""
+
+
+def structs_below(kind: type) -> Iterator[type]:
+    """Every subclass of `kind`, and theirs."""
+    for below in kind.__subclasses__():
+        yield below
+        yield from structs_below(below)
+
+
+def is_built(kind: Any) -> bool:
+    """Whether msgspec can read `kind` without building anything any more."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return any(type(held).__name__ == BUILT_NAME for held in gc.get_referents(kind))
+    return "__msgspec_cache__" in vars(kind)
+
+
+def _name_of(called: ast.expr) -> str:
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def types_read_in_functions(tree: ast.Module) -> Iterator[ast.expr]:
+    """Types that are handed to msgspec by code that runs after the import of its module."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and (name := _name_of(call.func)) in READERS:
+                place = READERS[name]
+                yield from (word.value for word in call.keywords if word.arg == "type")
+                yield from call.args[place : place + 1] if place is not None else ()
+
+
+def sources() -> Iterator[tuple[Path, ast.Module]]:
+    """Every module of the project that knows msgspec, but for the one that builds the types."""
+    for part in PARTS:
+        for path in sorted((ROOT / part).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            if "msgspec" in text and path.stem != "prebuilt":
+                yield path, ast.parse(text, str(path))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[1:] if parts[0] == "scripts" else parts).removesuffix(".__init__")
+
+
+def test_every_struct_is_built_when_its_module_has_been_imported() -> None:
+    names = [dotted(path) for path, _ in sources()]
+    lines = subprocess.run(
+        [sys.executable, "-c", LIST_STRUCTS, *names],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    found = [line.split() for line in lines]
+    built = {name: is_built == "True" for is_built, _, name in found}
+    assert built["_Record"]
+    assert built["_Keyed"]
+    lazy = [n for _, module, n in found if not built[n] and not module.startswith("msgspec.")]
+    assert not lazy, f"hand these to backend.chain.prebuilt.prebuilt: {lazy}"
+
+
+def test_every_type_that_a_function_hands_to_msgspec_is_built() -> None:
+    looked_at = 0
+    for path, tree in sources():
+        for given in types_read_in_functions(tree):
+            kind = getattr(importlib.import_module(dotted(path)), ast.unparse(given), None)
+            where = f"{path.relative_to(ROOT)}:{given.lineno}: {ast.unparse(given)}"
+            assert kind is not None, f"{where} is no name of the module, so nobody can build it"
+            assert is_built(kind), f"{where} is built at its first use: make it prebuilt(…)"
+            looked_at += 1
+    assert looked_at >= 1
+
+
+@pytest.mark.parametrize("through", [lambda kind: kind, prebuilt])
+def test_a_type_is_built_only_by_prebuilt(through: Any) -> None:
+    struct = through(msgspec.defstruct("Flown", [("minutes", int)]))
+    assert is_built(struct) == (through is prebuilt)
