@@ -7,23 +7,25 @@
 #   docker run … flightchain backend import FILE         and all other commands
 #
 # The chain is in the volume /var/lib/flightchain. scripts/deploy/compose.yaml runs the roles apart.
+# scripts/refresh renews the digest of the base image and the hashes of the packages.
 
-FROM python:3.13-slim AS build
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 WORKDIR /opt/flightchain
 COPY requirements.txt ./
 COPY frontend/requirements.txt frontend.txt
 RUN python -m venv --without-pip venv \
- && pip --python venv/bin/python install --no-cache-dir --requirement requirements.txt --requirement frontend.txt
+ && pip --python venv/bin/python install --no-cache-dir --require-hashes \
+      --requirement requirements.txt --requirement frontend.txt
 # `--build-arg NYCFLIGHTS=0` leaves out the 14 MB of FLIGHTCHAIN_DATA=nycflights.
 ARG NYCFLIGHTS=1
 COPY backend/sources/requirements.txt nycflights.txt
 RUN if [ "$NYCFLIGHTS" = 1 ]; then \
-      pip --python venv/bin/python install --no-cache-dir --no-deps --requirement nycflights.txt; \
+      pip --python venv/bin/python install --no-cache-dir --require-hashes --no-deps --requirement nycflights.txt; \
     fi
 COPY . .
 RUN python -m compileall -q backend frontend loadtests
 
-FROM python:3.13-slim
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 RUN groupadd --gid 10001 flightchain \
  && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin flightchain \
  && install --directory --owner=10001 --group=10001 /var/lib/flightchain

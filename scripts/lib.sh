@@ -23,14 +23,16 @@ make_venv() {
   fi
 }
 
-# install FILE [PIP OPTION]...: install what a requirements file names, unless it is there already.
+# install FILE [PIP OPTION]...: install what a requirements file names, unless it is there already. Every
+# file that is fetched must have a hash that stands there.
 install() {
   local requirements=$1 mark
   shift
   mark="$VENV/installed-$(echo "$requirements" | tr / -)"
   if ! cmp -s "$requirements" "$mark"; then
     echo "installing what $requirements names" >&2
-    "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install "$@" --requirement "$requirements"
+    "$VENV/bin/python" -m pip --quiet --disable-pip-version-check install --require-hashes "$@" \
+      --requirement "$requirements"
     cp "$requirements" "$mark"
   fi
 }
