@@ -31,7 +31,7 @@ for struct in structs_below(msgspec.Struct):
 """
 
 
-def structs_below(kind: type) -> Iterator[type]:
+def structs_below(kind: type[Any]) -> Iterator[type[Any]]:
     """Every subclass of `kind`, and theirs."""
     for below in kind.__subclasses__():
         yield below

@@ -1,0 +1,145 @@
+"""Holds a chain on disk, and the answers about it, against what clients remember."""
+
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from backend.audit import verify
+from backend.chain.canonical import canonical
+from backend.chain.fields import FIELD_NAMES, POSITION
+from backend.chain.flight import Flight, as_mapping
+from backend.chain.merkle import leaf_hash
+from backend.errors import FlightchainError
+from tests.api.processes import Service
+from tests.api.worlds import Json, averages_of
+from tests.faults.clients import Memory, Receipt
+from tests.faults.report import Outcome
+from tests.flights import OnDisk, flight, on_disk
+
+QUESTIONS = 12  # asked of each engine
+INDEX_AGREES = "the index agrees with every block"
+_NUMBER, _CARRIER = POSITION["OP_CARRIER_FL_NUM"], POSITION["OP_CARRIER_AIRLINE_ID"]
+_DAY = POSITION["FL_DATE"]
+
+
+def audit(
+    folder: Path, memories: Sequence[Memory], outcome: Outcome, imported: Sequence[Flight] = ()
+) -> list[Flight]:
+    """Hold a chain that nobody writes to, nothing pending, against memories; its flights.
+
+    imported: rows that must be there exactly once and in this order. Findings go to `outcome`.
+    """
+    try:
+        verified = verify(folder)
+    except FlightchainError as error:
+        outcome.found("lost", f"{folder}: the chain does not verify: {error}")
+        return []
+    if verified.index != INDEX_AGREES:
+        outcome.found("wrong", f"{folder}: {verified.index}")
+    found = on_disk(folder)
+    _compare_receipts(found, memories, outcome)
+    _compare_rows(found.flights, memories, imported, outcome)
+    return found.flights
+
+
+def _compare_receipts(found: OnDisk, memories: Sequence[Memory], outcome: Outcome) -> None:
+    for memory in memories:
+        outcome.acknowledged += len(memory.acknowledged)
+        for text in memory.unexpected:
+            outcome.found("refused", text)
+        for receipt in memory.acknowledged:
+            if problem := _problem(found, receipt):
+                outcome.found("lost", f"transaction {receipt.transaction_id}: {problem}")
+
+
+def _problem(found: OnDisk, receipt: Receipt) -> str:
+    """What became of a flight that was acknowledged; empty if it is where it must be."""
+    place, sent = receipt.transaction_id, flight(receipt.serial)
+    if place >= len(found.flights):
+        return f"the chain ends before it, at {len(found.flights)}"
+    if found.flights[place] != sent:
+        return f"another flight has its id: {found.flights[place]}"
+    transaction = {
+        "TRANSACTION_ID": place,
+        "timestamp": found.timestamps[place],
+        **as_mapping(sent),
+    }
+    if leaf_hash(canonical(transaction)).hex() != receipt.content_hash:
+        return "its content hash is not the one that was acknowledged"
+    return ""
+
+
+def _compare_rows(
+    flights: Sequence[Flight],
+    memories: Sequence[Memory],
+    imported: Sequence[Flight],
+    outcome: Outcome,
+) -> None:
+    position = {row: place for place, row in enumerate(flights)}
+    if doubled := len(flights) - len(position):
+        outcome.found("doubled", f"{doubled} flights are in the chain twice")
+    own = set(imported)
+    if [row for row in flights if row in own] != list(imported):
+        outcome.found("lost", "the imported rows are not there once each, in their order")
+    submitted = {row for memory in memories for row in memory.flights()}
+    for row in position.keys() - own - submitted:
+        outcome.found("wrong", f"nobody submitted {row}")
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+def compare_answers(
+    service: Service, flights: Sequence[Flight], chance: random.Random, outcome: Outcome
+) -> None:
+    """Ask both engines the three questions and hold them against a plain loop over `flights`."""
+    rows = [as_row(place, row) for place, row in enumerate(flights)]
+    for engine in ("index", "scan"):
+        for row in chance.sample(rows, min(QUESTIONS, len(rows))):
+            for path, wanted in asked_about(row, rows):
+                got = service.json(f"{path}&engine={engine}")
+                if wrong := differing(got, wanted):
+                    outcome.found("wrong", f"{path}&engine={engine}: {wrong}")
+
+
+def as_row(place: int, row: Flight) -> Json:
+    """A flight with its id, by names."""
+    return {"TRANSACTION_ID": place, **dict(zip(FIELD_NAMES, row, strict=True))}
+
+
+def asked_about(row: Json, rows: Iterable[Json]) -> list[tuple[str, Json]]:
+    """The three questions about `row`, and what a plain loop over `rows` finds."""
+    rows = list(rows)
+    day, carrier = row["FL_DATE"], row["OP_CARRIER_AIRLINE_ID"]
+    number = row["OP_CARRIER_FL_NUM"]
+    route = (row["ORIGIN_CITY_NAME"], row["DEST_CITY_NAME"])
+    days = f"INITIAL_DATE={day}&FINAL_DATE={day}"
+    legs = [r for r in rows if (r["OP_CARRIER_FL_NUM"], r["FL_DATE"]) == (number, day)]
+    flown = [r for r in rows if (r["OP_CARRIER_AIRLINE_ID"], r["FL_DATE"]) == (carrier, day)]
+    routed = [
+        r
+        for r in rows
+        if (r["ORIGIN_CITY_NAME"], r["DEST_CITY_NAME"], r["FL_DATE"]) == (*route, day)
+    ]
+    return [
+        (
+            f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}",
+            {"count": len(legs), "ids": [leg["TRANSACTION_ID"] for leg in legs]},
+        ),
+        (f"/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&{days}", averages_of(flown)),
+        (
+            f"/flight_counter?ORIGIN_CITY_NAME={route[0]}&DEST_CITY_NAME={route[1]}&{days}",
+            {"count": len(routed)},
+        ),
+    ]
+
+
+def differing(got: Json, wanted: Json) -> str:
+    """What an answer says otherwise than it must; empty if it is right."""
+    got = (
+        {**got, "ids": [leg["TRANSACTION_ID"] for leg in got.get("flights", ())]}
+        if ("ids" in wanted)
+        else got
+    )
+    wrong = {name: got.get(name) for name in wanted if got.get(name) != wanted[name]}
+    return f"{wrong} instead of { ({name: wanted[name] for name in wrong}) }" if wrong else ""
