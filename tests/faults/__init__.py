@@ -3,8 +3,8 @@
 A scenario harms real processes and real files: it kills, lets system calls fail, cuts the power,
 damages files, floods ports. Whatever it does, the same has to hold, and `auditing` looks:
 
-- Every acknowledged flight is there, once, under its id, as it was sent; or the ledger says in words
-  that it was lost. What is there was submitted.
+- Every acknowledged flight is there, once, under its id, as it was sent; or the ledger says in
+  words that it was lost. What is there was submitted.
 - No answer is wrong: the index, the scan and a plain loop over what was submitted agree.
 - Nothing is forgotten in silence: damage is named in the log, by `/health/ready` or by `verify`.
 

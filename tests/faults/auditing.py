@@ -1,6 +1,7 @@
 """Holds a chain on disk, and the answers about it, against what clients remember."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -45,8 +46,8 @@ def audit(
 def _compare_receipts(found: OnDisk, memories: Sequence[Memory], outcome: Outcome) -> None:
     for memory in memories:
         outcome.acknowledged += len(memory.acknowledged)
-        for text in memory.unexpected:
-            outcome.found("refused", text)
+        for text, times in Counter(memory.unexpected).items():
+            outcome.found("refused", f"{times} times: {text}")
         for receipt in memory.acknowledged:
             if problem := _problem(found, receipt):
                 outcome.found("lost", f"transaction {receipt.transaction_id}: {problem}")
@@ -67,6 +68,11 @@ def _problem(found: OnDisk, receipt: Receipt) -> str:
     if leaf_hash(canonical(transaction)).hex() != receipt.content_hash:
         return "its content hash is not the one that was acknowledged"
     return ""
+
+
+def says_lost(row: Json) -> bool:
+    """Whether an entry says in words that it stands for a flight that was lost."""
+    return "lost" in str(row["ORIGIN_CITY_NAME"])
 
 
 def _compare_rows(

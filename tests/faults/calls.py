@@ -1,7 +1,7 @@
 """Lets the system calls of a running service fail, one after the other.
 
-strace attaches to the miner or to a worker and makes its n-th call of a kind fail, while clients post
-and ask. The process may refuse, or stop and be started again; nothing that was acknowledged may be
+strace attaches to the miner or to a worker and makes its n-th call of a kind fail, while clients
+post. The process may refuse, or stop and be started again. Nothing that was acknowledged may be
 missing afterwards, and clients see refusals that say what to do.
 """
 
@@ -146,8 +146,7 @@ def _fail(house: House, failure: Failure) -> bool:
     inject = f"inject={names}:error={failure.error}:when={failure.nth}"
     with (house.logs / "strace.err").open("ab") as errors:
         tracer = subprocess.Popen(
-            ["strace", "-f", "-qq", "-o", trace, "-e", f"trace={names}", "-e", inject]
-            + ["-p", str(pid)],
+            ["strace", "-f", "-qq", "-o", str(trace), "-e", inject, "-p", str(pid)],
             stderr=errors,
         )
     try:

@@ -139,7 +139,7 @@ class House:
         self.keep_serving()
         return transactions_in(self.folder) > transactions
 
-    # --- importing
+    # --- importing --------------------------------------------------------------------------------
 
     def rows(self, number: int) -> list[Flight]:
         """The flights of source `number`."""
@@ -171,7 +171,7 @@ class House:
             self.run_import()
         raise AssertionError(f"the import does not end well\n{self.log()}")
 
-    # --- ending
+    # --- ending -----------------------------------------------------------------------------------
 
     def stop(self) -> int:
         """Stop the service as a person does; its exit status."""

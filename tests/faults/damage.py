@@ -1,0 +1,333 @@
+"""Damages every kind of file that a service keeps, at rest or while it runs.
+
+After each damage the service is asked what it was asked before. It may refuse, and it may say that
+something was lost. It must not answer wrongly, forget what it acknowledged without a word, give an
+id again, or say that it is ready while something is missing.
+"""
+
+import random
+import re
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import requests
+
+from backend.chain.flight import as_mapping
+from tests.api.processes import Service, backend
+from tests.api.worlds import Json
+from tests.faults.auditing import asked_about, differing, says_lost
+from tests.faults.report import Outcome, Task
+from tests.faults.template import (
+    BLOCK_FILE_BYTES,
+    FLIGHTS_A_RECORD,
+    KEY,
+    KEYED_PATH,
+    Template,
+    keyed_lines,
+    template_in,
+)
+from tests.flights import flight
+
+READY_WITHIN_S = 4.0  # or the service refuses to be ready, which it may
+ASKED = 5  # flights that the three questions are asked about
+MINED_ASKED = 5  # transactions of blocks that are asked for
+LIVE_SHARE = 0.3  # of the damages happen while the service runs
+GARBAGE_BYTES = 600
+ANSWER_WITHIN_S = 10.0
+REFUSALS = {503}
+NEW_SERIAL = 5 * 10**8
+DERIVED = ("-wal", "-shm", "miner.json", ".lock")  # hold nothing that anybody was promised
+SETTINGS: dict[str, Any] = {
+    "FLIGHTCHAIN_WORKERS": 1,
+    "FLIGHTCHAIN_THREADS": 2,
+    "FLIGHTCHAIN_MINE_INTERVAL_S": 3600,
+    "FLIGHTCHAIN_BLOCK_FILE_BYTES": BLOCK_FILE_BYTES,
+    "FLIGHTCHAIN_DIFFICULTY_BITS": 0,
+}
+NAMED = re.compile(
+    r"damage|lost|left out|cut off|anew|incomplete|malformed|torn|missing|rebuil|cannot be read|"
+    r"not a database|corrupt|checksum",
+    re.IGNORECASE,
+)
+
+Harm = Callable[[Path, random.Random], None]
+
+
+def _flip(path: Path, chance: random.Random) -> None:
+    """Turn one bit around."""
+    data = bytearray(path.read_bytes())
+    if data:
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    _overwrite(path, bytes(data))
+
+
+def _truncate(path: Path, chance: random.Random) -> None:
+    """Cut the end off."""
+    data = path.read_bytes()
+    _overwrite(path, data[: chance.randrange(len(data))] if data else b"")
+
+
+def _scribble(path: Path, chance: random.Random) -> None:
+    """Put random bytes over a part."""
+    data = path.read_bytes()
+    at = chance.randrange(len(data) + 1)
+    _overwrite(path, data[:at] + chance.randbytes(GARBAGE_BYTES) + data[at + GARBAGE_BYTES :])
+
+
+def _blank(path: Path, chance: random.Random) -> None:
+    """Fill a sector with zeros, as a disk does that forgot it."""
+    data = path.read_bytes()
+    at = chance.randrange(0, len(data) or 1, 512)
+    _overwrite(path, (data[:at] + bytes(512) + data[at + 512 :])[: len(data)])
+
+
+def _remove(path: Path, _: random.Random) -> None:
+    """Let the file be gone."""
+    path.unlink()
+
+
+def _overwrite(path: Path, data: bytes) -> None:
+    """Write into the very file, which a process may have open."""
+    with path.open("r+b") as file:
+        file.write(data)
+        file.truncate()
+
+
+HARMS: dict[str, tuple[Harm, int]] = {  # with their shares
+    "flip": (_flip, 5),
+    "truncate": (_truncate, 2),
+    "scribble": (_scribble, 2),
+    "blank": (_blank, 1),
+    "remove": (_remove, 1),
+}
+
+
+def kind_of(path: Path, folder: Path) -> str:
+    """A file's name without what tells it from others of its kind."""
+    return re.sub(r"\d+", "N", str(path.relative_to(folder)))
+
+
+class Damage(NamedTuple):
+    """What is done to which file, and when."""
+
+    file: str
+    harm: str
+    is_live: bool
+
+    def __str__(self) -> str:
+        when = "while the service runs" if self.is_live else "at rest"
+        return f"{self.harm} {self.file} {when}"
+
+
+@dataclass
+class Trial:
+    """A copy of the chain that is harmed, and what was seen of it."""
+
+    template: Template
+    folder: Path
+    damage: Damage
+    outcome: Outcome
+    forgotten: list[int] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
+    harmed: bytes | None = None  # what the file holds after the damage; None if it is gone
+    ready: bool = False
+    said: str = ""
+
+    def found(self, kind: str, what: str) -> None:
+        """Take down a finding of this trial, the first of its kind."""
+        if kind not in self.kinds:
+            self.kinds.add(kind)
+            self.outcome.found(kind, f"{self.damage}: {what}")
+
+
+def run(task: Task) -> Outcome:
+    """Damage `task.count` copies of a chain, each in one way."""
+    outcome, kinds = Outcome(), Counter[str]()
+    template = template_in(task.folder)
+    plan = _plan(template, task.chance)
+    while outcome.done < task.count:
+        damage, seed = next(plan), task.chance.randrange(2**32)
+        folder = task.folder / f"harmed-{outcome.done}"
+        shutil.copytree(template.folder, folder, symlinks=True)
+        trial = Trial(template, folder, damage, outcome)
+        _try(trial, random.Random(seed))
+        kinds[kind_of(Path(damage.file), Path())] += 1
+        outcome.done += 1
+        outcome.acknowledged += len(template.flights)
+        shutil.rmtree(folder)
+        if outcome.done % 50 == 0:
+            task.says(f"{outcome.done} damages, {len(outcome.findings)} findings")
+    outcome.notes.append("harmed: " + ", ".join(f"{k} {n}" for k, n in sorted(kinds.items())))
+    return outcome
+
+
+def _plan(template: Template, chance: random.Random) -> Iterator[Damage]:
+    """Damages without end; every kind of file has its turn."""
+    kinds: dict[str, list[str]] = {}
+    for path in sorted(template.folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            name = str(path.relative_to(template.folder))
+            kinds.setdefault(kind_of(path, template.folder), []).append(name)
+    harms = [name for name, (_, share) in HARMS.items() for _ in range(share)]
+    while True:
+        for kind in chance.sample(sorted(kinds), len(kinds)):
+            file = chance.choice([*kinds[kind], kinds[kind][-1]])  # the newest more often
+            yield Damage(file, chance.choice(harms), chance.random() < LIVE_SHARE)
+
+
+def _try(trial: Trial, chance: random.Random) -> None:
+    """Harm the copy, ask the service about it, and judge what was seen."""
+    if not trial.damage.is_live:
+        _do(trial, chance)
+    service = Service(trial.folder, command=(), **SETTINGS)
+    try:
+        until_over(lambda: service.process.poll() is not None or service.answers(), READY_WITHIN_S)
+        if trial.damage.is_live:
+            _do(trial, chance)
+        if service.process.poll() is None:
+            _ask(trial, service, chance)
+            trial.ready = service.answers()
+            trial.said = _body(service, "/health/ready")
+    finally:
+        service.end()
+    trial.said += service.said()
+    service.log.unlink()
+    verified = backend(trial.folder, "verify")
+    if verified.returncode != 0:
+        trial.said += f"\nverify says that it is damaged: {verified.stderr}"
+    _judge(trial)
+
+
+def _do(trial: Trial, chance: random.Random) -> None:
+    path = trial.folder / trial.damage.file
+    HARMS[trial.damage.harm][0](path, chance)
+    trial.harmed = path.read_bytes() if path.exists() else None
+
+
+def until_over(condition: Callable[[], bool], within_s: float) -> bool:
+    """Wait until `condition` holds, at most so long; whether it does."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+def _ask(trial: Trial, service: Service, chance: random.Random) -> None:
+    _ask_questions(trial, service, chance)
+    _ask_transactions(trial, service, chance)
+    _ask_key(trial, service)
+    _post(trial, service)
+
+
+def _ask_questions(trial: Trial, service: Service, chance: random.Random) -> None:
+    rows = trial.template.rows()
+    for row in chance.sample(rows, ASKED):
+        for path, wanted in asked_about(row, rows):
+            for engine in ("index", "scan"):
+                place = f"{path}&engine={engine}&as_of={trial.template.height}"
+                got = _answer(trial, service, place)
+                if got is not None and (wrong := differing(got, wanted)):
+                    trial.found("wrong", f"{place}: {wrong}")
+
+
+def _ask_transactions(trial: Trial, service: Service, chance: random.Random) -> None:
+    template = trial.template
+    pending = range(template.mined, len(template.flights), 3)
+    for number in [*chance.sample(range(template.mined), MINED_ASKED), *pending]:
+        got = _answer(trial, service, f"/transactions/{number}", may_be_missing=True)
+        if got is None:
+            continue
+        if got.get("status") == 404:
+            trial.forgotten.append(number)
+            continue
+        wanted = as_mapping(template.flights[number])
+        shown = {name: got["transaction"].get(name) for name in wanted}
+        if shown != wanted and not says_lost(shown):
+            trial.found("wrong", f"/transactions/{number}: {shown} instead of {wanted}")
+
+
+def _ask_key(trial: Trial, service: Service) -> None:
+    """Send again what was sent with a key."""
+    first = trial.template.keyed
+    body = keyed_lines(trial.template.flights[first : first + FLIGHTS_A_RECORD])
+    headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": KEY}
+    answer = _sent(service, "POST", KEYED_PATH, data=body, headers=headers)
+    if answer is None or answer.status_code in REFUSALS:
+        return
+    if answer.status_code >= 500:
+        trial.found("refused", f"a batch with a key: {answer.status_code} {answer.text}")
+    elif answer.json().get("first_transaction", first) != first:
+        trial.found("doubled", f"a key was used again: {answer.text}")
+
+
+def _post(trial: Trial, service: Service) -> None:
+    answer = _sent(service, "POST", "/transactions", json=as_mapping(flight(NEW_SERIAL)))
+    if answer is None or answer.status_code in REFUSALS:
+        return
+    if answer.status_code >= 500:
+        trial.found("refused", f"a post: {answer.status_code} {answer.text}")
+    elif answer.json()["TRANSACTION_ID"] < len(trial.template.flights):
+        trial.found("doubled", f"an id is given again: {answer.text}")
+
+
+def _answer(
+    trial: Trial, service: Service, path: str, *, may_be_missing: bool = False
+) -> Json | None:
+    """What the service answers; None if it refuses as it may."""
+    answer = _sent(service, "GET", path)
+    if answer is None or answer.status_code in REFUSALS:
+        return None
+    if answer.status_code == 200 or (may_be_missing and answer.status_code == 404):
+        found: Json = answer.json()
+        return found
+    trial.found("refused", f"{path}: {answer.status_code} {answer.text}")
+    return None
+
+
+def _sent(service: Service, method: str, path: str, **more: Any) -> requests.Response | None:
+    headers = {"Connection": "close", **more.pop("headers", {})}
+    try:
+        return service.session.request(
+            method, service.url + path, headers=headers, timeout=ANSWER_WITHIN_S, **more
+        )
+    except requests.RequestException:  # it has ended, or breaks off what it cannot verify
+        return None
+
+
+def _body(service: Service, path: str) -> str:
+    answer = _sent(service, "GET", path)
+    return "" if answer is None else answer.text
+
+
+# --- judging -------------------------------------------------------------------------------------
+
+
+def _judge(trial: Trial) -> None:
+    is_named = NAMED.search(trial.said) is not None
+    if trial.forgotten:
+        missing = f"{len(trial.forgotten)} acknowledged flights of those asked for"
+        if trial.ready:
+            trial.found("silent", f"ready, and without {missing}")
+        elif not is_named:
+            trial.found("silent", f"nobody names {missing}")
+    if not is_named and not trial.damage.file.endswith(DERIVED) and not _is_harmless(trial):
+        trial.found("silent", "neither the log, nor /health/ready, nor verify names it")
+
+
+def _is_harmless(trial: Trial) -> bool:
+    """Whether the damage changed nothing, or an index that was made anew since."""
+    path, name = trial.folder / trial.damage.file, trial.damage.file
+    now = path.read_bytes() if path.exists() else None
+    if name.startswith("index/"):
+        return now != trial.harmed
+    return now == (trial.template.folder / name).read_bytes()

@@ -1,0 +1,71 @@
+"""A disk that becomes full while the service works, and has room again.
+
+The chain lies on a small file system in memory, and the reserve that the service keeps free is set
+to nearly nothing, so that writes really fail. Posts are refused with 503 then, in words, and go on
+when there is room again; nothing that was acknowledged is missing.
+"""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+from tests.api.processes import serving, until
+from tests.faults.auditing import audit, compare_answers
+from tests.faults.clients import memories, posting
+from tests.faults.disks import mounted
+from tests.faults.house import WAIT_S, House
+from tests.faults.report import Outcome, Task
+
+CLIENTS = 4
+DISK_BYTES = 8 * 2**20
+FULL_S = (0.3, 1.0)
+ROOM_S = 0.5
+PIECE = bytes(4096)
+
+
+def run(task: Task) -> Outcome:
+    """Let the disk be full `task.count` times."""
+    outcome = Outcome(skipped="" if os.geteuid() == 0 else "only root may mount")
+    if outcome.skipped:
+        return outcome
+    with mounted(task.folder / "disk", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs") as disk:
+        house = House(disk / "chain", task.folder, {"FLIGHTCHAIN_MIN_FREE_BYTES": "1"})
+        remembered = memories(CLIENTS)
+        try:
+            house.restart(outcome)
+            with posting(house.port, remembered):
+                for _ in range(task.count):
+                    _fill(disk)
+                    time.sleep(task.chance.uniform(*FULL_S))
+                    (disk / "ballast").unlink()
+                    time.sleep(ROOM_S)
+                    outcome.done += 1
+                _wait_until_posts_go_on(house, outcome)
+            if house.stop() != 0 or not house.seal_the_rest():
+                outcome.found("refused", f"the service does not end well\n{house.log()}")
+        finally:
+            house.kill_all()
+        flights = audit(house.folder, remembered, outcome)
+        with serving(house.folder, FLIGHTCHAIN_MIN_FREE_BYTES=1) as service:
+            compare_answers(service, flights, task.chance, outcome)
+    refused = sum(len(memory.refused) for memory in remembered)
+    outcome.notes.append(f"posts that were refused with 503: {refused}")
+    return outcome
+
+
+def _fill(disk: Path) -> None:
+    """Write until there is no room."""
+    with (disk / "ballast").open("wb", buffering=0) as file:
+        try:
+            while file.write(PIECE) == len(PIECE):
+                pass
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+
+
+def _wait_until_posts_go_on(house: House, outcome: Outcome) -> None:
+    started = time.monotonic()
+    until(house.is_ready, WAIT_S)
+    outcome.notes.append(f"ready again after {time.monotonic() - started:.1f} s")

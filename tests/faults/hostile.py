@@ -1,0 +1,183 @@
+"""Slow and hostile clients at both ports, while others ask, post and look at pages.
+
+Some connections are silent, some send a byte a second, some do not read what they asked for, some
+send heads without end, some try to hide a second request in the first, some ask for scans. The
+others must hardly notice: their 99th percentile stays within `probes.P99_S`.
+"""
+
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.api.processes import Service, backend, free_port, serving
+from tests.api.worlds import Json
+from tests.faults.probes import judge, probes, probing
+from tests.faults.report import Outcome, Task
+
+HEAD = b"GET /average_delays?x=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+SCAN = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-12-31"
+EXPORT = "/flights?INITIAL_DATE=2000-01-01&FINAL_DATE=2030-01-01&format=csv"
+SECOND = b"GET /mine HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+SMUGGLED = (
+    b"POST /transactions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 6\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SECOND,
+    b"POST /transactions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n"
+    b"Content-Length: %d\r\n\r\n" % len(SECOND) + SECOND,
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length : 5\r\n\r\nhello" + SECOND,
+    b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + SECOND,
+)
+FLIGHTS = 100_000  # so many that an export does not fit into the buffers of the system
+TICK_S = 1.0
+CONNECT_WITHIN_S = 5.0
+SETTLE_S = 0.5
+
+
+class Attack(NamedTuple):
+    """connections: how many there are at a time. act: what one does until it is told to stop."""
+
+    name: str
+    connections: int
+    act: Callable[[int, threading.Event], None]
+
+
+def _connection(port: int) -> socket.socket:
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    found.settimeout(CONNECT_WITHIN_S)
+    found.connect(("127.0.0.1", port))
+    return found
+
+
+def _stay_silent(port: int, stopping: threading.Event) -> None:
+    """Connect, and send nothing; connect again when the service has had enough."""
+    while not stopping.is_set():
+        with suppress(OSError), _connection(port) as connection:
+            _wait_for_end(connection, stopping)
+
+
+def _wait_for_end(connection: socket.socket, stopping: threading.Event) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ)
+        while not stopping.is_set():
+            if selector.select(TICK_S) and not connection.recv(65536):
+                return
+
+
+def _dribble(port: int, stopping: threading.Event) -> None:
+    """Send a head a byte a second."""
+    while not stopping.is_set():
+        with suppress(OSError), _connection(port) as connection:
+            for byte in HEAD * 100:
+                connection.sendall(bytes([byte]))
+                if stopping.wait(TICK_S):
+                    return
+
+
+def _read_slowly(port: int, stopping: threading.Event) -> None:
+    """Ask for everything there is, and read a byte a second of it."""
+    while not stopping.is_set():
+        with suppress(OSError), _connection(port) as connection:
+            connection.sendall(f"GET {EXPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            while connection.recv(1) and not stopping.wait(TICK_S):
+                pass
+
+
+def _send_heads(port: int, stopping: threading.Event) -> None:
+    """Send heads that do not end."""
+    while not stopping.is_set():
+        with suppress(OSError), _connection(port) as connection:
+            connection.sendall(HEAD)
+            while not stopping.is_set():
+                connection.sendall(b"X-Filler: " + b"x" * 4000 + b"\r\n")
+
+
+def _ask_scans(port: int, stopping: threading.Event) -> None:
+    """Ask for scans, one after the other."""
+    asked = f"GET {SCAN}&engine=scan HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    while not stopping.is_set():
+        with suppress(OSError), _connection(port) as connection:
+            connection.sendall(asked.encode())
+            _wait_for_end(connection, stopping)
+
+
+ATTACKS = (
+    Attack("silent connections", 500, _stay_silent),
+    Attack("dribbling connections", 200, _dribble),
+    Attack("slow readers of exports", 8, _read_slowly),
+    Attack("heads without end", 20, _send_heads),
+    Attack("clients that scan", 100, _ask_scans),
+)
+
+
+def run(task: Task) -> Outcome:
+    """Let every attack go on for `task.count` seconds, at either port."""
+    outcome = Outcome()
+    with serving_flights(task.folder / "chain") as (service, pages, rows):
+        for which, port in (("service", service.port), ("pages", pages)):
+            _smuggle(which, port, outcome)
+            for attack in ATTACKS:
+                name = f"{attack.name} at the {which}"
+                some = probes(service.port, pages, rows, task.chance.randrange(1000))
+                with attacking(attack, port):
+                    time.sleep(SETTLE_S)
+                    with probing(some):
+                        time.sleep(task.count)
+                judge(some, name, outcome)
+                task.says(f"{name}: {len(outcome.findings)} findings")
+                outcome.done += 1
+    return outcome
+
+
+@contextmanager
+def serving_flights(folder: Path) -> Iterator[tuple[Service, int, list[Json]]]:
+    """A service with many flights; the port of its pages, and some of the flights."""
+    made = backend(folder, "import", "--generate", str(FLIGHTS))
+    assert made.returncode == 0, made.stderr
+    pages = free_port()
+    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=pages) as service:
+        _wait_for(pages)
+        rows = service.json("/blocks/3")["block"]["transactions"]
+        yield service, pages, rows
+
+
+@contextmanager
+def attacking(attack: Attack, port: int) -> Iterator[None]:
+    """An attack goes on meanwhile."""
+    stopping = threading.Event()
+    threads = [
+        threading.Thread(target=attack.act, args=(port, stopping))
+        for _ in range(attack.connections)
+    ]
+    with ExitStack() as ending:
+        for thread in threads:
+            thread.start()
+            ending.callback(thread.join)
+        ending.callback(stopping.set)
+        yield
+
+
+def _smuggle(which: str, port: int, outcome: Outcome) -> None:
+    """A request that is hidden in another one is never answered."""
+    for data in SMUGGLED:
+        received = bytearray()
+        with suppress(OSError), _connection(port) as connection:
+            connection.sendall(data)
+            while part := connection.recv(65536):
+                received += part
+        if received.count(b"HTTP/1.1 ") > 1 or b"HTTP/1.1 405" in received:
+            outcome.found(
+                "wrong", f"the {which} answered a hidden request: {bytes(received[:300])!r}"
+            )
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + CONNECT_WITHIN_S
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
