@@ -3,28 +3,53 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.faults import calls, cuts, damage, fresh_workers, kills
+from tests.faults import (
+    calls,
+    clocks,
+    cuts,
+    damage,
+    fresh_workers,
+    full_disk,
+    fuzz,
+    hostile,
+    kills,
+    mixed,
+    overload,
+    stopped,
+)
 from tests.faults.report import Outcome, Task
+
+HOUR_S = 3600
 
 
 class Scenario(NamedTuple):
     """A kind of harm.
 
-    option: of `scripts/soak`, says how often; full: how often without it; short: how often in the
-    tests. Scenarios that share an option are harmed as often each.
+    option: of `scripts/soak`, says how much. what: the option counts. full: how much without the
+    option; short: in the tests, 0 if the scenario is too long for them. scale: what one of the
+    option is for the scenario.
     """
 
     name: str
     run: Callable[[Task], Outcome]
     option: str
-    full: int
+    what: str
+    full: float
     short: int
+    scale: int = 1
 
 
 SCENARIOS = (
-    Scenario("kills", kills.run, "kills", 1000, 12),
-    Scenario("fresh workers", fresh_workers.run, "workers", 200, 40),
-    Scenario("failed system calls", calls.run, "calls", 1000, 4),
-    Scenario("power cuts", cuts.run, "cuts", 200, 2),
-    Scenario("damaged files", damage.run, "flips", 2000, 6),
+    Scenario("kills", kills.run, "kills", "processes to kill", 1000, 8),
+    Scenario("fresh-workers", fresh_workers.run, "workers", "workers to start", 200, 40),
+    Scenario("failed-calls", calls.run, "calls", "system calls that fail", 1000, 4),
+    Scenario("power-cuts", cuts.run, "cuts", "power cuts", 200, 2),
+    Scenario("damaged-files", damage.run, "flips", "damages to files", 2000, 8),
+    Scenario("full-disk", full_disk.run, "full", "times the disk becomes full", 100, 2),
+    Scenario("clocks", clocks.run, "leaps", "leaps of the clock, each way", 10, 1),
+    Scenario("fuzz", fuzz.run, "fuzz", "requests at both ports", 100_000, 2000),
+    Scenario("hanging", stopped.run, "hangs", "times that each process hangs", 5, 0),
+    Scenario("hostile", hostile.run, "attack", "seconds of each attack", 20, 0),
+    Scenario("overload", overload.run, "overload", "seconds of each overload", 20, 0),
+    Scenario("mixed", mixed.run, "hours", "hours of mixed load", 8, 0, HOUR_S),
 )

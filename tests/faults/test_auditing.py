@@ -1,0 +1,143 @@
+"""The audit finds what it is there to find."""
+
+import random
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend.chain.canonical import canonical
+from backend.chain.flight import Flight, as_mapping
+from backend.chain.merkle import leaf_hash
+from backend.clock import now_ms
+from backend.miner import Sealer
+from tests.api.worlds import settings_for
+from tests.faults.auditing import as_row, asked_about, audit, differing
+from tests.faults.clients import Memory, Receipt
+from tests.faults.damage import HARMS, kind_of
+from tests.faults.report import KINDS, Outcome, details, table
+from tests.flights import flight, flights
+
+POSTED, IMPORTED = 20, 30
+FIRST = 1000
+
+
+def sealed(folder: Path, rows: list[Flight]) -> Memory:
+    """A chain with these flights, and the memory of a client that posted the first of them."""
+    with closing(Sealer(settings_for(folder), print)) as sealer, sealer.writing(wait=False):
+        accepted = sealer.mempool.accept(rows, now_ms())
+        sealer.seal_pending()
+    receipts = [receipt(number, accepted.timestamp) for number in range(POSTED)]
+    return Memory(FIRST, POSTED, receipts)
+
+
+def receipt(number: int, timestamp: int) -> Receipt:
+    transaction = {
+        "TRANSACTION_ID": number,
+        "timestamp": timestamp,
+        **as_mapping(flight(FIRST + number)),
+    }
+    return Receipt(number, leaf_hash(canonical(transaction)).hex(), FIRST + number)
+
+
+def audited(folder: Path, memory: Memory, imported: list[Flight]) -> Outcome:
+    outcome = Outcome()
+    audit(folder, [memory], outcome, imported)
+    return outcome
+
+
+POSTS, ROWS = flights(POSTED, FIRST), flights(IMPORTED)
+
+
+def test_nothing_is_found_where_everything_is_right(folder: Path) -> None:
+    outcome = audited(folder, sealed(folder, POSTS + ROWS), ROWS)
+    assert (outcome.findings, outcome.acknowledged) == ([], POSTED)
+
+
+def later(memory: Memory) -> Memory:
+    return replace(memory, acknowledged=[Receipt(POSTED + IMPORTED, "", FIRST)])
+
+
+def elsewhere(memory: Memory) -> Memory:
+    return replace(memory, acknowledged=[replace(memory.acknowledged[0], transaction_id=1)])
+
+
+def otherwise(memory: Memory) -> Memory:
+    return replace(memory, acknowledged=[replace(memory.acknowledged[0], content_hash="0" * 64)])
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [(later, "ends before it"), (elsewhere, "another flight"), (otherwise, "content hash")],
+)
+def test_a_flight_that_is_not_where_it_was_acknowledged_is_lost(
+    folder: Path, told: Callable[[Memory], Memory], words: str
+) -> None:
+    outcome = audited(folder, told(sealed(folder, POSTS + ROWS)), ROWS)
+    (found,) = outcome.of_kind("lost")
+    assert words in found
+
+
+def test_a_flight_that_is_there_twice_is_found(folder: Path) -> None:
+    outcome = audited(folder, sealed(folder, POSTS + ROWS + POSTS[:1]), ROWS)
+    assert len(outcome.of_kind("doubled")) == 1
+
+
+def test_rows_of_an_import_that_are_missing_or_in_disorder_are_found(folder: Path) -> None:
+    memory = sealed(folder, POSTS + ROWS)
+    assert audited(folder, memory, [*ROWS, flight(IMPORTED)]).of_kind("lost")
+    assert audited(folder, memory, ROWS[::-1]).of_kind("lost")
+
+
+def test_a_flight_that_nobody_submitted_is_found(folder: Path) -> None:
+    outcome = audited(folder, sealed(folder, POSTS + ROWS), ROWS[:-1])
+    assert len(outcome.of_kind("wrong")) == 1
+
+
+def test_a_chain_that_does_not_verify_is_found(folder: Path) -> None:
+    memory = sealed(folder, POSTS + ROWS)
+    (path,) = (folder / "blocks").glob("blocks-*.dat")
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+    assert "does not verify" in audited(folder, memory, ROWS).of_kind("lost")[0]
+
+
+def test_answers_are_held_against_a_plain_loop() -> None:
+    rows = [as_row(number, row) for number, row in enumerate(POSTS)]
+    (_, legs), (_, delays), (_, counted) = asked_about(rows[3], rows)
+    assert legs == {"count": 1, "ids": [3]}
+    assert counted == {"count": POSTED}
+    assert delays["flights"] == POSTED
+    assert differing({"count": 1, "flights": [{"TRANSACTION_ID": 3}]}, legs) == ""
+    assert "[4]" in differing({"count": 1, "flights": [{"TRANSACTION_ID": 4}]}, legs)
+    assert differing({"count": POSTED - 1}, counted)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_every_harm_changes_the_file(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(1, 251)) * 10)
+    before = path.read_bytes()
+    HARMS[harm][0](path, random.Random(1))
+    assert not path.exists() or path.read_bytes() != before
+
+
+def test_files_of_a_kind_are_told_by_their_names(tmp_path: Path) -> None:
+    assert kind_of(tmp_path / "mempool" / "pending-0012.log", tmp_path) == "mempool/pending-N.log"
+
+
+def test_a_report_counts_findings_by_kind_and_shows_the_first() -> None:
+    outcome = Outcome(done=7, acknowledged=1234)
+    for number in range(9):
+        outcome.found("lost", f"transaction {number}")
+    skipped = Outcome(skipped="no strace")
+    lines = table([("kills", outcome), ("calls", skipped)]).splitlines()
+    assert lines[2].startswith(f"| kills | 7 | 1,234 | 9 |{' 0 |' * (len(KINDS) - 1)}")
+    assert lines[3].startswith("| calls | skipped |")
+    shown = details([("kills", outcome), ("calls", skipped)])
+    assert "transaction 4" in shown
+    assert "transaction 5" not in shown
+    assert "no strace" in shown
