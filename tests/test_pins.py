@@ -144,3 +144,11 @@ def test_a_registry_that_cannot_be_asked_leaves_the_files_as_they_are() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert [(ROOT / name).read_bytes() for name in pins.IMAGE_FILES] == before
+
+
+def test_whatever_installs_packages_asks_for_their_hashes() -> None:
+    for name in ("Dockerfile", "scripts/lib.sh"):
+        text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
+        installs = re.findall(r"pip .*\binstall\b.*", text)
+        assert installs, f"{name} installs nothing"
+        assert all("--require-hashes" in line for line in installs), installs
