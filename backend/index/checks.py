@@ -4,12 +4,14 @@ Every flight of the chain is looked up and compared; then the totals are compare
 flights add up to. The index must hold nothing else.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
+
+import apsw
 
 from backend.chain.block import Block
 from backend.chain.columns import Columns
@@ -22,6 +24,7 @@ from backend.index.totals import FlightRow
 from backend.index.writer import Airport, SealedBlock, flight_rows
 
 _FLIGHT = "SELECT * FROM flight WHERE day = ? AND number = ? AND id = ?"
+_COLUMNS = "SELECT name FROM pragma_table_info('flight') ORDER BY cid"
 _AIRPORTS = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
 
 # The period of a day in SQL: ordinal 719163 is 1970-01-01.
@@ -71,7 +74,7 @@ class IndexCheck:
     def __init__(self, folder: Path) -> None:
         self._path = index_path(folder)
         self._opened = ExitStack()
-        self._connection: sqlite3.Connection | None = None
+        self._connection: apsw.Connection | None = None
         self._position: Position | None = None
         self._places: dict[Airport, int] = {}
         self._flights = 0
@@ -93,7 +96,7 @@ class IndexCheck:
         if self._position is None:
             self._problem = "it is of another version, or damaged"
             return
-        rows = connection.execute(_AIRPORTS).fetchall()
+        rows: list[Any] = connection.execute(_AIRPORTS).fetchall()
         self._places = {(i, code, city, state): place for i, code, city, state, place in rows}
 
     def compare(self, block: Block, columns: Columns) -> None:
@@ -111,11 +114,22 @@ class IndexCheck:
         assert self._connection is not None
         sealed = SealedBlock(block.header, block.hash, Content(columns, block.body, []))
         for row in flight_rows(sealed, lambda airport: self._places.get(airport, -1)):
-            cursor = self._connection.execute(_FLIGHT, row[:3])
-            found = cursor.fetchone()
+            found = self._connection.execute(_FLIGHT, row[:3]).fetchone()
             if found != row:
-                self._problem = _difference(block, row, found, cursor)
+                self._problem = self._difference(block, row, found)
                 return
+
+    def _difference(self, block: Block, row: FlightRow, found: FlightRow | None) -> str:
+        assert self._connection is not None
+        if found is None:
+            return f"it lacks transaction {row[2]} of block {block.header.height}"
+        names = self._connection.execute(_COLUMNS).fetchall()
+        pairs = zip(names, row, found, strict=True)
+        (name,), value, stored = next(p for p in pairs if p[1] != p[2])
+        return (
+            f"it has {name} {stored!r} instead of {value!r} for transaction {row[2]} "
+            f"of block {block.header.height}"
+        )
 
     def finish(self, height: int) -> int | None:
         """The height up to which the index agrees with a chain of `height`; None if there is none.
@@ -140,9 +154,10 @@ class IndexCheck:
             ("SELECT count(*) FROM flight", self._flights, "the number of flights"),
             (_STRAYS, 0, "the number of rows that belong to nothing"),
         ):
-            found = self._connection.execute(sql).fetchone()[0]
+            found = next(self._connection.execute(sql))[0]
             if found != expected:
-                self._problem = self._problem or f"{what} is {found}, not {expected}"
+                words = " ".join(str(found).split())  # SQLite's come in lines
+                self._problem = self._problem or f"{what} is {words}, not {expected}"
         if self._position.transactions != self._flights:
             self._problem = self._problem or f"it claims {self._position.transactions} flights"
         self._compare_rows("number_total", _NUMBERS, "SELECT * FROM number_total")
@@ -176,7 +191,7 @@ class IndexCheck:
         """Do something with the index; what SQLite finds wrong is a problem of the index."""
         try:
             action()
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             self._problem = self._problem or str(error)
 
 
@@ -186,17 +201,3 @@ def _distributions(
     """Carrier, period and encoded distribution of rows (carrier, period, delay, flights)."""
     for key, group in groupby(rows, itemgetter(0, 1)):
         yield (*key, encode_counts({delay: flights for _, _, delay, flights in group}))
-
-
-def _difference(
-    block: Block, row: FlightRow, found: FlightRow | None, cursor: sqlite3.Cursor
-) -> str:
-    if found is None:
-        return f"it lacks transaction {row[2]} of block {block.header.height}"
-    names = [column[0] for column in cursor.description]
-    pairs = zip(names, row, found, strict=True)
-    name, value, stored = next(p for p in pairs if p[1] != p[2])
-    return (
-        f"it has {name} {stored!r} instead of {value!r} for transaction {row[2]} "
-        f"of block {block.header.height}"
-    )

@@ -7,10 +7,11 @@ chain or on another branch is made anew beside the old one, and put in its place
 Between two sessions (`follow` to `close`) other processes may write, so nothing is remembered.
 """
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+import apsw
 
 from backend.errors import NotFound, WriteFailed
 from backend.index import database
@@ -58,7 +59,7 @@ class IndexFollower:
         try:
             self._writer = IndexWriter(self._path.resolve())
             _follow(self._writer, self._store, progress)
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             self._given_up(error)
             self.rebuild(progress)
 
@@ -69,7 +70,7 @@ class IndexFollower:
             return
         try:
             self._writer.apply(blocks)
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             self._given_up(error)
             self.rebuild()
 
@@ -87,7 +88,7 @@ class IndexFollower:
         database.use(path)
         self._writer = self._tried(lambda: IndexWriter(path))
 
-    def _given_up(self, error: sqlite3.Error) -> None:
+    def _given_up(self, error: apsw.Error) -> None:
         """Close an index that is to be made anew; raise WriteFailed if that would not help."""
         writer, self._writer = self._writer, None
         if writer is not None:
@@ -98,7 +99,7 @@ class IndexFollower:
     def _tried(self, action: Callable[[], Done]) -> Done:
         try:
             return action()
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             raise WriteFailed(f"the index cannot be written: {error}") from error
 
     def _belongs(self, position: Position | None) -> bool:

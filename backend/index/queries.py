@@ -4,7 +4,6 @@ Answers at the tip cost the same whatever the length of the chain. Answers as of
 are counted from the flights of the days asked for: they depend on the interval, not on the chain.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,6 +13,8 @@ from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
+
+import apsw
 
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
@@ -27,7 +28,7 @@ from backend.index.breakdowns import (
     ROUTE_TOTALS,
     Rows,
 )
-from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.index.database import Position, Wrong, index_path, open_to_read, position_in
 from backend.index.periods import DAY, cover
 from backend.questions import (
     AverageDelays,
@@ -128,7 +129,7 @@ class _Opened:
     """A connection, the inode of its file, and the places that it has read already."""
 
     inode: int
-    connection: sqlite3.Connection
+    connection: apsw.Connection
     places: dict[int, Place]
 
 
@@ -282,11 +283,11 @@ class IndexReader:
         """What `ask` finds. What SQLite refuses becomes TryLater."""
         try:
             opened = self._borrowed()
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             raise TryLater(_unreadable(error), RETRY_AFTER_S) from None
         try:
             answer = ask(opened)
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             opened.connection.close()
             self._looked_at = -_LOOK_AGAIN_S
             raise TryLater(_unreadable(error), RETRY_AFTER_S) from None
@@ -327,11 +328,11 @@ class IndexReader:
             path = self._path.resolve(strict=True)
             try:
                 opened = _opened(path)
-            except (FileNotFoundError, sqlite3.Error):
+            except (FileNotFoundError, apsw.Error):
                 if self._path.resolve(strict=True) == path:
                     raise
                 opened = _opened(self._path.resolve(strict=True))
-        except (FileNotFoundError, sqlite3.Error, TryLater):
+        except (FileNotFoundError, apsw.Error, TryLater):
             self._looked_at = -_LOOK_AGAIN_S
             raise TryLater(_NOT_YET, RETRY_AFTER_S) from None
         self._inode = opened.inode
@@ -434,12 +435,12 @@ def _place(opened: _Opened, place: int) -> Place:
     if found is None:
         found = opened.connection.execute(_PLACE, (place,)).fetchone()
         if found is None:
-            raise sqlite3.DatabaseError(f"it lacks place {place}")
+            raise Wrong(f"it lacks place {place}")
         opened.places[place] = found
     return found
 
 
-def _unreadable(error: sqlite3.Error) -> str:
+def _unreadable(error: apsw.Error) -> str:
     return f"the index cannot be read ({error}); `reindex` makes it anew"
 
 

@@ -5,7 +5,6 @@ instead of splitting them. What is to be added to the totals is counted in total
 """
 
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from backend.chain.memo import Memo
 from backend.chain.summary import cells_of
 from backend.errors import Damage
 from backend.index import totals
-from backend.index.database import SCHEMA_VERSION, Position, position_in
+from backend.index.database import SCHEMA_VERSION, Position, open_to_write, position_in
 from backend.index.delays import decode_counts, encode_counts
 from backend.index.totals import CarrierPeriod, FlightRow
 from backend.storage import files
@@ -63,6 +62,7 @@ _NUMBER_TOTALS = _Insert("number_total", 3, _ADD_FLIGHTS)
 _CARRIER_DELAYS = _Insert(
     "carrier_delays", 4, " ON CONFLICT DO UPDATE SET counts = excluded.counts"
 )
+_AIRPORTS = "SELECT place, city, airport_id, code, name, state FROM place JOIN city USING (city)"
 _DELAYS_OF = "SELECT counts FROM carrier_delays WHERE carrier = ? AND span = ? AND period = ?"
 
 T = TypeVar("T")
@@ -91,11 +91,11 @@ class IndexWriter:
         """Open the index at `path`; an empty one is made if there is none.
 
         A new one is not synced before `close`; what is added to an old one is never there in part:
-        a power cut may lose the newest transactions, which the chain has. Raises sqlite3.Error.
+        a power cut may lose the newest transactions, which the chain has. Raises apsw.Error.
         """
         self._is_new = not path.exists()
         self._path = path
-        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection = open_to_write(path)
         try:
             self._prepare()
         except BaseException:
@@ -106,17 +106,16 @@ class IndexWriter:
         run = self._connection.execute
         run(f"PRAGMA synchronous = {'OFF' if self._is_new else 'NORMAL'}")
         run(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
-        run("PRAGMA journal_mode = WAL")
         run(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         if self._is_new:
-            self._connection.executescript(_SCHEMA.read_text(encoding="utf-8"))
-        self._cities: dict[str, int] = dict(run("SELECT name, city FROM city").fetchall())
-        self._city_of: dict[int, int] = dict(run("SELECT place, city FROM place").fetchall())
+            run(_SCHEMA.read_text(encoding="utf-8"))
+        cities: list[Any] = run("SELECT name, city FROM city").fetchall()
+        self._cities: dict[str, int] = dict(cities)
+        airports: list[Any] = run(_AIRPORTS).fetchall()
+        self._city_of: dict[int, int] = {place: city for place, city, *_ in airports}
         self._places: dict[Airport, int] = {
-            (airport_id, code, city, state): place
-            for place, airport_id, code, city, state in run(
-                "SELECT place, airport_id, code, name, state FROM place JOIN city USING (city)"
-            )
+            (airport_id, code, name, state): place
+            for place, _, airport_id, code, name, state in airports
         }
 
     def close(self) -> None:
@@ -144,7 +143,7 @@ class IndexWriter:
     def apply(self, blocks: Sequence[SealedBlock]) -> None:
         """Take in the next blocks, all or nothing.
 
-        Raises Damage if they do not follow, or sqlite3.Error. After an error this object must be
+        Raises Damage if they do not follow, or apsw.Error. After an error this object must be
         closed: it may remember cities that are not there.
         """
         if not blocks:
@@ -214,10 +213,8 @@ class IndexWriter:
         return self._cities[name]
 
     def _inserted(self, sql: str, values: tuple[Value, ...]) -> int:
-        row_id = self._connection.execute(sql, values).lastrowid
-        if row_id is None:
-            raise Damage("SQLite gave no row id")
-        return row_id
+        self._connection.execute(sql, values)
+        return self._connection.last_insert_rowid()
 
     # --- totals ------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """Answers that are kept: bounded, of one state, never of options or an index that has gone."""
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 
 from backend.api.answers import ENTRY_BYTES, AnswerCache
 from backend.chain.fields import FIELD_NAMES
-from backend.index.database import index_path
 from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger import Ledger
 from backend.miner import Sealer
@@ -31,6 +29,7 @@ from tests.api.worlds import (
     settings_for,
     world_in,
 )
+from tests.index.worlds import execute
 
 MOST_BYTES = 5 * ENTRY_BYTES
 
@@ -229,10 +228,7 @@ def test_an_index_made_anew_for_the_same_tip_answers_anew(
 ) -> None:
     question = question_of(world)
     right = good(client.get(question))
-    path = index_path(world.settings.folder)
-    with closing(sqlite3.connect(path)) as spoiling:
-        spoiling.execute("UPDATE carrier_total SET flights = flights + 1000")
-        spoiling.commit()
+    execute(world.settings.folder, "UPDATE carrier_total SET flights = flights + 1000")
     with client_of(world.settings) as fresh:
         wrong = good(fresh.get(question))
         assert wrong["flights"] > right["flights"]

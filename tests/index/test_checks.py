@@ -1,15 +1,16 @@
 """`verify` against an index that was tampered with, table by table and column by column."""
 
 import shutil
-import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from backend.audit import verify
 from backend.errors import Damage
-from backend.index.database import index_path
+from backend.index.database import index_path, open_to_write
 from backend.settings import PROJECT
 from tests.index.worlds import execute, follow, make_chain
 from tests.test_audit import CONTENTS, TIP, TRANSACTIONS
@@ -42,17 +43,18 @@ def take_index(folder: Path, other: Path) -> None:
 FIXED = {("position", "only")}  # SQLite allows no other value
 
 
+_COLUMNS = """
+    SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+    WHERE t.type = 'table' ORDER BY t.rowid, c.cid"""
+
+
 def columns_of_index() -> list[tuple[str, str]]:
     """(table, column) of everything the index holds, by its own schema."""
     schema = (PROJECT / "backend/index/schema.sql").read_text(encoding="utf-8")
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema)
-        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        return [
-            (table, column[1])
-            for (table,) in tables.fetchall()
-            for column in connection.execute(f"PRAGMA table_info({table})")
-        ]
+    with closing(apsw.Connection(":memory:")) as connection:
+        connection.execute(schema)
+        columns: list[Any] = connection.execute(_COLUMNS).fetchall()
+    return columns
 
 
 COLUMNS = columns_of_index()
@@ -65,8 +67,8 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
 ) -> None:
     path = index_path(folder)
     whole = path.read_bytes()
-    with closing(sqlite3.connect(path)) as connection:
-        (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    with closing(open_to_write(path)) as connection:
+        rows = connection.execute(f"SELECT count(*) FROM {table}").get
         kept = connection.execute(f"SELECT {column} FROM {table}").fetchall()
     assert rows > 0
     for row in range(rows):
@@ -74,6 +76,12 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
         with pytest.raises(Damage, match=WRONG):
             verify(folder)
         path.write_bytes(whole)
+
+
+def keys_of(connection: apsw.Connection, table: str) -> list[str]:
+    """The columns of the primary key."""
+    columns: list[Any] = connection.execute(f"PRAGMA table_info({table})").fetchall()
+    return [column[1] for column in columns if column[5]]
 
 
 def change_row(path: Path, table: str, column: str, row: int, value: object) -> None:
@@ -85,20 +93,13 @@ def change_row(path: Path, table: str, column: str, row: int, value: object) -> 
         other = value[:-1] + b"0}"  # ten times the last count
     elif isinstance(value, int):
         other = value + 1000
-    with closing(sqlite3.connect(path)) as connection:
-        keys = [
-            found[1]
-            for found in connection.execute(f"PRAGMA table_info({table})").fetchall()
-            if found[5]
-        ]
+    with closing(open_to_write(path)) as connection:
+        keys = keys_of(connection, table)
         listed = ", ".join(keys)
         which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()[row]
         where = " AND ".join(f"{key} = ?" for key in keys)
-        changed = connection.execute(
-            f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *which)
-        )
-        assert changed.rowcount == 1
-        connection.commit()
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *which))
+        assert connection.changes() == 1
 
 
 @pytest.mark.parametrize("sign", ["+", "-"])
@@ -161,16 +162,15 @@ def test_flights_counted_for_completions_that_are_off_by_one_are_found(
 def test_a_missing_row_of_the_index_is_found(folder: Path, table: str) -> None:
     path = index_path(folder)
     whole = path.read_bytes()
-    with closing(sqlite3.connect(path)) as connection:
-        (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        keys = [c[1] for c in connection.execute(f"PRAGMA table_info({table})").fetchall() if c[5]]
+    with closing(open_to_write(path)) as connection:
+        rows = connection.execute(f"SELECT count(*) FROM {table}").get
+        keys = keys_of(connection, table)
         listed = ", ".join(keys)
         which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()
     where = " AND ".join(f"{key} = ?" for key in keys)
     for row in range(rows):
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(open_to_write(path)) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {where}", which[row])
-            connection.commit()
         with pytest.raises(Damage, match=WRONG):
             verify(folder)
         path.write_bytes(whole)
@@ -263,10 +263,10 @@ def test_an_index_ahead_of_the_chain_is_found(folder: Path, tmp_path: Path) -> N
 
 def page_of(folder: Path, name: str) -> tuple[int, int]:
     """Offset and size of the root page of a table or index in the index file."""
-    with closing(sqlite3.connect(index_path(folder))) as connection:
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with closing(open_to_write(index_path(folder))) as connection:
+        size = connection.execute("PRAGMA page_size").get
         sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
-        (page,) = connection.execute(sql, (name,)).fetchone()
+        page = connection.execute(sql, (name,)).get
     return size * (page - 1), size
 
 

@@ -7,22 +7,30 @@ itself at a given count, so that every kind of moment is met, and met again on t
 import os
 import shutil
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import apsw
 import pytest
 
 from backend.chain.flight import Flight
+from backend.index import database
 from backend.index import follower as module
 from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from backend.questions import AverageDelays
 from tests.index.test_follower import height_of_index, in_use
-from tests.index.worlds import dump, follow, following, make_chain, plain_flight
+from tests.index.worlds import (
+    dump,
+    follow,
+    following,
+    make_chain,
+    on_each_statement,
+    plain_flight,
+)
 
 TIP = 5
 EVERYTHING = AverageDelays(19393, "1900-01-01", "2199-12-31")
@@ -48,14 +56,14 @@ class Moments:
         """Count from now on. For a process that ends soon: nothing is put back."""
         for name in ("unlink", "replace", "rename", "symlink"):
             setattr(os, name, self._before(getattr(os, name)))
-        connect = sqlite3.connect
+        connect = database.connect
 
-        def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            connection: sqlite3.Connection = connect(*arguments, **options)
-            connection.set_trace_callback(self.one)
+        def watched(uri: str, flags: int) -> apsw.Connection:
+            connection = connect(uri, flags)
+            on_each_statement(connection, self.one)
             return connection
 
-        sqlite3.connect = watched  # type: ignore[assignment]
+        database.connect = watched
 
     def _before(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:

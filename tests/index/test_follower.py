@@ -1,8 +1,8 @@
 """The follower: up to the tip in steps of any size, or a new index if the old one is not ours."""
 
 import os
+import resource
 import shutil
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 from unittest import mock
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +37,7 @@ from tests.index.worlds import (
     follow,
     following,
     make_chain,
+    opened,
     plain_flight,
     rebuilt_dump,
 )
@@ -268,7 +270,7 @@ def test_a_power_cut_in_the_middle_of_a_checkpoint_can_be_mended(indexed: Path) 
         for begin in (follower.follow, follower.rebuild):
             begin()
             assert follower._writer is not None
-            assert follower._writer._connection.execute("PRAGMA synchronous").fetchone() > (off,)
+            assert follower._writer._connection.execute("PRAGMA synchronous").get > off
 
 
 def test_a_new_index_is_whole_and_synced_before_it_is_used(
@@ -393,10 +395,10 @@ def other_branch_of_the_same_length(folder: Path) -> None:
 
 def damage_table(folder: Path, table: str) -> None:
     """Overwrite the root page of a table."""
-    with closing(sqlite3.connect(index_path(folder))) as connection:
-        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    with closing(opened(folder)) as connection:
+        page_bytes = connection.execute("PRAGMA page_size").get
         sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
-        (page,) = connection.execute(sql, (table,)).fetchone()
+        page = connection.execute(sql, (table,)).get
     with index_path(folder).open("r+b") as stream:
         stream.seek(page_bytes * (page - 1))
         stream.write(b"\xff" * page_bytes)
@@ -540,7 +542,7 @@ def test_what_a_failed_rebuild_left_takes_no_room_beside_the_next(indexed: Path)
 
 
 def no_room(writer: IndexWriter, folder: Path) -> None:
-    (pages,) = writer._connection.execute("PRAGMA page_count").fetchone()
+    pages = writer._connection.execute("PRAGMA page_count").get
     writer._connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
@@ -562,7 +564,7 @@ def test_an_index_that_cannot_be_written_stays_as_it_is(
         assert follower._writer is not None
         trouble(follower._writer, indexed)
         blocks = make_chain(indexed, [rows])
-        with closing(sqlite3.connect(index_path(indexed))) as other:
+        with closing(opened(indexed)) as other:
             if trouble is locked:
                 other.execute("BEGIN IMMEDIATE")
             with pytest.raises(WriteFailed, match=f"the index cannot be written: .*{words}"):
@@ -576,13 +578,15 @@ def test_an_index_that_cannot_be_written_stays_as_it_is(
 
 
 def test_an_index_that_cannot_be_looked_at_is_for_later(indexed: Path) -> None:
-    path = in_use(indexed)
-    path.rename(aside := path.with_name("aside"))
-    path.mkdir()
-    with following(indexed) as (follower, _), pytest.raises(TryLater, match="cannot be read"):
-        follower.follow()
-    path.rmdir()
-    aside.rename(path)
+    """There is no descriptor left."""
+    path, limits = in_use(indexed), resource.getrlimit(resource.RLIMIT_NOFILE)
+    with following(indexed) as (follower, _):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        try:
+            with pytest.raises(TryLater, match="cannot be read"):
+                follower.follow()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     follow(indexed)
     assert in_use(indexed) == path
 
@@ -650,11 +654,11 @@ def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
     follow(tmp_path)
     shutil.rmtree(blocks_folder(tmp_path))
     make_chain(tmp_path, SMALL[:1], genesis_ms=77)
-    real: Callable[..., sqlite3.Connection] = sqlite3.connect
+    real = database.connect
     exchanged: list[bool] = []
 
-    def connect(*arguments: object, **options: object) -> sqlite3.Connection:
-        connection = real(*arguments, **options)
+    def connect(uri: str, flags: int) -> apsw.Connection:
+        connection = real(uri, flags)
         if not exchanged:
             exchanged.append(True)
             follower.follow()
@@ -663,7 +667,7 @@ def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
         return connection
 
     with following(tmp_path) as (follower, store):
-        monkeypatch.setattr(sqlite3, "connect", connect)
+        monkeypatch.setattr(database, "connect", connect)
         count, as_of = IndexReader(tmp_path).route_count(HERE_TO_TAMPA)
         monkeypatch.undo()
         assert store.height() == 4
@@ -739,9 +743,9 @@ def test_a_writer_that_ran_out_of_space_leaves_the_index_where_it_stood(folder: 
     with closing(IndexWriter(index_path(folder))) as writer:
         writer.apply(blocks)
         before = dump(folder)
-        (pages,) = writer._connection.execute("PRAGMA page_count").fetchone()
+        pages = writer._connection.execute("PRAGMA page_count").get
         writer._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(sqlite3.OperationalError, match="full"):
+        with pytest.raises(apsw.FullError, match="full"):
             writer.apply(large)
         assert dump(folder) == before
     assert dump(folder) == before

@@ -3,7 +3,6 @@
 import gc
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from backend.chain.fields import Value
@@ -46,7 +46,14 @@ from tests.index.test_follower import (
     remove_link,
     write_garbage,
 )
-from tests.index.worlds import TABLES, execute, follow, make_chain, plain_flight
+from tests.index.worlds import (
+    TABLES,
+    execute,
+    follow,
+    make_chain,
+    on_each_statement,
+    plain_flight,
+)
 
 ONE_LEG = FilterTransactions(335, "2008-01-03")
 ALL_YEARS = ("1900-01-01", "2199-12-31")
@@ -102,23 +109,24 @@ def indexed(tmp_path: Path) -> Path:
 
 @contextmanager
 def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Every statement that a connection made inside runs, with its values filled in."""
+    """Every statement that a connection made inside runs."""
     seen: list[str] = []
-    real = sqlite3.connect
+    real = database.connect
 
-    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection: sqlite3.Connection = real(*arguments, **options)
-        connection.set_trace_callback(seen.append)
+    def connect(uri: str, flags: int) -> apsw.Connection:
+        connection = real(uri, flags)
+        on_each_statement(connection, seen.append)
         return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", connect)
+        patch.setattr(database, "connect", connect)
         yield seen
 
 
 def plan_of(folder: Path, sql: str) -> list[str]:
     with closing(open_to_read(index_path(folder))) as connection:
-        return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+        values = [None] * sql.count("?")
+        return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 
 
 @pytest.mark.parametrize("question", AT_THE_TIP)
@@ -167,19 +175,20 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
     """How many steps of SQLite's virtual machine a question takes, once the file is open."""
     reader, steps = IndexReader(folder), 0
-    real, opened = sqlite3.connect, []
+    real, opened = database.connect, []
 
-    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection: sqlite3.Connection = real(*arguments, **options)
+    def connect(uri: str, flags: int) -> apsw.Connection:
+        connection = real(uri, flags)
         opened.append(connection)
         return connection
 
-    def step() -> None:
+    def step() -> bool:
         nonlocal steps
         steps += 1
+        return False  # go on
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", connect)
+        patch.setattr(database, "connect", connect)
         ask(reader)
     for connection in opened:
         connection.set_progress_handler(step, 1)
@@ -220,7 +229,7 @@ def test_readers_cannot_write(indexed: Path) -> None:
             "CREATE TABLE more (one)",
             "UPDATE position SET only = 1",
         ):
-            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            with pytest.raises(apsw.ReadOnlyError):
                 connection.execute(sql)
 
 
@@ -351,7 +360,7 @@ folder, chain = Path(sys.argv[1]), Path(sys.argv[2])
 with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
     for height in range(1, store.height() + 1):
         block = sealed_block(store.block(height))
-        writer._connection.set_trace_callback(lambda sql: time.sleep(0.001))
+        writer._connection.exec_trace = lambda *_: time.sleep(0.001) or True
         writer.apply([block])
 """
 
@@ -518,15 +527,15 @@ def exchange_at(
 
         patch.setattr(module, name, call)
 
-    real_connect = sqlite3.connect
+    real_connect = database.connect
 
-    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+    def connect(uri: str, flags: int) -> apsw.Connection:
         meet()
-        connection: sqlite3.Connection = real_connect(*arguments, **options)
-        connection.set_trace_callback(meet)
+        connection = real_connect(uri, flags)
+        on_each_statement(connection, meet)
         return connection
 
-    patch.setattr(sqlite3, "connect", connect)
+    patch.setattr(database, "connect", connect)
     for name in ("stat", "lstat", "readlink"):
         meeting(os, name)
 
@@ -655,7 +664,7 @@ def test_flights_of_one_number_are_read_once_however_many_are_asked_for(tmp_path
     with closing(IndexReader(tmp_path)) as reader:
         statements: list[str] = []
         reader.position()  # there is a connection
-        reader._idle[0].connection.set_trace_callback(statements.append)
+        on_each_statement(reader._idle[0].connection, statements.append)
         assert reader.first_ids(flights) == list(range(500))
         assert len([one for one in statements if "FROM flight" in one or "JOIN flight" in one]) == 2
 

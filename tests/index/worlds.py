@@ -4,7 +4,6 @@ The world is small on purpose: few carriers, numbers, cities and days, so that q
 something, flights share a number and a day, and an airport shares its city with another one.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import apsw
 from hypothesis import strategies as st
 
 from backend.chain.block import Block
@@ -21,7 +21,7 @@ from backend.chain.columns import columns_of
 from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from backend.index.database import index_path
+from backend.index.database import index_path, open_to_write
 from backend.index.follower import IndexFollower
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
@@ -199,16 +199,30 @@ def follow(folder: Path) -> None:
         follower.follow()
 
 
-def dump(folder: Path) -> dict[str, list[tuple[Value, ...]]]:
+def opened(folder: Path) -> apsw.Connection:
+    """The index of `folder`, to be read and changed behind everybody's back."""
+    return open_to_write(index_path(folder).resolve(strict=True))
+
+
+def on_each_statement(connection: apsw.Connection, call: Callable[[str], object]) -> None:
+    """Call `call` with each statement that the connection begins."""
+
+    def begun(event: dict[str, Any]) -> None:
+        call(event["sql"])
+
+    connection.trace_v2(apsw.SQLITE_TRACE_STMT, begun)
+
+
+def dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables of the index, in the order of their columns."""
-    with closing(sqlite3.connect(index_path(folder))) as connection:
+    with closing(opened(folder)) as connection:
         return {
             table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
             for table in TABLES
         }
 
 
-def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Value, ...]]]:
+def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """`dump` after the index has been made anew."""
     with following(folder) as (follower, _):
         follower.rebuild()
@@ -217,10 +231,9 @@ def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Value, ...]]]:
 
 def execute(folder: Path, *statements: str) -> None:
     """Change the index of `folder` behind everybody's back."""
-    with closing(sqlite3.connect(index_path(folder))) as connection:
+    with closing(opened(folder)) as connection:
         for statement in statements:
             connection.execute(statement)
-        connection.commit()
 
 
 # --- plain loops over the source flights -------------------------------------------------------
