@@ -68,7 +68,7 @@ class Ledger:
     """The ledger in `settings.folder`, to be asked and to be given flights."""
 
     def __init__(self, settings: Settings, report: Report) -> None:
-        """report: takes what was put right in the mempool's log, line by line."""
+        """report: takes what was put right in the mempool, or is wrong with the index, by lines."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
@@ -79,7 +79,7 @@ class Ledger:
             settings.unpacked_bytes,
             disk,
         )
-        self._index = IndexReader(settings.folder)
+        self._index = IndexReader(settings.folder, self._store, report)
         self._mempool = Mempool(settings, self.mined_count, report)
         self._accept = Together(self._accept_all)
         self._is_stopping = False
@@ -341,7 +341,7 @@ class Ledger:
         if next_block_at(self.settings.folder) is None:
             reasons.append("no miner is running: what is posted stays pending")
         try:
-            if lag := self.index_lag_blocks():
+            if lag := max(0, self._store.height() - self._index.look().height):
                 reasons.append(f"blocks that the index lacks: {lag}")
         except TryLater as error:
             reasons.append(str(error))
@@ -376,6 +376,14 @@ class Ledger:
         """How many blocks the index is behind the tip. Raises TryLater without an index."""
         indexed = self._index.position().height
         return max(0, self._store.height() - indexed)
+
+    def index_is_believed(self) -> bool:
+        """Whether there is an index that questions can be answered from."""
+        try:
+            self._index.look()
+        except TryLater:
+            return False
+        return True
 
     def free_bytes(self) -> int:
         """What is left on the disk of the chain."""

@@ -51,6 +51,7 @@ LEFT_BEHIND_S = 60
 SEAL_DURATION = "flightchain_seal_duration_seconds"
 BLOCKS_SEALED = "flightchain_blocks_sealed_total"
 TRANSACTIONS_SEALED = "flightchain_transactions_sealed_total"
+INDEX_REBUILDS = "flightchain_index_rebuilds_total"
 PROCESSES = "flightchain_processes"
 PROCESS_CPU = "flightchain_process_cpu_seconds_total"
 PROCESS_MEMORY = "flightchain_process_resident_memory_bytes"
@@ -242,7 +243,7 @@ class OwnUse:
 
 
 class MinerNumbers:
-    """What the miner counts: blocks, how long they took, and itself."""
+    """What the miner counts: blocks, how long they took, indexes made anew, and itself."""
 
     def __init__(self) -> None:
         self._numbers = Numbers()
@@ -254,6 +255,7 @@ class MinerNumbers:
         self._duration = self._numbers.histogram(SEAL_DURATION)
         self._blocks = self._numbers.place(BLOCKS_SEALED)
         self._transactions = self._numbers.place(TRANSACTIONS_SEALED)
+        self._rebuilds = self._numbers.place(INDEX_REBUILDS)
         self._use = OwnUse(self._numbers, "miner")
         self._use.sample()
 
@@ -263,8 +265,9 @@ class MinerNumbers:
         self._numbers.add(self._blocks)
         self._numbers.add(self._transactions, transactions)
 
-    def sample(self) -> None:
-        """See `OwnUse`."""
+    def sample(self, index_rebuilds: int) -> None:
+        """Count what is used now, and how often the index was made anew so far."""
+        self._numbers.follow(self._rebuilds, index_rebuilds)
         self._use.sample()
 
 

@@ -72,7 +72,7 @@ class Sealer:
         self._sealed = sealed
         self._store = BlockStore(settings.folder)
         self._writer = BlockWriter(settings, now_ms, report)
-        self._follower = IndexFollower(settings.folder, self._store)
+        self._follower = IndexFollower(settings.folder, self._store, report)
         self.mempool = Mempool(settings, self.transactions, report)
 
     def transactions(self) -> int:
@@ -154,6 +154,14 @@ class Sealer:
         """Make the index anew. Only inside `writing`."""
         self._follower.rebuild(progress)
 
+    def index_is_marked(self) -> bool:
+        """Whether somebody has found the index to be wrong; `writing` makes it anew then."""
+        return self._follower.is_marked()
+
+    def index_made_anew(self) -> int:
+        """How often this object has made an index anew that was wrong."""
+        return self._follower.made_anew
+
     def close(self) -> None:
         """Give everything back."""
         self._follower.close()
@@ -177,6 +185,7 @@ class Miner:
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._numbers.sealed)
         self._is_stopping = False
+        self._mend_not_before = 0.0
         self._pause = threading.Event()  # never set
 
     def stop(self) -> None:
@@ -229,8 +238,9 @@ class Miner:
                     missed = math.floor((time.monotonic() - due) / interval_s)
                     due += interval_s * (missed + 1)
                 self._announce(due - time.monotonic())
+            self._mend_index()
             self._notifier.alive()
-            self._numbers.sample()
+            self._numbers.sample(self._sealer.index_made_anew())
             self._wait(min(POLL_S, due - time.monotonic()))
 
     def _round(self, *, only_full: bool) -> None:
@@ -246,6 +256,24 @@ class Miner:
         except TryLater as error:
             self._report(f"cannot seal now: {error}")
             self._wait(error.retry_after_s)
+
+    def _mend_index(self) -> None:
+        """Make an index anew that somebody found to be wrong.
+
+        What keeps damaging it must not keep the miner from mining: it gets a tenth of the time.
+        """
+        started = time.monotonic()
+        if started < self._mend_not_before or not self._sealer.index_is_marked():
+            return
+        try:
+            with self._sealer.writing(wait=False, progress=self._indexing):
+                pass
+        except WriterBusy:
+            return  # an import is running; it makes the index anew, too
+        except TryLater as error:
+            self._report(f"cannot make the index anew now: {error}")
+        now = time.monotonic()
+        self._mend_not_before = now + 9 * (now - started)
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
         """An index that is made anew may take long; the miner is alive while it grows."""

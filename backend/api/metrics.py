@@ -39,6 +39,7 @@ from backend.ledger import Ledger
 from backend.metrics import (
     BLOCKS_SEALED,
     BOUNDS_S,
+    INDEX_REBUILDS,
     PROCESS_CPU,
     PROCESS_MEMORY,
     PROCESSES,
@@ -109,6 +110,7 @@ COUNTED = (
         "Time to make a block of pending transactions, until it is on the disk and in the index.",
     ),
     Counted(BLOCKS_SEALED, CounterMetricFamily, "Blocks sealed by the miner."),
+    Counted(INDEX_REBUILDS, CounterMetricFamily, "Indexes that were wrong and made anew."),
     Counted(TRANSACTIONS_SEALED, CounterMetricFamily, "Transactions sealed by the miner."),
     Counted(PROCESSES, GaugeMetricFamily, "Processes that count.", ("role",)),
     Counted(PROCESS_CPU, CounterMetricFamily, "Processor time used.", ("role",)),
@@ -128,6 +130,11 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
         "flightchain_mempool_oldest_age_seconds",
         "How long the oldest pending transaction has waited; 0 without any.",
         Ledger.oldest_pending_age_s,
+    ),
+    (
+        "flightchain_index_believed",
+        "1 if questions are answered from the index, 0 while there is none that is believed.",
+        Ledger.index_is_believed,
     ),
     ("flightchain_index_lag_blocks", "Blocks that the index lacks.", Ledger.index_lag_blocks),
     ("flightchain_disk_free_bytes", "Free bytes on the chain's disk.", Ledger.free_bytes),

@@ -10,14 +10,17 @@ Each index that is made gets a file of its own, `index/index-N.sqlite`. The symb
 complete index, and never the write-ahead log of another.
 """
 
-from contextlib import closing
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 import apsw.sqlite_extra
 
-from backend.errors import TryLater
+from backend.index import damage_mark
 from backend.storage import files
 
 FOLDER = "index"
@@ -29,9 +32,10 @@ BUSY_TIMEOUT_MS = 5000
 
 _CHECKSUM_BYTES = 8  # at the end of each page
 _CHECKSUM_VFS = "cksmvfs"
+_PAGE_BYTES = 4096  # SQLite's default
 
-# Result codes of SQLite: the file is wrong; a table is not there; a row stands in the way.
-_CORRUPT = frozenset(
+# Result codes of SQLite that say that the file is wrong.
+_WRONG = frozenset(
     {
         apsw.SQLITE_CORRUPT,
         apsw.SQLITE_NOTADB,
@@ -39,10 +43,13 @@ _CORRUPT = frozenset(
         apsw.SQLITE_IOERR_READ,
         apsw.SQLITE_IOERR_SHORT_READ,
         apsw.SQLITE_IOERR_CORRUPTFS,
+        apsw.SQLITE_ERROR,  # a table is not there
+        apsw.SQLITE_CONSTRAINT,  # a row stands in the way
     }
 )
-_NO_INDEX = _CORRUPT | {apsw.SQLITE_ERROR}
-_WRONG = _NO_INDEX | {apsw.SQLITE_CONSTRAINT}
+
+
+_POSITION = "SELECT schema_version, genesis_hash, height, tip_hash, transactions FROM position"
 
 
 class Wrong(apsw.Error):
@@ -64,26 +71,21 @@ def index_path(folder: Path) -> Path:
     return folder / FOLDER / LINK_NAME
 
 
-def is_corrupt(error: apsw.Error) -> bool:
-    """Whether the file itself was found to be wrong, rather than busy or out of reach."""
-    return _is_among(error, _CORRUPT)
-
-
 def is_wrong(error: apsw.Error) -> bool:
-    """Whether making the index anew would help: it is corrupt, or its tables or rows are wrong."""
-    return _is_among(error, _WRONG)
+    """Whether making the index anew would help: the file, its tables or its rows are wrong.
 
-
-def _is_among(error: apsw.Error, codes: frozenset[int]) -> bool:
+    Else it is busy, out of reach, or cannot be written.
+    """
     if isinstance(error, Wrong):
         return True
     code = getattr(error, "extendedresult", None)  # misuse of the Python module has none
-    return code is not None and not codes.isdisjoint({code, code & 0xFF})
+    return code is not None and not _WRONG.isdisjoint({code, code & 0xFF})
 
 
 def open_to_read(path: Path) -> apsw.Connection:
     """A connection that cannot write. Raises apsw.Error, for instance if there is no file."""
-    connection = connect(path.absolute().as_uri() + "?mode=ro", apsw.SQLITE_OPEN_READONLY)
+    options = "?mode=ro&immutable=1" if is_frozen(path) else "?mode=ro"
+    connection = connect(path.absolute().as_uri() + options, apsw.SQLITE_OPEN_READONLY)
     try:
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         connection.execute("PRAGMA query_only = 1")
@@ -92,6 +94,26 @@ def open_to_read(path: Path) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def is_frozen(path: Path) -> bool:
+    """Whether the index at `path` must be read without SQLite's locks and log.
+
+    Both are files that SQLite makes beside it, which cannot be done on a read-only medium. Whoever
+    reads so must look whether the file has changed meanwhile: SQLite does not.
+    """
+    if os.access(path.parent, os.W_OK):
+        return False
+    return not log_bytes(path)
+
+
+def log_bytes(path: Path) -> int:
+    """The size of the write-ahead log of the index at `path`; 0 without one."""
+    file = path.resolve()
+    try:
+        return file.with_name(f"{file.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def open_to_write(path: Path) -> apsw.Connection:
@@ -121,10 +143,26 @@ def connect(uri: str, flags: int) -> apsw.Connection:
     return connection
 
 
+@contextmanager
+def snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """Statements inside all see the index at one moment."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:  # some errors end it
+            connection.execute("COMMIT")
+
+
 def _require_checksums(connection: apsw.Connection) -> None:
-    """Raise Wrong for a file without checksums, of which the VFS would check nothing."""
+    """Raise Wrong for a file of which the VFS would check nothing, or not all.
+
+    What is missing of a page that is cut short, SQLite takes for zeros.
+    """
     if not connection.execute("PRAGMA checksum_verification").get:
         raise Wrong("its pages have no checksums")
+    if Path(connection.filename).stat().st_size % _PAGE_BYTES:
+        raise Wrong("its last page is cut short")
 
 
 def _register_checksum_vfs() -> None:
@@ -137,37 +175,17 @@ _register_checksum_vfs()  # now, before there are threads that would do so at th
 
 
 def position_in(connection: apsw.Connection) -> Position | None:
-    """Where the index stands; None if it is of another schema or no index at all.
+    """Where the index stands; None if it holds no block yet.
 
-    Raises apsw.Error if that cannot be told now.
+    Raises apsw.Error: Wrong if it is of another schema.
     """
-    try:
-        row = connection.execute(
-            "SELECT genesis_hash, height, tip_hash, transactions FROM position"
-            " WHERE schema_version = ?",
-            (SCHEMA_VERSION,),
-        ).fetchone()
-    except apsw.Error as error:
-        if _is_among(error, _NO_INDEX):
-            return None
-        raise
-    return None if row is None else Position(*row)
-
-
-def position_of(path: Path) -> Position | None:
-    """Where the index at `path` stands; None if there is no usable one.
-
-    Raises TryLater if that cannot be told now.
-    """
-    if not path.exists():
+    row: Any = connection.execute(_POSITION).fetchone()
+    if row is None:
         return None
-    try:
-        with closing(open_to_read(path)) as connection:
-            return position_in(connection)
-    except apsw.Error as error:
-        if is_corrupt(error):
-            return None
-        raise TryLater(f"the index cannot be read ({error})") from error
+    schema_version, *position = row
+    if schema_version != SCHEMA_VERSION:
+        raise Wrong(f"it has version {schema_version} of the schema, not {SCHEMA_VERSION}")
+    return Position(*position)
 
 
 def new_file(folder: Path) -> Path:
@@ -181,13 +199,14 @@ def new_file(folder: Path) -> Path:
 
 
 def use(path: Path) -> None:
-    """Make the complete index at `path` the one in use, and remove all others."""
+    """Make the complete index at `path` the one in use; remove all others and any damage mark."""
     link = path.with_name(LINK_NAME)
     temporary = path.with_name(LINK_NAME + ".tmp")
     with files.refusals("link", link):
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(path.name)
     files.rename(temporary, link)
+    files.remove(path.with_name(damage_mark.NAME))
     remove_all_but(path)
 
 

@@ -1,21 +1,25 @@
 """Keeping the index at the tip of the chain, by the one process that holds the writer lock.
 
 A crash may lose the newest transactions of SQLite; the index then stands at an earlier block and
-follows again. An index that is missing, damaged, of another chain, of another schema, ahead of the
-chain or on another branch is made anew beside the old one, and put in its place when complete.
+follows again. An index that is missing, damaged or marked so, of another chain, of another schema,
+ahead of the chain or on another branch is made anew beside the old one, and put in its place when
+complete. So is one that may hold pages of two moments (see `settled`) and does not add up.
 
 Between two sessions (`follow` to `close`) other processes may write, so nothing is remembered.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
-from backend.errors import NotFound, WriteFailed
-from backend.index import database
-from backend.index.database import Position, index_path, is_wrong, position_of
+from backend.errors import TryLater, WriteFailed
+from backend.index import damage_mark, database
+from backend.index.comparison import difference_from
+from backend.index.database import index_path, is_wrong, open_to_read, position_in
+from backend.index.settled import adds_up, is_settled
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.storage import files
 from backend.storage.block_store import BlockStore
@@ -34,7 +38,12 @@ def no_progress(done: int, to_do: int) -> None:
 class IndexFollower:
     """The index of the chain in `folder`, kept at the tip of `store`."""
 
-    def __init__(self, folder: Path, store: BlockStore) -> None:
+    def __init__(
+        self, folder: Path, store: BlockStore, report: Callable[[str], None] = lambda line: None
+    ) -> None:
+        """report: takes a line whenever the index had to be made anew."""
+        self.made_anew = 0  # how often, so far
+        self._report = report
         self._folder = folder
         self._path = index_path(folder)
         self._store = store
@@ -53,26 +62,39 @@ class IndexFollower:
         """
         self.close()
         files.make_folder(self._path.parent)
-        if not self._belongs(position_of(self._path)):
+        if not self._path.exists():
             self.rebuild(progress)
             return
+        if problem := self._problem():
+            self._make_anew(problem, progress)
+            return
         try:
-            self._writer = IndexWriter(self._path.resolve())
+            self._writer = IndexWriter(self._path)
             _follow(self._writer, self._store, progress)
         except apsw.Error as error:
             self._given_up(error)
-            self.rebuild(progress)
+            self._make_anew(str(error), progress)
 
     def apply(self, blocks: Sequence[SealedBlock]) -> None:
         """Take in blocks that were just appended, without reading them from the disk again."""
-        if self._writer is None:
+        if self._writer is None or self.is_marked():
             self.follow()
             return
         try:
             self._writer.apply(blocks)
         except apsw.Error as error:
             self._given_up(error)
-            self.rebuild()
+            self._make_anew(str(error), no_progress)
+
+    def is_marked(self) -> bool:
+        """Whether somebody has found the index in use to be wrong."""
+        return damage_mark.damage_of(self._path.resolve()) is not None
+
+    def _make_anew(self, problem: str, progress: Progress) -> None:
+        """Make an index anew that is wrong, and say why."""
+        self.rebuild(progress)
+        self.made_anew += 1
+        self._report(f"the index was made anew: {problem}")
 
     def rebuild(self, progress: Progress = no_progress) -> None:
         """Make the index anew; readers have the old one until it is complete."""
@@ -102,16 +124,26 @@ class IndexFollower:
         except apsw.Error as error:
             raise WriteFailed(f"the index cannot be written: {error}") from error
 
-    def _belongs(self, position: Position | None) -> bool:
-        """Whether an index that stands at `position` is one of this chain."""
-        if position is None:
-            return False
+    def _problem(self) -> str | None:
+        """Why the index that is there cannot be gone on with; None if it can.
+
+        Raises TryLater if that cannot be told now.
+        """
+        path = self._path.resolve()
         try:
-            genesis = self._store.place(0).hash.hex()
-            there = self._store.place(position.height).hash.hex()
-        except NotFound:
-            return False
-        return (genesis, there) == (position.genesis_hash, position.tip_hash)
+            if (marked := damage_mark.damage_of(path)) is not None:
+                return marked
+            with closing(open_to_read(path)) as connection:
+                problem = difference_from(self._store, position_in(connection))
+                if problem is None and not (is_settled(connection, path) or adds_up(connection)):
+                    problem = "its tables count different flights"
+                return problem
+        except apsw.Error as error:
+            if is_wrong(error):
+                return str(error)
+            raise TryLater(f"the index cannot be read ({error})") from error
+        except OSError as error:
+            raise TryLater(f"the index cannot be read ({error})") from error
 
 
 def _build(path: Path, store: BlockStore, progress: Progress) -> None:

@@ -6,15 +6,12 @@ are counted from the flights of the days asked for: they depend on the interval,
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
-
-import apsw
+from typing import Any
 
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
@@ -28,7 +25,16 @@ from backend.index.breakdowns import (
     ROUTE_TOTALS,
     Rows,
 )
-from backend.index.database import Position, Wrong, index_path, open_to_read, position_in
+from backend.index.connections import (
+    NOT_YET,
+    RETRY_AFTER_S,
+    Answer,
+    Connections,
+    Opened,
+    Place,
+    Report,
+)
+from backend.index.database import Position, Wrong, snapshot
 from backend.index.periods import DAY, cover
 from backend.questions import (
     AverageDelays,
@@ -40,16 +46,14 @@ from backend.questions import (
     Options,
     status_of,
 )
+from backend.storage.block_store import BlockStore
 
-Answer = TypeVar("Answer")
-Place = tuple[Value, str, str, str]  # DOT number, code, city, state
 _ORIGIN = ("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM")
 _DEST = ("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM")
 
 RECENT_S = 0.005
 
 _EVERYTHING = 2**62  # above every transaction id
-_LOOK_AGAIN_S = 1.0  # how often to look whether the index has been made anew
 
 # Every statement says where the index stands, too: one statement is one snapshot.
 _STANDS = "(SELECT height FROM position), (SELECT tip_hash FROM position)"
@@ -100,8 +104,6 @@ _others_of = itemgetter(
 _origin_of = itemgetter(*(POSITION[name] for name in _ORIGIN))
 _dest_of = itemgetter(*(POSITION[name] for name in _DEST))
 
-_NOT_YET = "the index is being made; try again, or ask with engine=scan"
-RETRY_AFTER_S = 5
 _HHMM = [f"{time:04d}" for time in range(2401)]
 
 
@@ -124,39 +126,34 @@ class State:
     tip_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A connection, the inode of its file, and the places that it has read already."""
-
-    inode: int
-    connection: apsw.Connection
-    places: dict[int, Place]
-
-
 class IndexReader:
     """Answers from the index of the chain in `folder`.
 
-    Safe for threads: a statement borrows a connection from a pool, which grows to as many as run at
-    the same time.
+    Safe for threads.
 
     Questions take `below`, the first transaction id that does not count (None: all count), and
     come with the block at which the index stood. Everything raises TryLater while there is no
-    usable index.
+    index that is believed: see `connections`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = index_path(folder)
-        self._idle: list[_Opened] = []
-        self._inode = -1
-        self._looked_at = -_LOOK_AGAIN_S
+    def __init__(
+        self, folder: Path, store: BlockStore | None = None, report: Report = lambda line: None
+    ) -> None:
+        """store: of the same chain. report: takes a line whenever the index is found wrong."""
+        self._connections = Connections(folder, store or BlockStore(folder), report)
+        self._agreed = AsOf(-1, "")  # where the index was last found to agree with the chain
         self._recent = (State(-1, ""), 0.0)
 
     def position(self) -> Position:
-        """Where the index stands."""
-        rows = self._rows("SELECT genesis_hash, height, tip_hash, transactions FROM position", ())
-        if not rows:
-            raise TryLater(_NOT_YET, RETRY_AFTER_S)
-        return Position(*rows[0])
+        """Where the index stands, which is compared with the chain."""
+        position = self._connections.position()
+        self._agreed = AsOf(position.height, position.tip_hash)
+        return position
+
+    def look(self) -> Position:
+        """Where the index stands; looks at once whether another process has found it wrong."""
+        self._connections.look_again()
+        return self.position()
 
     def recent_state(self) -> State:
         """Its file and the block at which it stands, or stood at most `RECENT_S` ago.
@@ -167,14 +164,18 @@ class IndexReader:
         now = time.monotonic()
         if now >= until:
             tip_hash = self.position().tip_hash
-            state = State(self._inode, tip_hash)
+            state = State(self._connections.inode, tip_hash)
             self._recent = (state, now + RECENT_S)
         return state
 
     def days(self) -> set[str]:
         """Every day that flights are known of, as ISO dates."""
-        rows = self._rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
-        return {date.fromordinal(day).isoformat() for (day,) in rows}
+
+        def ask(rows: Rows) -> set[str]:
+            found = rows("SELECT DISTINCT period FROM carrier_total WHERE span = ?", (DAY,))
+            return {date.fromordinal(day).isoformat() for (day,) in found}
+
+        return self.snapshot(ask)[0]
 
     def legs(
         self, question: FilterTransactions, below: int | None = None
@@ -184,7 +185,7 @@ class IndexReader:
         number, carrier = question.OP_CARRIER_FL_NUM, question.OP_CARRIER_AIRLINE_ID
         bound = _EVERYTHING if below is None else below
 
-        def ask(opened: _Opened) -> tuple[list[dict[str, Value]], AsOf]:
+        def ask(opened: Opened) -> tuple[list[dict[str, Value]], AsOf]:
             values = (day.toordinal(), number, bound)
             rows = opened.connection.execute(_LEGS, values).fetchall()
             as_of = _as_of(rows)
@@ -193,12 +194,13 @@ class IndexReader:
             wanted = rows if carrier is None else [row for row in rows if row[3] == carrier]
             return [_leg(opened, row, number, day) for row in wanted], as_of
 
-        return self._ask(ask)
+        return self._agreeing(self._connections.ask(ask))
 
     def first_ids(self, flights: Sequence[Flight]) -> list[int | None]:
         """For each flight the id of the first one that equals it in all fields, or None."""
+        self.recent_state()  # raises TryLater for an index that is not believed
         if len(flights) == 1:  # reading all of its number would be more; of many it is less
-            return [self._ask(partial(_first_id, flights[0]))]
+            return [self._connections.ask(partial(_first_id, flights[0]))]
         days = {str(flight[_FL_DATE]) for flight in flights}
         known = {d for d in days if self._rows(_ANY_OF_DAY, (_date(d).toordinal(),))}
         legs: dict[object, dict[Flight, list[int]]] = {}
@@ -253,109 +255,40 @@ class IndexReader:
         self, question: AverageDelays, below: int | None = None
     ) -> tuple[DelayTotals, AsOf]:
         """The counts and sums behind the averages."""
-        return _delay_totals(self._rows, question, below)
+        return self._agreeing(_delay_totals(self._rows, question, below))
 
     def route_count(self, question: FlightCounter, below: int | None = None) -> tuple[int, AsOf]:
         """How many flights went."""
-        return _route_count(self._rows, question, below)
+        return self._agreeing(_route_count(self._rows, question, below))
 
     def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
         """What `ask` finds with statements that all see the index as it stands at one block."""
 
-        def run(opened: _Opened) -> tuple[Answer, AsOf]:
+        def run(opened: Opened) -> tuple[Answer, AsOf]:
             def rows(sql: str, values: Sequence[object]) -> list[Any]:
                 return opened.connection.execute(sql, values).fetchall()
 
-            opened.connection.execute("BEGIN")
-            try:
+            with snapshot(opened.connection):
                 as_of = _as_of(rows(_POSITION, ()))
                 return ask(rows), as_of
-            finally:
-                opened.connection.execute("COMMIT")
 
-        return self._ask(run)
+        return self._agreeing(self._connections.ask(run))
 
     def _rows(self, sql: str, values: Sequence[object]) -> list[Any]:
         """All rows of one statement."""
-        return self._ask(lambda opened: opened.connection.execute(sql, values).fetchall())
+        return self._connections.ask(
+            lambda opened: opened.connection.execute(sql, values).fetchall()
+        )
 
-    def _ask(self, ask: Callable[[_Opened], Answer]) -> Answer:
-        """What `ask` finds. What SQLite refuses becomes TryLater."""
-        try:
-            opened = self._borrowed()
-        except apsw.Error as error:
-            raise TryLater(_unreadable(error), RETRY_AFTER_S) from None
-        try:
-            answer = ask(opened)
-        except apsw.Error as error:
-            opened.connection.close()
-            self._looked_at = -_LOOK_AGAIN_S
-            raise TryLater(_unreadable(error), RETRY_AFTER_S) from None
-        except BaseException:
-            opened.connection.close()
-            raise
-        if opened.inode == self._inode:
-            self._idle.append(opened)
-        else:
-            opened.connection.close()
+    def _agreeing(self, answer: tuple[Answer, AsOf]) -> tuple[Answer, AsOf]:
+        """An answer of an index that agrees with the chain; seen again whenever it has moved."""
+        if answer[1] != self._agreed:
+            self.position()
         return answer
-
-    def _borrowed(self) -> _Opened:
-        """An open connection that nobody else uses."""
-        now = time.monotonic()
-        if now - self._looked_at >= _LOOK_AGAIN_S:
-            self._look()
-            self._looked_at = now
-        while True:
-            try:
-                opened = self._idle.pop()
-            except IndexError:
-                return self._open()
-            if opened.inode == self._inode:
-                return opened
-            opened.connection.close()
-
-    def _look(self) -> None:
-        """Take note if the index has been made anew: another file stands in its place."""
-        try:
-            self._inode = self._path.stat().st_ino
-        except FileNotFoundError:
-            raise TryLater(_NOT_YET, RETRY_AFTER_S) from None
-
-    def _open(self) -> _Opened:
-        """Open the index in use; once more if it was exchanged in this very moment."""
-        try:
-            path = self._path.resolve(strict=True)
-            try:
-                opened = _opened(path)
-            except (FileNotFoundError, apsw.Error):
-                if self._path.resolve(strict=True) == path:
-                    raise
-                opened = _opened(self._path.resolve(strict=True))
-        except (FileNotFoundError, apsw.Error, TryLater):
-            self._looked_at = -_LOOK_AGAIN_S
-            raise TryLater(_NOT_YET, RETRY_AFTER_S) from None
-        self._inode = opened.inode
-        return opened
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().connection.close()
-
-
-def _opened(path: Path) -> _Opened:
-    """A connection to an index file. Raises TryLater if it is of another schema."""
-    inode = path.stat().st_ino
-    connection = open_to_read(path)
-    try:
-        if position_in(connection) is None:
-            raise TryLater(_NOT_YET, RETRY_AFTER_S)
-    except BaseException:
-        connection.close()
-        raise
-    return _Opened(inode, connection, {})
+        self._connections.close()
 
 
 def _delay_totals(
@@ -385,7 +318,7 @@ def _route_count(rows: Rows, question: FlightCounter, below: int | None) -> tupl
     return found[0][2], _as_of(found)
 
 
-def _leg(opened: _Opened, row: tuple[Any, ...], number: int, day: date) -> dict[str, Value]:
+def _leg(opened: Opened, row: tuple[Any, ...], number: int, day: date) -> dict[str, Value]:
     (_, _, transaction_id, carrier, origin, dest, dep_time, dep_delay, arr_time, arr_delay,
      cancelled, air_time, height, timestamp) = row  # fmt: skip
     origin_id, origin_code, origin_city, origin_state = _place(opened, origin)
@@ -417,7 +350,7 @@ def _leg(opened: _Opened, row: tuple[Any, ...], number: int, day: date) -> dict[
     }
 
 
-def _first_id(flight: Flight, opened: _Opened) -> int | None:
+def _first_id(flight: Flight, opened: Opened) -> int | None:
     day = _date(str(flight[_FL_DATE])).toordinal()
     dep_time, arr_time = (None if time is None else int(time) for time in _times_of(flight))
     values = (day, dep_time, arr_time, *_others_of(flight))
@@ -429,24 +362,20 @@ def _first_id(flight: Flight, opened: _Opened) -> int | None:
     return None
 
 
-def _place(opened: _Opened, place: int) -> Place:
+def _place(opened: Opened, place: int) -> Place:
     """An airport; places of one index file never change, so each is read once."""
     found = opened.places.get(place)
     if found is None:
-        found = opened.connection.execute(_PLACE, (place,)).fetchone()
-        if found is None:
+        row: Any = opened.connection.execute(_PLACE, (place,)).fetchone()
+        if row is None:
             raise Wrong(f"it lacks place {place}")
-        opened.places[place] = found
+        found = opened.places[place] = row
     return found
-
-
-def _unreadable(error: apsw.Error) -> str:
-    return f"the index cannot be read ({error}); `reindex` makes it anew"
 
 
 def _as_of(rows: list[Any]) -> AsOf:
     if not rows or rows[0][0] is None:
-        raise TryLater(_NOT_YET, RETRY_AFTER_S)
+        raise TryLater(NOT_YET, RETRY_AFTER_S)
     return AsOf(rows[0][0], rows[0][1])
 
 

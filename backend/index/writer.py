@@ -14,6 +14,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+import apsw
+
 from backend.chain.block import Block, Header
 from backend.chain.columns import Column, Columns, decode_body
 from backend.chain.content import Content
@@ -24,6 +26,7 @@ from backend.errors import Damage
 from backend.index import totals
 from backend.index.database import SCHEMA_VERSION, Position, open_to_write, position_in
 from backend.index.delays import decode_counts, encode_counts
+from backend.index.settled import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.totals import CarrierPeriod, FlightRow
 from backend.storage import files
 
@@ -94,7 +97,8 @@ class IndexWriter:
         a power cut may lose the newest transactions, which the chain has. Raises apsw.Error.
         """
         self._is_new = not path.exists()
-        self._path = path
+        self._path = path.resolve()
+        self._log_pages = 0
         self._connection = open_to_write(path)
         try:
             self._prepare()
@@ -106,7 +110,8 @@ class IndexWriter:
         run = self._connection.execute
         run(f"PRAGMA synchronous = {'OFF' if self._is_new else 'NORMAL'}")
         run(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
-        run(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        self._connection.set_wal_hook(self._has_grown)  # instead of checkpoints by themselves
+        self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if self._is_new:
             run(_SCHEMA.read_text(encoding="utf-8"))
         cities: list[Any] = run("SELECT name, city FROM city").fetchall()
@@ -121,16 +126,47 @@ class IndexWriter:
     def close(self) -> None:
         """Bring what can be into the one file, and close it; a new one is synced."""
         try:
-            self._connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            position = self.position()
+            self._connection.set_busy_timeout(0)  # readers are not waited for
+            is_gone = not self._path.exists()  # another process made the index anew
+            if is_gone or self._is_whole() or self._settle():
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         finally:
             self._connection.close()
         if self._is_new:
-            descriptor = files.open_for_writing(self._path)
-            try:
-                files.sync(descriptor, self._path)
-            finally:
-                os.close(descriptor)
+            self._sync()
+            if position is not None:
+                note_settled(self._path, position.height)
+
+    def _sync(self) -> None:
+        descriptor = files.open_for_writing(self._path)
+        try:
+            files.sync(descriptor, self._path)
+        finally:
+            os.close(descriptor)
+
+    def _has_grown(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        """Take note of the length of the log after a commit."""
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _is_whole(self) -> bool:
+        """Whether the file has everything already, and a note that says so."""
+        return not frames_in_log(self._connection) and is_settled(self._connection, self._path)
+
+    def _settle(self) -> bool:
+        """Bring the log into the file and leave notes, as `settled` says.
+
+        Whether all could be brought there: what readers still use cannot.
+        """
+        position = None if self._is_new else self.position()  # nobody uses a new one yet
+        if position is not None:
+            note_moving(self._path, position.height)
+        frames, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if position is not None and moved == frames:
+            note_settled(self._path, position.height)
+        return moved == frames
 
     def abandon(self) -> None:
         """Close a file that is not to be used any more, whatever state it is in."""
@@ -148,6 +184,8 @@ class IndexWriter:
         """
         if not blocks:
             return
+        if self._log_pages >= _CHECKPOINT_PAGES:
+            self._settle()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._require_next(blocks)

@@ -22,14 +22,16 @@ from backend.index import follower as module
 from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from backend.questions import AverageDelays
-from tests.index.test_follower import height_of_index, in_use
+from tests.index.test_follower import height_of_index
 from tests.index.worlds import (
     dump,
     follow,
     following,
+    in_use,
     make_chain,
     on_each_statement,
     plain_flight,
+    settle,
 )
 
 TIP = 5
@@ -144,6 +146,7 @@ def test_killed_while_it_follows_block_by_block(
     for fatal in moments(first):
         shutil.rmtree(index_path(folder).parent, ignore_errors=True)
         shutil.copytree(index_path(old).parent, index_path(folder).parent, symlinks=True)
+        settle(folder)
         if not killed_at(fatal, lambda: follow(folder)):
             break
         kills += 1

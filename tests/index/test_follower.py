@@ -22,9 +22,10 @@ from backend.chain.flight import Flight
 from backend.errors import Damage, DamagedBlock, TryLater, WriteFailed
 from backend.index import database
 from backend.index import follower as module
-from backend.index.database import index_path, position_of
+from backend.index.database import index_path
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
+from backend.index.settled import SUFFIX as NOTE
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.miner import Sealer
 from backend.questions import FlightCounter
@@ -36,10 +37,13 @@ from tests.index.worlds import (
     execute,
     follow,
     following,
+    in_use,
     make_chain,
     opened,
     plain_flight,
+    position_of,
     rebuilt_dump,
+    settle,
 )
 from tests.storage.chains import block_file, blocks_folder, flip, settings_for
 
@@ -59,17 +63,14 @@ def sealed(folder: Path, heights: Iterable[int]) -> list[SealedBlock]:
 
 
 def height_of_index(folder: Path) -> int:
-    position = position_of(index_path(folder))
+    position = position_of(folder)
     return -1 if position is None else position.height
 
 
-def in_use(folder: Path) -> Path:
-    """The index file that the link names."""
-    return index_path(folder).resolve(strict=True)
-
-
 def names_in(folder: Path) -> set[str]:
-    return {path.name for path in index_path(folder).parent.iterdir()}
+    """All names in the folder of the index but those of notes."""
+    names = {path.name for path in index_path(folder).parent.iterdir()}
+    return {name for name in names if not name.endswith(NOTE)}
 
 
 @pytest.fixture
@@ -394,7 +395,7 @@ def other_branch_of_the_same_length(folder: Path) -> None:
 
 
 def damage_table(folder: Path, table: str) -> None:
-    """Overwrite the root page of a table."""
+    """Overwrite the root page of a table, as a disk would."""
     with closing(opened(folder)) as connection:
         page_bytes = connection.execute("PRAGMA page_size").get
         sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
@@ -402,6 +403,7 @@ def damage_table(folder: Path, table: str) -> None:
     with index_path(folder).open("r+b") as stream:
         stream.seek(page_bytes * (page - 1))
         stream.write(b"\xff" * page_bytes)
+    settle(folder)
 
 
 def damage_cities(folder: Path) -> None:

@@ -25,6 +25,7 @@ from backend.index import database
 from backend.index.database import index_path, open_to_read
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
+from backend.index.settled import note_settled
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import PROJECT
@@ -37,7 +38,6 @@ from tests.index.test_follower import (
     damage_position,
     damage_table,
     empty_file,
-    in_use,
     no_position,
     no_table,
     other_schema,
@@ -50,9 +50,11 @@ from tests.index.worlds import (
     TABLES,
     execute,
     follow,
+    in_use,
     make_chain,
     on_each_statement,
     plain_flight,
+    settle,
 )
 
 ONE_LEG = FilterTransactions(335, "2008-01-03")
@@ -366,7 +368,8 @@ with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder)
 
 
 def begin_index(folder: Path, chain: Path) -> None:
-    """An index of the genesis block alone."""
+    """An index of the genesis block alone, beside a chain that goes on."""
+    (folder / "blocks").symlink_to(chain / "blocks")
     index_path(folder).parent.mkdir()
     with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
         writer.apply([sealed_block(store.block(0))])
@@ -469,19 +472,27 @@ def test_a_reader_in_the_middle_of_an_answer_does_not_hold_up_the_end_of_the_wri
 def test_an_exchange_of_the_index_at_any_moment_mixes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numbers of airports mean something else in the other index."""
-    monkeypatch.setattr("backend.index.queries._LOOK_AGAIN_S", 0.0)
+    """Numbers of airports mean something else in the other index, and so do their codes."""
+    monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     make_chain(ours, [[plain_flight()]])
-    make_chain(theirs, [[plain_flight(ORIGIN="AAA", DEST="BBB"), plain_flight()]], genesis_ms=77)
     follow(ours)
-    follow(theirs)
+    shutil.copytree(ours, theirs, symlinks=True)
+    execute(
+        theirs,
+        "UPDATE place SET place = 10 + place, code = 'X' || code",
+        "UPDATE place SET place = 13 - place",
+        "UPDATE flight SET origin = 3 - origin, dest = 3 - dest",
+    )
     old, new = (legs_of(IndexReader(folder)) for folder in (ours, theirs))
+    assert [leg[1:] for leg in (*old, *new)] == [("IAD", "TPA"), ("XIAD", "XTPA")]
     seen = []
     for moment in count(1):
         folder = tmp_path / f"moment {moment}"
         shutil.copytree(ours, folder, symlinks=True)
+        settle(folder)
         shutil.copy(in_use(theirs), made := database.new_file(folder))
+        note_settled(made, 0)
         answers: list[Leg] = []
         with closing(IndexReader(folder)) as reader:
             with monkeypatch.context() as patch:
@@ -575,7 +586,7 @@ def test_threads_that_have_ended_leave_no_file_open(indexed: Path) -> None:
 def test_a_reader_keeps_nothing_open_of_an_index_that_was_made_anew(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.index.queries._LOOK_AGAIN_S", 0.1)
+    monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.1)
     reader = IndexReader(indexed)
     old_file = in_use(indexed)
     reader.route_count(COUNTER)
@@ -664,7 +675,7 @@ def test_flights_of_one_number_are_read_once_however_many_are_asked_for(tmp_path
     with closing(IndexReader(tmp_path)) as reader:
         statements: list[str] = []
         reader.position()  # there is a connection
-        on_each_statement(reader._idle[0].connection, statements.append)
+        on_each_statement(reader._connections._idle[0].connection, statements.append)
         assert reader.first_ids(flights) == list(range(500))
         assert len([one for one in statements if "FROM flight" in one or "JOIN flight" in one]) == 2
 

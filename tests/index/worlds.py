@@ -21,8 +21,16 @@ from backend.chain.columns import columns_of
 from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
-from backend.index.database import index_path, open_to_write
+from backend.index.database import (
+    Position,
+    index_path,
+    is_wrong,
+    open_to_read,
+    open_to_write,
+    position_in,
+)
 from backend.index.follower import IndexFollower
+from backend.index.settled import note_settled
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
@@ -230,10 +238,33 @@ def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def execute(folder: Path, *statements: str) -> None:
-    """Change the index of `folder` behind everybody's back."""
+    """Change the index of `folder`, as a writer would that had got it wrong."""
     with closing(opened(folder)) as connection:
         for statement in statements:
             connection.execute(statement)
+    settle(folder)
+
+
+def settle(folder: Path) -> None:
+    """Note that the index of `folder` is as its writer left it, whatever it holds."""
+    note_settled(in_use(folder), 0)
+
+
+def in_use(folder: Path) -> Path:
+    """The index file that the link names."""
+    return index_path(folder).resolve(strict=True)
+
+
+def position_of(folder: Path) -> Position | None:
+    """Where the index of `folder` stands; None if there is no usable one."""
+    if not index_path(folder).exists():
+        return None
+    try:
+        with closing(open_to_read(index_path(folder))) as connection:
+            return position_in(connection)
+    except apsw.Error as error:
+        assert is_wrong(error)
+        return None
 
 
 # --- plain loops over the source flights -------------------------------------------------------

@@ -1,0 +1,241 @@
+"""Connections to the index in use, lent to one asker at a time, as long as the index is believed.
+
+It is believed if every page that was read has its checksum (see `database`), its pages are of one
+moment (`settled`), and it stands at a block of the chain (`comparison`). A file that fails in any
+of these is refused as a whole: by this process at once, by others within a second because of the
+mark that is left (`damage_mark`), until the miner has made the index anew.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from backend.chain.fields import Value
+from backend.errors import Damage, TryLater
+from backend.index import damage_mark
+from backend.index.comparison import difference_from
+from backend.index.database import (
+    Position,
+    Wrong,
+    index_path,
+    is_frozen,
+    is_wrong,
+    log_bytes,
+    open_to_read,
+    position_in,
+)
+from backend.index.settled import adds_up, is_settled
+from backend.storage.block_store import BlockStore
+
+Answer = TypeVar("Answer")
+Place = tuple[Value, str, str, str]  # DOT number, code, city, state
+Condition = tuple[int, ...]  # of a file; two that differ tell of a change
+Report = Callable[[str], None]
+
+RETRY_AFTER_S = 5
+NOT_YET = "the index is being made; try again, or ask with engine=scan"
+UNCHECKED = (
+    "the index is not as its writer left it; the miner checks it when it starts and in each round; "
+    "try again, or ask with engine=scan"
+)
+CHANGED = "the index was changed while it was read; try again"
+
+_LOOK_AGAIN_S = 1.0  # how often to look whether the index has been made anew, or is refused
+_NONSENSE = (ArithmeticError, LookupError, TypeError, ValueError)  # what wrong rows may cause
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection, its file, and the places that it has read already.
+
+    frozen: the condition of a file that is read without SQLite's locks, when it was opened.
+    """
+
+    path: Path
+    inode: int
+    connection: apsw.Connection
+    frozen: Condition | None
+    places: dict[int, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A file that is not believed, and why."""
+
+    inode: int
+    reason: str
+
+
+class Connections:
+    """Connections to the index of the chain in `folder`: a pool that grows to as many as are lent.
+
+    Safe for threads. Everything raises TryLater while there is no index that is believed.
+    """
+
+    def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
+        """store: of the same chain. report: takes a line whenever a file is found to be wrong."""
+        self._path = index_path(folder)
+        self._store = store
+        self._report = report
+        self._idle: list[Opened] = []
+        self._looked_at = -_LOOK_AGAIN_S
+        self._refused: _Refusal | None = None
+        self._added_up = -1  # the inode of a frozen file that was added up
+        self.inode = -1  # of the file in use
+
+    def close(self) -> None:
+        """Close the connections that are not lent."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().connection.close()
+
+    def ask(self, ask: Callable[[Opened], Answer]) -> Answer:
+        """What `ask` finds with a connection. An index that it shows to be wrong is refused."""
+        opened = self._borrowed()
+        try:
+            answer = ask(opened)
+            if opened.frozen is not None and opened.frozen != _condition(opened.path):
+                raise TryLater(CHANGED)
+        except UnicodeEncodeError:  # of what was asked for
+            opened.connection.close()
+            raise
+        except (apsw.Error, *_NONSENSE) as error:
+            opened.connection.close()
+            raise self._given_up(opened.path, opened.inode, error) from error
+        except BaseException:
+            opened.connection.close()
+            raise
+        if opened.inode == self.inode:
+            self._idle.append(opened)
+        else:
+            opened.connection.close()
+        return answer
+
+    def position(self) -> Position:
+        """Where the index stands, which is compared with the chain each time."""
+        return self.ask(lambda opened: self._position_in(opened.connection))
+
+    def look_again(self) -> None:
+        """Look before the next answer whether another process refuses the index."""
+        self._looked_at = -_LOOK_AGAIN_S
+
+    # --- opening -----------------------------------------------------------------------------
+
+    def _borrowed(self) -> Opened:
+        """An open connection that nobody else uses."""
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOK_AGAIN_S:
+            self._look()
+            self._looked_at = now
+        while True:
+            try:
+                opened = self._idle.pop()
+            except IndexError:
+                return self._open()
+            if opened.inode == self.inode:
+                return opened
+            opened.connection.close()
+
+    def _look(self) -> None:
+        """Take note if the index has been made anew, or is refused."""
+        path = self._in_use()
+        try:
+            self.inode, damage = path.stat().st_ino, damage_mark.damage_of(path)
+        except FileNotFoundError:
+            raise TryLater(NOT_YET, RETRY_AFTER_S) from None
+        except OSError as error:
+            raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
+        if damage is not None:
+            self._refused = _Refusal(self.inode, damage)
+        if self._refused is not None and self._refused.inode == self.inode:
+            raise _refusal(self._refused.reason)
+
+    def _in_use(self) -> Path:
+        """The file that the link names."""
+        try:
+            return self._path.resolve(strict=True)
+        except OSError:
+            raise TryLater(NOT_YET, RETRY_AFTER_S) from None
+
+    def _open(self) -> Opened:
+        """Open the index in use; once more if it was exchanged in this very moment."""
+        path = self._in_use()
+        try:
+            try:
+                opened = self._opened(path)
+            except (OSError, apsw.Error):
+                if self._in_use() == path:
+                    raise
+                path = self._in_use()
+                opened = self._opened(path)
+        except OSError:  # it has gone
+            self.look_again()
+            raise TryLater(NOT_YET, RETRY_AFTER_S) from None
+        except apsw.Error as error:
+            raise self._given_up(path, path.stat().st_ino, error) from error
+        except TryLater:
+            self.look_again()
+            raise
+        self.inode = opened.inode
+        return opened
+
+    def _opened(self, path: Path) -> Opened:
+        """A connection to an index file that is believed. Raises apsw.Error, OSError, TryLater."""
+        inode, frozen = path.stat().st_ino, _condition(path) if is_frozen(path) else None
+        connection = open_to_read(path)
+        try:
+            self._position_in(connection)
+            if not (is_settled(connection, path) or self._adds_up(connection, frozen, inode)):
+                raise TryLater(UNCHECKED, RETRY_AFTER_S)
+        except BaseException:
+            connection.close()
+            raise
+        return Opened(path, inode, connection, frozen, {})
+
+    def _adds_up(self, connection: apsw.Connection, frozen: Condition | None, inode: int) -> bool:
+        """Whether a frozen file, which no miner will check, adds up. May take a second, once."""
+        if frozen is not None and self._added_up != inode and adds_up(connection):
+            self._added_up = inode
+        return frozen is not None and self._added_up == inode
+
+    # --- believing ---------------------------------------------------------------------------
+
+    def _position_in(self, connection: apsw.Connection) -> Position:
+        """Where the index stands. Raises Wrong if the chain says otherwise, TryLater."""
+        position = position_in(connection)
+        if position is None or self._store.height() < 0:
+            raise TryLater(NOT_YET, RETRY_AFTER_S)
+        try:
+            difference = difference_from(self._store, position)
+        except (Damage, OSError) as error:
+            raise TryLater(f"the index cannot be compared with the chain: {error}") from error
+        if difference is not None:
+            raise Wrong(difference)
+        return position
+
+    def _given_up(self, path: Path, inode: int, error: Exception) -> TryLater:
+        """What to raise for an error met in the file at `path`, which is refused if it is wrong."""
+        self.look_again()
+        if isinstance(error, apsw.Error) and not is_wrong(error):
+            return TryLater(f"the index cannot be read ({error})", RETRY_AFTER_S)
+        reason = str(error) if isinstance(error, apsw.Error) else f"its rows lead to {error!r}"
+        self._refused = _Refusal(inode, reason)
+        words = "" if damage_mark.mark(path, reason) else ", and cannot be marked as such"
+        self._report(f"the index {path} is wrong{words}: {reason}")
+        return _refusal(reason)
+
+
+def _refusal(reason: str) -> TryLater:
+    words = f"the index is wrong ({reason}); the miner makes it anew, as `reindex` does"
+    return TryLater(f"{words}; until then ask with engine=scan", RETRY_AFTER_S)
+
+
+def _condition(path: Path) -> Condition:
+    """What of a file changes with its content."""
+    status = path.stat()
+    return (status.st_ino, status.st_ctime_ns, status.st_size, log_bytes(path))

@@ -1,0 +1,41 @@
+"""The mark by which whoever finds an index to be wrong has it made anew: `index/damaged`.
+
+A worker that meets damage cannot mend it, because only the holder of the writer lock writes. It
+leaves the name of the file and the reason in the mark. Every process then refuses that file, and
+the miner makes the index anew, which removes the mark.
+
+The whole file is refused for one wrong page: on a disk that loses what was written, others may be
+old, and an old page has a good checksum.
+"""
+
+import os
+from pathlib import Path
+
+NAME = "damaged"
+
+
+def mark(path: Path, reason: str) -> bool:
+    """Mark the index file at `path` (no link) as damaged; whether that could be done.
+
+    It cannot on a medium that is read-only.
+    """
+    temporary = path.with_name(f"{NAME}-{os.getpid()}.tmp")
+    try:
+        temporary.write_text(f"{path.name}\n{reason}\n", encoding="utf-8")
+        temporary.replace(path.with_name(NAME))
+    except OSError:
+        return False
+    return True
+
+
+def damage_of(path: Path) -> str | None:
+    """Why the index file at `path` (no link) is marked as damaged; None if it is not.
+
+    Raises OSError if that cannot be told.
+    """
+    try:
+        text = path.with_name(NAME).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    name, _, reason = text.partition("\n")
+    return reason.strip() if name == path.name else None
