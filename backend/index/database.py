@@ -1,9 +1,13 @@
 """The index files: their names, how they are opened and checked, where an index stands.
 
-Every page carries a checksum, which SQLite's checksum VFS compares whenever it reads one from the
-file or its log, so that no answer comes from a page that is not as it was written. That VFS comes
-with apsw and not with Python's sqlite3; the two must never have the same file open in one process,
-because each would drop the other's locks. This module is the only one that opens index files.
+Every page of a file carries a checksum, which SQLite's checksum VFS compares whenever it reads one,
+so that no answer comes from a page that is not as it was written. That VFS comes with apsw and not
+with Python's sqlite3; the two must never have the same file open in one process, because each would
+drop the other's locks. This module is the only one that opens index files.
+
+Pages in the write-ahead log have no such checksum. The log has its own, which SQLite compares when
+the first process opens it, and the writer before it brings the log into the file (`open_apart`). A
+log is there only while the index is being written to, and after a crash.
 
 Each index that is made gets a file of its own, `index/index-N.sqlite`. The symbolic link
 `index/index.sqlite` names the one in use and is replaced in one step, so that readers always find a
@@ -130,6 +134,23 @@ def open_to_write(path: Path) -> apsw.Connection:
             connection.reserve_bytes("main", _CHECKSUM_BYTES)
             connection.execute("PRAGMA journal_mode = WAL")
         _require_checksums(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_apart(path: Path) -> apsw.Connection:
+    """A connection that reads the log anew, up to the first page that has not its checksum.
+
+    It takes no locks, and closing it drops those that this process has on the file itself. So it is
+    for the one process that writes, whose file nobody else would remove. Raises apsw.Error.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(path.as_uri() + "?mode=ro", flags=flags, vfs="unix-none")
+    try:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # not what others have read of it
     except BaseException:
         connection.close()
         raise

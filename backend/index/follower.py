@@ -53,7 +53,11 @@ class IndexFollower:
         """End the session."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            self._tried(writer.close)
+            try:
+                writer.close()
+            except apsw.Error as error:
+                self._given_up(error)
+                damage_mark.mark(self._path.resolve(), str(error))  # for the next session
 
     def follow(self, progress: Progress = no_progress) -> None:
         """Begin a session: bring the index to the tip, made anew if it is not one of this chain.

@@ -7,6 +7,7 @@ instead of splitting them. What is to be added to the totals is counted in total
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain, repeat
@@ -24,7 +25,14 @@ from backend.chain.memo import Memo
 from backend.chain.summary import cells_of
 from backend.errors import Damage
 from backend.index import totals
-from backend.index.database import SCHEMA_VERSION, Position, open_to_write, position_in
+from backend.index.database import (
+    SCHEMA_VERSION,
+    Position,
+    Wrong,
+    open_apart,
+    open_to_write,
+    position_in,
+)
 from backend.index.delays import decode_counts, encode_counts
 from backend.index.settled import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.totals import CarrierPeriod, FlightRow
@@ -160,13 +168,25 @@ class IndexWriter:
 
         Whether all could be brought there: what readers still use cannot.
         """
-        position = None if self._is_new else self.position()  # nobody uses a new one yet
-        if position is not None:
-            note_moving(self._path, position.height)
+        position = self.position()
+        self._require_whole_log(position)
+        used_at = None if position is None or self._is_new else position.height
+        if used_at is not None:
+            note_moving(self._path, used_at)
         frames, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        if position is not None and moved == frames:
-            note_settled(self._path, position.height)
+        if used_at is not None and moved == frames:
+            note_settled(self._path, used_at)
         return moved == frames
+
+    def _require_whole_log(self, position: Position | None) -> None:
+        """Raise Wrong if the log does not say what was written: in the file, it would be believed.
+
+        Every transaction moves the position, so the last one is whole if it can be read anew.
+        """
+        with closing(open_apart(self._path)) as apart:
+            found = position_in(apart)
+        if found != position:
+            raise Wrong(f"its log was damaged: it leads to {found}, not to {position}")
 
     def abandon(self) -> None:
         """Close a file that is not to be used any more, whatever state it is in."""

@@ -1,0 +1,275 @@
+"""One flipped bit anywhere in the files of an index: an answer is right, or there is none.
+
+The bit is flipped behind the system's back, as a disk does it: the note of the writer still fits.
+What is flipped are files as a killed writer left them, at every stage of bringing its log into the
+file: with pages of the file that are newer than what is left of a damaged log.
+"""
+
+import os
+import random
+import signal
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import TryLater
+from backend.index import settled
+from backend.index.damage_mark import damage_of
+from backend.index.database import index_path
+from backend.index.queries import IndexReader
+from backend.index.settled import Note, note_of
+from backend.index.writer import IndexWriter, sealed_block
+from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.storage.block_store import BlockStore
+from tests.index.worlds import (
+    dump,
+    follow,
+    following,
+    in_use,
+    make_chain,
+    plain_flight,
+    questions_about,
+    rebuilt_dump,
+    rows_of,
+)
+
+FLIPS = 300
+QUESTIONS = 100
+SETTLED_AT, TIP = 6, 22  # the heights of the file when the writer that is killed begins, and ends
+PAGE, CHECKSUM, WAL_HEAD, FRAME_HEAD = 4096, 8, 32, 24
+
+Files = dict[str, bytes]  # what stands behind the name of the index -> content
+
+
+@dataclass(frozen=True)
+class Left:
+    """A chain, the flights in it, and files of its index as a writer left them."""
+
+    folder: Path
+    questions: list[Any]
+    stages: dict[str, tuple[Files, Note]]
+    right: dict[int, dict[Any, Any]]  # height -> question -> answer
+
+
+def flights(block: int) -> list[Any]:
+    """Many in the first blocks and few in the later ones, which so touch few of all pages."""
+    count = 500 if block < SETTLED_AT else 2
+    chance = random.Random(block)
+    return [
+        plain_flight(
+            OP_CARRIER_FL_NUM=chance.randrange(1, 300),
+            ORIGIN_CITY_NAME=f"City {chance.randrange(120)}",
+            ORIGIN="ABC",
+            ORIGIN_AIRPORT_ID=None,
+            OP_CARRIER_AIRLINE_ID=chance.choice((19393, 20366, 19790)),
+            FL_DATE=f"2008-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d}",
+            ARR_DELAY=chance.randrange(-20, 40),
+        )
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
+    folder = tmp_path_factory.mktemp("left")
+    contents = [flights(block) for block in range(TIP)]
+    blocks = make_chain(folder, contents[:SETTLED_AT])
+    follow(folder)
+    path = in_use(folder)
+    blocks += make_chain(folder, contents[SETTLED_AT:])
+    whole = files_of(path), noted(path)
+    questions = questions_about(rows_of(contents, blocks)[-2 * (TIP - SETTLED_AT) :])
+    right = {
+        height: answers_at(tmp_path_factory.mktemp("right"), folder, height, questions)
+        for height in range(SETTLED_AT, TIP + 1, 2)
+    }
+    killed_after(lambda: apply_all(folder))
+    log = files_of(path)
+    moving = Note(TIP, 0, 0)
+    stages = {
+        "settled": whole,
+        "log not begun": (log, whole[1]),
+        **{
+            f"{part} of 4 brought into the file": (brought_in(log, part), moving)
+            for part in range(5)
+        },
+        "log not removed": (brought_in(log, 4), Note(TIP, 0, 1)),
+    }
+    return Left(folder, questions, stages, right)
+
+
+def answers_at(folder: Path, chain: Path, height: int, questions: Sequence[Any]) -> dict[Any, Any]:
+    """What an index that was made in one go says at a height of the chain in another folder."""
+    (folder / "blocks").symlink_to(chain / "blocks")
+    (folder / "index").mkdir()
+    with closing(BlockStore(chain)) as store, closing(IndexWriter(index_path(folder))) as writer:
+        writer.apply([sealed_block(store.block(h)) for h in range(height + 1)])
+    with closing(IndexReader(folder)) as reader:
+        return {question: ask(reader, question)[0] for question in questions}
+
+
+def apply_all(folder: Path) -> None:
+    """Take in the rest of the chain, two blocks in a transaction."""
+    with closing(BlockStore(folder)) as store:
+        writer = IndexWriter(in_use(folder))
+        for height in range(SETTLED_AT + 1, store.height() + 1, 2):
+            writer.apply([sealed_block(store.block(h)) for h in (height, height + 1)])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_after(work: Callable[[], None]) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+
+
+def files_of(path: Path) -> Files:
+    """The index, its log and the log's index."""
+    found = {suffix: path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")}
+    return {suffix: file.read_bytes() for suffix, file in found.items() if file.exists()}
+
+
+def noted(path: Path) -> Note:
+    note = note_of(path)
+    assert note is not None
+    return note
+
+
+def brought_in(files: Files, quarters: int) -> Files:
+    """The files when so much of the log has been brought into the index, in the order of pages."""
+    newest: dict[int, bytes] = {}
+    log = files["-wal"]
+    for start in range(WAL_HEAD, len(log), FRAME_HEAD + PAGE):
+        page = log[start + FRAME_HEAD : start + FRAME_HEAD + PAGE]
+        newest[int.from_bytes(log[start : start + 4])] = page
+    pages = sorted(newest)
+    index = bytearray(files[""])
+    for number in pages[: len(pages) * quarters // 4]:
+        index.extend(bytes(max(0, number * PAGE - len(index))))
+        index[(number - 1) * PAGE : number * PAGE] = with_checksum(newest[number])
+    return {**files, "": bytes(index)}
+
+
+def with_checksum(page: bytes) -> bytes:
+    """The page as the checksum VFS writes it into the index: the log has no checksums of pages."""
+    first = second = 0
+    for one, other in struct.iter_unpack("<II", page[:-CHECKSUM]):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return page[:-CHECKSUM] + struct.pack("<II", first, second)
+
+
+def put(path: Path, files: Files, note: Note) -> None:
+    """Lay the files down, with a note that fits."""
+    for suffix in ("", "-wal", "-shm"):
+        file = path.with_name(path.name + suffix)
+        file.unlink(missing_ok=True)
+        if suffix in files:
+            file.write_bytes(files[suffix])
+    path.with_name("damaged").unlink(missing_ok=True)
+    if note.is_moving:
+        settled.note_moving(path, note.height)
+    else:
+        settled.note_settled(path, note.height)
+
+
+def flipped(files: Files, chance: random.Random) -> Files:
+    """The same files but for one bit, each file with the same chance."""
+    suffix = chance.choice([name for name in files if files[name]])
+    data = bytearray(files[suffix])
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return {**files, suffix: bytes(data)}
+
+
+def answers(left: Left, questions: Sequence[Any]) -> Iterator[bool]:
+    """Ask an index as a process that has just started; for each question whether it answered."""
+    with closing(IndexReader(left.folder)) as reader:
+        for question in questions:
+            try:
+                answer, as_of = ask(reader, question)
+            except TryLater:
+                yield False
+                continue
+            assert answer == left.right[as_of.height][question], question
+            yield True
+
+
+def ask(reader: IndexReader, question: Any) -> tuple[Any, Any]:
+    match question:
+        case FilterTransactions():
+            return reader.legs(question)
+        case AverageDelays():
+            return reader.delays(question, Options(group_by="day", distribution=True))
+        case FlightCounter():
+            return reader.route_count(question)
+    raise AssertionError(question)
+
+
+def test_every_stage_answers_when_no_bit_is_flipped(left: Left) -> None:
+    path = in_use(left.folder)
+    for files, note in left.stages.values():
+        put(path, files, note)
+        assert all(answers(left, left.questions))
+
+
+def test_after_one_flipped_bit_answers_are_right_or_refused(left: Left) -> None:
+    path = in_use(left.folder)
+    answered = refused = 0
+    for seed in range(FLIPS):
+        chance = random.Random(seed)
+        files, note = chance.choice(list(left.stages.values()))
+        put(path, flipped(files, chance), note)
+        said = list(answers(left, chance.sample(left.questions, QUESTIONS)))
+        answered += all(said)
+        refused += not all(said)
+    assert answered > FLIPS / 10
+    assert refused > FLIPS / 10
+
+
+def test_a_log_damaged_while_it_is_written_is_not_brought_into_the_file(tmp_path: Path) -> None:
+    """There its page would get a checksum that is right."""
+    make_chain(tmp_path, [flights(0)])
+    follow(tmp_path)
+    with following(tmp_path) as (follower, _):
+        follower.follow()
+        path = in_use(tmp_path)
+        for number in (1, 2):
+            follower.apply([sealed_block(b) for b in make_chain(tmp_path, [flights(number)])])
+            log = path.with_name(path.name + "-wal")
+            with log.open("r+b") as stream:
+                stream.seek(log.stat().st_size - 300)
+                (byte,) = stream.read(1)
+                stream.seek(-1, os.SEEK_CUR)
+                stream.write(bytes([byte ^ 1]))
+            follower.close()
+            assert "log was damaged" in (damage_of(path) or "")
+            with pytest.raises(TryLater, match="log was damaged"):
+                IndexReader(tmp_path).position()
+            follower.follow()
+            path = in_use(tmp_path)
+            assert damage_of(path) is None
+    followed = dump(tmp_path)
+    assert rebuilt_dump(tmp_path) == followed
+
+
+@pytest.mark.parametrize("stage", range(8))
+def test_the_log_damaged_at_any_frame_mixes_nothing(left: Left, stage: int) -> None:
+    """Of a log, SQLite drops the frame with the flipped bit and all that follow."""
+    path = in_use(left.folder)
+    files, note = list(left.stages.values())[stage]
+    log = files.get("-wal", b"")
+    for start in range(0, len(log), 5 * (FRAME_HEAD + PAGE)):
+        spoilt = bytearray(log)
+        spoilt[start] ^= 1  # of the head of the log, or in the data of a frame
+        put(path, {**files, "-wal": bytes(spoilt)}, note)
+        list(answers(left, left.questions[start % 7 :: 7]))
