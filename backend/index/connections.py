@@ -34,9 +34,11 @@ from backend.storage.block_store import BlockStore
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state
+File = tuple[str, int]  # its name and inode; the number alone may come again with a newer file
 Condition = tuple[int, ...]  # of a file; two that differ tell of a change
 Report = Callable[[str], None]
 
+NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5
 NOT_YET = "the index is being made; try again, or ask with engine=scan"
 UNCHECKED = (
@@ -57,7 +59,7 @@ class Opened:
     """
 
     path: Path
-    inode: int
+    file: File
     connection: apsw.Connection
     frozen: Condition | None
     places: dict[int, Place]
@@ -67,7 +69,7 @@ class Opened:
 class _Refusal:
     """A file that is not believed, and why."""
 
-    inode: int
+    file: File
     reason: str
 
 
@@ -85,8 +87,8 @@ class Connections:
         self._idle: list[Opened] = []
         self._looked_at = -_LOOK_AGAIN_S
         self._refused: _Refusal | None = None
-        self._added_up = -1  # the inode of a frozen file that was added up
-        self.inode = -1  # of the file in use
+        self._added_up = NO_FILE  # a frozen file that was added up
+        self.file = NO_FILE  # the one in use
 
     def close(self) -> None:
         """Close the connections that are not lent."""
@@ -106,11 +108,11 @@ class Connections:
             raise
         except (apsw.Error, *_NONSENSE) as error:
             opened.connection.close()
-            raise self._given_up(opened.path, opened.inode, error) from error
+            raise self._given_up(opened.path, opened.file, error) from error
         except BaseException:
             opened.connection.close()
             raise
-        if opened.inode == self.inode:
+        if opened.file == self.file:
             self._idle.append(opened)
         else:
             opened.connection.close()
@@ -137,7 +139,7 @@ class Connections:
                 opened = self._idle.pop()
             except IndexError:
                 return self._open()
-            if opened.inode == self.inode:
+            if opened.file == self.file:
                 return opened
             opened.connection.close()
 
@@ -145,14 +147,14 @@ class Connections:
         """Take note if the index has been made anew, or is refused."""
         path = self._in_use()
         try:
-            self.inode, damage = path.stat().st_ino, damage_mark.damage_of(path)
+            self.file, damage = _file(path), damage_mark.damage_of(path)
         except FileNotFoundError:
             raise TryLater(NOT_YET, RETRY_AFTER_S) from None
         except OSError as error:
             raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
         if damage is not None:
-            self._refused = _Refusal(self.inode, damage)
-        if self._refused is not None and self._refused.inode == self.inode:
+            self._refused = _Refusal(self.file, damage)
+        if self._refused is not None and self._refused.file == self.file:
             raise _refusal(self._refused.reason)
 
     def _in_use(self) -> Path:
@@ -177,31 +179,31 @@ class Connections:
             self.look_again()
             raise TryLater(NOT_YET, RETRY_AFTER_S) from None
         except apsw.Error as error:
-            raise self._given_up(path, path.stat().st_ino, error) from error
+            raise self._given_up(path, _file(path), error) from error
         except TryLater:
             self.look_again()
             raise
-        self.inode = opened.inode
+        self.file = opened.file
         return opened
 
     def _opened(self, path: Path) -> Opened:
         """A connection to an index file that is believed. Raises apsw.Error, OSError, TryLater."""
-        inode, frozen = path.stat().st_ino, _condition(path) if is_frozen(path) else None
+        file, frozen = _file(path), _condition(path) if is_frozen(path) else None
         connection = open_to_read(path)
         try:
             self._position_in(connection)
-            if not (is_settled(connection, path) or self._adds_up(connection, frozen, inode)):
+            if not (is_settled(connection, path) or self._adds_up(connection, frozen, file)):
                 raise TryLater(UNCHECKED, RETRY_AFTER_S)
         except BaseException:
             connection.close()
             raise
-        return Opened(path, inode, connection, frozen, {})
+        return Opened(path, file, connection, frozen, {})
 
-    def _adds_up(self, connection: apsw.Connection, frozen: Condition | None, inode: int) -> bool:
+    def _adds_up(self, connection: apsw.Connection, frozen: Condition | None, file: File) -> bool:
         """Whether a frozen file, which no miner will check, adds up. May take a second, once."""
-        if frozen is not None and self._added_up != inode and adds_up(connection):
-            self._added_up = inode
-        return frozen is not None and self._added_up == inode
+        if frozen is not None and self._added_up != file and adds_up(connection):
+            self._added_up = file
+        return frozen is not None and self._added_up == file
 
     # --- believing ---------------------------------------------------------------------------
 
@@ -218,13 +220,13 @@ class Connections:
             raise Wrong(difference)
         return position
 
-    def _given_up(self, path: Path, inode: int, error: Exception) -> TryLater:
+    def _given_up(self, path: Path, file: File, error: Exception) -> TryLater:
         """What to raise for an error met in the file at `path`, which is refused if it is wrong."""
         self.look_again()
         if isinstance(error, apsw.Error) and not is_wrong(error):
             return TryLater(f"the index cannot be read ({error})", RETRY_AFTER_S)
         reason = str(error) if isinstance(error, apsw.Error) else f"its rows lead to {error!r}"
-        self._refused = _Refusal(inode, reason)
+        self._refused = _Refusal(file, reason)
         words = "" if damage_mark.mark(path, reason) else ", and cannot be marked as such"
         self._report(f"the index {path} is wrong{words}: {reason}")
         return _refusal(reason)
@@ -233,6 +235,10 @@ class Connections:
 def _refusal(reason: str) -> TryLater:
     words = f"the index is wrong ({reason}); the miner makes it anew, as `reindex` does"
     return TryLater(f"{words}; until then ask with engine=scan", RETRY_AFTER_S)
+
+
+def _file(path: Path) -> File:
+    return path.name, path.stat().st_ino
 
 
 def _condition(path: Path) -> Condition:

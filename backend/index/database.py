@@ -180,7 +180,7 @@ def _require_checksums(connection: apsw.Connection) -> None:
 
     What is missing of a page that is cut short, SQLite takes for zeros.
     """
-    if not connection.execute("PRAGMA checksum_verification").get:
+    if str(connection.execute("PRAGMA checksum_verification").get) != "1":
         raise Wrong("its pages have no checksums")
     if Path(connection.filename).stat().st_size % _PAGE_BYTES:
         raise Wrong("its last page is cut short")

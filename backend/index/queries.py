@@ -26,10 +26,12 @@ from backend.index.breakdowns import (
     Rows,
 )
 from backend.index.connections import (
+    NO_FILE,
     NOT_YET,
     RETRY_AFTER_S,
     Answer,
     Connections,
+    File,
     Opened,
     Place,
     Report,
@@ -122,7 +124,7 @@ class State:
     The file, too: an index that was wrong is made anew for the same block.
     """
 
-    inode: int
+    file: File
     tip_hash: str
 
 
@@ -142,7 +144,7 @@ class IndexReader:
         """store: of the same chain. report: takes a line whenever the index is found wrong."""
         self._connections = Connections(folder, store or BlockStore(folder), report)
         self._agreed = AsOf(-1, "")  # where the index was last found to agree with the chain
-        self._recent = (State(-1, ""), 0.0)
+        self._recent = (State(NO_FILE, ""), 0.0)
 
     def position(self) -> Position:
         """Where the index stands, which is compared with the chain."""
@@ -164,7 +166,7 @@ class IndexReader:
         now = time.monotonic()
         if now >= until:
             tip_hash = self.position().tip_hash
-            state = State(self._connections.inode, tip_hash)
+            state = State(self._connections.file, tip_hash)
             self._recent = (state, now + RECENT_S)
         return state
 

@@ -1,0 +1,297 @@
+"""Which index is believed: one of this chain, whole and of one moment. Others are refused."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.errors import TryLater
+from backend.index import settled
+from backend.index.damage_mark import damage_of, mark
+from backend.index.database import index_path, open_to_read
+from backend.index.queries import IndexReader
+from backend.index.settled import SUFFIX, adds_up, note_of
+from tests.index.test_follower import (
+    SMALL,
+    damage_table,
+    height_above_all,
+    no_table,
+    other_branch,
+    other_branch_of_the_same_length,
+    other_chain,
+    other_schema,
+    shorter_chain,
+    wrong_genesis,
+    wrong_hash,
+)
+from tests.index.test_queries import ALL_YEARS, ASKS, AVERAGE, COUNTER, ONE_LEG
+from tests.index.worlds import (
+    dump,
+    execute,
+    follow,
+    following,
+    in_use,
+    make_chain,
+    plain_flight,
+    rebuilt_dump,
+    settle,
+)
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Path:
+    """Genesis and four blocks with their index."""
+    folder = tmp_path / "chain"
+    make_chain(folder, SMALL)
+    follow(folder)
+    return folder
+
+
+def is_mended(folder: Path) -> None:
+    """The miner's next session makes the index anew, and takes the mark away."""
+    follow(folder)
+    assert in_use(folder).name == "index-2.sqlite"
+    assert damage_of(in_use(folder)) is None
+    assert not (index_path(folder).parent / "damaged").exists()
+    assert IndexReader(folder).position().height >= 0
+    followed = dump(folder)
+    assert rebuilt_dump(folder) == followed
+
+
+# --- the chain -------------------------------------------------------------------------------
+
+NOT_OF_THE_CHAIN: dict[Callable[[Path], None], str] = {
+    wrong_hash: "on another branch: its block 4",
+    wrong_genesis: "of another chain: its block 0",
+    height_above_all: "and the chain ends at 4",
+    other_chain: "of another chain",
+    shorter_chain: "stands at block 4, and the chain ends at 2",
+    other_branch: "on another branch",
+    other_branch_of_the_same_length: "on another branch",
+}
+
+
+@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("spoil", NOT_OF_THE_CHAIN, ids=lambda spoil: spoil.__name__)
+def test_an_index_that_does_not_stand_at_a_block_of_the_chain_answers_nothing(
+    indexed: Path, spoil: Callable[[Path], None], ask: str
+) -> None:
+    spoil(indexed)
+    with pytest.raises(TryLater, match=NOT_OF_THE_CHAIN[spoil]):
+        ASKS[ask](IndexReader(indexed))
+    assert NOT_OF_THE_CHAIN[spoil] in (damage_of(in_use(indexed)) or "")
+
+
+@pytest.mark.parametrize("spoil", NOT_OF_THE_CHAIN, ids=lambda spoil: spoil.__name__)
+def test_it_is_refused_by_a_reader_that_has_it_open_and_made_anew_by_the_follower(
+    indexed: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.index.queries.RECENT_S", 0.0)
+    reader = IndexReader(indexed)
+    reader.legs(ONE_LEG)
+    state = reader.recent_state()
+    spoil(indexed)
+    for ask in (reader.position, reader.recent_state, lambda: reader.first_ids([plain_flight()])):
+        with pytest.raises(TryLater, match=NOT_OF_THE_CHAIN[spoil]):
+            ask()
+    is_mended(indexed)
+    assert reader.recent_state() != state, "answers that were kept are kept on"
+
+
+def test_the_position_is_compared_again_when_it_moves(indexed: Path) -> None:
+    reader = IndexReader(indexed)
+    reader.route_count(COUNTER)
+    execute(indexed, f"UPDATE position SET height = 3, tip_hash = '{'0' * 64}'")
+    for _ in range(2):
+        with pytest.raises(TryLater, match="on another branch: its block 3"):
+            reader.route_count(COUNTER)
+
+
+def test_a_copy_made_by_hand_that_is_ahead_of_its_chain_is_made_anew(
+    indexed: Path, tmp_path: Path
+) -> None:
+    """Blocks were copied first, and more were mined before the index was."""
+    copy = tmp_path / "copy"
+    shutil.copytree(indexed / "blocks", copy / "blocks")
+    make_chain(indexed, [[plain_flight()] * 2])
+    follow(indexed)
+    shutil.copytree(index_path(indexed).parent, index_path(copy).parent, symlinks=True)
+    with pytest.raises(TryLater, match="and the chain ends at 4"):
+        IndexReader(copy).route_count(COUNTER)
+    is_mended(copy)
+    assert IndexReader(copy).route_count(COUNTER)[0] == 5
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def lacks_a_place(folder: Path) -> None:
+    execute(folder, "DELETE FROM place WHERE place = 1")
+
+
+def day_that_is_none(folder: Path) -> None:
+    execute(folder, "UPDATE carrier_total SET period = -period WHERE span = 0")
+
+
+def time_that_is_none(folder: Path) -> None:
+    execute(folder, "UPDATE flight SET dep_time = 9999")
+
+
+def text_for_a_number(folder: Path) -> None:
+    execute(folder, "UPDATE route_total SET flights = 'many'")
+
+
+def cut_short(folder: Path) -> None:
+    path = in_use(folder)
+    with path.open("r+b") as stream:
+        stream.truncate(path.stat().st_size - 100)
+    settle(folder)
+
+
+def without_checksums(folder: Path) -> None:
+    """The byte that says how much of each page is kept for checksums."""
+    with in_use(folder).open("r+b") as stream:
+        stream.seek(20)
+        stream.write(b"\0")
+    settle(folder)
+
+
+WRONG: tuple[tuple[Callable[[Path], None], str], ...] = (
+    (lambda folder: damage_table(folder, "flight"), "legs"),
+    (lambda folder: damage_table(folder, "position"), "position"),
+    (no_table, "position"),
+    (other_schema, "legs"),
+    (lacks_a_place, "legs"),
+    (day_that_is_none, "days"),
+    (time_that_is_none, "legs"),
+    (text_for_a_number, "flights by carrier"),
+    (cut_short, "position"),
+    (without_checksums, "position"),
+)
+
+
+@pytest.mark.parametrize(("spoil", "ask"), WRONG)
+def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
+    indexed: Path, spoil: Callable[[Path], None], ask: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
+    reports: list[str] = []
+    reader, other = IndexReader(indexed, report=reports.append), IndexReader(indexed)
+    spoil(indexed)
+    with pytest.raises(TryLater, match=r"the index is wrong \(.+\); the miner makes it anew"):
+        ASKS[ask](reader)
+    for one in (reader, other, IndexReader(indexed)):
+        with pytest.raises(TryLater, match="ask with engine=scan"):
+            one.legs(ONE_LEG)
+    assert len(reports) == 1
+    assert str(in_use(indexed)) in reports[0]
+    is_mended(indexed)
+    assert len(reader.legs(ONE_LEG)[0]) == len(other.legs(ONE_LEG)[0]) == 4
+
+
+def test_a_question_that_cannot_be_encoded_is_no_damage(indexed: Path) -> None:
+    reader = IndexReader(indexed)
+    with pytest.raises(UnicodeEncodeError):
+        reader.route_count(type(COUNTER)("\ud800", "Tampa, FL", *ALL_YEARS))
+    assert damage_of(in_use(indexed)) is None
+    assert reader.route_count(COUNTER)[0] == 5
+
+
+def test_a_mark_of_another_file_says_nothing(indexed: Path) -> None:
+    mark(in_use(indexed).with_name("index-9.sqlite"), "it was wrong")
+    assert IndexReader(indexed).route_count(COUNTER)[0] == 5
+    follow(indexed)
+    assert in_use(indexed).name == "index-1.sqlite"
+
+
+# --- one moment ------------------------------------------------------------------------------
+
+
+def test_a_copy_that_adds_up_is_believed_when_the_follower_has_seen_it(
+    indexed: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(indexed, tmp_path / "copy", symlinks=True))
+    with pytest.raises(TryLater, match="not as its writer left it"):
+        IndexReader(copy).delay_totals(AVERAGE)
+    assert damage_of(in_use(copy)) is None
+    follow(copy)
+    assert in_use(copy).name == "index-1.sqlite", "it was made anew without need"
+    assert IndexReader(copy).delay_totals(AVERAGE)[0].flights == 6
+
+
+def test_a_note_that_is_lost_or_spoilt_is_written_again(indexed: Path) -> None:
+    note = in_use(indexed).with_name(in_use(indexed).name + SUFFIX)
+    for data in (None, b"", b"17 {}", note.read_bytes()[:-1], note.read_bytes()[1:]):
+        note.unlink()
+        if data is not None:
+            note.write_bytes(data)
+        with pytest.raises(TryLater, match="not as its writer left it"):
+            IndexReader(indexed).position()
+        follow(indexed)
+        assert IndexReader(indexed).position().height == 4
+    assert in_use(indexed).name == "index-1.sqlite"
+
+
+TWO_MOMENTS = {
+    "a flight is lacking": "DELETE FROM flight WHERE id = 1",
+    "a total of a carrier is old": "UPDATE carrier_total SET flights = flights - 1 WHERE span = 1",
+    "a total of a route is old": "UPDATE route_total SET flights = flights - 1 WHERE span = 0",
+    "totals of years are lacking": "DELETE FROM route_total WHERE span = 2",
+    "a total of a number is old": "UPDATE number_total SET flights = flights - 1",
+    "flights of a place are old": "UPDATE place SET flights = flights - 1 WHERE place = 1",
+    "a city is lacking": "DELETE FROM city WHERE city = 1",
+    "a distribution is old": "UPDATE carrier_delays SET counts = '{\"5\":1}' WHERE span = 0",
+    "the position is new": "UPDATE position SET transactions = transactions + 1",
+}
+
+
+@pytest.mark.parametrize("case", TWO_MOMENTS)
+def test_an_index_of_two_moments_does_not_add_up_and_is_made_anew(
+    indexed: Path, tmp_path: Path, case: str
+) -> None:
+    with closing(open_to_read(in_use(indexed))) as connection:
+        assert adds_up(connection)
+    execute(indexed, TWO_MOMENTS[case])
+    with closing(open_to_read(in_use(indexed))) as connection:
+        assert not adds_up(connection)
+    copy = Path(shutil.copytree(indexed, tmp_path / "copy", symlinks=True))
+    with pytest.raises(TryLater):
+        IndexReader(copy).legs(ONE_LEG)
+    is_mended(copy)
+
+
+def test_an_index_without_flights_adds_up(tmp_path: Path) -> None:
+    make_chain(tmp_path, [[], []])
+    follow(tmp_path)
+    with closing(open_to_read(in_use(tmp_path))) as connection:
+        assert adds_up(connection)
+
+
+def test_a_reader_that_comes_while_the_log_is_brought_in_waits_for_nothing(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, in the middle and after it, each time with a new connection."""
+    answers: list[int] = []
+
+    def asking(name: str) -> None:
+        real = getattr(settled, name)
+
+        def call(path: Path, height: int) -> None:
+            answers.append(IndexReader(indexed).route_count(COUNTER)[0])
+            real(path, height)
+            answers.append(IndexReader(indexed).route_count(COUNTER)[0])
+
+        monkeypatch.setattr(f"backend.index.writer.{name}", call)
+
+    asking("note_moving")
+    asking("note_settled")
+    with following(indexed) as (follower, _):
+        follower.follow()
+        make_chain(indexed, [[plain_flight()]])
+        follower.follow()
+    assert answers == [6] * 4
+    note = note_of(in_use(indexed))
+    assert note is not None
+    assert (note.height, note.is_moving) == (5, False)
