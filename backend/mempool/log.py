@@ -244,6 +244,5 @@ class Log:
     def descriptor(self, segment: int) -> int:
         """The open file of a segment. Raises FileNotFoundError if it has been removed."""
         if segment not in self._descriptors:
-            flags = os.O_RDWR | os.O_CLOEXEC
-            self._descriptors[segment] = os.open(self.path(segment), flags)
+            self._descriptors[segment] = files.open_existing(self.path(segment))
         return self._descriptors[segment]

@@ -5,6 +5,7 @@ be restarted: the kernel may have dropped the bytes and will report the same syn
 so nothing here retries.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -74,6 +75,19 @@ def open_for_writing(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def open_existing(path: Path) -> int:
+    """A descriptor to read and write a file that is there; only to read it if that is all we may.
+
+    Raises OSError.
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in {errno.EROFS, errno.EACCES, errno.EPERM}:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:

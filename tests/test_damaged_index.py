@@ -1,0 +1,191 @@
+"""A running service whose index is damaged, or was copied by hand: it refuses, mends and answers.
+
+On a read-only medium nothing can be mended, but a good index is asked all the same.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from backend.index.database import index_path
+from tests.api.processes import Service, backend, serving, until
+from tests.api.worlds import (
+    Json,
+    World,
+    seal,
+    settings_for,
+    with_status,
+    world_in,
+)
+from tests.index.worlds import in_use, settle
+
+PAGE = 4096
+LONG_S = 3600  # no block comes meanwhile
+
+
+def question(leg: Json, **more: object) -> str:
+    given = {name: leg[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    return f"/filter_transactions?{urlencode({**given, **more})}"
+
+
+def right(world: World, leg: Json) -> list[Json]:
+    same = ("OP_CARRIER_FL_NUM", "FL_DATE")
+    return [
+        with_status(each)
+        for each in world.transactions
+        if all(each[name] == leg[name] for name in same)
+    ]
+
+
+def flip_a_bit_of_every_page(folder: Path) -> None:
+    """As a disk would: nothing but the content changes. The first page is what all begin with."""
+    with in_use(folder).open("r+b") as stream:
+        for offset in range(PAGE + 100, in_use(folder).stat().st_size, PAGE):
+            byte = os.pread(stream.fileno(), 1, offset)
+            os.pwrite(stream.fileno(), bytes([byte[0] ^ 4]), offset)
+    settle(folder)
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def metric(service: Service, name: str) -> float:
+    lines = service.get("/metrics").text.splitlines()
+    (value,) = (line.split()[1] for line in lines if line.startswith(f"{name} "))
+    return float(value)
+
+
+def test_a_damaged_index_is_refused_said_to_be_so_and_made_anew_at_once(folder: Path) -> None:
+    world = world_in(folder)
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=LONG_S) as service:
+        kept, other = world.transactions[0], world.transactions[700]
+        assert service.json(question(kept))["flights"] == right(world, kept)
+        with stopped(service.miner()):
+            flip_a_bit_of_every_page(folder)
+            until(lambda: service.get(question(other)).status_code == 503)
+            refused = service.get(question(other))
+            assert "the index is wrong" in refused.json()["detail"]
+            assert int(refused.headers["Retry-After"]) > 0
+            until(lambda: all(service.get(question(kept)).status_code == 503 for _ in range(20)))
+            ready = service.get("/health/ready")
+            assert ready.status_code == 503
+            assert any("the index is wrong" in reason for reason in ready.json()["reasons"])
+            assert metric(service, "flightchain_index_believed") == 0
+            scanned = service.json(question(other, engine="scan"))
+            assert scanned["flights"] == right(world, other)
+        until(service.answers)
+        for leg in (kept, other):
+            assert service.json(question(leg))["flights"] == right(world, leg)
+        assert metric(service, "flightchain_index_believed") == 1
+        until(lambda: metric(service, "flightchain_index_rebuilds_total") == 1)
+        assert "the index was made anew: " in service.said()
+
+
+def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path) -> None:
+    """Blocks were copied first; more was mined before the index was."""
+    world, copy = world_in(folder), tmp_path / "copy"
+    shutil.copytree(folder / "blocks", copy / "blocks")
+    leg = world.transactions[5]
+    again = {name: leg[name] for name in leg if name not in {"TRANSACTION_ID", "timestamp"}}
+    again.pop("BLOCK_HEIGHT")
+    seal(settings_for(folder), [[tuple(again.values())] * 7])
+    shutil.copytree(index_path(folder).parent, index_path(copy).parent, symlinks=True)
+    service = Service(copy, FLIGHTCHAIN_MINE_INTERVAL_S=LONG_S)
+    try:
+        until(lambda: service.answers("/health/live"))
+        seen = set[int]()
+
+        def is_ready() -> bool:
+            answer = service.get(question(leg))
+            seen.add(answer.status_code)
+            if answer.status_code == 200:
+                assert answer.json()["flights"] == right(world, leg)
+            return service.answers()
+
+        until(is_ready)
+        assert service.json(question(leg))["flights"] == right(world, leg)
+        assert seen <= {200, 503}
+        assert "the index was made anew: it stands at block" in service.said()
+    finally:
+        service.end()
+
+
+# --- read-only media -------------------------------------------------------------------------
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[Path]:
+    """The folder on a medium that refuses every change. It takes the right to mount."""
+    place = folder.with_name("medium")
+    place.mkdir(exist_ok=True)
+    try:
+        for options in (["--bind", str(folder)], ["-o", "remount,bind,ro"]):
+            mount = ["mount", *options, str(place)]
+            made = subprocess.run(mount, capture_output=True, text=True, check=False)
+            if made.returncode:
+                pytest.skip(f"a read-only medium cannot be made here: {made.stderr.strip()}")
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=False, capture_output=True)
+
+
+def parameters(leg: Json) -> list[str]:
+    return [f"{name}={leg[name]}" for name in ("OP_CARRIER_FL_NUM", "FL_DATE")]
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_a_read_only_medium_is_asked_and_verified(
+    folder: Path, tmp_path: Path, is_copy: bool
+) -> None:
+    """A copy is not as its writer left it; all of it is added up before it is believed."""
+    world = world_in(folder)
+    if is_copy:
+        folder = Path(shutil.copytree(folder, tmp_path / "copy", symlinks=True))
+    leg = world.transactions[700]
+    with read_only(folder) as place:
+        for arguments, words in {
+            ("query", "filter_transactions", *parameters(leg)): right(world, leg)[0]["timestamp"],
+            ("tip",): f'"height": {world.tip}',
+            ("show", "tip"): f'"height": {world.tip}',
+            ("verify",): '"verified": true',
+        }.items():
+            done = backend(place, *arguments)
+            assert done.returncode == 0, done.stderr
+            assert str(words) in done.stdout
+
+
+def test_a_service_answers_from_a_read_only_medium(folder: Path) -> None:
+    world = world_in(folder)
+    with read_only(folder) as place:
+        service = Service(place, "--only-http")
+        try:
+            until(lambda: service.answers("/health/live"))
+            for leg in world.transactions[::100]:
+                assert service.json(question(leg))["flights"] == right(world, leg)
+        finally:
+            service.end()
+
+
+def test_damage_on_a_read_only_medium_is_said(folder: Path) -> None:
+    world = world_in(folder)
+    flip_a_bit_of_every_page(folder)
+    with read_only(folder) as place:
+        done = backend(place, "query", "filter_transactions", *parameters(world.transactions[700]))
+        assert done.returncode == 1
+        assert "is wrong, and cannot be marked as such" in done.stderr
+        assert "ask with engine=scan" in done.stderr
+        asked = [*parameters(world.transactions[700]), "engine=scan"]
+        assert backend(place, "query", "filter_transactions", *asked).returncode == 0
