@@ -7,6 +7,7 @@ or in containers the roles are run without it (`serve --only-http`, `mine`, `pyt
 """
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -25,6 +26,7 @@ from backend.errors import FlightchainError, InvalidSetting
 from backend.metrics import run_folder
 from backend.parent import die_with_parent
 from backend.settings import PROJECT, Settings, variable
+from backend.visitors import hide_secrets
 
 GRACE_S, WORKER_GRACE_S = 30, 5
 READY_WITHIN_S = 60
@@ -189,6 +191,7 @@ def run_http(settings: Settings) -> None:
         def load(self) -> Any:
             return create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
 
+    logging.getLogger("gunicorn.error").addFilter(hide_secrets)
     with run_folder(settings) as metrics_folder:
         Application().run()
 

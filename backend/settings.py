@@ -4,12 +4,13 @@ A setting is read from the environment variable of its name, in `from_environmen
 README.md shows the same table; a test compares the two.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 
 from backend.chain.block import MAX_DIFFICULTY_BITS
 from backend.errors import InvalidSetting
+from backend.visitors import names_in
 
 PREFIX = "FLIGHTCHAIN_"
 AUTO = "auto"
@@ -23,8 +24,9 @@ def _number(
     return field(default=default, metadata=metadata)  # type: ignore[return-value]
 
 
-def _text(default: str, reason: str) -> str:
-    return field(default=default, metadata={"unit": "", "reason": reason})
+def _text(default: str, reason: str, check: Callable[[str], object] = str) -> str:
+    """A setting that is a text. check: raises ValueError for one that does not fit."""
+    return field(default=default, metadata={"unit": "", "reason": reason, "check": check})
 
 
 def _choice(choices: tuple[str, ...], reason: str) -> str:
@@ -49,6 +51,12 @@ class Settings:
     backend_url: str = _text(
         AUTO,
         "where the frontend finds the service; `auto`: on this machine, at the port of the service",
+    )
+    hosts: str = _text(
+        "localhost",
+        "names by which service and pages may be asked, besides those of loopback and those of the "
+        "address they listen on; separated by commas, `*` for every name",
+        names_in,
     )
     lab_dir: str = _text(
         str(PROJECT / "loadtests" / "results"),
@@ -155,6 +163,10 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
         choices = setting.metadata.get("choices", (text,))
         if text not in choices:
             raise InvalidSetting(name, text, f"must be one of {', '.join(choices)}")
+        try:
+            setting.metadata.get("check", str)(text)
+        except ValueError as error:
+            raise InvalidSetting(name, text, str(error)) from None
         return text
     kind = float if setting.type is float else int
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]

@@ -48,6 +48,7 @@ from backend.api.metrics import Metrics
 from backend.api.observing import ACCESS_LOG, ALWAYS, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 from backend.together import run
+from backend.visitors import without_secrets
 
 RECEIVE_BYTES = 4 * 1024  # few, so that one client's requests keep the others waiting only briefly
 RECEIVE_BODY_BYTES = 2**20  # of a body as much as is missing, up to this
@@ -509,7 +510,7 @@ class LoopWorker(ThreadWorker):
             self.log.exception("error handling %s", getattr(req, "uri", "a request"))
             client.sendall(self._problem(addr, status, "something went wrong; the log says what"))
         else:
-            client.sendall(self._problem(addr, status, str(exc)))
+            client.sendall(self._problem(addr, status, without_secrets(str(exc))))
 
     def _problem(self, client: Any, status: int, detail: str, **more: object) -> bytes:
         """A whole answer, after which the connection ends; it is logged like any other."""

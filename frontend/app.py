@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import forgery, static_files, tables, words
+from frontend import forgery, gate, static_files, tables, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
@@ -70,6 +70,7 @@ def create_app(settings: Settings) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     backend = Backend(settings.backend_url)
     _tell_times(app, backend)  # before and after everything else
+    gate.install(app, settings, HEADERS)
     forgery.install(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     coverage = CoverageKeeper(backend)

@@ -1,11 +1,13 @@
 """gunicorn with the pages. One process: it waits for the backend more than it computes."""
 
+import logging
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
 from frontend.app import create_app
 from frontend.settings import Settings, for_url
+from frontend.visitors import hide_secrets
 
 
 def run(settings: Settings) -> None:
@@ -19,6 +21,7 @@ def run(settings: Settings) -> None:
         def load(self) -> Any:
             return create_app(settings)
 
+    logging.getLogger("gunicorn.error").addFilter(hide_secrets)
     Application().run()
 
 

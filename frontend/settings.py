@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.errors import InvalidSetting
+from frontend.visitors import names_in
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen on, and to ask
 AUTO = "auto"
@@ -20,6 +21,7 @@ class Settings:
     """host, port: where it listens. backend_url: without a slash at the end. backend_host: where
     the backend listens; "" if that is not known. threads: of requests in hand at the same time.
     lab_dirs: with the lab's results: of this machine, then the examples that come with the project.
+    hosts: further names by which it may be asked.
     """
 
     host: str = "127.0.0.1"
@@ -28,6 +30,7 @@ class Settings:
     backend_host: str = ""
     threads: int = 8
     lab_dirs: tuple[Path, ...] = (LAB / "results", LAB / "examples")
+    hosts: str = "localhost"
 
 
 DEFAULT = Settings()
@@ -49,12 +52,23 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         url.rstrip("/"),
         host,
         lab_dirs=(_lab_dir(environment), *DEFAULT.lab_dirs[1:]),
+        hosts=_hosts(environment),
     )
 
 
 def for_url(host: str) -> str:
     """`host` as it stands in an address: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
+
+
+def _hosts(environment: Mapping[str, str]) -> str:
+    name = "FLIGHTCHAIN_HOSTS"
+    text = environment.get(name, DEFAULT.hosts)
+    try:
+        names_in(text)
+    except ValueError as error:
+        raise InvalidSetting(f"{name} {text!r}: {error}") from None
+    return text
 
 
 def _lab_dir(environment: Mapping[str, str]) -> Path:

@@ -139,9 +139,19 @@ def test_the_units_of_both_roles_count_in_one_folder_that_outlives_each(role: st
     assert "TMPDIR=/run/%N" in in_unit(of_all, "Environment")
 
 
+def test_containers_hear_of_the_names_by_which_they_are_asked() -> None:
+    told = 'FLIGHTCHAIN_HOSTS: "${FLIGHTCHAIN_HOSTS:-localhost}"'
+    counting, frontend = (
+        re.findall(rf"^ *{name}.*\n((?:  .*\n)+?)(?:\n|\Z)", COMPOSE, re.MULTILINE)[0]
+        for name in ("x-counting:", "frontend:")
+    )
+    assert told in counting
+    assert told in frontend
+
+
 def test_the_containers_of_both_roles_count_in_one_volume_in_memory() -> None:
     (counting,) = re.findall(r"^x-counting: &counting.*\n((?:  .*\n)+)", COMPOSE, re.MULTILINE)
-    assert "FLIGHTCHAIN_METRICS_DIR: /run/flightchain " in counting
+    assert "FLIGHTCHAIN_METRICS_DIR: /run/flightchain\n" in counting
     assert '"metrics:/run/flightchain"' in counting
     assert '"chain:/var/lib/flightchain"' in counting
     for role in ("miner", "backend"):

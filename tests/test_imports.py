@@ -26,8 +26,10 @@ LAYERS: dict[str, set[str] | None] = {
     "version": set(),
     "notify": set(),
     "together": set(),
+    "visitors": set(),
     "chain": {"errors"},
-    "settings": {"chain", "errors"},  # limits of the format are limits of settings
+    # limits of the format are limits of settings
+    "settings": {"chain", "errors", "visitors"},
     "measure": {"chain"},
     "parameters": {"chain", "errors"},
     "questions": {"chain", "parameters"},
@@ -55,6 +57,7 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "tokens": {"storage"} | COMMON,
     "api": {"chain", "costs", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
+    | {"visitors"}
     | ASKED
     | COMMON,
     "cli": None,

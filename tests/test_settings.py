@@ -11,6 +11,7 @@ from backend.errors import InvalidSetting
 from backend.settings import Settings, from_environment, table, variable
 
 TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
+NAMES = {"hosts"}
 CHOICES = {"worker_type": ("loop", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
@@ -56,7 +57,9 @@ def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
 
 
 def test_every_setting_is_tried_here() -> None:
-    assert {field.name for field in fields(Settings)} == TEXTS | CHOICES.keys() | NUMBERS.keys()
+    assert {
+        field.name for field in fields(Settings)
+    } == TEXTS | NAMES | CHOICES.keys() | NUMBERS.keys()
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -82,7 +85,14 @@ def test_a_text_is_taken_as_it_stands(name: str) -> None:
     assert getattr(settings, name) == " a b/ü%41#? "
 
 
-@pytest.mark.parametrize("name", sorted(TEXTS))
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_names_are_taken_as_they_stand_and_anything_else_is_refused(name: str) -> None:
+    text = " flights.example.org, 10.0.0.5,*"
+    assert getattr(from_environment({variable(name): text}), name) == text
+    assert "'a:80' is no name" in str(refused(variable(name), "b,a:80"))
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS | NAMES))
 def test_an_empty_text_is_refused(name: str) -> None:
     error = refused(variable(name), "")
     assert (error.field, error.value) == (variable(name), "")

@@ -13,6 +13,7 @@ from backend.api import (
     direct,
     docs,
     exporting,
+    gate,
     health,
     metrics,
     observing,
@@ -64,6 +65,7 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
         app.register_blueprint(part)
     problems.install(app, restart)
     direct.install(app)
+    gate.install(app, settings)
     observing.install(
         app, access_log=bool(settings.access_log), emulated_disk=settings.emulated_disk
     )

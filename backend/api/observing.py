@@ -69,8 +69,8 @@ def route_of(environ: Environ) -> str | None:
     route: str | None = environ.get(ROUTE)
     if route is not None:
         return route
-    request = environ.get("werkzeug.request")
-    rule = None if request is None else request.url_rule
+    # None while Flask has not looked for the route.
+    rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
     return None if rule is None else str(rule.rule)
 
 

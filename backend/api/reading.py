@@ -21,6 +21,7 @@ from backend.keys import IdempotencyKey
 
 MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255
+IDENTITY = "identity"
 
 
 class BadBody(InvalidInput):
@@ -88,8 +89,12 @@ def mimetype(environ: Environ) -> str:
 def body(environ: Environ, most_bytes: int) -> bytes:
     """The bytes of the body, which can be read again.
 
-    Raises BadBody: 411 without a length, 413 if it is too long.
+    Raises BadBody: 415 if it is packed, 411 without a length, 413 if it is too long.
     """
+    coding = environ.get("HTTP_CONTENT_ENCODING", IDENTITY)
+    if coding.strip().lower() not in {"", IDENTITY}:
+        reason = "is not unpacked here; send the body as it is"
+        raise BadBody(415, coding, reason, "Content-Encoding")
     length = get_content_length(environ)
     if length is None:
         raise BadBody(411, None, "must be sent with a Content-Length")

@@ -41,7 +41,8 @@ PROBLEMS = {
     406: Answer("None of the formats that `Accept` names."),
     411: Answer("The body must be sent with a Content-Length."),
     413: Answer("The body is too large."),
-    415: Answer("The body is of another media type."),
+    415: Answer("The body is of another media type, or packed (`Content-Encoding`)."),
+    421: Answer("`Host` is no name of this service."),
     422: Answer(
         "No flight, or rows that are none; or an Idempotency-Key that came with something else."
     ),
@@ -52,7 +53,7 @@ PROBLEMS = {
 
 _PROBLEM = {PROBLEM_JSON: Media(ref("Problem"))}
 
-EVERYWHERE = (400, 500, 503)  # the worker answers 503 to any request when too much is sent at once
+EVERYWHERE = (400, 421, 500, 503)  # 503: when too much is sent at once, to any request
 FOR_BODIES = (411, 413, 415, 422)
 
 _OF_ALL = ("X-Request-ID", "Cache-Control")

@@ -97,7 +97,9 @@ def test_all_workers_give_the_same_tags(service: Service) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_head_on_the_wire(service: Service, path: str) -> None:
     get, body = asked(service, "GET", path)
-    head = raw(service, f"HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    head = raw(
+        service, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+    )
     top, _, rest = head.partition(b"\r\n\r\n")
     assert rest == b""
     assert top.startswith(b"HTTP/1.1 200 ")
@@ -175,7 +177,7 @@ def test_a_client_sees_that_an_export_broke_off(damaged: Service, form: str, acc
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
         requests.get(damaged.url + path, timeout=10)
     started = time.monotonic()
-    received = raw(damaged, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    received = raw(damaged, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert time.monotonic() - started < 5
     assert len(received) > 64 * 1024
     assert not received.endswith(b"0\r\n\r\n")
@@ -204,7 +206,7 @@ def test_http_1_0_gets_a_whole_export_to_the_end_of_the_connection(service: Serv
 def test_clients_that_go_away_leave_their_places_to_others(service: Service) -> None:
     for _ in range(12):
         with socket.create_connection(("127.0.0.1", service.port), 10) as connection:
-            connection.sendall(f"GET /flights?{DAYS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            connection.sendall(f"GET /flights?{DAYS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             connection.recv(100)
     until(lambda: asked(service, "GET", f"/flights?{DAYS}")[0].status == 200)
 
@@ -212,7 +214,7 @@ def test_clients_that_go_away_leave_their_places_to_others(service: Service) -> 
 def test_everything_is_answered_while_exports_wait_for_their_clients(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "chain")
     seal(settings, [generated(1000)] * 12)
-    export = f"GET /flights?{DAYS} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    export = f"GET /flights?{DAYS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **NEVER) as service, ExitStack() as open_:
         address = ("127.0.0.1", service.port)
         held = [open_.enter_context(socket.create_connection(address, 10)) for _ in range(8)]

@@ -4,6 +4,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.chain.fields import FIELD_NAMES
+from frontend.app import create_app
 from frontend.pages.about import PORT_BEHIND_NGINX, api_for
 from frontend.settings import Settings, from_environment
 from tests.test_deploy import NGINX
@@ -53,13 +54,15 @@ def test_behind_nginx_the_api_is_at_the_port_that_nginx_has_for_it() -> None:
     )
 
 
-def test_who_cannot_reach_the_api_is_told_how_to_open_it(lonely_pages: FlaskClient) -> None:
-    here = lonely_pages.get("/about", headers={"Host": "localhost:5000"}).get_data(as_text=True)
+def test_who_cannot_reach_the_api_is_told_how_to_open_it() -> None:
+    settings = Settings(backend_url="http://127.0.0.1:1", hosts="pi.local")
+    pages = create_app(settings).test_client()
+    here = pages.get("/about", headers={"Host": "localhost:5000"}).get_data(as_text=True)
     assert 'href="http://localhost:1/docs"' in here
-    there = lonely_pages.get("/about", headers={"Host": "pi.local:5000"}).get_data(as_text=True)
+    there = pages.get("/about", headers={"Host": "pi.local:5000"}).get_data(as_text=True)
     assert "FLIGHTCHAIN_HOST=0.0.0.0" in there
     assert "/docs" in there
     proxied = {"Host": "pi.local", "X-Forwarded-For": "10.1.1.9"}
-    assert 'href="http://pi.local:8001/docs"' in lonely_pages.get(
-        "/about", headers=proxied
-    ).get_data(as_text=True)
+    assert 'href="http://pi.local:8001/docs"' in pages.get("/about", headers=proxied).get_data(
+        as_text=True
+    )

@@ -1,0 +1,48 @@
+"""Refuses what comes from other sites, carries a token in its address, or sends a packed body.
+
+The first two are judged before Flask is: the page that says so has no session, no cookie and no
+form in it.
+"""
+
+from collections.abc import Mapping
+from html import escape
+from http import HTTPStatus
+from socket import gethostname
+from typing import Any
+
+from flask import Flask, request
+from werkzeug.exceptions import UnsupportedMediaType
+
+from frontend.settings import Settings
+from frontend.visitors import Headers, Refusal, Visitors, guarded
+
+PACKED = "A body must be sent as it is: with no Content-Encoding, not {!r}."
+
+
+def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
+    """Let `app` answer only who asks by a name of its own. headers: what every answer has."""
+    visitors = Visitors(settings.host, settings.hosts, gethostname())
+
+    def page(refusal: Refusal) -> tuple[Headers, bytes]:
+        found = {"Content-Type": "text/html; charset=utf-8", **headers}
+        return list(found.items()), _page(refusal)
+
+    inner: Any = guarded(app.wsgi_app, visitors, page)
+    app.wsgi_app = inner  # type: ignore[method-assign]
+    app.before_request(_require_plain_body)
+
+
+def _page(refusal: Refusal) -> bytes:
+    title = HTTPStatus(refusal.status).phrase
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{title} · Flightchain</title><h1>{title}</h1>"
+        f"<p>{escape(refusal.detail)}.</p></html>\n"
+    ).encode()
+
+
+def _require_plain_body() -> None:
+    """Raise UnsupportedMediaType for a packed body, which would be taken for what is packed."""
+    coding = request.headers.get("Content-Encoding", "").strip().lower()
+    if request.method == "POST" and coding not in {"", "identity"}:
+        raise UnsupportedMediaType(PACKED.format(coding[:40]))

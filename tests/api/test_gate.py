@@ -1,0 +1,183 @@
+"""Who asks by a foreign name, or with a token in the address, gets nothing and leaves no trace."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from flask.testing import FlaskClient
+
+from tests.api.processes import Service, serving, until
+from tests.api.test_wire import raw
+from tests.api.worlds import GOOD, client_of, problem, settings_for, world_in
+
+SECRET = "kJ8sW-very_secret"
+EVIL = {"Host": "evil.example", "Origin": "http://evil.example"}
+PATHS = [
+    "/health/live",
+    "/health/ready",
+    "/tip",
+    "/blocks/1",
+    "/blocks/1?limit=3",
+    "/transactions/1",
+    "/metrics",
+    "/docs",
+    "/openapi.json",
+    "/mine",
+    "/nothing",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01",
+]
+WRITES = ["/transactions", "/transactions?mode=async", "/new_transaction", "/transactions/batch"]
+
+
+# --- in one process ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_foreign_name_is_answered_421_on_every_path(client: FlaskClient, path: str) -> None:
+    for method in ("GET", "HEAD", "OPTIONS", "DELETE"):
+        response = client.open(path, method=method, headers=EVIL)
+        assert response.status_code == 421
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["X-Request-ID"]
+        assert "Set-Cookie" not in response.headers
+        assert (response.get_data() == b"") is (method == "HEAD")
+    problem(client.get(path, headers=EVIL), 421, field="Host")
+
+
+@pytest.mark.parametrize("path", WRITES)
+def test_a_foreign_name_writes_nothing(tmp_path: Path, path: str) -> None:
+    with client_of(settings_for(tmp_path)) as client:
+        problem(client.post(path, json=GOOD, headers=EVIL), 421, field="Host")
+    assert not (tmp_path / "mempool").exists()
+
+
+def test_a_name_that_is_set_is_answered(tmp_path: Path) -> None:
+    world_in(tmp_path)
+    with client_of(settings_for(tmp_path, hosts="flights.example.org")) as client:
+        assert client.get("/tip", headers={"Host": "flights.example.org"}).status_code == 200
+        assert client.get("/tip", headers=EVIL).status_code == 421
+
+
+def test_a_service_for_all_addresses_takes_addresses_and_no_names(tmp_path: Path) -> None:
+    world_in(tmp_path)
+    with client_of(settings_for(tmp_path, host="0.0.0.0")) as client:
+        assert client.get("/tip", headers={"Host": "192.168.1.7:8000"}).status_code == 200
+        assert client.get("/tip", headers=EVIL).status_code == 421
+
+
+@pytest.mark.parametrize("name", ["token", "ACCESS_TOKEN", "Api_Key", "authorization", "%74oken"])
+@pytest.mark.parametrize("path", ["/tip", "/transactions", "/nothing", "/health/live"])
+def test_a_token_in_the_address_is_refused_on_every_path(
+    client: FlaskClient, name: str, path: str
+) -> None:
+    response = client.post(f"{path}?mode=sync&{name}={SECRET}", json=GOOD)
+    body = problem(response, 400, field=name.lower().replace("%74", "t"))
+    assert "Authorization: Bearer" in body["detail"]
+    assert SECRET not in f"{body}{response.headers}"
+
+
+@pytest.mark.parametrize("path", WRITES)
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "deflate", "gzip, identity", "zstd"])
+def test_a_packed_body_is_refused_by_every_route_that_reads_one(
+    tmp_path: Path, path: str, coding: str
+) -> None:
+    kind = "application/x-ndjson" if "batch" in path else "application/json"
+    headers = {"Content-Encoding": coding, "Content-Type": kind}
+    with client_of(settings_for(tmp_path)) as client:
+        for body in (gzip.compress(json.dumps(GOOD).encode()), json.dumps(GOOD).encode()):
+            response = client.post(path, data=body, headers=headers)
+            problem(response, 415, field="Content-Encoding", value=coding)
+    assert not (tmp_path / "mempool").exists()
+
+
+@pytest.mark.parametrize("coding", ["identity", "Identity", " identity ", ""])
+def test_a_body_that_says_it_is_not_packed_is_read(tmp_path: Path, coding: str) -> None:
+    world_in(tmp_path)
+    with client_of(settings_for(tmp_path)) as client:
+        response = client.post("/transactions", json=GOOD, headers={"Content-Encoding": coding})
+        assert response.status_code == 202
+
+
+# --- over the wire, from every kind of worker ----------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["loop", "gthread", "sync"])
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp(request.param) / "chain"
+    world_in(folder)
+    more: dict[str, Any] = {"FLIGHTCHAIN_WORKER_TYPE": request.param, "FLIGHTCHAIN_ACCESS_LOG": 1}
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600, **more) as found:
+        yield found
+
+
+def status(service: Service, *lines: str, body: str = "") -> int:
+    """What a request of these lines is answered; 0 if the connection just ends."""
+    length = [f"Content-Length: {len(body)}"] if body else []
+    text = "\r\n".join([*lines, *length, "Connection: close", "", body])
+    found = re.match(rb"HTTP/1\.[01] (\d+) ", raw(service, text.encode()))
+    return int(found[1]) if found else 0
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_only_names_of_ours_are_answered(service: Service, path: str) -> None:
+    ask = f"GET {path} HTTP/1.1"
+    ours = status(service, ask, f"Host: 127.0.0.1:{service.port}")
+    assert ours in {200, 404, 405}
+    assert status(service, ask, "Host: localhost") == ours
+    assert status(service, ask, "Host: evil.example") == 421
+    assert status(service, ask, "Host: evil.example", "X-Forwarded-Host: localhost") == 421
+    assert status(service, ask) == 400
+    assert status(service, ask, "Host:") == 400
+    assert status(service, ask, "Host: localhost", "Host: evil.example") == 400
+    assert status(service, ask, "Host: evil.example", "Host: localhost") == 400
+    assert status(service, f"GET {path} HTTP/1.0") == ours
+
+
+def test_a_rebound_name_adds_nothing(service: Service) -> None:
+    before = service.json("/tip")
+    flight = json.dumps(GOOD)
+    lines = ("Host: evil.example", "Origin: http://evil.example", "Content-Type: application/json")
+    for path in WRITES:
+        assert status(service, f"POST {path} HTTP/1.1", *lines, body=flight) == 421
+    assert service.json("/tip") == before
+
+
+GIVES_AWAY = [
+    f"GET /tip?token={SECRET} HTTP/1.1",
+    f"GET /health/live?a=1&Access_Token={SECRET} HTTP/1.1",
+    f"GET /nothing?api_key={SECRET} HTTP/1.1",
+    f"POST /transactions?%74oken={SECRET} HTTP/1.1",
+]
+IS_NO_REQUEST = [  # gunicorn's own workers show the line to its sender
+    f"GET /tip?token={SECRET} HTTP/9.9",
+    f"GET /tip?token={SECRET} nonsense HTTP/1.1",
+    f"get /tip?token={SECRET} HTTP/1.1",
+    f"GET /tip?authorization={SECRET}",
+]
+
+
+def test_no_token_of_an_address_is_answered_or_logged(service: Service) -> None:
+    host = f"Host: 127.0.0.1:{service.port}"
+    for ask in GIVES_AWAY + IS_NO_REQUEST:
+        text = f"{ask}\r\n{host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        answer = raw(service, text.encode())
+        assert answer.startswith(b"HTTP/1.1 400 "), ask
+        if ask in GIVES_AWAY or b"problem+json" in answer:
+            assert SECRET.encode() not in answer, ask
+    until(lambda: service.said().count('"status":400') >= 4)
+    assert SECRET not in service.said()
+    assert "(hidden: it held a token)" in service.said()
+
+
+def test_a_token_in_the_header_is_what_is_asked_for(service: Service) -> None:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    found = requests.post(f"{service.url}/transactions", json=GOOD, headers=headers, timeout=10)
+    assert found.status_code == 202
+    assert SECRET not in service.said()
