@@ -255,8 +255,10 @@ def mine(settings: Settings, once: bool) -> None:
     from backend.notify import Notifier
 
     if once:
-        with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
-            sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
+        with closing(Sealer(settings, say)) as sealer:
+            sealer.wait_for_clock()
+            with sealer.writing(wait=True):
+                sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
         say(f"sealed {len(sealed)} blocks")
         return
     miner = Miner(settings, say, Notifier(os.environ, say))

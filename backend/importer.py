@@ -20,11 +20,12 @@ from multiprocessing.connection import Connection
 from backend.builder import Built, Job, Message, build
 from backend.chain.columns import decode_body
 from backend.chain.content import Content
-from backend.errors import BadRow, FlightchainError
+from backend.errors import BadRow, FlightchainError, TryLater
 from backend.index.follower import Progress, no_progress
 from backend.miner import Report, Sealer, Unsealed
 from backend.settings import Settings
 from backend.sources.source import Source
+from backend.trusted_clock import LEAP_MS
 
 BLOCKS_AT_ONCE = 16  # sealed with one sync
 PIPE_BYTES = 2**20  # holds as many blocks, so that building and sealing overlap
@@ -55,23 +56,22 @@ def import_flights(
     """Import all flights of `source`; what was done.
 
     on_bad: takes each bad row, which is then left out; without it the first one ends the import.
-    on_progress: called after each batch. Raises BadRow, InvalidInput (the source cannot be read),
-    TryLater (disk nearly full), WriteFailed, Damage. What was sealed before stays.
+    on_progress: called after each batch. report: takes, besides what was put right, that the clock
+    is waited for. Raises BadRow, InvalidInput (the source cannot be read), TryLater (disk nearly
+    full, or the clock leapt meanwhile), WriteFailed, Damage. What was sealed before stays.
     """
     tally = Tally()
-    with (
-        closing(Sealer(settings, report)) as sealer,
-        sealer.writing(wait=True, progress=on_index_progress),
-        _collector_off(),
-    ):
-        job = Job(settings.folder, source, skip_bad=on_bad is not None)
-        for batch in _batches(job, tally, on_bad):
-            if batch:
-                _seal(sealer, batch)
-            tally.imported += sum(built.count for built in batch)
-            tally.blocks += len(batch)
-            on_progress(tally)
-        sealer.trim()
+    with closing(Sealer(settings, report)) as sealer:
+        sealer.wait_for_clock()
+        with sealer.writing(wait=True, progress=on_index_progress), _collector_off():
+            job = Job(settings.folder, source, skip_bad=on_bad is not None)
+            for batch in _batches(job, tally, on_bad):
+                if batch:
+                    _seal(sealer, batch)
+                tally.imported += sum(built.count for built in batch)
+                tally.blocks += len(batch)
+                on_progress(tally)
+            sealer.trim()
     return tally
 
 
@@ -95,9 +95,22 @@ def _seal(sealer: Sealer, batch: list[Built]) -> None:
         )
         for built in batch
     ]
+    sealer.wait_for_clock()
+    _require_times_of_now(blocks, sealer.clock.now_ms())
     with sealer.mempool.exclusive():
         sealer.seal_pending()
         sealer.seal(blocks)
+
+
+def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
+    """Raise TryLater for blocks that the builder made while the clock had leapt ahead."""
+    times = [block.content.columns["timestamp"].values for block in blocks]
+    newest = max(int(time or 0) for values in times for time in values)
+    if newest - now > LEAP_MS:
+        raise TryLater(
+            "the clock leapt ahead during the import and is back now; what was sealed before "
+            "stays, run the import again"
+        )
 
 
 def _batches(

@@ -27,7 +27,7 @@ from backend.errors import Damage, NotFound, TryLater
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
 from backend.keys import IdempotencyKey
 from backend.mempool import Accepted, Mempool, Offer, Refused
-from backend.miner import next_block_at
+from backend.miner_status import next_block_at, why_no_miner
 from backend.questions import (
     AverageDelays,
     DelayTotals,
@@ -46,6 +46,7 @@ from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 from backend.storage.unpacked import CacheStatistics
 from backend.together import Together
+from backend.trusted_clock import TrustedClock
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -81,6 +82,7 @@ class Ledger:
         )
         self._index = IndexReader(settings.folder, self._store, report)
         self._mempool = Mempool(settings, self.mined_count, report)
+        self._clock = TrustedClock(settings, self._store, report)
         self._accept = Together(self._accept_all)
         self._is_stopping = False
 
@@ -338,8 +340,10 @@ class Ledger:
             self._blocks.block(self.height())
         except (TryLater, Damage) as error:
             reasons.append(str(error))
-        if next_block_at(self.settings.folder) is None:
-            reasons.append("no miner is running: what is posted stays pending")
+        if reason := why_no_miner(self.settings.folder):
+            reasons.append(reason)
+        if doubt := self._clock.doubt():
+            reasons.append(str(doubt))
         try:
             if lag := max(0, self._store.height() - self._index.look().height):
                 reasons.append(f"blocks that the index lacks: {lag}")
@@ -407,7 +411,7 @@ class Ledger:
         """Accept a flight; it is durable when this returns, unless `durable` is false.
 
         wait_s: how long to wait until it is mined and in the index. key: see `Offer`.
-        Raises TryLater when full, KeyReused, WriteFailed, DamagedMempool.
+        Raises TryLater when full or the clock is doubted, KeyReused, WriteFailed, DamagedMempool.
         """
         accepted = self._accept(Offer([flight], key, durable))
         (copy,) = _others(accepted)
@@ -449,9 +453,13 @@ class Ledger:
         }
 
     def _accept_all(self, offers: list[Offer]) -> list[Accepted | Refused]:
-        """What becomes of each offer; in `copies`, mined flights go before pending ones."""
+        """What becomes of each offer; in `copies`, mined flights go before pending ones.
+
+        Raises TryLater while the clock is doubted.
+        """
+        now = self._clock.now_ms()
         mined = [self._mined_copies_of(offer) for offer in offers]
-        outcomes = self._mempool.accept_all(offers, now_ms())
+        outcomes = self._mempool.accept_all(offers, now)
         for outcome, firsts in zip(outcomes, mined, strict=True):
             if isinstance(outcome, Accepted):
                 for i, first in enumerate(firsts):

@@ -5,20 +5,18 @@ each round it also takes the writer lock, which an import holds while it runs. T
 block appended and synced, then visible, then in the index, then the mempool is trimmed. Dying
 between any two loses nothing: a transaction is pending until its id is below the chain's count.
 
-A round comes every interval, and at once when a block is full. `miner.json` says what the miner is
-doing, for `/tip` and `/health/ready`.
+A round comes every interval, and at once when a block is full; none comes while `trusted_clock`
+doubts the clock. `miner_status` says what the miner is doing, for `/tip`, `/health/ready` and
+whoever looks after it.
 """
 
-import json
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
-from pathlib import Path
 
 from backend.chain.block import MAX_TRANSACTIONS, Block
 from backend.chain.columns import Columns, columns_of
@@ -30,15 +28,15 @@ from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool
 from backend.metrics import MinerNumbers
+from backend.miner_status import LOCK_NAME, Announcer
 from backend.notify import Notifier
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
+from backend.trusted_clock import TrustedClock
 
-LOCK_NAME = "miner.lock"
-STATUS_NAME = "miner.json"
 POLL_S = 0.2
 
 Report = Callable[[str], None]
@@ -66,11 +64,23 @@ def unsealed(columns: Columns) -> Unsealed:
 class Sealer:
     """Puts transactions into blocks, blocks into the index, and trims the mempool."""
 
-    def __init__(self, settings: Settings, report: Report, sealed: Sealed = nobody_counts) -> None:
-        """sealed: told of every block that is made of pending transactions."""
+    def __init__(
+        self,
+        settings: Settings,
+        report: Report,
+        sealed: Sealed = nobody_counts,
+        *,
+        is_miner: bool = False,
+    ) -> None:
+        """sealed: told of every block that is made of pending transactions.
+
+        is_miner: decides for other processes when a clock that leapt is believed.
+        """
         self._settings = settings
+        self._report = report
         self._sealed = sealed
         self._store = BlockStore(settings.folder)
+        self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
         self._writer = BlockWriter(settings, now_ms, report)
         self._follower = IndexFollower(settings.folder, self._store, report)
         self.mempool = Mempool(settings, self.transactions, report)
@@ -79,6 +89,16 @@ class Sealer:
         """How many transactions the blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
+
+    def wait_for_clock(self) -> None:
+        """Return when the clock is believed, and say so if that takes a while."""
+        doubt = self.clock.doubt()
+        if doubt is None:
+            return
+        self._report(str(doubt))
+        while self.clock.doubt() is not None:
+            time.sleep(POLL_S)
+        self._report("the clock is believed; going on")
 
     @contextmanager
     def writing(
@@ -104,7 +124,7 @@ class Sealer:
         """Seal what is pending, oldest first, a block at a time.
 
         empty: seal an empty block if nothing is pending. only_full: leave what does not fill a
-        block. Only inside `writing`. Raises TryLater if the disk is nearly full.
+        block. Only inside `writing`. Raises TryLater as `seal`.
         """
         sealed: list[Block] = []
         while accepted := self.mempool.pending(MAX_TRANSACTIONS):
@@ -129,11 +149,14 @@ class Sealer:
         return blocks
 
     def seal(self, many: Sequence[Unsealed]) -> list[Block]:
-        """Seal one block for each of `many`, with one sync for all. Only inside `writing`."""
+        """Seal one block for each of `many`, with one sync for all. Only inside `writing`.
+
+        Raises TryLater while the clock is doubted, and if the disk is nearly full.
+        """
         files.require_free(self._settings.folder, self._settings.min_free_bytes)
         blocks: list[Block] = []
         for one in many:
-            block = self._writer.state.build(now_ms(), one.content)
+            block = self._writer.state.build(self.clock.now_ms(), one.content)
             self._writer.append(block, one.compressed_body)
             blocks.append(block)
         self._writer.commit()
@@ -181,9 +204,9 @@ class Miner:
         self._report = report
         self._notifier = notifier or Notifier({}, report)
         self._lock = files.FileLock(settings.folder / LOCK_NAME)
-        self._status = settings.folder / STATUS_NAME
+        self._status = Announcer(settings.folder, report)
         self._numbers = MinerNumbers()
-        self._sealer = Sealer(settings, report, self._numbers.sealed)
+        self._sealer = Sealer(settings, report, self._sealed, is_miner=True)
         self._is_stopping = False
         self._mend_not_before = 0.0
         self._pause = threading.Event()  # never set
@@ -202,18 +225,27 @@ class Miner:
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
             self._pause.wait(min(POLL_S, left))
 
+    def _wait_at_work(self, seconds: float, doubted_until_s: float | None = None) -> None:
+        """Pause as `_wait` does, and let nobody think that the miner hangs."""
+        until = time.monotonic() + seconds
+        while not self._is_stopping and (left := until - time.monotonic()) > 0:
+            self._status.working(doubted_until_s)
+            self._notifier.alive()
+            self._wait(min(POLL_S, left))
+
     def run(self) -> None:
         """Mine until `stop`. Raises WriterBusy if there is a miner already; else as `Sealer`."""
         files.make_folder(self._settings.folder)
         self._lock.acquire(wait=False)
         try:
+            self._status.silent()  # what a miner before this one said
             self._numbers.start(self._settings)
             self._recover()
             self._notifier.ready()
             self._rounds()
         finally:
             self._notifier.stopping()
-            self._status.unlink(missing_ok=True)
+            self._status.silent()
             self._sealer.close()
             self._lock.release()
 
@@ -221,29 +253,45 @@ class Miner:
         """Put the files right and bring the index up before anything else."""
         while not self._is_stopping:
             try:
-                with self._sealer.writing(wait=False):
+                with self._sealer.writing(wait=False, progress=self._indexing):
                     return
             except WriterBusy:  # an import is running
-                self._wait(POLL_S)
+                self._wait_at_work(POLL_S)
 
     def _rounds(self) -> None:
         interval_s = self._settings.mine_interval_s
         due = time.monotonic() + interval_s
-        self._announce(interval_s)
+        self._status.next_round(interval_s)
         while not self._is_stopping:
+            if self._has_waited_for_clock():
+                self._status.next_round(due - time.monotonic())
             is_due = time.monotonic() >= due
             if is_due or self._sealer.mempool.pending_count() >= MAX_TRANSACTIONS:
                 self._round(only_full=not is_due)
                 if is_due:  # keep the pace; rounds that were missed are not made up for
                     missed = math.floor((time.monotonic() - due) / interval_s)
                     due += interval_s * (missed + 1)
-                self._announce(due - time.monotonic())
+                self._status.next_round(due - time.monotonic())
             self._mend_index()
             self._notifier.alive()
             self._numbers.sample(self._sealer.index_made_anew())
             self._wait(min(POLL_S, due - time.monotonic()))
 
+    def _has_waited_for_clock(self) -> bool:
+        """Wait while the clock is doubted; whether it was."""
+        doubt = self._sealer.clock.doubt()
+        if doubt is None:
+            return False
+        self._report(str(doubt))
+        while not self._is_stopping and (doubt := self._sealer.clock.doubt()):
+            self._wait_at_work(POLL_S, time.monotonic() + doubt.left_s)
+        if not self._is_stopping:
+            self._report("the clock is believed; mining goes on")
+        return True
+
     def _round(self, *, only_full: bool) -> None:
+        if self._sealer.mempool.pending_count():
+            self._status.working()
         try:
             with self._sealer.writing(wait=False, progress=self._indexing):
                 empty = bool(self._settings.mine_empty) and not only_full
@@ -252,10 +300,15 @@ class Miner:
                     self._report(f"sealed block {block.header.height} with {count} transactions")
                 self._sealer.trim()
         except WriterBusy:
-            self._wait(POLL_S)  # an import is running; it seals what is pending, too
+            self._wait_at_work(POLL_S)  # an import is running; it seals what is pending, too
         except TryLater as error:
             self._report(f"cannot seal now: {error}")
-            self._wait(error.retry_after_s)
+            self._wait_at_work(error.retry_after_s)
+
+    def _sealed(self, transactions: int, seconds: float) -> None:
+        """Count a block; the miner gets on, however many are to be sealed."""
+        self._numbers.sealed(transactions, seconds)
+        self._status.working()
 
     def _mend_index(self) -> None:
         """Make an index anew that somebody found to be wrong.
@@ -277,24 +330,5 @@ class Miner:
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
         """An index that is made anew may take long; the miner is alive while it grows."""
+        self._status.working()
         self._notifier.alive()
-
-    def _announce(self, wait_s: float) -> None:
-        """Write down when the next round is due; a plain file, lost with no harm."""
-        status = {"pid": os.getpid(), "next_block_at": now_ms() + round(1000 * wait_s)}
-        temporary = self._status.with_name(STATUS_NAME + ".tmp")
-        try:
-            temporary.write_text(json.dumps(status), encoding="utf-8")
-            temporary.replace(self._status)
-        except OSError as error:
-            self._report(f"cannot write {self._status}: {error.strerror}; mining goes on")
-
-
-def next_block_at(folder: Path) -> int | None:
-    """When the miner's next round is due, UTC milliseconds; None if no miner runs."""
-    if not files.is_locked(folder / LOCK_NAME):
-        return None
-    try:
-        return int(json.loads((folder / STATUS_NAME).read_text(encoding="utf-8"))["next_block_at"])
-    except (FileNotFoundError, ValueError):
-        return None  # it is just starting or stopping

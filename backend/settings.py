@@ -110,7 +110,14 @@ class Settings:
     commit_wait_s: float = _number(
         70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
     )
-
+    clock_wait_s: float = _number(
+        120,
+        0,
+        86400,
+        "s",
+        "how long nothing is written when the clock is a day ahead of all that is known; 0 never "
+        "doubts it",
+    )
     access_log: int = _number(
         0, 0, 1, "0 or 1", "1 writes a line of JSON on standard error for each request"
     )

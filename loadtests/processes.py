@@ -79,8 +79,11 @@ def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str
 
 
 def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
-    """That of this process, but with these settings of the service and defaults for the rest."""
-    given = {"dir": folder.resolve(), **settings}
+    """That of this process, but with these settings of the service and defaults for the rest.
+
+    Chains are kept for later runs, so the clock may well be days ahead of them: it is not doubted.
+    """
+    given = {"dir": folder.resolve(), "clock_wait_s": 0, **settings}
     return plain_environment() | {
         _PREFIX + name.upper(): str(value) for name, value in given.items()
     }

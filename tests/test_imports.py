@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 COMMON = {"errors", "settings"}
-ENGINE = {"chain", "storage", "index", "mempool", "miner"}
+ENGINE = {"chain", "storage", "index", "mempool", "miner", "miner_status", "trusted_clock"}
 ASKED = {"clock", "parameters", "questions", "selection"}
 
 # Layer of `backend` -> the other layers it may import. None: all of them.
@@ -41,7 +41,11 @@ LAYERS: dict[str, set[str] | None] = {
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
-    "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify"} | COMMON,
+    "miner_status": {"storage", "clock"},
+    "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
+    "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify"}
+    | {"miner_status", "trusted_clock"}
+    | COMMON,
     "scan": {"chain", "costs", "storage", "questions", "selection"} | COMMON,
     "sources": {"carriers", "chain", "errors"},
     "suggestions": {"carriers", "chain", "index", "errors"},

@@ -24,7 +24,8 @@ from backend.chain.merkle import leaf_hash
 from backend.errors import DamagedBlock, NotFound, TryLater
 from backend.ledger import Ledger
 from backend.mempool import Mempool
-from backend.miner import LOCK_NAME, STATUS_NAME, Sealer
+from backend.miner import Sealer
+from backend.miner_status import LOCK_NAME, STATUS_NAME
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import Settings
 from backend.storage import files
@@ -59,7 +60,8 @@ def no_descriptor_is_left_open() -> Iterator[None]:
 
 
 def settings_of(folder: Path, **chosen: Any) -> Settings:
-    return replace(Settings(dir=str(folder), difficulty_bits=0, min_free_bytes=0), **chosen)
+    made = Settings(dir=str(folder), difficulty_bits=0, min_free_bytes=0)
+    return replace(made, **{"clock_wait_s": 0, **chosen})  # these chains are of 1970
 
 
 @contextmanager
@@ -293,7 +295,8 @@ def mining(folder: Path, next_block_at: int | None) -> Iterator[None]:
     """As if a miner ran. next_block_at: None while it has not said yet."""
     lock, status = files.FileLock(folder / LOCK_NAME), folder / STATUS_NAME
     if next_block_at is not None:
-        status.write_text(json.dumps({"next_block_at": next_block_at}), encoding="utf-8")
+        said = {"next_block_at": next_block_at, "pid": 1, "due_s": time.monotonic() + 60}
+        status.write_text(json.dumps(said), encoding="utf-8")
     with lock:
         yield
     status.unlink(missing_ok=True)

@@ -24,7 +24,8 @@ from backend.importer import import_flights
 from backend.index.follower import no_progress
 from backend.index.queries import IndexReader
 from backend.mempool import FOLDER, Mempool
-from backend.miner import LOCK_NAME, STATUS_NAME, Miner, Sealer, next_block_at
+from backend.miner import Miner, Sealer
+from backend.miner_status import LOCK_NAME, STATUS_NAME, next_block_at
 from backend.settings import PROJECT, Settings
 from backend.sources.bts import BtsFile
 from backend.storage import files, layout

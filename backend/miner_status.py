@@ -1,0 +1,129 @@
+"""Says what the miner is doing: written by the miner, read by workers and by the supervisor.
+
+`miner.json` in the chain's folder holds when the next round is due and until when the miner will
+have written again (`due_s`). A miner that works for long writes again and again, so one that is
+overdue hangs. The file is small and not synced, and nobody believes it unless a process holds
+`miner.lock`. Moments that processes compare are those of CLOCK_MONOTONIC, which all of a machine
+share and which no correction of the time of day moves.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from backend.clock import now_ms
+from backend.storage import files
+
+LOCK_NAME = "miner.lock"
+STATUS_NAME = "miner.json"
+WORKING_S = 30.0  # what a single piece of work may take: a sync of a disk that has to spin up
+OVERDUE_S = 4.0  # how late a miner may be on a busy machine before it counts as overdue
+
+Report = Callable[[str], None]
+
+
+class MinerStatus(msgspec.Struct, frozen=True):
+    """What the miner said last.
+
+    next_block_at: when the next round is due, UTC milliseconds. due_s: when it will have said
+    something again, monotonic seconds. clock_doubted_until_s: until when it waits for the clock to
+    go back, monotonic seconds; None while it believes the clock.
+    """
+
+    next_block_at: int
+    pid: int
+    due_s: float
+    clock_doubted_until_s: float | None = None
+
+    def overdue_s(self, monotonic_s: float) -> float:
+        """How long it has been overdue at the moment `monotonic_s`; 0 if it is not."""
+        late_s = monotonic_s - self.due_s
+        return late_s if late_s > OVERDUE_S else 0.0
+
+
+_decode = msgspec.json.Decoder(MinerStatus).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def miner_status(folder: Path) -> MinerStatus | None:
+    """What the miner of the chain in `folder` said last; None if none runs or it said nothing."""
+    if not files.is_locked(folder / LOCK_NAME):
+        return None
+    try:
+        return _decode((folder / STATUS_NAME).read_bytes())
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None  # it is just starting or stopping
+
+
+def next_block_at(folder: Path) -> int | None:
+    """When the miner's next round is due, UTC milliseconds; None if no miner runs."""
+    status = miner_status(folder)
+    return None if status is None else status.next_block_at
+
+
+def why_no_miner(folder: Path) -> str:
+    """What is wrong with the miner, and what to do; "" if it does its work."""
+    status = miner_status(folder)
+    if status is None:
+        return "no miner is running: what is posted stays pending"
+    if late_s := status.overdue_s(time.monotonic()):
+        return (
+            f"the miner hangs: process {status.pid} should have spoken {late_s:.0f} s ago, and "
+            "what is posted stays pending; if it is not started again by itself, restart it"
+        )
+    return ""
+
+
+class Announcer:
+    """Writes the status of the miner, which is this process."""
+
+    def __init__(self, folder: Path, report: Report) -> None:
+        """report: takes a line when the file cannot be written."""
+        self._path = folder / STATUS_NAME
+        self._report = report
+        self._status: MinerStatus | None = None
+
+    def next_round(self, wait_s: float) -> None:
+        """The miner will do nothing until its next round, in `wait_s` seconds."""
+        at = now_ms() + round(1000 * wait_s)
+        self._write(MinerStatus(at, os.getpid(), time.monotonic() + wait_s))
+
+    def working(self, doubted_until_s: float | None = None) -> None:
+        """The miner is at work, and gets on with it; call this after every piece of work.
+
+        Costs nothing while the last word is good for some more time. doubted_until_s: what it
+        waits for is the clock, until then.
+        """
+        now_s, last = time.monotonic(), self._status
+        is_fresh = last is not None and last.due_s > now_s + WORKING_S / 2
+        if last and is_fresh and (doubted_until_s is None) is (last.clock_doubted_until_s is None):
+            return
+        at = now_ms() if last is None else last.next_block_at
+        if doubted_until_s is not None:
+            at = now_ms() + round(1000 * max(0.0, doubted_until_s - now_s))
+        self._write(MinerStatus(at, os.getpid(), now_s + WORKING_S, doubted_until_s))
+
+    def silent(self) -> None:
+        """Take back the last word: the miner ends, or nobody shall wait for its next word."""
+        self._status = None
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, status: MinerStatus) -> None:
+        temporary = self._path.with_name(STATUS_NAME + ".tmp")
+        try:
+            temporary.write_bytes(_encode(status))
+            temporary.replace(self._path)
+            self._status = status
+        except OSError as error:
+            self._report(f"cannot write {self._path}: {error.strerror}; mining goes on")
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """A word that cannot be renewed would make a miner that mines look as if it hung."""
+        try:
+            self.silent()
+        except OSError as error:
+            self._report(f"cannot remove {self._path}: {error.strerror}")
