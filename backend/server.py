@@ -1,13 +1,15 @@
 """The processes of a running service: gunicorn with its workers, the miner, and who watches them.
 
-`serve` starts the two as processes of their own and looks after them: one that dies is started
-again, a signal stops all in order. With `--frontend` the pages for a browser are a third, which is
-known here by the name of its module and the port it listens at, and by nothing else. Under systemd
-or in containers the roles are run without it (`serve --only-http`, `mine`, `python -m frontend`).
+`serve` starts the two as processes of their own and looks after them: one that dies or hangs is
+started again, a signal stops all in order. With `--frontend` the pages for a browser are a third,
+which is known here by the name of its module and the port it listens at, and by nothing else. Under
+systemd or in containers the roles are run without it (`serve --only-http`, `mine`,
+`python -m frontend`).
 """
 
 import json
 import logging
+import math
 import os
 import signal
 import socket
@@ -16,7 +18,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,15 @@ from typing import Any
 from backend import tokens
 from backend.errors import FlightchainError, InvalidSetting
 from backend.metrics import run_folder
+from backend.miner_status import miner_status
 from backend.parent import die_with_parent
 from backend.settings import PROJECT, Settings, variable
 from backend.visitors import hide_secrets
+from backend.watching import Watch, overdue_miner, silent_server, stopped
 
 GRACE_S, WORKER_GRACE_S = 30, 5
 READY_WITHIN_S = 60
+SILENT_S, LONGEST_REQUEST_S = 18, 120
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 Report = Callable[[str], None]
@@ -38,12 +43,21 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Child:
-    """A process of ours that is started again when it dies."""
+    """A process of ours that is started again when it dies or hangs."""
 
-    def __init__(self, name: str, module: str, arguments: list[str], report: Report) -> None:
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        arguments: list[str],
+        report: Report,
+        watches: Sequence[Watch] = (),
+    ) -> None:
+        """watches: what tells that it hangs, besides that it is stopped."""
         self.name = name
         self._command = [sys.executable, "-m", module, *arguments]
         self._report = report
+        self._watches = (stopped(), *watches)
         self._process: subprocess.Popen[bytes] | None = None
         self._pause_s = FIRST_PAUSE_S
         self._started = self._not_before = 0.0
@@ -59,7 +73,12 @@ class Child:
         self._started = time.monotonic()
 
     def look(self) -> None:
-        """Start it again if it has died; after a pause that grows while it keeps dying at once."""
+        """Start it again if it has died; after a pause that grows while it keeps dying at once.
+
+        One that hangs is killed first; nothing that was acknowledged is lost by that.
+        """
+        if self._process is not None and self._process.poll() is None:
+            self._kill_if_it_hangs(self._process)
         if self._process is not None and self._process.poll() is not None:
             if time.monotonic() - self._started > LONGEST_PAUSE_S:
                 self._pause_s = FIRST_PAUSE_S
@@ -72,6 +91,15 @@ class Child:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         if self._process is None and time.monotonic() >= self._not_before:
             self.start()
+
+    def _kill_if_it_hangs(self, process: "subprocess.Popen[bytes]") -> None:
+        verdicts = [watch.verdict(process.pid) for watch in self._watches]
+        if reason := next(filter(None, verdicts), ""):
+            self._report(f"{self.name} hangs: {reason}; killing it")
+            # Whoever is stopped hears nothing else; and a worker that is stopped, too, would keep
+            # the port. All of them are in the session that `start` made.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM."""
@@ -102,9 +130,12 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     stopping: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stopping.append(received))
+    url = base_url(settings.host, settings.port)
+    # With the other types of worker everybody waits behind long requests, this question, too.
+    asking = [silent_server(url)] if settings.worker_type == "loop" else []
     children = [
-        Child("the miner", "backend", ["mine"], report),
-        Child("the web server", "backend", ["serve", "--only-http"], report),
+        Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),
+        Child("the web server", "backend", ["serve", "--only-http"], report, asking),
     ]
     if frontend:  # stopped first, so that no page is asked for while its backend goes
         children.append(Child("the frontend", "frontend", [], report))
@@ -135,27 +166,40 @@ def base_url(host: str, port: int) -> str:
 def _announce_if_ready(
     settings: Settings, report: Report, deadline: float, *, frontend: bool
 ) -> bool:
-    """Say where everything is once it is ready, or why it is not when the deadline has come."""
+    """Say where everything is once it is ready, or why it is not when the deadline has come.
+
+    A clock that is doubted keeps nobody from asking, and is not waited for.
+    """
     url = base_url(settings.host, settings.port)
     pages = base_url(settings.frontend_host, settings.frontend_port)
+    detail, can_be_asked = "", True
     try:
-        _get(f"{url}/health/ready")
         if frontend:
             _get(f"{pages}/health/live")
+        _get(f"{url}/health/ready")
     except urllib.error.HTTPError as error:
         detail = json.loads(error.read() or b"{}").get("detail", error.reason)
+        can_be_asked = _waits_for_clock(settings)
     except OSError as error:
-        detail = str(error)
-    else:
-        if frontend:
-            report(f"open {pages}")
-        report(f"Flightchain answers at {url}")
-        report(f"for example: curl '{url}{_example(url)}'")
-        return True
-    if time.monotonic() > deadline:
-        report(f"not ready after {READY_WITHIN_S} s: {detail}")
-        return True
-    return False
+        detail, can_be_asked = str(error), False
+    if not can_be_asked:
+        if time.monotonic() > deadline:
+            report(f"not ready after {READY_WITHIN_S} s: {detail}")
+            return True
+        return False
+    if frontend:
+        report(f"open {pages}")
+    report(f"Flightchain answers at {url}")
+    report(f"for example: curl '{url}{_example(url)}'")
+    if detail:
+        report(f"it takes no flights yet: {detail}")
+    return True
+
+
+def _waits_for_clock(settings: Settings) -> bool:
+    """Whether all works but that the miner, whose files are right by then, doubts the clock."""
+    miner = miner_status(settings.folder)
+    return miner is not None and miner.clock_doubted_until_s is not None
 
 
 def _example(url: str) -> str:
@@ -208,7 +252,7 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         # with more than one, gunicorn would make a gthread worker of it
         "threads": 1 if settings.worker_type == "sync" else settings.threads,
         "keepalive": 30,
-        "timeout": 120,
+        "timeout": _silent_s(settings),
         "graceful_timeout": WORKER_GRACE_S,
         "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
         "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
@@ -219,6 +263,17 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         "limit_request_fields": 50,
         "limit_request_field_size": 4096,
     }
+
+
+def _silent_s(settings: Settings) -> int:
+    """How long a worker may be silent before it counts as hanging and is replaced, seconds.
+
+    The loop of a worker speaks each second, whatever its threads do. A `sync` worker has no loop,
+    and is silent as long as it answers one request.
+    """
+    if settings.worker_type == "sync":
+        return max(LONGEST_REQUEST_S, math.ceil(settings.commit_wait_s) + SILENT_S)
+    return SILENT_S
 
 
 def _begin(worker: Any, metrics_folder: Path | None) -> None:

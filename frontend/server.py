@@ -9,6 +9,8 @@ from frontend.app import create_app
 from frontend.settings import Settings, for_url
 from frontend.visitors import hide_secrets
 
+SILENT_S = 18  # of the worker's loop, which speaks each second; then the worker is replaced
+
 
 def run(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT."""
@@ -32,7 +34,7 @@ def _options(settings: Settings) -> dict[str, Any]:
         "worker_class": "gthread",
         "threads": settings.threads,
         "keepalive": 30,
-        "timeout": 60,
+        "timeout": SILENT_S,
         "graceful_timeout": 5,
         "control_socket_disable": True,
         "loglevel": "warning",

@@ -42,6 +42,7 @@ LAYERS: dict[str, set[str] | None] = {
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "miner_status": {"storage", "clock"},
+    "watching": {"miner_status"},
     "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify"}
     | {"miner_status", "trusted_clock"}

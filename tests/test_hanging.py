@@ -1,0 +1,99 @@
+"""A service whose processes are stopped, each in turn: it tells, and replaces them by itself."""
+
+import os
+import signal
+import time
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+
+from tests.api.processes import Service, free_port, serving, until
+from tests.test_server import is_shown
+
+WORKER_WITHIN_S = 24.0  # of silence, until another one answers
+
+
+def test_a_stopped_miner_is_told_within_5_s_of_its_time_and_replaced_within_10(
+    folder: Path,
+) -> None:
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3) as service:
+        miner = service.miner()
+        due = service.json("/tip")["next_block_at"] / 1000
+        os.kill(miner, signal.SIGSTOP)
+        until(lambda: not service.answers(), within_s=10)
+        assert time.time() < due + 5.5
+        assert f"process {miner}" in service.get("/health/ready").json()["detail"]
+        assert service.post().status_code == 202
+        until(lambda: service.miner() not in {0, miner})
+        assert time.time() < due + 10.5
+        assert "the miner hangs: " in service.said()
+        until(service.answers)
+        until(lambda: service.json("/tip")["pending"] == 0)
+        assert service.json("/tip")["transactions"] == 1
+
+
+def test_a_stopped_worker_is_replaced_and_the_other_answers_meanwhile(folder: Path) -> None:
+    with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
+        stopped, other = service.booted()
+        os.kill(stopped, signal.SIGSTOP)
+        began = time.monotonic()
+        answered = 0
+        while stopped in service.workers():
+            assert time.monotonic() - began < WORKER_WITHIN_S
+            answered += answers(service)
+            time.sleep(0.1)
+        until(lambda: len(service.booted()) == 2)
+        assert time.monotonic() - began < WORKER_WITHIN_S
+        assert answered > 20
+        assert other in service.workers()
+        for _ in range(10):
+            assert service.answers("/health/live")
+
+
+def answers(service: Service) -> bool:
+    """Whether a new connection is answered at once: the stopped worker may have taken it."""
+    with closing(HTTPConnection("127.0.0.1", service.port, timeout=0.5)) as connection:
+        try:
+            connection.request("GET", "/health/live")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+
+
+def test_a_stopped_web_server_and_a_stopped_frontend_are_replaced(folder: Path) -> None:
+    port = free_port()
+    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
+        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
+        web, frontend = service.web_master(), service.child("frontend")
+        (page_worker,) = [
+            pid
+            for pid, ours in service.processes().items()
+            if ours[-1] == "frontend" and pid != frontend
+        ]
+        for pid in (web, frontend, page_worker):
+            os.kill(pid, signal.SIGSTOP)
+        until(lambda: service.web_master() not in {0, web}, within_s=15)
+        until(lambda: service.child("frontend") not in {0, frontend}, within_s=15)
+        until(service.answers)
+        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
+        assert "the web server hangs: it was stopped" in service.said()
+        assert "the frontend hangs: it was stopped" in service.said()
+        assert page_worker not in service.processes()
+        assert service.post().status_code == 202
+
+
+def test_the_stopped_worker_of_the_pages_is_replaced(folder: Path) -> None:
+    port = free_port()
+    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
+        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
+        master = service.child("frontend")
+        workers = [
+            pid
+            for pid, ours in service.processes().items()
+            if ours[-1] == "frontend" and pid != master
+        ]
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        until(lambda: not set(workers) & service.processes().keys(), WORKER_WITHIN_S)
+        until(lambda: is_shown(f"http://127.0.0.1:{port}"))
+        assert service.child("frontend") == master
