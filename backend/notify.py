@@ -23,14 +23,15 @@ class Notifier:
         self._every_s = 0.0  # no watchdog
         if environment.get("WATCHDOG_PID", "") in {"", str(os.getpid())}:
             self._every_s = int(environment.get("WATCHDOG_USEC") or 0) / 2_000_000
-        self._due = 0.0
+        self._due = float("inf")  # a process that is not ready yet has another time limit
 
     def ready(self) -> None:
         """The process has begun to do its work."""
+        self._due = 0.0
         self._send("READY=1")
 
     def alive(self) -> None:
-        """The process gets on with its work; call it after every piece."""
+        """The process, which was `ready`, gets on with its work; call it after every piece."""
         if self._every_s and time.monotonic() >= self._due:
             self._due = time.monotonic() + self._every_s
             self._send("WATCHDOG=1")

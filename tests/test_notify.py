@@ -66,6 +66,10 @@ def test_it_pings_twice_in_the_time_of_the_watchdog_however_often_it_is_called(
     pid = str(os.getpid())
     watched = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "400000", "WATCHDOG_PID": pid}
     notifier = Notifier(watched, reports.append)
+    notifier.alive()
+    assert listener.heard() == ""  # it is not ready yet
+    notifier.ready()
+    assert listener.heard() == "READY=1"
     pings, until = 0, time.monotonic() + 1.05
     while time.monotonic() < until:
         notifier.alive()
@@ -79,7 +83,10 @@ def test_a_watchdog_of_another_process_is_not_ours(
 ) -> None:
     name, listener = named
     watched = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}
-    Notifier(watched, reports.append).alive()
+    notifier = Notifier(watched, reports.append)
+    notifier.ready()
+    assert listener.heard() == "READY=1"
+    notifier.alive()
     assert listener.heard() == ""
 
 

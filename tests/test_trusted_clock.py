@@ -1,6 +1,9 @@
 """A clock that leapt ahead is doubted for a while, by all processes alike, and burns no year."""
 
 import json
+import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -423,3 +426,44 @@ def test_without_a_wait_nothing_is_said_of_the_clock(old_folder: Path) -> None:
     with serving(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=0) as service:
         assert service.post(mode="commit").status_code == 201
         assert "the clock" not in service.said()
+
+
+# --- a running miner, whose clock leaps and comes back -------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="Debian's package faketime is missing")
+def test_a_clock_that_leaps_under_a_running_miner_and_comes_back_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
+    """The miner alone, because Python's `time.sleep` fails under faketime."""
+    folder, offset = tmp_path / "chain", tmp_path / "offset"
+    seal(settings_for(folder), [generated(3)])
+    offset.write_text("+0d\n")
+    more: dict[str, Any] = {"FAKETIME_TIMESTAMP_FILE": offset, "FAKETIME_NO_CACHE": 1}
+    more |= {"FAKETIME_DONT_FAKE_MONOTONIC": 1, "LD_PRELOAD": faketime_library()}
+    command = (sys.executable, "-m", "backend", "mine")
+    miner = Service(folder, command=command, FLIGHTCHAIN_MINE_EMPTY=1, **more)
+    try:
+        with closing(BlockStore(folder)) as store:
+            until(lambda: store.height() > 3)
+            offset.write_text("+3650d\n")
+            until(lambda: "3650 days after" in miner.said())
+            before = store.height()
+            time.sleep(1)
+            assert store.height() == before
+            offset.write_text("+0d\n")
+            until(lambda: store.height() > before)
+            newest = store.block(store.height()).header.timestamp
+        assert abs(newest - 1000 * time.time()) < 60_000
+        assert miner.stop() == 0
+    finally:
+        miner.end()
+
+
+def faketime_library() -> str:
+    """What `faketime` preloads."""
+    shown = subprocess.run(
+        ["faketime", "-f", "+0d", "env"], capture_output=True, text=True, check=True
+    )
+    (line,) = [each for each in shown.stdout.splitlines() if each.startswith("LD_PRELOAD=")]
+    return line.partition("=")[2]

@@ -47,7 +47,10 @@ PROBLEMS = {
         "No flight, or rows that are none; or an Idempotency-Key that came with something else."
     ),
     500: Answer("A block on the disk is damaged, or a fault of the service."),
-    503: Answer("Not now: full, starting, busy or refused by the disk.", headers=("Retry-After",)),
+    503: Answer(
+        "Not now: full, starting, busy, refused by the disk, or the clock is doubted.",
+        headers=("Retry-After",),
+    ),
 }
 """Status -> what it means. The body of all is a Problem."""
 
