@@ -28,7 +28,7 @@ from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool
 from backend.metrics import MinerNumbers
-from backend.miner_status import LOCK_NAME, Announcer
+from backend.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.notify import Notifier
 from backend.settings import Settings
 from backend.storage import files
@@ -229,7 +229,7 @@ class Miner:
         """Pause as `_wait` does, and let nobody think that the miner hangs."""
         until = time.monotonic() + seconds
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
-            self._status.working(doubted_until_s)
+            self._status.working(doubted_until_s=doubted_until_s)
             self._notifier.alive()
             self._wait(min(POLL_S, left))
 
@@ -330,5 +330,5 @@ class Miner:
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
         """An index that is made anew may take long; the miner is alive while it grows."""
-        self._status.working()
+        self._status.working(INDEXING_S)
         self._notifier.alive()

@@ -19,7 +19,8 @@ from backend.storage import files
 
 LOCK_NAME = "miner.lock"
 STATUS_NAME = "miner.json"
-WORKING_S = 30.0  # what a single piece of work may take: a sync of a disk that has to spin up
+SEALING_S = 30.0  # what one piece of work may take: a sync of a disk that has to spin up
+INDEXING_S = 600.0  # the same for an index, which may have gigabytes to be synced at the end
 OVERDUE_S = 4.0  # how late a miner may be on a busy machine before it counts as overdue
 
 Report = Callable[[str], None]
@@ -91,20 +92,22 @@ class Announcer:
         at = now_ms() + round(1000 * wait_s)
         self._write(MinerStatus(at, os.getpid(), time.monotonic() + wait_s))
 
-    def working(self, doubted_until_s: float | None = None) -> None:
+    def working(self, for_s: float = SEALING_S, doubted_until_s: float | None = None) -> None:
         """The miner is at work, and gets on with it; call this after every piece of work.
 
-        Costs nothing while the last word is good for some more time. doubted_until_s: what it
-        waits for is the clock, until then.
+        It writes only when the last word is half used up. for_s: what the next piece may take.
+        doubted_until_s: what it waits for is the clock, until then.
         """
         now_s, last = time.monotonic(), self._status
-        is_fresh = last is not None and last.due_s > now_s + WORKING_S / 2
-        if last and is_fresh and (doubted_until_s is None) is (last.clock_doubted_until_s is None):
-            return
+        is_doubted = doubted_until_s is not None
+        if last is not None:
+            was_doubted = last.clock_doubted_until_s is not None
+            if last.due_s > now_s + for_s / 2 and is_doubted is was_doubted:
+                return
         at = now_ms() if last is None else last.next_block_at
         if doubted_until_s is not None:
             at = now_ms() + round(1000 * max(0.0, doubted_until_s - now_s))
-        self._write(MinerStatus(at, os.getpid(), now_s + WORKING_S, doubted_until_s))
+        self._write(MinerStatus(at, os.getpid(), now_s + for_s, doubted_until_s))
 
     def silent(self) -> None:
         """Take back the last word: the miner ends, or nobody shall wait for its next word."""

@@ -59,6 +59,7 @@ class Child:
         self._report = report
         self._watches = (stopped(), *watches)
         self._process: subprocess.Popen[bytes] | None = None
+        self._killed_pid = 0
         self._pause_s = FIRST_PAUSE_S
         self._started = self._not_before = 0.0
 
@@ -93,13 +94,20 @@ class Child:
             self.start()
 
     def _kill_if_it_hangs(self, process: "subprocess.Popen[bytes]") -> None:
+        """Kill it once; one that waits for a disk dies when that answers, and is not waited for."""
         verdicts = [watch.verdict(process.pid) for watch in self._watches]
-        if reason := next(filter(None, verdicts), ""):
+        reason = next(filter(None, verdicts), "")
+        if reason and self._killed_pid != process.pid:
             self._report(f"{self.name} hangs: {reason}; killing it")
-            # Whoever is stopped hears nothing else; and a worker that is stopped, too, would keep
-            # the port. All of them are in the session that `start` made.
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            self._kill(process)
+
+    def _kill(self, process: "subprocess.Popen[bytes]") -> None:
+        """Kill it with its workers, which are in the session that `start` made.
+
+        What is stopped hears nothing else, and a stopped worker that is left would keep the port.
+        """
+        self._killed_pid = process.pid
+        os.killpg(process.pid, signal.SIGKILL)
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM."""
@@ -114,7 +122,7 @@ class Child:
             self._process.wait(max(0.1, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._report(f"{self.name} did not stop within {GRACE_S} s and was killed")
-            self._process.kill()
+            self._kill(self._process)
             self._process.wait()
 
 

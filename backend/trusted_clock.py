@@ -99,6 +99,7 @@ class TrustedClock:
         self._believed_ms: int | None = None
         self._noted_ms: int | None = None
         self._doubted_since_s: float | None = None
+        self._doubted_at_s = 0.0  # when it was doubted last
         self._noting = threading.Lock()
         self._tip = (0, 0)  # height and time of the newest block that was looked at
 
@@ -130,10 +131,14 @@ class TrustedClock:
         return self._monotonic() + doubt.left_s
 
     def _left_s(self) -> float:
-        """How long the doubt lasts still, at most; it begins now if there was none."""
+        """How long the doubt lasts still, at most; it begins now if there was none lately.
+
+        Who did not look for long may have missed that the clock was right in between.
+        """
         now_s = self._monotonic()
-        if self._doubted_since_s is None:
+        if self._doubted_since_s is None or now_s - self._doubted_at_s > 2 * self._wait_s:
             self._doubted_since_s = now_s
+        self._doubted_at_s = now_s
         if not self._is_miner:
             miner = miner_status(self._folder)
             if miner is not None and miner.clock_doubted_until_s is not None:

@@ -16,7 +16,7 @@ from backend.miner_status import miner_status
 LOOK_COUNTS_S = 1.0  # at most, however long ago the look before was
 STOPPED_FOR_S = 8.0
 OVERDUE_FOR_S = 2.0  # on top of the seconds after which a miner counts as overdue
-UNANSWERED_FOR_S = 30.0  # a service under the heaviest load answers this sooner
+UNANSWERED_FOR_S = 60.0  # a service under the heaviest load answers this sooner
 ASK_EVERY_S, ANSWER_WITHIN_S = 3.0, 5.0
 
 Symptom = Callable[[int], str]  # process id -> what is wrong with that process, "" if nothing is

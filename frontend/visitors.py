@@ -120,7 +120,7 @@ def guarded(
         refusal = visitors.refusal(environ)
         if refusal is None:
             return application(environ, start_response)
-        if refusal.field in SECRET_NAMES:
+        if _of_query(environ.get("QUERY_STRING", "")):  # whatever it is refused for
             environ["QUERY_STRING"] = HIDDEN
             environ["RAW_URI"] = environ.get("PATH_INFO", "")
         headers, body = answer(refusal)

@@ -80,6 +80,7 @@ HINTS = {
     401: "make a token where the service runs (python -m backend token add NAME), give it as token",
     404: "check the id or height; if no address is found, check the base_url",
     413: "make the batches smaller (batch_size)",
+    421: "ask by a name of the service, or add this one to FLIGHTCHAIN_HOSTS where it runs",
     503: "the service is full, starting or being repaired: try again later",
 }
 

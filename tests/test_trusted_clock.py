@@ -135,6 +135,16 @@ def test_a_clock_that_is_back_is_believed_and_doubted_anew_later(chain: Fixture)
     assert doubt.left_s == WAIT_S
 
 
+def test_a_doubt_of_long_ago_does_not_shorten_that_of_now(chain: Fixture) -> None:
+    ours = chain.clock()
+    chain.clocks.now_ms += 30 * DAY_MS
+    assert ours.doubt() is not None
+    chain.clocks.wait(1000)  # the clock is right for a while, and nobody looks
+    doubt = ours.doubt()
+    assert doubt is not None
+    assert doubt.left_s == WAIT_S
+
+
 def test_a_leap_while_it_runs_is_doubted_even_if_the_newest_block_is_old(chain: Fixture) -> None:
     """What is compared is the time that was believed last, and not the newest block alone."""
     ours = chain.clock(seals=True)

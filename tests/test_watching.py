@@ -16,8 +16,8 @@ import pytest
 from backend.miner_status import (
     LOCK_NAME,
     OVERDUE_S,
+    SEALING_S,
     STATUS_NAME,
-    WORKING_S,
     Announcer,
     miner_status,
     why_no_miner,
@@ -158,11 +158,11 @@ def test_a_miner_at_work_says_so_again_before_its_word_is_over(
         announcer.working()
         status = miner_status(mined)
         assert status is not None
-        assert clock.now_s < status.due_s <= clock.now_s + WORKING_S
+        assert clock.now_s < status.due_s <= clock.now_s + SEALING_S
         now = (mined / STATUS_NAME).stat().st_ino
         written, before = written + (now != before), now
         clock.now_s += 0.1
-    assert written <= 300 / (WORKING_S / 2) + 1
+    assert written <= 300 / (SEALING_S / 2) + 1
 
 
 def test_a_word_that_cannot_be_renewed_is_taken_back(mined: Path) -> None:
