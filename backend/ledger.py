@@ -44,6 +44,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
+from backend.storage.recovery import WHAT_TO_DO
 from backend.storage.unpacked import CacheStatistics
 from backend.together import Together
 from backend.trusted_clock import TrustedClock
@@ -338,7 +339,9 @@ class Ledger:
         reasons: list[str] = []
         try:
             self._blocks.block(self.height())
-        except (TryLater, Damage) as error:
+        except Damage as error:
+            reasons.append(f"{error}; {WHAT_TO_DO}")
+        except TryLater as error:
             reasons.append(str(error))
         if reason := why_no_miner(self.settings.folder):
             reasons.append(reason)

@@ -81,7 +81,7 @@ class Sealer:
         self._sealed = sealed
         self._store = BlockStore(settings.folder)
         self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
-        self._writer = BlockWriter(settings, now_ms, report)
+        self._writer = BlockWriter(settings, now_ms, report, self._are_pending)
         self._follower = IndexFollower(settings.folder, self._store, report)
         self.mempool = Mempool(settings, self.transactions, report)
 
@@ -89,6 +89,10 @@ class Sealer:
         """How many transactions the blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
+
+    def _are_pending(self, first: int, following: int) -> bool:
+        """Whether the mempool holds all ids from `first` to `following` (exclusive)."""
+        return all(self.mempool.find(each) is not None for each in range(first, following))
 
     def wait_for_clock(self) -> None:
         """Return when the clock is believed, and say so if that takes a while."""
@@ -167,7 +171,8 @@ class Sealer:
     def trim(self) -> None:
         """Let the mempool forget what is in blocks below the tip.
 
-        Not what is in the tip: that might be torn by a power cut, and is then mined again.
+        Not what is in the tip: a disk that lies about its syncs may lose that one, and then it is
+        mined again.
         """
         tip = self._store.tip()
         if tip is not None:

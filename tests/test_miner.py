@@ -19,7 +19,7 @@ from backend.chain.block import Block
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.clock import now_ms
-from backend.errors import WriterBusy
+from backend.errors import DamagedBlock, WriterBusy
 from backend.importer import import_flights
 from backend.index.follower import no_progress
 from backend.index.queries import IndexReader
@@ -367,15 +367,20 @@ def zero(path: Path, start: int, end: int) -> None:
     path.write_bytes(data[:start] + bytes(end - start))
 
 
-@pytest.mark.parametrize("spoil", [cut_in_the_middle, cut_before, flip_in_the_middle, zero])
+def mine_three_blocks(settings: Settings) -> None:
+    """Twelve flights that came through the mempool."""
+    with mining(settings):
+        for start, count in ((0, 5), (5, 4), (9, 3)):
+            accept(settings, flights(count, start))
+            eventually(lambda wanted=start + count: transactions_in(settings.folder) == wanted)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("spoil", [cut_in_the_middle, cut_before])
 def test_what_a_torn_tip_held_is_mined_again(
     tmp_path: Path, spoil: Callable[[Path, int, int], None]
 ) -> None:
     settings = settings_for(tmp_path, 0.1)
-    with mining(settings):
-        for start, count in ((0, 5), (5, 4), (9, 3)):
-            accept(settings, flights(count, start))
-            eventually(lambda wanted=start + count: transactions_in(tmp_path) == wanted)  # type: ignore[misc]
+    mine_three_blocks(settings)
     before = on_disk(tmp_path)
     assert before.sizes == [5, 4, 3]
     segments = [path.name for path in (tmp_path / FOLDER).iterdir()]
@@ -391,6 +396,31 @@ def test_what_a_torn_tip_held_is_mined_again(
     assert after.timestamps[:12] == before.timestamps
     assert any("block 3" in line for line in running.messages)
     assert verify(tmp_path).index == "the index agrees with every block"
+
+
+@pytest.mark.parametrize("spoil", [flip_in_the_middle, zero])
+def test_a_damaged_tip_stops_the_miner_though_the_mempool_holds_what_it_held(
+    tmp_path: Path, spoil: Callable[[Path, int, int], None]
+) -> None:
+    """It was whole when it was named, so what spoiled it may have spoiled more."""
+    settings = settings_for(tmp_path)
+    mine_three_blocks(settings)
+    spoil(*tip_frame(tmp_path))
+    with pytest.raises(DamagedBlock, match=r"block 3 is damaged: .*; restore the chain from"):
+        Miner(settings, print).run()
+    assert accept(settings, flights(1, 12)) == 12  # ids follow the table
+
+
+def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", tmp_path / "flights.csv"
+    settings = settings_for(folder)
+    file.write_text(csv_of(flights(2500)))
+    import_flights(settings, BtsFile(file))
+    cut_in_the_middle(*tip_frame(folder))
+    with pytest.raises(
+        DamagedBlock, match=r"block 3 .* does not hold its transactions"
+    ):
+        Miner(settings, print).run()
 
 
 def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(

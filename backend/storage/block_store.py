@@ -102,7 +102,7 @@ class BlockStore:
             if place is None:
                 raise Damage(
                     f"the entry of block {first + len(found)} in {self._table_path} is damaged; "
-                    "stop the service, remove the file and start again: it is made anew"
+                    "start the service again: the table is made anew from the block files"
                 )
             found.append(place)
         if not found:

@@ -24,7 +24,7 @@ from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place
-from backend.storage.recovery import recover
+from backend.storage.recovery import ArePending, nothing_is_pending, recover
 
 WRITER_LOCK_NAME = "writer.lock"
 
@@ -43,16 +43,22 @@ class BlockWriter:
     """The end of the chain in `settings.folder`."""
 
     def __init__(
-        self, settings: Settings, now_ms: Callable[[], int], report: Callable[[str], None]
+        self,
+        settings: Settings,
+        now_ms: Callable[[], int],
+        report: Callable[[str], None],
+        are_pending: ArePending = nothing_is_pending,
     ) -> None:
         """Touch nothing yet.
 
         now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
-        line by line.
+        line by line. are_pending: whether the mempool holds all of these ids, so that recovery may
+        leave out a torn block with them.
         """
         self._settings = settings
         self._now_ms = now_ms
         self._report = report
+        self._are_pending = are_pending
         self._blocks = settings.folder / layout.BLOCKS_FOLDER
         self._table_path = self._blocks / layout.TABLE_NAME
         self._lock = files.FileLock(settings.folder / WRITER_LOCK_NAME)
@@ -175,7 +181,7 @@ class BlockWriter:
     def _load(self) -> None:
         """Recover the files and take up their end; begin a chain if there is none."""
         self._forget()
-        recovered = recover(self._settings.folder)
+        recovered = recover(self._settings.folder, self._are_pending)
         for message in recovered.messages:
             self._report(message)
         self._table = files.open_for_writing(self._table_path)

@@ -1,22 +1,25 @@
 """What the writer does with the end of the block files before it appends to them.
 
-The table of heights names the blocks that were committed. Three cases, never mixed up:
+The table of heights names the blocks that were committed. A block is synced before any byte of its
+entry is written, so what the table names was on the disk, whole. Four cases, never mixed up:
 
 - *Behind the table*: whole blocks that follow the last one named are added to the table, after they
   have been synced. What comes after them was never committed: it is copied aside, cut off, synced
   and reported.
-- *A torn tip*: the newest block that the table names is incomplete, and nothing valid follows. It
-  goes the same way. The mempool keeps transactions until the block after theirs, so those that came
-  through it are mined again.
-- *Damage*: a bad block with valid blocks behind it, or below the tip. Nothing is changed, writing
-  stops, and the error names the block.
+- *A torn tip*: the file of the newest block that the table names ends within that block, as on a
+  disk that said it had synced and had not. It goes the same way, but only if the mempool still
+  holds all of its transactions, which are then mined again.
+- *Damage*: any other block that the table names is bad or missing, or a bad one has valid blocks
+  behind it. Nothing is changed, writing stops, and the error names the block.
+- *A missing or damaged table* is made again from the block files. Its length still tells how many
+  blocks were committed. If nothing tells that, what is no block at the end of the files may have
+  been one, so it is damage, too.
 
-A missing or damaged table is made again from the block files; then any bad block with something
-valid behind it is damage. The rest of the chain is not read: that is what `verify` does.
+The rest of the chain is not read: that is what `verify` does.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -28,6 +31,15 @@ from backend.errors import DamagedBlock
 from backend.storage import files, layout
 from backend.storage.codec import FrameError, frame_from
 from backend.storage.layout import ENTRY_BYTES, MAGIC, Place, place_from
+
+WHAT_TO_DO = "restore the chain from a backup"
+
+ArePending = Callable[[int, int], bool]  # takes a first id, and the id after the last one
+
+
+def nothing_is_pending(first: int, following: int) -> bool:
+    """Whether these ids are all in the mempool of a chain that has none."""
+    return first == following
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +67,69 @@ class _Bad:
     is_whole: bool = False
 
 
-def recover(folder: Path) -> Recovered:
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What does not continue the chain: from `bad` on in the file `path`, and the files `later`."""
+
+    path: Path
+    bad: _Bad
+    later: list[Path]
+
+    def has_valid_blocks(self) -> bool:
+        """Whether anything but torn bytes stands in it."""
+        is_alone = not (self.bad.is_whole or self.later)
+        return not is_alone or _valid_after(self.path, self.bad.offset + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _BadTip:
+    """The newest block that the table names: where it should be, and what is wrong with it."""
+
+    place: Place
+    problem: str
+
+
+def recover(folder: Path, are_pending: ArePending = nothing_is_pending) -> Recovered:
     """Bring table and block files under `folder` to agree, as the module says.
 
-    The caller holds the writer lock. Raises DamagedBlock, or WriteFailed.
+    are_pending: whether the mempool holds all of these ids. The caller holds the writer lock.
+    Raises DamagedBlock before anything was changed, or WriteFailed.
     """
     blocks = folder / layout.BLOCKS_FOLDER
     table = blocks / layout.TABLE_NAME
-    named = _table_entries(table)
+    data = _read_from(table, 0) if table.exists() else None
+    named = _table_entries(data or b"")
     messages: list[str] = []
     if named and _is_wrong_about_the_tip(blocks, named):
         named = None
     if named is None and _block_files(blocks):
         messages.append("the table of heights was missing or damaged and has been made again")
     places = list(named or [])
-    if places:
-        messages += _drop_torn_tip(blocks, places)
-    messages += _take_in_the_rest(blocks, places, is_table_good=named is not None)
+    bad_tip = _without_bad_tip(blocks, places) if places else None
+    known = len(places)
+    rest = _take_in_the_rest(blocks, places)
+    if bad_tip is not None and len(places) == known:
+        messages.append(_left_out(blocks, bad_tip, known, rest, are_pending))
+    elif rest is not None:
+        _require_uncommitted(len(places), rest, data, is_table_good=named is not None)
+    messages += _put_right(blocks, places, known, rest)
     _rewrite_table(table, places, named)
     return Recovered(places, messages)
 
 
-def _table_entries(path: Path) -> list[Place] | None:
-    """The entries of the table; None if it has no good one, or a bad one before a good one."""
-    if not path.exists():
-        return None
-    data = _read_from(path, 0)
+def _table_entries(data: bytes) -> list[Place] | None:
+    """The entries in a table; None if it has no good one, or a bad one before a good one."""
     whole = range(0, len(data) - ENTRY_BYTES + 1, ENTRY_BYTES)
     places = [place_from(data[start : start + ENTRY_BYTES]) for start in whole]
-    while places and places[-1] is None:  # a torn end: those were never committed
+    while places and places[-1] is None:
         places.pop()
     good = [place for place in places if place is not None]
     return good if good and len(good) == len(places) else None
+
+
+def _entries_written(data: bytes) -> int:
+    """How many entries were written to a table; sectors that never reached the disk are zeros."""
+    return -(-len(data.rstrip(b"\0")) // ENTRY_BYTES)
 
 
 def _block_files(blocks: Path) -> list[int]:
@@ -99,7 +142,12 @@ def _path(blocks: Path, first: int) -> Path:
     return blocks / layout.block_file_name(first)
 
 
-# --- the tip that the table names ------------------------------------------------------------
+def _size(path: Path) -> int:
+    """The size of a file in bytes, -1 if there is none."""
+    return path.stat().st_size if path.exists() else -1
+
+
+# --- the blocks that the table names ---------------------------------------------------------
 
 
 def _is_wrong_about_the_tip(blocks: Path, places: list[Place]) -> bool:
@@ -120,48 +168,69 @@ def _frame_at(blocks: Path, place: Place) -> _Found | _Bad:
     return next(_walk(path, place.file, place.offset), nothing)
 
 
-def _drop_torn_tip(blocks: Path, places: list[Place]) -> list[str]:
-    """Take the tip off `places` if it is torn. Raises DamagedBlock if more than that is wrong."""
-    place, height = places[-1], len(places) - 1
-    found = _frame_at(blocks, place)
+def _without_bad_tip(blocks: Path, places: list[Place]) -> _BadTip | None:
+    """Take the tip off `places` if it is bad.
+
+    Raises DamagedBlock if the block below is bad, too, or an earlier file is not there in full.
+    """
+    _require_earlier_files(blocks, places)
+    found = _frame_at(blocks, places[-1])
     if isinstance(found, _Found):
-        return []
-    path = _path(blocks, place.file)
-    if path.exists() and _valid_after(path, place.offset + 1):
-        raise DamagedBlock(height, f"{found.problem}; valid blocks stand behind it")
-    if any(first > place.file for first in _block_files(blocks)):
-        raise DamagedBlock(height, f"{found.problem}; later block files stand behind it")
-    places.pop()
+        return None
+    tip = places.pop()
     if places and isinstance(below := _frame_at(blocks, places[-1]), _Bad):
-        raise DamagedBlock(height - 1, f"{below.problem}; it is below the tip")
+        raise _damaged(len(places) - 1, f"{below.problem}; it is below the tip")
     if places and _is_wrong_about_the_tip(blocks, places):
-        raise DamagedBlock(height - 1, "another block stands in its place; it is below the tip")
-    message = f"block {height} was torn ({found.problem}) and is left out"
-    return [f"{message}; what came through the mempool is mined again"]
+        problem = "another block stands in its place; it is below the tip"
+        raise _damaged(len(places) - 1, problem)
+    return _BadTip(tip, found.problem)
 
 
-# --- what stands behind it -------------------------------------------------------------------
+def _require_earlier_files(blocks: Path, places: list[Place]) -> None:
+    """Raise DamagedBlock if a file before the tip's ends before a block that it must hold."""
+    ends = {place.file: place.end for place in places}
+    del ends[places[-1].file]
+    for file, end in ends.items():
+        path = _path(blocks, file)
+        if (size := _size(path)) < end:
+            heights = (h for h, p in enumerate(places) if p.file == file and p.end > size)
+            problem = (
+                f"{path.name} ends before it" if size >= 0 else f"its file {path.name} is missing"
+            )
+            raise _damaged(next(heights), problem)
 
 
-def _take_in_the_rest(blocks: Path, places: list[Place], *, is_table_good: bool) -> list[str]:
-    """Add the blocks that follow `places`, cut off what does not; what was done, in words."""
-    known, messages = len(places), []
+def _left_out(
+    blocks: Path, bad_tip: _BadTip, height: int, rest: _Rest | None, are_pending: ArePending
+) -> str:
+    """Words about a tip that is torn and left out. Raises DamagedBlock if it is anything else."""
+    place, problem = bad_tip.place, bad_tip.problem
+    if not 0 <= _size(_path(blocks, place.file)) < place.end:
+        raise _damaged(height, f"{problem}; it was on the disk when the table of heights named it")
+    if rest is not None and rest.has_valid_blocks():
+        raise _damaged(height, f"{problem}; more stands behind it")
+    if not are_pending(place.first_transaction, place.next_transaction):
+        raise _damaged(height, f"{problem}; the mempool does not hold its transactions any more")
+    return f"block {height} was torn ({problem}) and is left out; its transactions are mined again"
+
+
+def _damaged(height: int, problem: str) -> DamagedBlock:
+    return DamagedBlock(height, f"{problem}; nothing was changed; {WHAT_TO_DO}")
+
+
+# --- what stands behind them -----------------------------------------------------------------
+
+
+def _take_in_the_rest(blocks: Path, places: list[Place]) -> _Rest | None:
+    """Add the blocks that follow `places`; what does not continue the chain, if anything."""
     file, offset = (places[-1].file, places[-1].end) if places else (0, 0)
     behind = [first for first in _block_files(blocks) if first >= file]
     for index, first in enumerate(behind):
-        path, later = _path(blocks, first), behind[index + 1 :]
-        bad = _take_in_file(path, first, offset if first == file else 0, places)
-        if bad is None:
-            continue
-        is_torn_end = not (bad.is_whole or later or _valid_after(path, bad.offset + 1))
-        if not (is_table_good or is_torn_end):
-            raise DamagedBlock(len(places), f"{bad.problem}; more stands behind it")
-        messages += [_cut_off(path, bad), *(_set_aside(_path(blocks, each)) for each in later)]
-        break
-    if len(places) > known:
-        _sync(blocks, {place.file for place in places[known:]})
-        messages.append(f"blocks {known} to {len(places) - 1} were added to the table of heights")
-    return messages
+        bad = _take_in_file(_path(blocks, first), first, offset if first == file else 0, places)
+        if bad is not None:
+            later = [_path(blocks, each) for each in behind[index + 1 :]]
+            return _Rest(_path(blocks, first), bad, later)
+    return None
 
 
 def _take_in_file(path: Path, first: int, start: int, places: list[Place]) -> _Bad | None:
@@ -178,6 +247,27 @@ def _take_in_file(path: Path, first: int, start: int, places: list[Place]) -> _B
             return _Bad(found.place.offset, problem, is_whole=True)
         places.append(found.place)
     return None
+
+
+def _require_uncommitted(
+    height: int, rest: _Rest, table: bytes | None, *, is_table_good: bool
+) -> None:
+    """Raise DamagedBlock if block `height`, where `rest` stands, may have been committed.
+
+    table: as it was found. An empty one without genesis is that of a chain which just begins.
+    """
+    problem = rest.bad.problem
+    if not is_table_good and rest.has_valid_blocks():
+        raise _damaged(height, f"{problem}; more stands behind it")
+    written = _entries_written(table or b"")
+    if height < written:
+        raise _damaged(height, f"{problem}; the table of heights had {written} blocks")
+    if written == 0 and (height or table is None):
+        raise _damaged(
+            height,
+            f"{problem}; without a table of heights nothing tells whether a block stood there (if "
+            f"you know that none did, cut {rest.path.name} at byte {rest.bad.offset})",
+        )
 
 
 def _walk(path: Path, first: int, offset: int) -> Iterator[_Found | _Bad]:
@@ -231,6 +321,17 @@ def _sync(blocks: Path, firsts: set[int]) -> None:
 
 
 # --- putting right ---------------------------------------------------------------------------
+
+
+def _put_right(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -> list[str]:
+    """Cut off what is no block, and sync the blocks behind the `known` ones; what was done."""
+    messages: list[str] = []
+    if rest is not None:
+        messages = [_cut_off(rest.path, rest.bad), *map(_set_aside, rest.later)]
+    if len(places) > known:
+        _sync(blocks, {place.file for place in places[known:]})
+        messages.append(f"blocks {known} to {len(places) - 1} were added to the table of heights")
+    return messages
 
 
 def _aside(path: Path, offset: int) -> Path:

@@ -15,6 +15,7 @@ from backend.settings import Settings
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
+from backend.storage.recovery import ArePending, nothing_is_pending
 
 GENESIS_MS = 1_000
 EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
@@ -36,13 +37,14 @@ def writer_for(
     *,
     block_file_bytes: int = ONE_FILE,
     difficulty_bits: int = 0,
+    are_pending: ArePending = nothing_is_pending,
 ) -> BlockWriter:
     """A writer that has not been acquired; what it reports goes to `messages`."""
     chosen = settings_for(
         folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
     )
     taken: list[str] = [] if messages is None else messages
-    return BlockWriter(chosen, lambda: GENESIS_MS, taken.append)
+    return BlockWriter(chosen, lambda: GENESIS_MS, taken.append, are_pending)
 
 
 def flights(count: int, timestamp: int) -> Content:
@@ -96,10 +98,23 @@ def audited(folder: Path, difficulty_bits: int = 0) -> ChainState:
     return state
 
 
-def recovered(folder: Path, *, block_file_bytes: int = ONE_FILE) -> tuple[ChainState, list[str]]:
+def all_are_pending(first: int, following: int) -> bool:
+    """The mempool still holds everything, as it does until the block after a tip is sealed."""
+    assert first <= following
+    return True
+
+
+def recovered(
+    folder: Path,
+    *,
+    block_file_bytes: int = ONE_FILE,
+    are_pending: ArePending = nothing_is_pending,
+) -> tuple[ChainState, list[str]]:
     """Open the chain as a writer does; its state, and what the writer reported."""
     messages: list[str] = []
-    writer = writer_for(folder, messages, block_file_bytes=block_file_bytes)
+    writer = writer_for(
+        folder, messages, block_file_bytes=block_file_bytes, are_pending=are_pending
+    )
     try:
         writer.acquire(wait=False)
         return writer.state, messages

@@ -23,6 +23,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.caches import FRAME_OVERHEAD_BYTES, CachedBlocks, kept_bytes
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 from tests.storage.chains import (
+    all_are_pending,
     append_blocks,
     block_file,
     flights,
@@ -596,7 +597,7 @@ def test_threads_get_the_right_blocks_while_the_chain_grows(tmp_path: Path) -> N
 
 def regrown(folder: Path, blocks_more: int) -> str:
     """Recovery drops a torn tip, and other blocks are mined; the hash of the block in its place."""
-    writer = writer_for(folder)
+    writer = writer_for(folder, are_pending=all_are_pending)
     table = table_path(folder).read_bytes()
     place = BlockStore(folder)
     tip = place.tip()
@@ -635,7 +636,7 @@ def test_a_chain_that_was_cut_is_seen_to_be_shorter(tmp_path: Path) -> None:
     for height in range(26):
         asked(cached, height)
     os.truncate(block_file(tmp_path), block_file(tmp_path).stat().st_size - 1)
-    recovered(tmp_path)
+    recovered(tmp_path, are_pending=all_are_pending)
     with pytest.raises(NotFound):
         cached.block(25)
     assert sum(counts.blocks for counts in cached.statistics()) == 0

@@ -1,0 +1,103 @@
+"""The newest block of an imported chain is damaged: nobody forgets it, and everybody says so.
+
+What was imported is in no mempool, so a block that is left out would be gone.
+"""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.audit import verify
+from backend.errors import DamagedBlock
+from backend.importer import import_flights
+from backend.ledger import Ledger
+from backend.miner import Sealer
+from backend.settings import Settings
+from backend.sources.generated import Generated
+from backend.storage.block_store import BlockStore
+from backend.storage.layout import Place
+from tests.api.processes import Service, backend, until
+from tests.api.worlds import GOOD
+from tests.flights import transactions_in
+from tests.storage.chains import block_file, contents, flip
+
+FILE_BYTES = 30_000
+FLIGHTS = 2500
+TIP = 3
+WHAT_TO_DO = "restore the chain from a backup"
+
+
+def settings_for(folder: Path) -> Settings:
+    return Settings(dir=str(folder), block_file_bytes=FILE_BYTES)
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three blocks of imported flights and their index. Not to be changed."""
+    folder = tmp_path_factory.mktemp("imported") / "chain"
+    import_flights(settings_for(folder), Generated(FLIGHTS, 1))
+    return folder
+
+
+@pytest.fixture
+def folder(imported: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(imported, tmp_path / "chain", symlinks=True))
+
+
+def tip_place(folder: Path) -> Place:
+    with closing(BlockStore(folder)) as store:
+        return store.place(TIP)
+
+
+def test_any_flipped_bit_is_named_and_nothing_is_forgotten(folder: Path) -> None:
+    place = tip_place(folder)
+    path = block_file(folder, place.file)
+    for at in [*range(20), *range(20, place.length, 397), place.length - 1]:
+        flip(path, place.offset + at)
+        before = contents(folder)
+        with (
+            closing(Sealer(settings_for(folder), print)) as sealer,
+            pytest.raises(DamagedBlock, match=rf"block {TIP} is damaged: .*; {WHAT_TO_DO}"),
+            sealer.writing(wait=False),
+        ):
+            raise AssertionError("it became the writer")
+        with pytest.raises(DamagedBlock, match=f"block {TIP} is damaged"):
+            verify(folder)
+        assert contents(folder) == before
+        flip(path, place.offset + at)
+    assert verify(folder).transactions == FLIGHTS
+
+
+def test_the_blocks_below_are_still_answered(folder: Path) -> None:
+    place = tip_place(folder)
+    flip(block_file(folder, place.file), place.offset + 1000)
+    with closing(Ledger(settings_for(folder), print)) as ledger:
+        for height in range(TIP):
+            assert ledger.block(height, 0, 1)["height"] == height
+        with pytest.raises(DamagedBlock, match=f"block {TIP} is damaged"):
+            ledger.block(TIP, 0, 1)
+
+
+def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) -> None:
+    place = tip_place(folder)
+    flip(block_file(folder, place.file), place.offset + 1000)
+    before = contents(folder)
+    service = Service(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=FILE_BYTES)
+    try:
+        until(lambda: "starting it again in 1 s" in service.said())
+        assert service.answers("/health/live")
+        ready = service.get("/health/ready")
+        assert ready.status_code == 503
+        assert f"block {TIP} is damaged: its checksum is wrong; {WHAT_TO_DO}" in ready.text
+        assert service.json("/blocks/2")["block"]["height"] == 2
+        receipt = service.post(GOOD)  # it waits for the chain to be whole again
+        assert (receipt.status_code, receipt.json()["TRANSACTION_ID"]) == (202, FLIGHTS)
+    finally:
+        service.end()
+    assert f"error: block {TIP} is damaged" in service.said()
+    assert contents(folder) == before
+    assert transactions_in(folder) == FLIGHTS
+    said = backend(folder, "verify").stderr
+    assert f"block {TIP} is damaged" in said
