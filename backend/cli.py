@@ -395,6 +395,62 @@ def reindex(settings: Settings) -> None:
         sealer.reindex(progress)
 
 
+# --- backup ----------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--full", is_flag=True, help="Read and check all of it again, not only what is new.")
+@click.pass_obj
+def backup(settings: Settings, folder: Path, full: bool) -> None:
+    """Bring the backup in FOLDER up to date, or begin one in an empty folder.
+
+    The service may go on meanwhile. Only what is new is copied; it is read again and checked.
+    """
+    from backend.backup import back_up
+
+    with _bar("copying and checking", " blocks") as progress:
+        made = back_up(settings, folder, full=full, report=say, progress=progress)
+    held = made.manifest
+    say(
+        f"{folder} holds blocks 0 to {held.height} with {held.transactions:,} transactions, and "
+        f"{held.pending:,} pending flights; {made.new_blocks:,} blocks were new"
+    )
+    _print({
+        "height": held.height,
+        "tip_hash": held.tip_hash,
+        "transactions": held.transactions,
+        "pending": held.pending,
+        "new_blocks": made.new_blocks,
+        "new_bytes": made.new_bytes,
+        "seconds": round(made.seconds, 3),
+    })  # fmt: skip
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.pass_obj
+def restore(settings: Settings, folder: Path) -> None:
+    """Make the ledger of the backup in FOLDER, where there is none; its index, too.
+
+    The whole backup is checked before anything of it is put in place.
+    """
+    from backend.backup import restore as restore_backup
+
+    held = restore_backup(settings, folder, watched=lambda what: _bar(what, " blocks"))
+    say(
+        f"{settings.folder} holds blocks 0 to {held.height} with {held.transactions:,} "
+        f"transactions, and {held.pending:,} pending flights, as on {held.time}"
+    )
+    _print({
+        "height": held.height,
+        "tip_hash": held.tip_hash,
+        "transactions": held.transactions,
+        "pending": held.pending,
+        "time": held.time,
+    })  # fmt: skip
+
+
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Any]:
     from backend.ledger import Ledger

@@ -7,6 +7,7 @@
     │   ├── KeyReused           … as an idempotency key: it came with something else (HTTP 422)
     │   ├── InvalidSetting      … in an environment variable or option
     │   └── BadRow              … in a file to import: names the file and the line
+    ├── BackupRefused           a backup cannot be made or restored there, or is not a good one
     ├── NotAllowed              no token, or one that is not known (HTTP 401)
     ├── NotFound                nothing by that height, id or name (HTTP 404)
     ├── TryLater                push-back: full, starting, rebuilding (HTTP 503 with Retry-After)
@@ -97,6 +98,10 @@ class BadRow(InvalidInput):
         self.args = (f"{place}: {self}",)
         self.place = place
         self.row = row
+
+
+class BackupRefused(FlightchainError):
+    """A backup cannot be made in that folder, or be restored from it or to there."""
 
 
 class NotAllowed(FlightchainError):

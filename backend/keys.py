@@ -16,6 +16,7 @@ from backend.errors import DamagedMempool, KeyReused, WriteFailed
 
 KEPT_MS = 24 * 60 * 60 * 1000
 FILE_NAME = "keys.sqlite"
+FORGETTING = "if it is removed, keys of the last day may be used twice"
 
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS key_use (
@@ -85,9 +86,7 @@ class Keys:
                 sql = "SELECT body_hash, first, count, timestamp FROM key_use WHERE key = ?"
                 row = connection.execute(sql, (text,)).fetchone()
         except sqlite3.Error as error:
-            raise DamagedMempool(
-                f"{self._path}: {error}; if it is removed, keys of the last day may be used twice"
-            ) from error
+            raise DamagedMempool(f"{self._path}: {error}; {FORGETTING}") from error
         return None if row is None else KeyUse(*row)
 
     def keep(self, first: int, following: int) -> None:
@@ -113,3 +112,29 @@ class Keys:
                 yield connection
         except sqlite3.Error as error:
             raise WriteFailed(f"{self._path}: {error}") from error
+
+
+def kept_keys(folder: Path, below: int | None = None) -> bytes | None:
+    """What the file of kept keys in `folder` holds at one moment, as such a file; None without one.
+
+    below: keys of ids from there on are left out. Raises DamagedMempool.
+    """
+    path = folder / FILE_NAME
+    if not path.exists():
+        return None
+    try:
+        with (
+            closing(sqlite3.connect(path)) as connection,
+            closing(sqlite3.connect(":memory:")) as copied,
+        ):
+            connection.backup(copied)
+            (problem,) = copied.execute("PRAGMA integrity_check(1)").fetchone()
+            if problem != "ok":
+                raise DamagedMempool(f"{path}: {problem}; {FORGETTING}")
+            if below is not None:
+                with copied:
+                    copied.execute(_SCHEMA)
+                    copied.execute("DELETE FROM key_use WHERE first >= ?", (below,))
+            return copied.serialize()
+    except sqlite3.Error as error:
+        raise DamagedMempool(f"{path}: {error}; {FORGETTING}") from error

@@ -61,6 +61,7 @@ LAYERS: dict[str, set[str] | None] = {
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,
+    "backup": ENGINE | {"audit", "keys", "tokens"} | COMMON,
     "api": {"chain", "costs", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
     | {"visitors"}
     | ASKED

@@ -8,7 +8,7 @@ segments. Everything else that is wrong is damage, and named.
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -159,6 +159,12 @@ class Log:
             path = self.path(record.segment)
             raise DamagedMempool(f"{path}, byte {record.offset}: the record has changed")
         return flights_in(data[HEAD_BYTES:])
+
+    def whole_segments(self) -> Iterator[tuple[str, bytes]]:
+        """The file name of each segment, and its bytes as far as they have been read."""
+        ends = {record.segment: record.offset + record.length for record in self.records}
+        for segment, end in ends.items():
+            yield self.path(segment).name, os.pread(self.descriptor(segment), end, 0)
 
     def read_on(self, *, repair: bool) -> None:
         """Take in what other processes have written.

@@ -225,6 +225,15 @@ class Mempool:
                     limit -= len(part.flights)
         return found
 
+    def whole_segments(self) -> tuple[int, Iterator[tuple[str, bytes]]]:
+        """The id after the last one in the log; of each segment the file name, and whole records.
+
+        For a copy, by who has this mempool for himself: all are as they were when this was called.
+        """
+        with self._lock:
+            self._log.read_on(repair=False)
+            return self._log.next, self._log.whole_segments()
+
     def find(self, transaction_id: int) -> tuple[Flight, int] | None:
         """A pending transaction: its flight and acceptance time; None if it is not in the log."""
         with self._lock:

@@ -190,6 +190,11 @@ class BlockWriter:
         if recovered.places:
             self._resume(recovered.places)
             return
+        if (self._settings.folder / layout.RESTORING_FOLDER).exists():
+            raise WriteFailed(
+                f"a backup was being restored to {self._settings.folder}, and did not come to its "
+                "end; restore it again"
+            )
         bits = self._settings.difficulty_bits
         self._state = empty_state(bits)
         self.append(genesis(self._now_ms(), bits))

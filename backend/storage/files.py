@@ -138,6 +138,13 @@ def free_bytes(folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
+def require_room(folder: Path, wanted: int) -> None:
+    """Raise WriteFailed if the disk of `folder` has less than `wanted` bytes left for a copy."""
+    free = free_bytes(folder)
+    if free < wanted:
+        raise WriteFailed(f"the disk of {folder} has {free:,} bytes free, {wanted:,} are wanted")
+
+
 def require_free(folder: Path, bytes_needed: int) -> None:
     """Raise TryLater if the disk of `folder` has less than `bytes_needed` left."""
     free = free_bytes(folder)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 BLOCKS_FOLDER = "blocks"
 TABLE_NAME = "heights.dat"
+RESTORING_FOLDER = "restoring"  # in the chain's folder, while a backup is put in its place
 
 MAGIC = b"FCB1"
 PREFIX = struct.Struct("<4s4I")

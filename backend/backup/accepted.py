@@ -1,0 +1,131 @@
+"""Copying what is in no block: pending flights, idempotency keys, tokens.
+
+A segment of the mempool's log only grows, and is copied as far as it holds whole records. So the
+beginning of a file is what an earlier backup of it was. One that is gone when it is to be copied
+was trimmed: its flights are in blocks, and its keys among the kept ones.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backend import tokens
+from backend.errors import BackupRefused
+from backend.keys import FILE_NAME as KEYS_NAME
+from backend.keys import kept_keys
+from backend.mempool import FOLDER, Mempool
+from backend.settings import Settings
+from backend.storage import files
+
+PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """mempool: bytes of each segment. next_transaction: the id after the last one in them.
+
+    new_bytes: how many bytes were written.
+    """
+
+    mempool: dict[str, int]
+    next_transaction: int
+    new_bytes: int
+
+
+def copy_accepted(
+    settings: Settings,
+    transactions: Callable[[], int],
+    target: Path,
+    report: Callable[[str], None],
+    require: Callable[[int], None],
+) -> Copied:
+    """Copy mempool and keys of the ledger in `settings.folder` into `target`.
+
+    transactions: how many blocks hold now. require: raises if the ids must not end there. Segments
+    that an earlier backup needs stay, see `remove_others`. Raises WriteFailed, Damage.
+    """
+    folder = target / FOLDER
+    files.make_folder(folder)
+    new_bytes, sizes = 0, {}
+    with closing(Mempool(settings, transactions, report)) as mempool:
+        following, segments = mempool.whole_segments()
+        require(following)
+        for name, data in segments:
+            new_bytes += _keep(folder / name, data)
+            sizes[name] = len(data)
+    keys = kept_keys(settings.folder / FOLDER)
+    if keys is not None:
+        new_bytes += _keep(folder / KEYS_NAME, keys)
+    return Copied(sizes, following, new_bytes)
+
+
+def restore_accepted(
+    source: Path, target: Path, mempool: dict[str, int], next_transaction: int
+) -> None:
+    """Copy mempool, keys and tokens of the backup in `source` into `target`.
+
+    mempool: the segments, and how many bytes of each. Later ids than those below
+    `next_transaction` are left out. Raises BackupRefused, WriteFailed, DamagedMempool.
+    """
+    folder = target / FOLDER
+    files.make_folder(folder)
+    for name, size in mempool.items():
+        path = source / FOLDER / name
+        data = path.read_bytes()[:size] if path.exists() else b""
+        if len(data) < size:
+            raise BackupRefused(f"{path} has {len(data)} bytes instead of {size}")
+        files.write_new(folder / name, data)
+    keys = kept_keys(source / FOLDER, below=next_transaction)
+    if keys is not None:
+        files.write_new(folder / KEYS_NAME, keys)
+    copy_tokens(source, target)
+
+
+def copy_tokens(source: Path, target: Path) -> None:
+    """Copy the tokens, which are their owner's alone; without any there are none in the copy."""
+    path = source / tokens.FILE_NAME
+    if path.exists():
+        files.write_new(target / tokens.FILE_NAME, path.read_bytes(), mode=PRIVATE)
+    else:
+        files.remove(target / tokens.FILE_NAME)
+
+
+def _keep(path: Path, data: bytes) -> int:
+    """Make a file hold `data`, and read it again; how many bytes had to be written."""
+    if path.exists() and path.read_bytes() == data:
+        return 0
+    files.write_new(path, data)
+    if _read_from_disk(path) != data:
+        raise BackupRefused(f"{path} did not arrive whole: do not trust the disk it is on")
+    return len(data)
+
+
+def _read_from_disk(path: Path) -> bytes:
+    """The bytes of a file that was synced; not those that are still in memory."""
+    with path.open("rb") as stream:
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return stream.read()
+
+
+def remove_others(folder: Path, names: Iterable[str]) -> None:
+    """Remove the segments of the copy in `folder` that are not among `names`."""
+    wanted = {KEYS_NAME, *names}
+    for path in (folder / FOLDER).iterdir():
+        if path.name not in wanted:
+            files.remove(path)
+
+
+def pending_in(settings: Settings, folder: Path, transactions: int) -> int:
+    """How many flights are pending in a copy whose blocks hold `transactions`; all are read.
+
+    Raises DamagedMempool.
+    """
+    copy = replace(settings, dir=str(folder))
+    with closing(Mempool(copy, lambda: transactions, _refuse)) as mempool:
+        return sum(len(part.flights) for part in mempool.pending(mempool.pending_count()))
+
+
+def _refuse(line: str) -> None:
+    raise BackupRefused(line)

@@ -1,0 +1,217 @@
+"""Making a backup of a ledger that goes on meanwhile.
+
+What is read first cannot miss anything: pending flights, then keys, then the height of the chain.
+A flight that is mined between the first and the last is in both, which is no harm: what has an id
+below the chain's count is mined. Then come the blocks up to that height and the tokens, and when
+all is synced and checked the manifest. Until then the backup that was there before is a good one.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backend.backup import manifest as manifests
+from backend.backup.accepted import copy_accepted, copy_tokens, remove_others
+from backend.backup.blocks import BlockCopy, Progress, agreeing_blocks, bytes_of, not_ours
+from backend.backup.manifest import Manifest
+from backend.errors import BackupRefused, DamagedBlock, WriteFailed
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.settings import Settings
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+
+LOCK_NAME = "backup.lock"
+NO_MATTER = {LOCK_NAME, "lost+found"}  # in a folder that counts as empty
+SPARE_BYTES = 2**20
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A backup that was made: its manifest, and what was new in it."""
+
+    manifest: Manifest
+    new_blocks: int
+    new_bytes: int
+    seconds: float
+
+
+def back_up(
+    settings: Settings, folder: Path, *, full: bool, report: Report, progress: Progress
+) -> Made:
+    """Bring the backup in `folder` to where the ledger is now, or begin one there.
+
+    full: all of it is read and checked again, not only what is new. Raises BackupRefused if the
+    folder or its backup does not fit, DamagedBlock for a bad block of the chain, WriteFailed,
+    WriterBusy.
+    """
+    started = time.monotonic()
+    folder = folder.resolve()
+    require_apart(settings.folder, folder)
+    with closing(BlockStore(settings.folder)) as store:
+        if store.height() < 0:
+            raise BackupRefused(f"there is no chain in {settings.folder} to make a backup of")
+        files.make_folder(folder)
+        lock = files.FileLock(folder / LOCK_NAME)
+        lock.acquire(wait=False)
+        try:
+            old = _begun(store, folder)
+            run = _Run(settings, store, folder, old, report, progress)
+            manifest, new_blocks, new_bytes = run.run(full=full)
+        except WriteFailed as error:
+            raise WriteFailed(f"{error}; {_what_is_left(folder)}") from error
+        finally:
+            lock.release()
+    return Made(manifest, new_blocks, new_bytes, time.monotonic() - started)
+
+
+def require_apart(chain: Path, folder: Path) -> None:
+    """Raise BackupRefused if one of the two folders is the other, or inside it."""
+    one, other = folder.resolve(), chain.resolve()
+    if one.is_relative_to(other) or other.is_relative_to(one):
+        raise BackupRefused(
+            f"the backup in {folder} and the chain in {chain} must not be in one folder; "
+            "choose one elsewhere for the backup, best on another disk"
+        )
+
+
+def _begun(store: BlockStore, folder: Path) -> Manifest:
+    """The manifest of the backup in `folder`, which is begun if the folder is empty."""
+    genesis_hash = store.place(0).hash.hex()
+    found = manifests.read(folder)
+    if found is None:
+        if any(entry.name not in NO_MATTER for entry in folder.iterdir()):
+            raise BackupRefused(
+                f"{folder} is not empty and holds no backup ({manifests.NAME} is not there); "
+                "choose an empty folder"
+            )
+        found = Manifest(is_complete=False, genesis_hash=genesis_hash)
+        manifests.write(folder, found)
+    if found.genesis_hash != genesis_hash:
+        raise BackupRefused(
+            f"{folder} is the backup of another ledger, whose genesis is {found.genesis_hash}; "
+            "choose another folder"
+        )
+    return found
+
+
+def _what_is_left(folder: Path) -> str:
+    left = manifests.read(folder)
+    if left is None or not left.is_complete:
+        return "the backup is not complete; run it again when that is put right"
+    return f"the backup of {left.time}, up to block {left.height}, is still good"
+
+
+class _Run:
+    """One run that brings the backup in `folder`, of which `old` is true, up to date."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: BlockStore,
+        folder: Path,
+        old: Manifest,
+        report: Report,
+        progress: Progress,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._folder = folder
+        self._old = old
+        self._report = report
+        self._progress = progress
+
+    def run(self, *, full: bool) -> tuple[Manifest, int, int]:
+        """The new manifest, and how many blocks and bytes were new."""
+        self._require_same_blocks()
+        self._require_room()
+        accepted = copy_accepted(
+            self._settings, self._transactions, self._folder, self._report, self._require_no_fewer
+        )
+        height = self._store.height()
+        first = self._copy_blocks(height, trusted=-1 if full else self._old.height)
+        copy_tokens(self._settings.folder, self._folder)
+        tip = self._store.place(height)
+        following = max(accepted.next_transaction, tip.next_transaction)
+        manifest = Manifest(
+            is_complete=True,
+            genesis_hash=self._old.genesis_hash,
+            height=height,
+            tip_hash=tip.hash.hex(),
+            transactions=tip.next_transaction,
+            pending=following - tip.next_transaction,
+            next_transaction=following,
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            mempool=accepted.mempool,
+        )
+        manifests.write(self._folder, manifest)
+        remove_others(self._folder, accepted.mempool)
+        new_bytes = accepted.new_bytes + bytes_of(self._store, first, height)
+        return manifest, height + 1 - first, new_bytes
+
+    def _transactions(self) -> int:
+        return self._store.place(self._store.height()).next_transaction
+
+    def _require_same_blocks(self) -> None:
+        """Raise BackupRefused if the chain lacks the newest block of the backup, or has another."""
+        old, height = self._old, self._store.height()
+        if old.height > height or (
+            old.is_complete and self._store.place(old.height).hash.hex() != old.tip_hash
+        ):
+            raise not_ours(self._folder, old.height, height)
+
+    def _require_no_fewer(self, following: int) -> None:
+        """Raise BackupRefused if ids end before those that the backup has already."""
+        following = max(following, self._transactions())
+        if following < self._old.next_transaction:
+            raise BackupRefused(
+                f"the backup in {self._folder} holds flights up to id "
+                f"{self._old.next_transaction - 1}, this ledger only up to {following - 1}: "
+                "acknowledged flights are missing; keep that backup, and make another one in "
+                "another folder"
+            )
+
+    def _require_room(self) -> None:
+        height = self._store.height()
+        agreed = agreeing_blocks(self._settings.folder, self._folder, height)
+        mempool = self._settings.folder / MEMPOOL_FOLDER
+        pending = sum(p.stat().st_size for p in mempool.iterdir()) if mempool.is_dir() else 0
+        wanted = bytes_of(self._store, agreed, height) + pending + SPARE_BYTES
+        files.require_room(self._folder, wanted)
+
+    def _copy_blocks(self, height: int, trusted: int) -> int:
+        """Bring the blocks to `height`; the first that was new.
+
+        trusted: the height up to which they were checked when they were copied.
+        """
+        agreed = agreeing_blocks(self._settings.folder, self._folder, height)
+        start = min(agreed, trusted + 1)
+        with BlockCopy(self._store, self._folder) as copy:
+            first = self._first_bad(copy, start, agreed)
+            done = first
+            for following in copy.copy(first, height):
+                self._check_arrived(copy, done, following)
+                done = following
+                self._progress(done - start, height + 1 - start)
+        return first
+
+    def _first_bad(self, copy: BlockCopy, start: int, following: int) -> int:
+        """The first of these blocks that is not good in the backup; `following` if all are."""
+        try:
+            copy.check(start, following, self._progress)
+        except DamagedBlock as error:
+            self._report(f"in the backup {error}; it and the blocks behind it are copied again")
+            return error.height
+        return following
+
+    def _check_arrived(self, copy: BlockCopy, first: int, following: int) -> None:
+        """Raise DamagedBlock if the chain has a bad block, WriteFailed if only the copy has one."""
+        try:
+            copy.check(first, following, lambda done, to_do: None)
+        except DamagedBlock as error:
+            self._store.block(error.height)
+            raise WriteFailed(f"{error} in {self._folder}, but not in the chain") from error

@@ -1,0 +1,149 @@
+"""Restoring a ledger from a backup: it is there whole, or there is none.
+
+Everything is copied into `restoring/` inside the chain's folder and checked there by every rule of
+the chain. Then it is moved to its place, the blocks last; while that folder exists nobody begins a
+new chain beside it. Whoever is killed on the way leaves nothing that could be taken for a ledger,
+and the same command again begins anew. The index is made last: it is derived.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from pathlib import Path
+
+from backend import tokens
+from backend.audit import verify
+from backend.backup import manifest as manifests
+from backend.backup.accepted import pending_in, restore_accepted
+from backend.backup.blocks import BlockCopy, Progress, bytes_of
+from backend.backup.making import SPARE_BYTES, require_apart
+from backend.backup.manifest import Manifest
+from backend.errors import BackupRefused, Damage, NotFound, WriterBusy
+from backend.index.follower import IndexFollower
+from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
+from backend.miner import LOCK_NAME as MINER_LOCK_NAME
+from backend.settings import Settings
+from backend.storage import files, layout
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import WRITER_LOCK_NAME
+
+Watched = Callable[[str], AbstractContextManager[Progress]]
+
+LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
+
+
+def restore(settings: Settings, folder: Path, *, watched: Watched) -> Manifest:
+    """Make the ledger in `settings.folder` of the backup in `folder`; what it holds.
+
+    watched: gives a progress, in blocks, for each part of the work. Raises BackupRefused if the
+    backup is none, not complete or damaged, or if there is a ledger already; WriteFailed.
+    """
+    require_apart(settings.folder, folder)
+    with closing(BlockStore(folder)) as backup:
+        manifest = _sound_manifest(folder, backup)
+        files.make_folder(settings.folder)
+        with _locked(settings.folder):
+            stage = _empty_stage(settings.folder)
+            try:
+                with watched("copying") as progress:
+                    _copy(folder, backup, manifest, stage, progress)
+                with watched("verifying") as progress:
+                    _check(settings, manifest, stage, progress)
+            except (Damage, BackupRefused) as error:
+                shutil.rmtree(stage)
+                raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
+            _put_in_place(stage, settings.folder)
+            with watched("making the index") as progress:
+                _make_index(settings.folder, progress)
+    return manifest
+
+
+def _sound_manifest(folder: Path, backup: BlockStore) -> Manifest:
+    """The manifest, if the table of heights agrees with it. Raises BackupRefused."""
+    manifest = manifests.read(folder)
+    if manifest is None:
+        raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there")
+    if not manifest.is_complete:
+        raise BackupRefused(
+            f"the backup in {folder} is not complete: it was interrupted; run `backup` again"
+        )
+    try:
+        found = [backup.place(height).hash.hex() for height in (0, manifest.height)]
+    except (Damage, NotFound) as error:
+        raise BackupRefused(f"the backup in {folder} is damaged: {error}") from error
+    if found != [manifest.genesis_hash, manifest.tip_hash]:
+        raise BackupRefused(
+            f"the backup in {folder} is damaged: {manifests.NAME} names the blocks "
+            f"{manifest.genesis_hash} and {manifest.tip_hash}, the table of heights {found}"
+        )
+    return manifest
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep everybody from mining, importing and accepting. Raises BackupRefused."""
+    with ExitStack() as held:
+        for name in LOCK_NAMES:
+            lock = files.FileLock(folder / name)
+            try:
+                lock.acquire(wait=False)
+            except WriterBusy as error:
+                raise BackupRefused(
+                    f"{error}: a miner, an import or a service is at work in {folder}; stop it"
+                ) from error
+            held.callback(lock.release)
+        yield
+
+
+def _empty_stage(folder: Path) -> Path:
+    """An empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused."""
+    stage = folder / layout.RESTORING_FOLDER
+    is_begun = stage.exists() and not (folder / layout.BLOCKS_FOLDER).exists()
+    if is_begun:  # and was interrupted: whatever it has moved is in the backup
+        shutil.rmtree(stage)
+        shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
+        files.remove(folder / tokens.FILE_NAME)
+    others = [p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"]
+    if others:
+        raise BackupRefused(
+            f"{folder} is not empty, there is {', '.join(sorted(others))}; if the backup is to "
+            "take the place of a ledger there, stop the service and move all of that aside"
+        )
+    files.make_folder(stage)
+    return stage
+
+
+def _copy(
+    folder: Path, backup: BlockStore, manifest: Manifest, stage: Path, progress: Progress
+) -> None:
+    wanted = bytes_of(backup, 0, manifest.height) + sum(manifest.mempool.values()) + SPARE_BYTES
+    files.require_room(stage, wanted)
+    with BlockCopy(backup, stage) as copy:
+        for done in copy.copy(0, manifest.height):
+            progress(done, manifest.height + 1)
+    restore_accepted(folder, stage, manifest.mempool, manifest.next_transaction)
+
+
+def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progress) -> None:
+    """Raise Damage, or BackupRefused, unless the copy is what the manifest says."""
+    found = verify(stage, progress)
+    pending = pending_in(settings, stage, found.transactions)
+    there = (found.tip_hash, found.transactions, pending)
+    named = (manifest.tip_hash, manifest.transactions, manifest.pending)
+    if there != named:
+        raise BackupRefused(f"{manifests.NAME} says {named}, but there is {there}")
+
+
+def _put_in_place(stage: Path, folder: Path) -> None:
+    """Move everything to its place, the blocks last: without them there is no ledger."""
+    for name in (MEMPOOL_FOLDER, tokens.FILE_NAME, layout.BLOCKS_FOLDER):
+        if (stage / name).exists():
+            files.rename(stage / name, folder / name)
+    with files.refusals("remove", stage):
+        stage.rmdir()
+
+
+def _make_index(folder: Path, progress: Progress) -> None:
+    with closing(BlockStore(folder)) as store, closing(IndexFollower(folder, store)) as follower:
+        follower.follow(progress)
