@@ -16,6 +16,7 @@
     └── Damage                  bytes that are not what they must be; writing stops
         ├── DamagedBlock        … names the block
         ├── DamagedMempool      … names the file and the byte
+        │   └── NeedsRepair     … and whoever accepts or mines next puts it right
         └── RuleViolation       … names the block and the numbered rule of `chain.rules`
 
 A message says what was wrong, with the value, and what to do next.
@@ -143,6 +144,10 @@ class DamagedBlock(Damage):
 
 class DamagedMempool(Damage):
     """A record of the mempool that is neither whole nor the torn end of the last file."""
+
+
+class NeedsRepair(DamagedMempool):
+    """A log of the mempool that whoever holds the mempool's lock can put right."""
 
 
 class RuleViolation(Damage):

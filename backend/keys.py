@@ -7,16 +7,17 @@ exactly as its flights are.
 """
 
 import sqlite3
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
-from backend.errors import DamagedMempool, KeyReused, WriteFailed
+from backend.errors import DamagedMempool, KeyReused
 
 KEPT_MS = 24 * 60 * 60 * 1000
 FILE_NAME = "keys.sqlite"
-FORGETTING = "if it is removed, keys of the last day may be used twice"
 
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS key_use (
@@ -24,8 +25,10 @@ _SCHEMA = """
         body_hash  TEXT NOT NULL,
         first      INTEGER NOT NULL,
         count      INTEGER NOT NULL,
-        timestamp  INTEGER NOT NULL
+        timestamp  INTEGER NOT NULL,
+        checksum   INTEGER  -- of the other columns; none in rows of earlier releases
     ) WITHOUT ROWID"""
+_COLUMNS = ("key", "body_hash", "first", "count", "timestamp")  # that the checksum covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,18 @@ class Keys:
                 break
             del self._in_log[text]
 
+    def forget_log(self) -> None:
+        """Drop every key that stands in the log, which will be read anew."""
+        self._in_log.clear()
+
     def find(self, key: IdempotencyKey, now_ms: int) -> KeyUse | None:
         """What `key` was used for in the last day.
 
+        A use that is more than a day ahead is over, too: a clock had leapt, and was put back.
         Raises KeyReused if it came with something else, DamagedMempool if the file is unreadable.
         """
         use = self._in_log.get(key.text) or self._kept(key.text)
-        if use is None or now_ms - use.timestamp > KEPT_MS:
+        if use is None or abs(now_ms - use.timestamp) > KEPT_MS:
             return None
         if use.body_hash != key.body_hash:
             raise KeyReused(key.text, use.first)
@@ -81,60 +89,105 @@ class Keys:
     def _kept(self, text: str) -> KeyUse | None:
         if not self._path.exists():
             return None
-        try:
-            with closing(sqlite3.connect(self._path)) as connection:
-                sql = "SELECT body_hash, first, count, timestamp FROM key_use WHERE key = ?"
-                row = connection.execute(sql, (text,)).fetchone()
-        except sqlite3.Error as error:
-            raise DamagedMempool(f"{self._path}: {error}; {FORGETTING}") from error
-        return None if row is None else KeyUse(*row)
+        with self._usable(), closing(self._reading()) as connection:
+            row = connection.execute("SELECT * FROM key_use WHERE key = ?", (text,)).fetchone()
+            return None if row is None else _use_in(row)
 
-    def keep(self, first: int, following: int) -> None:
-        """Keep the keys of ids from `first` to `following` (exclusive): their records will go.
+    def require_readable(self) -> None:
+        """Raise DamagedMempool if the file of keys cannot be used, as far as a look tells."""
+        self._kept("")
 
-        Raises WriteFailed.
+    def check(self) -> int:
+        """How many keys the file holds, each of them checked. Raises DamagedMempool."""
+        if not self._path.exists():
+            return 0
+        with self._usable(), closing(self._reading()) as connection:
+            return _sound_rows(connection)
+
+    def copy(self, below: int | None = None) -> bytes | None:
+        """The file as it is at one moment, checked; None if there is none. Raises DamagedMempool.
+
+        below: keys of ids from there on are left out.
         """
-        going = [(t, use) for t, use in self._in_log.items() if first <= use.first < following]
-        if not going:
-            return
-        rows = [(t, use.body_hash, use.first, use.count, use.timestamp) for t, use in going]
-        newest = max(use.timestamp for _, use in going)
-        with self._writing() as connection:
-            connection.execute("DELETE FROM key_use WHERE timestamp < ?", (newest - KEPT_MS,))
-            connection.executemany("INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?)", rows)
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self._path)) as connection, connection:
-                connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
-                connection.execute(_SCHEMA)
-                yield connection
-        except sqlite3.Error as error:
-            raise WriteFailed(f"{self._path}: {error}") from error
-
-
-def kept_keys(folder: Path, below: int | None = None) -> bytes | None:
-    """What the file of kept keys in `folder` holds at one moment, as such a file; None without one.
-
-    below: keys of ids from there on are left out. Raises DamagedMempool.
-    """
-    path = folder / FILE_NAME
-    if not path.exists():
-        return None
-    try:
+        if not self._path.exists():
+            return None
         with (
-            closing(sqlite3.connect(path)) as connection,
+            self._usable(),
+            closing(self._reading()) as connection,
             closing(sqlite3.connect(":memory:")) as copied,
         ):
             connection.backup(copied)
-            (problem,) = copied.execute("PRAGMA integrity_check(1)").fetchone()
-            if problem != "ok":
-                raise DamagedMempool(f"{path}: {problem}; {FORGETTING}")
+            _sound_rows(copied)
             if below is not None:
                 with copied:
-                    copied.execute(_SCHEMA)
                     copied.execute("DELETE FROM key_use WHERE first >= ?", (below,))
             return copied.serialize()
-    except sqlite3.Error as error:
-        raise DamagedMempool(f"{path}: {error}; {FORGETTING}") from error
+
+    def _reading(self) -> sqlite3.Connection:
+        """A connection that works where nothing can be written, too."""
+        return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+
+    def keep(self, first: int, following: int, now_ms: int) -> None:
+        """Keep the keys of ids from `first` to `following` (exclusive): their records will go.
+
+        Raises DamagedMempool if the file cannot be used; then it is as it was.
+        """
+        going = [
+            (text, *astuple(use))
+            for text, use in self._in_log.items()
+            if first <= use.first < following
+        ]
+        if not going:
+            return
+        with self._writing() as connection:
+            connection.execute(
+                "DELETE FROM key_use WHERE timestamp NOT BETWEEN ? AND ?",
+                (now_ms - KEPT_MS, now_ms + KEPT_MS),
+            )
+            rows = [(*values, _checksum(values)) for values in going]
+            connection.executemany("INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with (
+            self._usable(),
+            closing(sqlite3.connect(self._path)) as connection,
+            connection,
+        ):
+            connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
+            connection.execute(_SCHEMA)
+            columns = connection.execute("SELECT * FROM key_use LIMIT 0").description
+            if len(columns) == len(_COLUMNS):  # made by an earlier release
+                connection.execute("ALTER TABLE key_use ADD COLUMN checksum INTEGER")
+            yield connection
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Raise DamagedMempool instead of SQLite's errors, and say what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise DamagedMempool(
+                f"{self._path} cannot be used: {error}; if the disk is sound the file is damaged: "
+                "remove it, and keys of the last day may be used twice"
+            ) from error
+
+
+def _sound_rows(connection: sqlite3.Connection) -> int:
+    """How many keys there are. Raises sqlite3.DatabaseError if anything is wrong with the file."""
+    for (problem,) in connection.execute("PRAGMA integrity_check(1)"):
+        if problem != "ok":
+            raise sqlite3.DatabaseError(problem)
+    return len([_use_in(row) for row in connection.execute("SELECT * FROM key_use")])
+
+
+def _use_in(row: Sequence[Any]) -> KeyUse:
+    """The use in a row of the table. Raises sqlite3.DatabaseError if the row was changed."""
+    values, found = tuple(row[: len(_COLUMNS)]), row[len(_COLUMNS) :]
+    if found and found[0] not in {None, _checksum(values)}:  # rows of earlier releases have none
+        raise sqlite3.DatabaseError(f"key {values[0]!r} does not agree with its checksum")
+    return KeyUse(*values[1:])
+
+
+def _checksum(values: tuple[object, ...]) -> int:
+    return zlib.crc32(repr(values).encode())

@@ -28,6 +28,7 @@ from backend.sources import RawRows, open_source, validated
 from backend.sources.bts import BtsFile
 from backend.sources.generated import Generated
 from backend.storage.block_writer import BlockWriter
+from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
 
 WAIT_S = 30
@@ -145,9 +146,9 @@ def test_what_was_posted_is_sealed_before_and_counts_as_there(
     tmp_path: Path, chosen: Settings
 ) -> None:
     with closing(Sealer(chosen, print)) as sealer, sealer.writing(wait=False):
-        sealer.mempool.accept([flight(3)], 1)
+        accept_in(sealer.mempool, [flight(3)], 1)
         sealer.seal_pending()
-        sealer.mempool.accept([flight(70), flight(71)], 1)
+        accept_in(sealer.mempool, [flight(70), flight(71)], 1)
     tally = import_flights(chosen, BtsFile(written(tmp_path, flights(5))))
     assert (tally.imported, tally.already_there) == (4, 1)
     kept = [f for f in flights(5) if f != flight(3)]

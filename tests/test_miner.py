@@ -31,6 +31,7 @@ from backend.sources.bts import BtsFile
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
+from tests.accepting import accept_in
 from tests.flights import csv_of, flight, flights, on_disk, transactions_in
 
 WAIT_S = 30
@@ -102,7 +103,7 @@ def accepting(settings: Settings) -> Iterator[Callable[[list[Flight]], int]]:
     """A function that accepts a batch and returns its first id."""
     chain = Sealer(settings, print)
     with closing(chain), closing(Mempool(settings, chain.transactions, print)) as mempool:
-        yield lambda batch: mempool.accept(batch, now_ms()).first_transaction
+        yield lambda batch: accept_in(mempool, batch, now_ms()).first_transaction
 
 
 def accept(settings: Settings, batch: list[Flight]) -> int:

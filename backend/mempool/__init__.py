@@ -1,9 +1,10 @@
-"""Accepted, durable, not yet in a block.
+"""Keeps flights that were accepted, are durable, and are not yet in a block.
 
 `mempool` gives ids and says what is pending; `log` reads and writes the segments on the disk, whose
-format `record` knows; `syncs` makes what was written durable, once for many; `copies` recognises a
-flight that is pending already. Nothing here knows blocks: a function says how many transactions
-they hold.
+format `record` knows and whose names `segments`; `syncs` makes what was written durable, once for
+many, and `acknowledged` remembers how far; `salvage` puts a damaged log right; `copies` recognises
+a flight that is pending already; `checks` is what `verify` asks. Nothing here knows blocks: a
+function says how many transactions they hold.
 """
 
 from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused

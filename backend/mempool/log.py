@@ -1,41 +1,44 @@
-"""The mempool's log: records in segments, `mempool/pending-FIRST.log`, named after their first id.
+"""The mempool's log: records in segments, whose names `segments` knows.
 
 A `Log` is what one process has read of it. Readers take in what others have written; whoever holds
-the lock between processes appends, cuts off what somebody left who died while writing, and removes
-segments. Everything else that is wrong is damage, and named.
+the lock between processes appends, puts right what is wrong, and removes segments. Whatever is
+wrong is noticed by everybody: bytes that are no record, ids that are missing between two records or
+at the end, files that are gone or shorter than they were. Who does not hold the lock gets
+NeedsRepair.
 """
 
 import os
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from backend.chain.flight import Flight
-from backend.errors import DamagedMempool
+from backend.errors import NeedsRepair
 from backend.keys import Keys
-from backend.mempool.record import (
-    HEAD_BYTES,
-    MAGIC,
-    Accepted,
-    Record,
-    flights_in,
-    key_in,
-    record_at,
-)
+from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.record import Accepted, Record, flights_in, key_in, mended, record_at
+from backend.mempool.salvage import Salvage, require_blocks
+from backend.mempool.segments import Segment, all_segments_in, segments_in
 from backend.storage import files
 
 SEGMENT_BYTES = 4 * 2**20
 
-_SEGMENT = re.compile(r"pending-(\d{16})\.log", re.ASCII)
 
-End = tuple[int, int]  # how far a log goes: the first id of a segment, and an offset in it
+class End(NamedTuple):
+    """How far a log goes: an offset in a segment, the id after the last one there, and how many
+    transactions blocks held when that was written.
+    """
+
+    segment: Segment
+    offset: int
+    next: int
+    mined: int
 
 
-def segment_name(first_transaction: int) -> str:
-    """The name of the segment whose first id this is."""
-    return f"pending-{first_transaction:016d}.log"
+NOTHING = End(Segment(-1), 0, 0, 0)
 
 
 class Log:
@@ -46,21 +49,26 @@ class Log:
         folder: Path,
         chain_transactions: Callable[[], int],
         keys: Keys,
+        acknowledged: Acknowledged,
         report: Callable[[str], None],
     ) -> None:
         """keys: is told of the keys of all records. The others are as in `Mempool`."""
         self._folder = folder
         self._chain_transactions = chain_transactions
         self._keys = keys
+        self._acknowledged = acknowledged
         self._report = report
         self.records: list[Record] = []  # in the order of their ids
         self.next = 0  # the id after the last one
         self.last_timestamp = 0
-        self._segment: int | None = None  # the segment that is read now
+        self._mined = 0  # as the last record says
+        self._forgotten = 0  # ids below it have been dropped
+        self._existing: list[Segment] = []  # when it was looked last
+        self._segment: Segment | None = None  # the segment that is read now
         self._offset = 0  # how far it has been read
-        self._named = -1  # the segment whose name is known to be on the disk
-        self._descriptors: dict[int, int] = {}
-        self._path = (-1, folder)  # of the segment that was asked for last
+        self._named: Segment | None = None  # the segment whose name is known to be on the disk
+        self._descriptors: dict[Segment, int] = {}
+        self._path = (NOTHING.segment, folder)  # of the segment that was asked for last
         self._decoded: tuple[Record, list[Flight]] | None = None  # the record read last
 
     def close(self) -> None:
@@ -69,16 +77,27 @@ class Log:
             os.close(descriptor)
         self._descriptors.clear()
 
+    def _reset(self) -> None:
+        """Know nothing, as before anything was read; acceptance times still never go back."""
+        self.close()
+        self._keys.forget_log()
+        self.records.clear()
+        self._segment, self._offset, self.next = None, 0, 0
+        self._named, self._decoded = None, None
+        self._forgotten = 0
+
     @property
     def end(self) -> End:
-        """How far it has been read; everything ends behind (-1, 0)."""
-        return (-1, 0) if self._segment is None else (self._segment, self._offset)
+        """How far it has been read; everything ends behind `NOTHING`."""
+        if self._segment is None:
+            return NOTHING
+        return End(self._segment, self._offset, self.next, self._mined)
 
-    def path(self, segment: int) -> Path:
+    def path(self, segment: Segment) -> Path:
         """Where a segment stands."""
-        first, path = self._path
-        if first != segment:
-            path = self._folder / segment_name(segment)
+        known, path = self._path
+        if known != segment:
+            path = self._folder / segment.name
             self._path = (segment, path)
         return path
 
@@ -96,7 +115,7 @@ class Log:
         files.write_at(self.descriptor(segment), data, self._offset, self.path(segment))
         self._take_in(data, segment)  # what others wrote was read when this was locked
 
-    def _segment_for(self, first: int, mined: int) -> int:
+    def _segment_for(self, first: int, mined: int) -> Segment:
         """The segment for id `first`; a new one if the old one is done, full, or left behind."""
         current = self._segment
         is_done = self._offset > 0 and mined >= self.next
@@ -105,26 +124,32 @@ class Log:
             return current
         if current is not None and self._offset:
             files.sync(self.descriptor(current), self.path(current))
-        self._segment, self._offset, self.next = first, 0, first
-        self._descriptors[first] = files.open_for_writing(self.path(first))  # syncs its name
-        self._named = first
+        segment = Segment(first)
+        self._segment, self._offset, self.next = segment, 0, first
+        self._descriptors[segment] = files.open_for_writing(self.path(segment))  # syncs its name
+        self._named = segment
         files.sync_folder(self._folder.parent)
-        return first
+        return segment
 
-    def trim(self, below: int) -> None:
+    def trim(self, below: int, now_ms: int) -> None:
         """Remove the segments of which every id is below `below`; the newest always stays.
 
-        Only under the lock between processes. Raises WriteFailed.
+        Only under the lock between processes. Raises WriteFailed, or DamagedMempool if keys cannot
+        be kept; then their segment stays.
         """
-        for first, following in pairwise(self._segments()):
-            if following <= below:
-                self._keys.keep(first, following)
-                files.remove(self.path(first))
+        for segment, following in pairwise(all_segments_in(self._folder)):
+            if following.first <= below:
+                self._keys.keep(segment.first, following.first, now_ms)
+                files.remove(self.path(segment))
 
     # --- reading -----------------------------------------------------------------------------
 
     def forget(self, mined: int) -> None:
         """Drop what is mined, and the descriptors of segments that are no longer needed."""
+        if mined < self._forgotten:  # the newest block was torn: what was in it is pending again
+            self._reset()
+            self._read_on()
+        self._forgotten = mined
         del self.records[: self.place_after(mined)]
         oldest = self.records[0].segment if self.records else self._segment
         for segment in [s for s in self._descriptors if oldest is not None and s < oldest]:
@@ -146,7 +171,7 @@ class Log:
         return part.flights[0], part.timestamp
 
     def part(self, record: Record, start: int, limit: int) -> Accepted:
-        """Up to `limit` flights of a record from id `start` on."""
+        """Up to `limit` flights of a record from id `start` on. Raises NeedsRepair."""
         if self._decoded is None or self._decoded[0] != record:
             self._decoded = (record, self._flights_in(record))
         flights = self._decoded[1]
@@ -154,11 +179,20 @@ class Log:
         return Accepted(record.first + skip, record.timestamp, flights[skip : skip + limit])
 
     def _flights_in(self, record: Record) -> list[Flight]:
-        data = os.pread(self.descriptor(record.segment), record.length, record.offset)
+        with self._naming(record.segment):
+            data = os.pread(self.descriptor(record.segment), record.length, record.offset)
         if record_at(data, 0, record.segment, record.offset) != record:
-            path = self.path(record.segment)
-            raise DamagedMempool(f"{path}, byte {record.offset}: the record has changed")
-        return flights_in(data[HEAD_BYTES:])
+            data = self._mended(data, record)
+        return flights_in(data, record)
+
+    def _mended(self, data: bytes, record: Record) -> bytes:
+        """The bytes of a record that was whole when it was read before."""
+        where = f"{self.path(record.segment)}, byte {record.offset}"
+        whole = mended(data, 0)
+        if whole is None or record_at(whole, 0, record.segment, record.offset) != record:
+            raise NeedsRepair(f"{where}: the record has changed on the disk")
+        self._report(f"{where}: a bit has flipped on the disk; the record is read without that")
+        return whole
 
     def whole_segments(self) -> Iterator[tuple[str, bytes]]:
         """The file name of each segment, and its bytes as far as they have been read."""
@@ -169,86 +203,142 @@ class Log:
     def read_on(self, *, repair: bool) -> None:
         """Take in what other processes have written.
 
-        repair: the caller holds the lock between processes, so an incomplete record at the end was
-        left by somebody who died, and is cut off.
+        repair: the caller holds the lock between processes, so that what is wrong is put right.
+        Otherwise raises NeedsRepair; an incomplete record at the end is still being written.
         """
-        existing = self._segments()
-        self._keys.forget(below=existing[0] if existing else 0)
-        segments = [s for s in existing if self._segment is None or s >= self._segment]
-        for segment in segments:
+        if not repair:
+            self._read_on()
+            return
+        try:
+            if self._read_on():
+                self.put_right()
+        except NeedsRepair:
+            self.put_right()
+        if self._acknowledged.read() is None:
+            self._make_mark_anew()
+
+    def put_right(self) -> None:
+        """Put the log on the disk right, and read it anew.
+
+        Only under the lock between processes. Raises DamagedMempool if that cannot be done.
+        """
+        mark = self._acknowledged.read() or Mark()
+        Salvage(self._folder, self._chain_transactions(), mark, self._report).run()
+        self._reset()
+        if self._read_on():
+            raise NeedsRepair(f"{self._here()}: it was damaged again when it was just put right")
+
+    def _make_mark_anew(self) -> None:
+        """Note what is in the log and the chain as acknowledged; all of it may have been."""
+        if self._segment is not None and self._offset:
+            files.sync(self.descriptor(self._segment), self.path(self._segment))
+            self._report(
+                "acknowledged.dat was missing or damaged and has been made anew from the log; "
+                "if the log's end was lost before, nobody can tell"
+            )
+        mined = self._chain_transactions()
+        self._acknowledged.note(Mark(max(self.next, mined), mined))
+
+    def _read_on(self) -> bytes:
+        """Take in what is new; what is left over at the end of the log is not a whole record."""
+        mark = self._acknowledged.read() or Mark()  # first: the log must not be behind it
+        existing = segments_in(self._folder)
+        self._look_for_changes(existing)
+        self._keys.forget(below=existing[0].first if existing else 0)
+        rest = b""
+        for segment in [s for s in existing if self._segment is None or s >= self._segment]:
+            if rest:
+                raise NeedsRepair(f"{self._here()}: a damaged record, and later segments")
             try:
                 self.descriptor(segment)
             except FileNotFoundError:  # trimmed in this very moment
                 continue
             if segment != self._segment:
-                self._begin(segment)
+                self._segment, self._offset = segment, 0
             rest = self._read_segment(segment)
-            if rest and segment != segments[-1]:
-                raise DamagedMempool(f"{self._here()}: a damaged record, and later segments")
-            if rest and repair:
-                self._cut_off(segment, rest)
+        self._require_all(mark)
+        return rest
+
+    def _look_for_changes(self, existing: list[Segment]) -> None:
+        """Begin anew if a file is gone, or made anew, of which something is still needed."""
+        if existing == self._existing:
+            return
+        gone = set(self._existing).difference(existing)
+        self._existing = existing
+        if gone and (self._segment in gone or self._needs(gone)):
+            self._reset()
+
+    def _needs(self, segments: set[Segment]) -> bool:
+        pending = self.records[self.place_after(self._chain_transactions()) :]
+        return any(record.segment in segments for record in pending)
+
+    def _require_all(self, mark: Mark) -> None:
+        """Raise NeedsRepair if flights are missing at the end that somebody was told of."""
+        if mark.next <= self.next:
+            return
+        first = max(self.next, self._chain_transactions())
+        if first < mark.next:
+            require_blocks(first, mark.mined)
+            raise NeedsRepair(
+                f"transactions {first} to {mark.next - 1} were acknowledged and are missing at the "
+                f"end of the log in {self._folder}"
+            )
 
     def read_more(self) -> None:
         """Take in what stands in the segment that is read now: less than `read_on`, and sooner."""
         if self._segment is None:
-            self.read_on(repair=False)
+            self._read_on()
         else:
             self._read_segment(self._segment)
 
-    def _segments(self) -> list[int]:
-        """The first ids of all segments, in order."""
-        try:
-            names = os.listdir(self._folder)  # noqa: PTH208  this is asked often
-        except FileNotFoundError:
-            return []
-        return sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))
-
-    def _begin(self, segment: int) -> None:
-        """Go on to the next segment. Only an import, which seals blocks itself, may leave a gap."""
-        has_gap = self._segment is not None and segment > self.next
-        if has_gap and self._chain_transactions() < segment:
-            raise DamagedMempool(f"transactions {self.next} to {segment - 1} are missing")
-        self._segment, self._offset, self.next = segment, 0, max(self.next, segment)
-
-    def _read_segment(self, segment: int) -> bytes:
+    def _read_segment(self, segment: Segment) -> bytes:
         """Read the records that were added; what is left over is not a whole record."""
-        descriptor = self.descriptor(segment)
-        return self._take_in(
-            os.pread(descriptor, os.fstat(descriptor).st_size, self._offset), segment
-        )
+        with self._naming(segment):
+            descriptor = self.descriptor(segment)
+            size = os.fstat(descriptor).st_size
+            if size < self._offset:
+                raise NeedsRepair(f"{self._here()}: the file ends at byte {size} now")
+            return self._take_in(os.pread(descriptor, size, self._offset), segment)
 
-    def _take_in(self, read: bytes, segment: int) -> bytes:
+    def _take_in(self, read: bytes, segment: Segment) -> bytes:
         """Take in the records at the end of what is known; the rest is not a whole record."""
         data, at = memoryview(read), 0
         while record := record_at(data, at, segment, self._offset):
             if record.first != self.next:
-                raise DamagedMempool(f"{self._here()}: id {record.first} instead of {self.next}")
+                self._require_follows(record)
             self.records.append(record)
-            if keyed := key_in(data[at + HEAD_BYTES : at + record.length], record):
+            if keyed := key_in(data[at : at + record.length], record):
                 self._keys.add(*keyed)
             self.next, self.last_timestamp = record.next, record.timestamp
+            self._mined = record.mined
             self._offset += record.length
             at += record.length
         return bytes(data[at:])
 
-    def _cut_off(self, segment: int, rest: bytes) -> None:
-        at = rest.find(MAGIC, 1)
-        while at >= 0:
-            if record_at(rest, at, segment, 0):
-                raise DamagedMempool(f"{self._here()}: a damaged record before whole ones")
-            at = rest.find(MAGIC, at + 1)
-        files.cut(self.descriptor(segment), self._offset, self.path(segment))
-        self._report(
-            f"{self._here()}: an incomplete record of {len(rest)} bytes was cut off; "
-            "it was never acknowledged"
-        )
+    def _require_follows(self, record: Record) -> None:
+        """Only transactions in blocks may be missing: those of an import never were in the log."""
+        mined = self._chain_transactions()
+        if self.next < record.first <= mined:
+            return
+        require_blocks(max(self.next, mined), record.mined)
+        raise NeedsRepair(f"{self._here()}: id {record.first} instead of {max(self.next, mined)}")
 
     def _here(self) -> str:
         """The file and the byte that is read next, for messages."""
-        return f"{self.path(self._segment or 0)}, byte {self._offset}"
+        return f"{self.path(self._segment or Segment(0))}, byte {self._offset}"
 
-    def descriptor(self, segment: int) -> int:
+    @contextmanager
+    def _naming(self, segment: Segment) -> Iterator[None]:
+        """Have an error of the system name the segment, as an error of an open file does not."""
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or str(self.path(segment))
+            raise
+
+    def descriptor(self, segment: Segment) -> int:
         """The open file of a segment. Raises FileNotFoundError if it has been removed."""
         if segment not in self._descriptors:
-            self._descriptors[segment] = files.open_existing(self.path(segment))
+            flags = os.O_RDWR | os.O_CLOEXEC
+            self._descriptors[segment] = os.open(self.path(segment), flags)
         return self._descriptors[segment]

@@ -1,11 +1,14 @@
 """The pending transactions as processes share them: ids, and what is pending.
 
-A transaction gets its id when it is accepted, and is on the disk before `accept` returns. One offer
-is one record of the log, so a batch is in the ledger whole or not at all.
+A transaction gets its id when it is accepted, and is on the disk before `accept_all` returns. One
+offer is one record of the log, so a batch is in the ledger whole or not at all.
 
 An id is a position in the ledger, so whatever has an id below the chain's transaction count is
 mined and everything else is pending: nothing is marked, and dying anywhere loses nothing and mines
 nothing twice. Segments are removed only when the block *after* theirs is sealed.
+
+What the disk did to the log is put right by whoever accepts or seals next (`salvage`). Until then
+whoever only reads gets TryLater. A flight that was acknowledged is mined, or named as lost.
 
 Any number of processes accept and read. Ids are given under a lock between processes; the sync
 comes after it, and one sync serves every thread that wrote before it began (group commit). Offers
@@ -17,17 +20,29 @@ It is as durable as the flights, being in the same record; before a segment is r
 to `keys` (see there).
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
+from contextlib import contextmanager, suppress
+from typing import NamedTuple, TypeVar
 
 from backend.chain.flight import Flight
-from backend.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
+from backend.clock import now_ms as clock_now_ms
+from backend.errors import (
+    Damage,
+    FlightchainError,
+    NeedsRepair,
+    TryLater,
+    WriteFailed,
+    WriterBusy,
+)
 from backend.keys import IdempotencyKey, Keys
+from backend.mempool.acknowledged import Acknowledged
 from backend.mempool.copies import Copies
 from backend.mempool.log import Log
 from backend.mempool.record import Accepted, packed
+from backend.mempool.salvage import lost_words
+from backend.mempool.segments import lost_in
 from backend.mempool.syncs import GroupCommit, SyncSoon
 from backend.settings import Settings
 from backend.storage import files
@@ -35,6 +50,7 @@ from backend.storage import files
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
 
+Found = TypeVar("Found")
 Refused = FlightchainError | OSError  # what becomes of an offer that is not accepted
 
 
@@ -70,11 +86,13 @@ class Mempool:
         self._folder = settings.folder / FOLDER
         self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
         self._accepting = threading.Lock()  # held while waiting for other processes
+        self._exclusive_thread = -1  # the thread that holds both
         self._lock = threading.Lock()  # held for moments: the log and the copies
         self._keys = Keys(self._folder)
-        self._log = Log(self._folder, chain_transactions, self._keys, report)
+        acknowledged = Acknowledged(settings.folder)
+        self._log = Log(self._folder, chain_transactions, self._keys, acknowledged, report)
         self._copies = Copies()
-        self._commit = GroupCommit(self._log, self._lock)
+        self._commit = GroupCommit(self._log, self._lock, acknowledged)
         self._sync_soon = SyncSoon(self._commit.sync)
 
     def close(self) -> None:
@@ -85,27 +103,13 @@ class Mempool:
 
     # --- accepting ---------------------------------------------------------------------------
 
-    def accept(
-        self,
-        flights: Sequence[Flight],
-        now_ms: int,
-        *,
-        durable: bool = True,
-        key: IdempotencyKey | None = None,
-    ) -> Accepted:
-        """What `accept_all` makes of one offer; an outcome that is an error is raised."""
-        (outcome,) = self.accept_all([Offer(flights, key, durable)], now_ms)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
     def accept_all(self, offers: Sequence[Offer], now_ms: int) -> list[Accepted | Refused]:
         """Give ids to the flights of each offer, in their order, and make them durable together.
 
         now_ms: UTC milliseconds; an acceptance time never goes back. What stands in the way of one
         offer is its outcome: TryLater when the mempool or the disk is full, KeyReused, and
         DamagedMempool or OSError if what must be looked up cannot be read. Raises what stands in
-        the way of all: WriteFailed, or DamagedMempool.
+        the way of all: WriteFailed, DamagedMempool, or TryLater if others hold the lock for long.
         """
         self._commit.require_sound()
         if any(offer.finds_copies for offer in offers):
@@ -129,7 +133,7 @@ class Mempool:
     def _accept(self, offer: Offer, now_ms: int, mined: int) -> Accepted | Refused:
         """Everything is looked up before anything is written."""
         try:
-            copies = self._copies_of(offer.flights, mined) if offer.finds_copies else []
+            copies = self._copies_in_sound_log(offer.flights, mined) if offer.finds_copies else []
             use = self._keys.find(offer.key, now_ms) if offer.key else None
             if use is None:
                 first, timestamp = self._write(offer, now_ms, mined)
@@ -143,12 +147,53 @@ class Mempool:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """While this is held nobody gives ids: for sealing others than pending transactions."""
+        """While this is held nobody gives ids: for sealing others than pending transactions.
+
+        Raises TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`.
+        """
         files.make_folder(self._folder)
-        with self._accepting, self._between_processes:
+        with self._locked():
+            self._exclusive_thread = threading.get_ident()
+            try:
+                with self._lock:
+                    self._log.read_on(repair=True)
+                yield
+            finally:
+                self._exclusive_thread = -1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self._between_processes
+        if not self._accepting.acquire(timeout=files.LOCK_PATIENCE_S):
+            raise TryLater(f"{lock.path} is held by another request of process {os.getpid()}")
+        try:
+            try:
+                lock.acquire(wait=True)
+            except WriterBusy as error:
+                raise TryLater(f"{error}; nothing is accepted until it lets go") from error
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            self._accepting.release()
+
+    def put_right(self) -> None:
+        """Put right what is wrong with the log. Raises DamagedMempool if that cannot be done."""
+        if self._exclusive_thread == threading.get_ident():
             with self._lock:
-                self._log.read_on(repair=True)
-            yield
+                self._log.put_right()
+        else:
+            with self.exclusive():
+                self.put_right()
+
+    def _in_sound_log(self, ask: Callable[[], Found]) -> Found:
+        """What `ask` finds in the log, which is put right first if it needs that."""
+        try:
+            return ask()
+        except NeedsRepair:
+            self.put_right()
+            return ask()
 
     def _write(self, offer: Offer, now_ms: int, mined: int) -> tuple[int, int]:
         """Give ids and write; the first id, and the acceptance time."""
@@ -157,7 +202,7 @@ class Mempool:
             first = max(self._log.next, mined)
             self._require_room(first - mined + len(offer.flights))
             timestamp = max(now_ms, self._log.last_timestamp)
-            data = packed(first, timestamp, offer.flights, offer.key)
+            data = packed(first, timestamp, offer.flights, offer.key, mined)
             files.require_free(self._folder, self._settings.min_free_bytes + len(data))
             self._log.append(data, first, mined)
             if offer.finds_copies:  # then all before them have been taken in
@@ -174,9 +219,13 @@ class Mempool:
 
     def _catch_up(self) -> None:
         """Take in most of what others have written, before others have to wait for it."""
-        with self._lock:
-            self._log.read_more()
-        self._copies_of((), self._chain_transactions())
+        with suppress(NeedsRepair):  # it is met again under the lock, and put right there
+            with self._lock:
+                self._log.read_more()
+            self._copies_of((), self._chain_transactions())
+
+    def _copies_in_sound_log(self, flights: Sequence[Flight], mined: int) -> list[int | None]:
+        return self._in_sound_log(lambda: self._copies_of(flights, mined))
 
     def _copies_of(self, flights: Sequence[Flight], mined: int) -> list[int | None]:
         """For each flight the id of a pending transaction that equals it in all fields, or None."""
@@ -198,20 +247,45 @@ class Mempool:
     # --- reading -----------------------------------------------------------------------------
 
     def pending_count(self) -> int:
-        """How many accepted transactions are in no block yet."""
-        return self._pending_range()[1]
+        """How many accepted transactions are in no block yet.
+
+        This, `oldest_pending_at` and `find` raise TryLater while the log needs to be put right, and
+        DamagedMempool if the chain has lost blocks.
+        """
+        with _for_readers():
+            return self._pending_range()[1]
 
     def oldest_pending_at(self) -> int | None:
         """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
-        _, count = self._pending_range()
+        with _for_readers():
+            _, count = self._pending_range()
         with self._lock:
             return self._log.records[0].timestamp if count and self._log.records else None
 
-    def pending(self, limit: int) -> list[Accepted]:
-        """The oldest pending transactions, at most `limit`, in order of their ids.
+    def whole_segments(self) -> tuple[int, Iterator[tuple[str, bytes]]]:
+        """The id after the last one in the log; of each segment the file name, and whole records.
 
-        Raises DamagedMempool if the chain has fewer transactions than it must: then some were lost.
+        For a copy, by who has this mempool for himself: all are as they were when this was called.
+        Raises NeedsRepair, or DamagedMempool if the chain has lost blocks.
         """
+        with self._lock:
+            self._log.read_on(repair=False)
+            return self._log.next, self._log.whole_segments()
+
+    def find(self, transaction_id: int) -> tuple[Flight, int] | None:
+        """A pending transaction: its flight and acceptance time; None if it is not in the log."""
+        with _for_readers(), self._lock:
+            self._log.read_on(repair=False)
+            return self._log.flight_at(transaction_id)
+
+    def pending(self, limit: int) -> list[Accepted]:
+        """The oldest pending transactions, at most `limit`, in order of their ids, to be sealed.
+
+        A log that needs it is put right. Raises DamagedMempool if the chain has lost blocks.
+        """
+        return self._in_sound_log(lambda: self._pending(limit))
+
+    def _pending(self, limit: int) -> list[Accepted]:
         start, count = self._pending_range()
         found: list[Accepted] = []
         with self._lock:
@@ -225,43 +299,39 @@ class Mempool:
                     limit -= len(part.flights)
         return found
 
-    def whole_segments(self) -> tuple[int, Iterator[tuple[str, bytes]]]:
-        """The id after the last one in the log; of each segment the file name, and whole records.
-
-        For a copy, by who has this mempool for himself: all are as they were when this was called.
-        """
-        with self._lock:
-            self._log.read_on(repair=False)
-            return self._log.next, self._log.whole_segments()
-
-    def find(self, transaction_id: int) -> tuple[Flight, int] | None:
-        """A pending transaction: its flight and acceptance time; None if it is not in the log."""
-        with self._lock:
-            self._log.read_on(repair=False)
-            return self._log.flight_at(transaction_id)
-
     def _pending_range(self) -> tuple[int, int]:
         """First pending id and number of pending transactions."""
         with self._lock:
             self._log.read_on(repair=False)
             mined = self._chain_transactions()  # after the log: it must not be behind
             self._log.forget(mined)
-            if not self._log.records:
-                return mined, 0
-            oldest = self._log.records[0].first
-            if oldest > mined:
-                raise DamagedMempool(
-                    f"the chain ends at transaction {mined - 1}, but the oldest pending one is "
-                    f"{oldest}: the chain has lost blocks; restore it from a copy"
-                )
-            return mined, self._log.next - mined
+            return mined, max(0, self._log.next - mined)
+
+    def not_ready(self) -> list[str]:
+        """What keeps this from being as it should be, in words."""
+        reasons = [lost_words(*lost) for lost in lost_in(self._folder)]
+        for look in (self.pending_count, self._keys.require_readable):
+            try:
+                look()
+            except (TryLater, Damage) as error:
+                reasons.append(str(error))
+        return reasons
 
     # --- trimming ----------------------------------------------------------------------------
 
     def trim(self, below: int) -> None:
         """Remove the segments of which every id is below `below`; the newest always stays.
 
-        Raises WriteFailed.
+        Raises WriteFailed, or DamagedMempool if keys cannot be kept; then their segments stay.
         """
         with self.exclusive():
-            self._log.trim(below)
+            self._log.trim(below, clock_now_ms())
+
+
+@contextmanager
+def _for_readers() -> Iterator[None]:
+    """Who only reads is told to come again, while the log needs to be put right."""
+    try:
+        yield
+    except NeedsRepair as error:
+        raise TryLater(f"the mempool is being put right: {error}") from error

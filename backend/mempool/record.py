@@ -1,27 +1,42 @@
-"""A record of the mempool's log: what one `accept` wrote. Little-endian:
+"""A record of the mempool's log: what one offer wrote. Little-endian:
 
-    4  magic "FCM1"          4  bytes of the payload       4  CRC-32 of what follows
+    4  magic "FCM2"          4  bytes of the payload       4  CRC-32 of what follows
+    16 BLAKE2b of what follows
     8  first id              4  number of flights          8  acceptance, UTC milliseconds
+    8  how many transactions blocks held when it was written
     …  payload: JSON, a list of flights, each a list of its 19 values; or, if they came with an
-       idempotency key, {"key": …, "body": its SHA-256, "flights": such a list}
+       idempotency key, {"key": …, "body": its SHA-256, "flights": such a list}; or an empty list:
+       its flights were lost, and `VOID` stands for each of them
 
-What does not agree with its checksum is no record: a batch is in the log whole or not at all.
+What does not agree with both checksums is no record: a batch is in the log whole or not at all. If
+a single bit of it has flipped, the CRC tells which, and the hash proves it: see `mended`.
+
+Records "FCM1" of earlier releases are read, too. They lack the hash and the number of transactions.
 """
 
 import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import msgspec
 
 from backend.chain.flight import Flight
+from backend.chain.void import VOID
 from backend.keys import IdempotencyKey, KeyUse
+from backend.mempool.segments import Segment
 
-MAGIC = b"FCM1"
+MAGIC = b"FCM2"
+_OLD_MAGIC = b"FCM1"
+ANY_MAGIC = b"FCM"  # what the two begin with
 _PREFIX = struct.Struct("<4sII")
-_CONTENT = struct.Struct("<QIQ")
-HEAD_BYTES = _PREFIX.size + _CONTENT.size
+_HASH_BYTES = 16
+_CONTENT = struct.Struct("<QIQQ")
+_OLD_CONTENT = struct.Struct("<QIQ")
+_HASHED_FROM = _PREFIX.size + _HASH_BYTES
+HEAD_BYTES = _HASHED_FROM + _CONTENT.size
+_OLD_HEAD_BYTES = _PREFIX.size + _OLD_CONTENT.size
 
 _Flights = list[tuple[int | str | None, ...]]
 
@@ -54,14 +69,20 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Where a record stands. segment: first id of its file. offset, length: bytes."""
+    """Where a record stands, and what its head says.
+
+    mined: how many transactions blocks held when it was written. offset, length, payload_at: bytes,
+    the last from the record's own start.
+    """
 
     first: int
     count: int
     timestamp: int
-    segment: int
+    mined: int
+    segment: Segment
     offset: int
     length: int
+    payload_at: int
 
     @property
     def next(self) -> int:
@@ -70,40 +91,138 @@ class Record:
 
 
 def packed(
-    first: int, timestamp: int, flights: Sequence[Flight], key: IdempotencyKey | None = None
+    first: int,
+    timestamp: int,
+    flights: Sequence[Flight],
+    key: IdempotencyKey | None = None,
+    mined: int = 0,
 ) -> bytes:
-    """The bytes of a record. first: the first id. timestamp: UTC milliseconds."""
+    """The bytes of a record. first: the first id. timestamp: UTC milliseconds. mined: as above."""
     if key is None:
         payload = _encode(flights)
     else:
         payload = _encode(_Keyed(key.text, key.body_hash, list(flights)))
-    content = _CONTENT.pack(first, len(flights), timestamp) + payload
-    return _PREFIX.pack(MAGIC, len(payload), zlib.crc32(content)) + content
+    return _framed(_CONTENT.pack(first, len(flights), timestamp, mined), payload)
 
 
-def record_at(data: bytes | memoryview, at: int, segment: int, offset: int) -> Record | None:
+def packed_void(first: int, count: int, timestamp: int, mined: int) -> bytes:
+    """The bytes of a record of `count` flights that were lost."""
+    return _framed(_CONTENT.pack(first, count, timestamp, mined), b"[]")
+
+
+def _framed(head: bytes, payload: bytes) -> bytes:
+    content = head + payload
+    checked = _hash_of(content) + content
+    return _PREFIX.pack(MAGIC, len(payload), zlib.crc32(checked)) + checked
+
+
+def _hash_of(content: bytes | memoryview) -> bytes:
+    return blake2b(content, digest_size=_HASH_BYTES).digest()
+
+
+def record_at(data: bytes | memoryview, at: int, segment: Segment, offset: int) -> Record | None:
     """The record that starts `at` in `data`, or None if there is no whole one."""
-    if len(data) - at < HEAD_BYTES:
+    if len(data) - at < _OLD_HEAD_BYTES:
         return None
     magic, payload_bytes, crc = _PREFIX.unpack_from(data, at)
+    if magic == _OLD_MAGIC:
+        return _old_record_at(data, at, segment, offset)
     length = HEAD_BYTES + payload_bytes
+    if magic != MAGIC or len(data) - at < length:
+        return None
+    checked = memoryview(data)[at + _PREFIX.size : at + length]
+    if zlib.crc32(checked) != crc or _hash_of(checked[_HASH_BYTES:]) != checked[:_HASH_BYTES]:
+        return None
+    first, count, timestamp, mined = _CONTENT.unpack_from(data, at + _HASHED_FROM)
+    return Record(first, count, timestamp, mined, segment, offset, length, HEAD_BYTES)
+
+
+def _old_record_at(
+    data: bytes | memoryview, at: int, segment: Segment, offset: int
+) -> Record | None:
+    _, payload_bytes, crc = _PREFIX.unpack_from(data, at)
+    length = _OLD_HEAD_BYTES + payload_bytes
     content = data[at + _PREFIX.size : at + length]
-    if magic != MAGIC or len(data) - at < length or zlib.crc32(content) != crc:
+    if len(data) - at < length or zlib.crc32(content) != crc:
         return None
-    first, count, timestamp = _CONTENT.unpack_from(data, at + _PREFIX.size)
-    return Record(first, count, timestamp, segment, offset, length)
+    first, count, timestamp = _OLD_CONTENT.unpack_from(content)
+    return Record(first, count, timestamp, 0, segment, offset, length, _OLD_HEAD_BYTES)
 
 
-def flights_in(payload: bytes | memoryview) -> list[Flight]:
-    """The flights of a record."""
-    found = _decode(payload)
-    return list(found.flights if isinstance(found, _Keyed) else found)
+def flights_in(data: bytes | memoryview, record: Record) -> list[Flight]:
+    """The flights of a record, whose bytes are `data`."""
+    found = _decode(data[record.payload_at :])
+    flights = list(found.flights if isinstance(found, _Keyed) else found)
+    return flights or [VOID] * record.count
 
 
-def key_in(payload: memoryview, record: Record) -> tuple[str, KeyUse] | None:
+def is_void(data: bytes | memoryview, record: Record) -> bool:
+    """Whether the flights of a record were lost."""
+    return data[record.payload_at :] == b"[]"
+
+
+def key_in(data: memoryview, record: Record) -> tuple[str, KeyUse] | None:
     """The idempotency key that a record came with, and what it was used for."""
-    if payload[0] != ord("{"):
+    if data[record.payload_at] != ord("{"):
         return None
-    keyed = _decode(payload)
+    keyed = _decode(data[record.payload_at :])
     assert isinstance(keyed, _Keyed)
     return keyed.key, KeyUse(keyed.body, record.first, record.count, record.timestamp)
+
+
+# --- a flipped bit ---------------------------------------------------------------------------
+
+_CRC_TABLE = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]
+_PLACE_OF_TOP = {entry >> 24: byte for byte, entry in enumerate(_CRC_TABLE)}
+_BIT_OF = {_CRC_TABLE[1 << bit]: bit for bit in range(8)}
+
+
+def mended(data: bytes | memoryview, at: int) -> bytes | None:
+    """The record that starts `at`, with the one bit put right that has flipped in it.
+
+    None if no single bit makes a whole record of it, or if it is an old one without a hash.
+    """
+    start = bytes(data[at : at + _PREFIX.size])
+    if len(start) < _PREFIX.size:
+        return None
+    for bit in range(8 * _PREFIX.size):
+        prefix = _with_flipped(start, bit)
+        found = prefix + bytes(data[at + _PREFIX.size : at + _length_in(prefix)])
+        if record_at(found, 0, Segment(0), 0):
+            return found
+    return _mended_behind_prefix(start, bytes(data[at + _PREFIX.size : at + _length_in(start)]))
+
+
+def _length_in(prefix: bytes) -> int:
+    """How long a record is that begins so; 0 if no record of today does."""
+    magic, payload_bytes, _ = _PREFIX.unpack(prefix)
+    return HEAD_BYTES + int(payload_bytes) if magic == MAGIC else 0
+
+
+def _with_flipped(data: bytes, bit: int) -> bytes:
+    flipped = bytearray(data)
+    flipped[bit // 8] ^= 1 << bit % 8
+    return bytes(flipped)
+
+
+def _mended_behind_prefix(prefix: bytes, checked: bytes) -> bytes | None:
+    _, _, crc = _PREFIX.unpack(prefix)
+    bit = _flipped_bit(zlib.crc32(checked) ^ crc, len(checked))
+    if bit is None:
+        return None
+    found = prefix + _with_flipped(checked, bit)
+    return found if record_at(found, 0, Segment(0), 0) else None
+
+
+def _flipped_bit(syndrome: int, length: int) -> int | None:
+    """The bit of `length` bytes whose flip changes their CRC-32 by `syndrome` (exclusive or).
+
+    A flip in the last byte changes it by one of eight values; each byte behind the flip takes that
+    through one step of the CRC. So the steps are taken back until one of the eight is there.
+    """
+    for place in reversed(range(length)):
+        if syndrome in _BIT_OF:
+            return 8 * place + _BIT_OF[syndrome]
+        byte = _PLACE_OF_TOP[syndrome >> 24]
+        syndrome = (syndrome ^ _CRC_TABLE[byte]) << 8 | byte
+    return None

@@ -1,7 +1,8 @@
 """Getting what was written onto the disk: at once and together, or soon.
 
-One sync serves every thread that wrote before it began (group commit). After one has failed nobody
-may believe another: the kernel reports a failure once, and the same bytes as synced after that.
+One sync serves every thread that wrote before it began (group commit). After it, and before anybody
+is answered, it is noted how far flights are acknowledged. After a sync has failed nobody may
+believe another: the kernel reports a failure once, and the same bytes as synced after that.
 """
 
 import logging
@@ -10,7 +11,8 @@ import threading
 from collections.abc import Callable
 
 from backend.errors import WriteFailed
-from backend.mempool.log import End, Log
+from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.log import NOTHING, End, Log
 from backend.storage import files
 
 ASYNC_SYNC_S = 0.5
@@ -21,11 +23,12 @@ _log = logging.getLogger(__name__)
 class GroupCommit:
     """The syncs of `log`, which is used under `lock`."""
 
-    def __init__(self, log: Log, lock: threading.Lock) -> None:
+    def __init__(self, log: Log, lock: threading.Lock, acknowledged: Acknowledged) -> None:
         self._log = log
         self._lock = lock
+        self._acknowledged = acknowledged
         self._syncing = threading.Lock()
-        self._synced: End = (-1, 0)  # up to here all is on the disk
+        self._synced = NOTHING  # up to here all is on the disk
         self._failed = False
 
     def fail(self) -> None:
@@ -43,19 +46,26 @@ class GroupCommit:
             self.require_sound()
             if self._synced >= written:
                 return
-            with self._lock:
-                segment, _ = reached = self._log.end
-                if segment != written[0]:  # a later segment was begun, which synced this one
-                    return
-                descriptor = os.dup(self._log.descriptor(segment))  # another thread may close it
             try:
-                files.sync(descriptor, self._log.path(segment))
+                reached = self._sync_to(written)
+                self._acknowledged.note(Mark(reached.next, reached.mined))
             except WriteFailed:
                 self.fail()
                 raise
-            finally:
-                os.close(descriptor)
             self._synced = reached
+
+    def _sync_to(self, written: End) -> End:
+        """How far all is on the disk now."""
+        with self._lock:
+            reached = self._log.end
+            if reached.segment != written.segment:  # another was begun, which synced this one
+                return written
+            descriptor = os.dup(self._log.descriptor(reached.segment))  # it may be closed meanwhile
+        try:
+            files.sync(descriptor, self._log.path(reached.segment))
+        finally:
+            os.close(descriptor)
+        return reached
 
 
 class SyncSoon:

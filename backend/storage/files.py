@@ -15,7 +15,10 @@ from pathlib import Path
 
 from backend.errors import TryLater, WriteFailed, WriterBusy
 
-ATTEMPTS, ATTEMPT_PAUSE_S = 50, 0.01
+LOCK_MODE = 0o600
+LOCK_PATIENCE_S = 5.0
+MOMENT_S = 0.5  # how long who does not wait for a lock tries to get it
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
 
 @contextmanager
@@ -159,34 +162,27 @@ def require_free(folder: Path, bytes_needed: int) -> None:
 class FileLock:
     """An exclusive lock between processes (flock) on a file of its own.
 
-    The system frees it when its holder dies, however it dies. A stopped holder keeps it. Not
-    re-entrant, and not a lock between threads.
+    The system frees it when its holder dies, however it dies. A stopped holder keeps it, so nobody
+    waits for it without end. Only the file's owner may open it: whoever can open it can hold it.
+    Not re-entrant, and not a lock between threads.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience_s: float = LOCK_PATIENCE_S) -> None:
+        """patience_s: the longest wait of who waits for it, in seconds."""
         self.path = path
+        self._patience_s = patience_s
         self._descriptor: int | None = None
 
     def acquire(self, *, wait: bool) -> None:
-        """Take the lock. Raises WriterBusy if it is taken and `wait` is false."""
-        for attempt in range(1 if wait else ATTEMPTS):
-            try:
-                self._acquire(wait=wait)
-            except WriterBusy:
-                if attempt + 1 == ATTEMPTS:
-                    raise
-                time.sleep(ATTEMPT_PAUSE_S)  # `is_locked` may have held it for a moment
-            else:
-                return
+        """Take the lock. Raises WriterBusy if it is taken: at once, or after the longest wait.
 
-    def _acquire(self, *, wait: bool) -> None:
+        Even who does not wait tries for a moment, because `is_locked` may hold it for one.
+        """
         with refusals("open", self.path):
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            os.close(descriptor)
-            raise WriterBusy(f"{self.path} is held by another process") from None
+            _make_private(descriptor)
+            _lock_within(descriptor, self._patience_s if wait else MOMENT_S, self.path)
         except BaseException:
             os.close(descriptor)
             raise
@@ -196,6 +192,12 @@ class FileLock:
     def is_held(self) -> bool:
         """Whether this object holds the lock."""
         return self._descriptor is not None
+
+    @property
+    def descriptor(self) -> int:
+        """The open file, for who keeps something in it. Only while the lock is held."""
+        assert self._descriptor is not None
+        return self._descriptor
 
     def release(self) -> None:
         """Give the lock back; nothing happens if it is not held."""
@@ -210,6 +212,46 @@ class FileLock:
 
     def __exit__(self, *error: object) -> None:
         self.release()
+
+
+def _make_private(descriptor: int) -> None:
+    """Keep others from opening a lock file that an earlier release made for everybody to read."""
+    if os.fstat(descriptor).st_mode & 0o777 & ~LOCK_MODE:
+        with suppress(PermissionError):  # a file system that knows no modes, as on USB sticks
+            os.fchmod(descriptor, LOCK_MODE)
+
+
+def _lock_within(descriptor: int, seconds: float, path: Path) -> None:
+    """Lock an open file, within so many seconds. Raises WriterBusy, and names who holds it.
+
+    The kernel's own wait knows no bound that threads could use, so this asks again and again: soon
+    at first, because those who share work hold a lock for a fraction of a millisecond.
+    """
+    deadline, pause_s = time.monotonic() + seconds, FIRST_PAUSE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                holder = _holder_of(descriptor)
+                raise WriterBusy(f"{path} is held by another process{holder}") from None
+            time.sleep(pause_s)
+            pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S)
+        else:
+            return
+
+
+def _holder_of(descriptor: int) -> str:
+    """Who holds the flock on an open file, in words; "" if the system does not tell."""
+    status = os.fstat(descriptor)
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:  # not Linux, or hidden
+        return ""
+    fields = [line.split() for line in lines]
+    pids = [each[4] for each in fields if each[1] == "FLOCK" and each[5] == device]
+    return f", process {pids[0]}" if pids and int(pids[0]) > 0 else ""
 
 
 def is_locked(path: Path) -> bool:

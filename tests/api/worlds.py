@@ -25,6 +25,7 @@ from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
+from tests.accepting import accept_in
 from tests.api.held import HeldClient
 
 Json = dict[str, Any]
@@ -71,7 +72,7 @@ def seal(settings: Settings, parts: Iterable[list[Flight]]) -> list[int]:
     accepted: list[int] = []
     with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
         for part in parts:
-            accepted.append(sealer.mempool.accept(part, now_ms()).timestamp if part else 0)
+            accepted.append(accept_in(sealer.mempool, part, now_ms()).timestamp if part else 0)
             sealer.seal_pending(empty=True)
     return accepted
 

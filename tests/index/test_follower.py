@@ -31,6 +31,7 @@ from backend.miner import Sealer
 from backend.questions import FlightCounter
 from backend.storage import block_store, files
 from backend.storage.block_store import BlockStore
+from tests.accepting import accept_in
 from tests.index.worlds import (
     chains,
     dump,
@@ -725,7 +726,9 @@ def test_sealers_of_two_processes_take_turns(tmp_path: Path) -> None:
     sealers = [Sealer(settings_for(tmp_path), lambda line: None) for _ in range(2)]
     for turn, sealer in enumerate(sealers * 2):
         with sealer.writing(wait=False):
-            sealer.mempool.accept([plain_flight(ORIGIN_CITY_NAME=f"City {turn // 2}")] * 2, turn)
+            accept_in(
+                sealer.mempool, [plain_flight(ORIGIN_CITY_NAME=f"City {turn // 2}")] * 2, turn
+            )
             sealer.seal_pending()
         assert names_in(tmp_path) == {"index-1.sqlite", "index.sqlite"}, "it is still open"
     for sealer in sealers:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from backend.chain.flight import Flight
-from backend.mempool import FOLDER, Accepted, Mempool
-from backend.mempool.log import segment_name
+from backend.mempool import FOLDER, Accepted, Mempool, acknowledged
+from backend.mempool.segments import Segment, lost_in, segments_in
 from backend.settings import Settings
 
 WAIT_S = 30
@@ -46,12 +46,23 @@ class House:
             opened.close()
 
     def segment(self, first: int = 0) -> Path:
-        return self.folder / FOLDER / segment_name(first)
+        """The file of a segment, the newest generation that is there."""
+        there = [segment for segment in segments_in(self.folder / FOLDER) if segment.first == first]
+        return self.folder / FOLDER / (there or [Segment(first)])[0].name
 
     def segments(self) -> list[int]:
         """The first ids of the segments on disk."""
-        names = [path.name for path in (self.folder / FOLDER).glob("pending-*")]
-        return sorted(int(name.removeprefix("pending-").removesuffix(".log")) for name in names)
+        return [segment.first for segment in segments_in(self.folder / FOLDER)]
+
+    def forget_acknowledged(self) -> None:
+        """As if nobody had been told of any flight."""
+        (self.folder / acknowledged.NAME).unlink()
+        acknowledged.Acknowledged(self.folder).note(acknowledged.Mark())
+
+    def lost(self) -> dict[tuple[int, int], bytes]:
+        """First id and number of lost flights -> what is kept of them."""
+        found = lost_in(self.folder / FOLDER)
+        return {(one.first, one.flights): one.path.read_bytes() for one in found}
 
     def links(self) -> list[Path]:
         """The descriptors of this process that point into the folder, as in /proc."""

@@ -4,13 +4,14 @@ import time
 
 from backend.mempool import FOLDER, Accepted, Mempool, Offer
 from backend.mempool.record import packed
+from tests.accepting import accept_in
 from tests.flights import flight
 from tests.mempool.house import House, T
 
 
 def copies_of(mempool: Mempool, *numbers: int) -> list[int | None]:
     """What is said of flights that are accepted in one offer."""
-    return mempool.accept([flight(number) for number in numbers], T).copies
+    return accept_in(mempool, [flight(number) for number in numbers], T).copies
 
 
 def test_equal_pending_flights_are_found_until_they_are_mined(house: House) -> None:

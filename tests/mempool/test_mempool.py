@@ -11,6 +11,7 @@ import pytest
 
 from backend.mempool import Accepted, log
 from backend.settings import PROJECT
+from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything, numbered
 
@@ -20,7 +21,7 @@ from tests.mempool.house import WAIT_S, House, T, everything, numbered
 def test_ids_go_on_from_the_chain_and_from_each_other(house: House) -> None:
     house.chain.transactions = 7
     mempool = house.mempool()
-    assert [mempool.accept(flights(n), T).first_transaction for n in (1, 3, 2)] == [7, 8, 11]
+    assert [accept_in(mempool, flights(n), T).first_transaction for n in (1, 3, 2)] == [7, 8, 11]
     assert mempool.pending_count() == 6
 
 
@@ -28,6 +29,7 @@ ACCEPTING = """
 import json, sys, threading
 from backend.mempool import Mempool
 from backend.settings import Settings
+from tests.accepting import accept_in
 from tests.flights import flights
 
 folder, process, threads, times = sys.argv[1], *map(int, sys.argv[2:])
@@ -37,7 +39,7 @@ receipts = []
 def work(thread):
     for turn in range(times):
         serial = ((process * threads + thread) * times + turn) * 10
-        accepted = mempool.accept(flights(1 + turn % 3, serial), 0)
+        accepted = accept_in(mempool, flights(1 + turn % 3, serial), 0)
         receipts.append([accepted.first_transaction, serial, 1 + turn % 3])
 
 print("ready", flush=True)
@@ -84,9 +86,8 @@ def test_threads_of_several_processes_share_ids_without_gap_or_double(house: Hou
 def test_acceptance_time_never_goes_back(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "SEGMENT_BYTES", 500)  # a new segment every time or so
     one, other = house.mempool(), house.mempool()
-    times = [one.accept([flight(0)], T).timestamp, other.accept([flight(1)], T - 5).timestamp]
-    times += [one.accept([flight(2)], T + 1).timestamp, one.accept([flight(3)], T - 9).timestamp]
-    times += [house.mempool().accept([flight(4)], 0).timestamp]
+    given = [(one, T), (other, T - 5), (one, T + 1), (one, T - 9), (house.mempool(), 0)]
+    times = [accept_in(each, [flight(n)], now).timestamp for n, (each, now) in enumerate(given)]
     assert times == [T, T, T + 1, T + 1, T + 1]
     assert [part.timestamp for part in house.mempool().pending(9)] == times
     assert len(house.segments()) > 1
@@ -100,8 +101,8 @@ def test_a_follower_sees_what_others_accept_and_what_is_mined(house: House) -> N
     assert follower.pending_count() == 0
     assert follower.pending(5) == []
     assert follower.find(0) is None
-    accepter.accept(flights(3), T)
-    accepter.accept(flights(2, 3), T + 1)
+    accept_in(accepter, flights(3), T)
+    accept_in(accepter, flights(2, 3), T + 1)
     assert follower.pending_count() == 5
     assert [follower.find(number) for number in range(6)] == [
         *((flight(number), T) for number in range(3)),
@@ -122,7 +123,7 @@ def test_nobody_gives_ids_while_somebody_is_exclusive(house: House) -> None:
     order: list[str] = []
 
     def accept() -> None:
-        other.accept([flight(0)], T)
+        accept_in(other, [flight(0)], T)
         order.append("accepted")
 
     thread = threading.Thread(target=accept)
@@ -153,7 +154,7 @@ def test_sealing_while_somebody_counts_is_no_damage(house: House) -> None:
     mempool = house.mempool(count_meanwhile)
     accepter = house.mempool()
     for number in range(5):
-        accepter.accept([flight(number)], T)
+        accept_in(accepter, [flight(number)], T)
     try:
         assert mempool.pending_count() in {2, 5}
     finally:

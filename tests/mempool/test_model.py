@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from backend.chain.flight import Flight
 from backend.mempool import FOLDER, log
 from backend.mempool.record import packed
+from tests.accepting import accept_in
 from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
 
@@ -58,7 +59,7 @@ class Interleaved(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), count=st.integers(1, 4), now=st.integers(0, 10))
     def accept(self, which: int, count: int, now: int) -> None:
         batch = flights(count, self.serial)
-        accepted = self.mempools[which].accept(batch, T + now)
+        accepted = accept_in(self.mempools[which], batch, T + now)
         assert accepted.first_transaction == len(self.ledger)
         assert accepted.flights == batch
         self.ledger += batch

@@ -13,7 +13,9 @@ import pytest
 from backend.errors import TryLater, WriteFailed
 from backend.keys import IdempotencyKey
 from backend.mempool import FOLDER, Mempool, Offer, log, syncs
+from backend.mempool.record import MAGIC
 from backend.settings import Settings
+from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import (
     WAIT_S,
@@ -50,7 +52,7 @@ def test_a_flight_is_written_and_synced_when_accept_returns(
     monkeypatch.setattr(log, "SEGMENT_BYTES", 1500)
     mempool = house.mempool()
     for number in range(12):
-        accepted = mempool.accept(flights(2, 2 * number), T)
+        accepted = accept_in(mempool, flights(2, 2 * number), T)
         # a reader that knows nothing finds it, and every byte it read has been synced
         with closing(Mempool(Settings(dir=str(house.folder)), house.chain, print)) as reader:
             assert listed(reader.pending(99))[-2:] == numbered(
@@ -68,7 +70,7 @@ def test_what_is_offered_together_is_synced_if_one_of_it_must_be(
     house: House, monkeypatch: pytest.MonkeyPatch, durable: list[bool]
 ) -> None:
     mempool = house.mempool()
-    mempool.accept([flight(0)], T)  # the segment is there
+    accept_in(mempool, [flight(0)], T)  # the segment is there
     durable_bytes: list[int] = []
     monkeypatch.setattr(
         os, "fdatasync", lambda descriptor: durable_bytes.append(os.fstat(descriptor).st_size)
@@ -83,12 +85,12 @@ def test_a_key_that_comes_again_is_durable_when_it_is_answered(
 ) -> None:
     monkeypatch.setattr(syncs, "ASYNC_SYNC_S", WAIT_S)
     mempool, key = house.mempool(), IdempotencyKey("k", "00")
-    mempool.accept([flight(0)], T)
+    accept_in(mempool, [flight(0)], T)
     synced: list[int] = []
     monkeypatch.setattr(os, "fdatasync", synced.append)
-    assert not mempool.accept([flight(1)], T, durable=False, key=key).is_repeat
+    assert not accept_in(mempool, [flight(1)], T, durable=False, key=key).is_repeat
     assert not synced
-    assert mempool.accept([flight(1)], T, key=key).is_repeat
+    assert accept_in(mempool, [flight(1)], T, key=key).is_repeat
     assert len(synced) == 1
 
 
@@ -97,7 +99,7 @@ def test_threads_that_wait_for_the_disk_share_its_syncs(
 ) -> None:
     threads, sync_s = 32, 0.05
     mempool = house.mempool()
-    mempool.accept([flight(0)], T)  # the segment is there
+    accept_in(mempool, [flight(0)], T)  # the segment is there
     path = house.segment()
     durable, syncs = [0], [0]
     seen: dict[int, int] = {}  # id -> bytes that were durable when it was acknowledged
@@ -109,7 +111,7 @@ def test_threads_that_wait_for_the_disk_share_its_syncs(
         syncs[0] += 1
 
     def accept(number: int) -> None:
-        accepted = mempool.accept([flight(1 + number)], T)
+        accepted = accept_in(mempool, [flight(1 + number)], T)
         seen[accepted.first_transaction] = durable[0]
 
     monkeypatch.setattr(os, "fdatasync", slow_sync)
@@ -117,7 +119,7 @@ def test_threads_that_wait_for_the_disk_share_its_syncs(
     assert sorted(seen) == list(range(1, threads + 1))
     assert syncs[0] <= threads // 4
     data = path.read_bytes()
-    ends = [data.find(b"FCM1", at + 1) for at in range(len(data)) if data.startswith(b"FCM1", at)]
+    ends = [data.find(MAGIC, at + 1) for at in range(len(data)) if data.startswith(MAGIC, at)]
     ends[-1] = len(data)
     assert all(seen[number] >= ends[number] for number in seen)
 
@@ -137,7 +139,7 @@ def test_a_segment_is_on_the_disk_before_another_is_begun(
 
     def accept(number: int) -> None:
         for turn in range(3):
-            accepted = mempool.accept([flight(3 * number + turn)], T)
+            accepted = accept_in(mempool, [flight(3 * number + turn)], T)
             seen[accepted.first_transaction] = set(durable)
 
     mempool = house.mempool()
@@ -155,7 +157,7 @@ def test_a_failed_write_poisons_and_leaves_nothing(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mempool = house.mempool()
-    mempool.accept(flights(2), T)
+    accept_in(mempool, flights(2), T)
     real = os.pwrite
 
     def half_then_full(descriptor: int, data: bytes, offset: int) -> int:
@@ -166,12 +168,12 @@ def test_a_failed_write_poisons_and_leaves_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", half_then_full)
         with pytest.raises(WriteFailed, match=r"pending-0+\.log: No space left"):
-            mempool.accept(flights(3, 2), T)
+            accept_in(mempool, flights(3, 2), T)
     with pytest.raises(WriteFailed, match="restart"):
-        mempool.accept([flight(9)], T)
+        accept_in(mempool, [flight(9)], T)
     assert everything(mempool) == numbered(flights(2))
     again = house.mempool()
-    assert again.accept([flight(5)], T).first_transaction == 2
+    assert accept_in(again, [flight(5)], T).first_transaction == 2
     assert everything(again) == numbered([*flights(2), flight(5)])
     assert len(house.messages) == 1
 
@@ -189,15 +191,15 @@ def test_a_failed_sync_poisons_and_is_not_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", fail)
         with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
-            mempool.accept(flights(2), T)
+            accept_in(mempool, flights(2), T)
         with pytest.raises(WriteFailed, match="restart"):
-            mempool.accept(flights(2), T)
+            accept_in(mempool, flights(2), T)
     assert calls == [1]
     with pytest.raises(WriteFailed, match="restart"):
-        mempool.accept(flights(2), T)
+        accept_in(mempool, flights(2), T)
     # Whether it is there or not, it was never acknowledged; a new process goes on.
     again = house.mempool()
-    first = again.accept([flight(9)], T).first_transaction
+    first = accept_in(again, [flight(9)], T).first_transaction
     assert everything(again) == numbered([*flights(2)[:first], flight(9)])
 
 
@@ -212,9 +214,9 @@ def test_a_new_segment_whose_name_cannot_be_synced_poisons_and_is_closed(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
         with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
-            mempool.accept(flights(2), T)
+            accept_in(mempool, flights(2), T)
     with pytest.raises(WriteFailed, match="restart"):
-        mempool.accept(flights(2), T)
+        accept_in(mempool, flights(2), T)
     mempool.close()
     left_open = [int(link.name) for link in house.links()]
     for descriptor in left_open:
@@ -231,7 +233,7 @@ def test_the_name_of_a_segment_is_synced_though_its_maker_died_before_that(
     monkeypatch.setattr(
         os, "fsync", lambda fd: folders.append(str(Path(f"/proc/self/fd/{fd}").readlink()))
     )
-    house.mempool().accept(flights(2), T)
+    accept_in(house.mempool(), flights(2), T)
     assert str(house.folder / FOLDER) in folders
 
 
@@ -241,7 +243,7 @@ def test_a_failed_sync_fails_everybody_who_had_written_before_it(
     """After a failed sync the kernel reports success for the same bytes: nobody may believe it."""
     threads = 6
     mempool = house.mempool()
-    mempool.accept([flight(0)], T)
+    accept_in(mempool, [flight(0)], T)
     one = house.segment().stat().st_size
     outcomes: list[str] = []
     calls = [0]
@@ -254,7 +256,7 @@ def test_a_failed_sync_fails_everybody_who_had_written_before_it(
 
     def accept(number: int) -> None:
         try:
-            mempool.accept([flight(1 + number)], T)
+            accept_in(mempool, [flight(1 + number)], T)
         except WriteFailed:
             outcomes.append("failed")
         else:
@@ -269,31 +271,31 @@ def test_a_nearly_full_disk_pushes_back_and_harms_nothing(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mempool = house.mempool()
-    mempool.accept([flight(0)], T)
+    accept_in(mempool, [flight(0)], T)
     before = house.segment().read_bytes()
     free = os.statvfs(house.folder)
     with monkeypatch.context() as patch:
         patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=1000, f_frsize=free.f_frsize))
         with pytest.raises(TryLater, match="nearly full") as raised:
-            mempool.accept([flight(1)], T)
+            accept_in(mempool, [flight(1)], T)
         assert raised.value.retry_after_s > 0
     assert house.segment().read_bytes() == before
-    assert mempool.accept([flight(1)], T).first_transaction == 1
+    assert accept_in(mempool, [flight(1)], T).first_transaction == 1
 
 
 def test_a_full_mempool_pushes_back_until_something_is_mined(house: House) -> None:
     mempool = house.mempool(mempool_transactions=5, mine_interval_s=42)
-    mempool.accept(flights(4), T)
+    accept_in(mempool, flights(4), T)
     before = house.segment().read_bytes()
     with pytest.raises(TryLater, match="6 pending transactions, at most 5") as raised:
-        mempool.accept(flights(2, 4), T)
+        accept_in(mempool, flights(2, 4), T)
     assert raised.value.retry_after_s == 42
     assert house.segment().read_bytes() == before
-    mempool.accept([flight(4)], T)
+    accept_in(mempool, [flight(4)], T)
     house.chain.transactions = 1
-    assert mempool.accept([flight(5)], T).first_transaction == 5
+    assert accept_in(mempool, [flight(5)], T).first_transaction == 5
     with pytest.raises(TryLater):
-        mempool.accept([flight(6)], T)
+        accept_in(mempool, [flight(6)], T)
 
 
 # --- accepting without waiting -------------------------------------------------------------------
@@ -315,10 +317,10 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_what_does_not_wait_is_synced_soon_by_one_sync(house: House, synced: list[float]) -> None:
     mempool = house.mempool()
-    mempool.accept([flight(0)], T)
+    accept_in(mempool, [flight(0)], T)
     before = len(synced)
     for number in range(1, 50):
-        assert mempool.accept([flight(number)], T, durable=False).first_transaction == number
+        assert accept_in(mempool, [flight(number)], T, durable=False).first_transaction == number
     assert len(synced) == before
     deadline = time.monotonic() + 20
     while len(synced) == before:
@@ -332,7 +334,7 @@ def test_what_does_not_wait_is_synced_soon_by_one_sync(house: House, synced: lis
 
 def test_closing_syncs_what_did_not_wait(house: House, synced: list[float]) -> None:
     mempool = house.mempool()
-    mempool.accept([flight(0)], T, durable=False)
+    accept_in(mempool, [flight(0)], T, durable=False)
     before = len(synced)
     mempool.close()
     assert len(synced) == before + 1
@@ -342,13 +344,13 @@ def test_a_sync_that_fails_later_stops_accepting(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mempool = house.mempool()
-    mempool.accept([flight(0)], T)
+    accept_in(mempool, [flight(0)], T)
 
     def refuse(descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fdatasync", refuse)
-    mempool.accept([flight(1)], T, durable=False)
+    accept_in(mempool, [flight(1)], T, durable=False)
     mempool.close()
     with pytest.raises(WriteFailed):
-        mempool.accept([flight(2)], T, durable=False)
+        accept_in(mempool, [flight(2)], T, durable=False)

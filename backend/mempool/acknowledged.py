@@ -1,0 +1,76 @@
+"""How far flights have been acknowledged: `acknowledged.dat` in the chain's folder.
+
+The log alone cannot tell that its end is missing: what nobody finished writing looks the same as
+what was acknowledged and then damaged. So this file names the id after the last one that anybody
+was told of. It is written between the sync of the log and the answer, and is not synced itself: a
+power cut may leave an older number, which only notices less, and never one that the log lacks.
+
+It stands outside the mempool's folder, so that the loss of the whole folder is noticed. Whoever
+writes it holds a lock on it for that moment, so its numbers only grow. Little-endian:
+
+    8  the id after the last acknowledged one     8  transactions that blocks held then
+    4  CRC-32 of the 16 bytes before
+"""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from backend.errors import WriteFailed, WriterBusy
+from backend.storage import files
+
+NAME = "acknowledged.dat"
+
+_NUMBERS = struct.Struct("<QQ")
+_CRC = struct.Struct("<I")
+_BYTES = _NUMBERS.size + _CRC.size
+
+
+class Mark(NamedTuple):
+    """next: the id after the last acknowledged one. mined: transactions that blocks held then."""
+
+    next: int = 0
+    mined: int = 0
+
+
+class Acknowledged:
+    """The file in the chain's `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+
+    def read(self) -> Mark | None:
+        """What it says; None if it is missing or damaged."""
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            return _mark_in(os.pread(descriptor, _BYTES, 0))
+        finally:
+            os.close(descriptor)
+
+    def note(self, mark: Mark) -> None:
+        """Raise the numbers to those of `mark`; greater ones stay. Raises WriteFailed."""
+        try:
+            with files.FileLock(self._path) as lock:
+                known = _mark_in(files.read_at(lock.descriptor, _BYTES, 0, self._path))
+                raised = Mark(*map(max, mark, known or Mark()))
+                if raised != known:
+                    files.write_at(lock.descriptor, _packed(raised), 0, self._path)
+        except WriterBusy as error:
+            raise WriteFailed(str(error)) from error
+
+
+def _packed(mark: Mark) -> bytes:
+    data = _NUMBERS.pack(*mark)
+    return data + _CRC.pack(zlib.crc32(data))
+
+
+def _mark_in(data: bytes) -> Mark | None:
+    numbers, crc = data[: _NUMBERS.size], data[_NUMBERS.size :]
+    if len(data) != _BYTES or _CRC.pack(zlib.crc32(numbers)) != crc:
+        return None
+    return Mark(*_NUMBERS.unpack(numbers))

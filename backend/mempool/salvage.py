@@ -1,0 +1,229 @@
+"""Putting a damaged log right: what is whole is kept, what is lost is named, ids stay as they are.
+
+Whoever holds the lock between processes reads every segment byte by byte:
+
+- A record in which one bit has flipped is written back as it was. Nothing is lost.
+- Bytes behind the last record, where nobody was told of a flight, are what somebody left who died
+  while writing: they are cut off.
+- Any other bytes that are no record are copied to `lost-FIRST-COUNT.bin`, which nobody overwrites
+  and a person may look at. The segment is made anew without them, with a record that says that the
+  flights they held are void. So each whole record keeps its ids, and no id is given twice. Files
+  that are missing or too short are found by the ids that they leave out, and go the same way.
+- If the flights in such bytes are in blocks already, they are just left out.
+
+What was there is removed last, so whoever dies meanwhile loses nothing: the next one does the same
+again. If transactions are missing that blocks once held, then the chain has lost blocks. That
+cannot be put right here, and nothing is changed.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from backend.clock import now_ms
+from backend.errors import DamagedMempool
+from backend.mempool.acknowledged import Mark
+from backend.mempool.record import ANY_MAGIC, Record, mended, packed_void, record_at
+from backend.mempool.segments import Segment, all_segments_in, lost_name, segments_in
+from backend.storage import files
+
+KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
+BIT_PUT_RIGHT = "a bit had flipped on the disk and was put right; nothing is lost"
+
+
+class Piece(NamedTuple):
+    """Bytes of a segment: a record, as it was when it was written, or no record at all."""
+
+    offset: int
+    data: bytes
+    record: Record | None
+    is_mended: bool = False
+
+
+class Gap(NamedTuple):
+    """Transactions that are missing: `flights` from id `first` on; 0 if they are in blocks.
+
+    bad: the bytes that stand there instead. void: the record that will.
+    """
+
+    first: int
+    flights: int
+    bad: Piece
+    void: bytes
+
+
+def lost_words(first: int, flights: int, lost: Path) -> str:
+    """What is said of lost flights, and of the file that holds what is left of them."""
+    return (
+        f"{flights} acknowledged flights are lost, transactions {first} to {first + flights - 1}; "
+        f"void entries take their places, and what is left of them is kept in {lost}: post them "
+        "again, then move that file out of the folder"
+    )
+
+
+def require_blocks(missing: int, mined: int) -> None:
+    """Raise DamagedMempool if blocks held the missing transaction once.
+
+    missing: its id. mined: how many transactions blocks held at some time.
+    """
+    if missing < mined:
+        raise DamagedMempool(
+            f"the chain ends at transaction {missing - 1}, but its blocks held {mined} "
+            "transactions once: the chain has lost blocks; restore it from a copy"
+        )
+
+
+def pieces_of(data: bytes, segment: Segment) -> Iterator[Piece]:
+    """What the bytes of a segment consist of, without a gap."""
+    at = 0
+    while at < len(data):
+        piece = _piece_at(data, at, segment) or _no_record(data, at, segment)
+        yield piece
+        at += len(piece.data)
+
+
+def _piece_at(data: bytes, at: int, segment: Segment) -> Piece | None:
+    """The record that starts `at`, put right if one bit of it has flipped."""
+    if record := record_at(data, at, segment, at):
+        return Piece(at, data[at : at + record.length], record)
+    whole = mended(data, at)
+    return Piece(at, whole, record_at(whole, 0, segment, at), is_mended=True) if whole else None
+
+
+def _no_record(data: bytes, at: int, segment: Segment) -> Piece:
+    """The bytes from `at` to the next record or the end."""
+    end = data.find(ANY_MAGIC, at + 1)
+    while end >= 0 and not _piece_at(data, end, segment):
+        end = data.find(ANY_MAGIC, end + 1)
+    return Piece(at, data[at : end if end >= 0 else len(data)], None)
+
+
+class Salvage:
+    """Puts the log in `folder` right. Only under the lock between processes."""
+
+    def __init__(self, folder: Path, mined: int, mark: Mark, report: Callable[[str], None]) -> None:
+        """mined: transactions in blocks. mark: how far flights have been acknowledged."""
+        self._folder = folder
+        self._mined = mined
+        self._mark = mark
+        self._report = report
+        self._next = 0  # the id after what has been gone through
+        self._timestamp = 0  # of the record gone through last
+
+    def run(self) -> None:
+        """Do what stands above. Raises DamagedMempool if blocks are lost, WriteFailed."""
+        segments = segments_in(self._folder)
+        contents = [list(pieces_of(self._read(segment), segment)) for segment in segments]
+        records = [piece.record for pieces in contents for piece in pieces if piece.record]
+        self._require_all_blocks(records)
+        for outdated in set(all_segments_in(self._folder)).difference(segments):
+            files.remove(self._folder / outdated.name)  # who made it anew died before this
+        if self._mined < (segments[0].first if segments else self._mark.next):
+            segments, contents = [Segment(self._mined), *segments], [[], *contents]  # it is gone
+        self._timestamp = records[0].timestamp if records else now_ms()
+        ends = [segment.first for segment in segments[1:]]
+        for segment, pieces, end in zip(segments, contents, [*ends, None], strict=False):
+            self._put_right(segment, pieces, end)
+
+    def _read(self, segment: Segment) -> bytes:
+        return (self._folder / segment.name).read_bytes()
+
+    def _require_all_blocks(self, records: list[Record]) -> None:
+        """Raise DamagedMempool if any missing transaction was in a block once."""
+        once = max([self._mark.mined, *(record.mined for record in records)])
+        expected = self._mined
+        for record in records:
+            if expected < record.first:
+                require_blocks(expected, once)
+            expected = max(expected, record.next)
+        if expected < self._mark.next:
+            require_blocks(expected, once)
+
+    def _put_right(self, segment: Segment, pieces: list[Piece], end: int | None) -> None:
+        """Put one segment right. end: the first id of the segment behind it, None for the last."""
+        kept: list[bytes] = []
+        gaps: list[Gap] = []
+        bad = Piece(0, b"", None)  # what is no record, since the last one
+        for piece in pieces:
+            record = piece.record
+            if record is None or record.first < self._next:
+                bad = bad._replace(data=bad.data + piece.data)
+                continue
+            gaps.append(self._gap(record.first, bad))
+            kept += [gaps[-1].void, piece.data]
+            self._next, self._timestamp = record.next, record.timestamp
+            bad = Piece(piece.offset + len(piece.data), b"", None)
+        path = self._folder / segment.name
+        last = self._gap(self._mark.next if end is None else end, bad)
+        if end is None and not last.flights and bad.data:
+            self._cut_off(path, bad)
+        else:
+            gaps.append(last)
+            self._next = max(self._next, end or 0)
+        if any(gap.flights or gap.bad.data for gap in gaps):
+            self._make_anew(segment, gaps, b"".join([*kept, last.void]))
+        else:
+            self._write_back(path, [piece for piece in pieces if piece.is_mended])
+
+    def _gap(self, end: int, bad: Piece) -> Gap:
+        """What is missing before id `end`, where `bad` stands."""
+        first = max(self._next, self._mined)
+        missing = max(0, end - first)
+        void = packed_void(first, missing, self._timestamp, self._mined) if missing else b""
+        return Gap(first, missing, bad, void)
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def _cut_off(self, path: Path, bad: Piece) -> None:
+        descriptor = files.open_for_writing(path)
+        try:
+            files.cut(descriptor, bad.offset, path)
+        finally:
+            os.close(descriptor)
+        was = "it was never acknowledged"
+        if self._mark.next > self._next:
+            was = f"blocks hold what it held; {KEYS_FORGOTTEN}"
+        self._report(
+            f"{path}, byte {bad.offset}: an incomplete record of {len(bad.data)} bytes was cut "
+            f"off; {was}"
+        )
+
+    def _write_back(self, path: Path, pieces: list[Piece]) -> None:
+        """Put right the records in which a bit has flipped, where they stand."""
+        if not pieces:
+            return
+        descriptor = files.open_for_writing(path)
+        try:
+            for piece in pieces:
+                files.write_at(descriptor, piece.data, piece.offset, path)
+                self._report(f"{path}, byte {piece.offset}: {BIT_PUT_RIGHT}")
+            files.sync(descriptor, path)
+        finally:
+            os.close(descriptor)
+
+    def _make_anew(self, segment: Segment, gaps: list[Gap], data: bytes) -> None:
+        """Keep what is lost aside, write the segment anew, and remove what was there."""
+        path = self._folder / segment.name
+        messages = [self._kept_aside(path, gap) for gap in gaps if gap.flights or gap.bad.data]
+        files.write_new(self._folder / segment.renewed.name, data)
+        files.remove(path)
+        for message in messages:
+            self._report(message)
+
+    def _kept_aside(self, path: Path, gap: Gap) -> str:
+        """Keep what is left of lost flights; what happened, in words."""
+        found = f"{path}, byte {gap.bad.offset}: {len(gap.bad.data)} bytes are damaged"
+        if not gap.flights:
+            return f"{found} and were left out; blocks hold what they held; {KEYS_FORGOTTEN}"
+        lost = self._place_for(gap)
+        if not lost.exists():
+            files.write_new(lost, gap.bad.data)
+        return f"{found} or missing: {lost_words(gap.first, gap.flights, lost)}"
+
+    def _place_for(self, gap: Gap) -> Path:
+        """A file that is not there yet, or holds just this: who died did the same before."""
+        names = (lost_name(gap.first, gap.flights, number) for number in count(1))
+        paths = (self._folder / name for name in names)
+        return next(p for p in paths if not p.exists() or p.read_bytes() == gap.bad.data)
