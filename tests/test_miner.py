@@ -418,9 +418,7 @@ def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
     file.write_text(csv_of(flights(2500)))
     import_flights(settings, BtsFile(file))
     cut_in_the_middle(*tip_frame(folder))
-    with pytest.raises(
-        DamagedBlock, match=r"block 3 .* does not hold its transactions"
-    ):
+    with pytest.raises(DamagedBlock, match=r"block 3 .* does not hold its transactions"):
         Miner(settings, print).run()
 
 

@@ -24,7 +24,7 @@ from backend.storage import files
 from backend.storage.block_store import BlockStore
 
 LOCK_NAME = "backup.lock"
-NO_MATTER = {LOCK_NAME, "lost+found"}  # in a folder that counts as empty
+NO_MATTER = {LOCK_NAME, f"{manifests.NAME}.tmp", "lost+found"}  # in a folder that counts as empty
 SPARE_BYTES = 2**20
 
 Report = Callable[[str], None]

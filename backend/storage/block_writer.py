@@ -78,6 +78,7 @@ class BlockWriter:
 
     def acquire(self, *, wait: bool) -> None:
         """Become the writer. Raises WriterBusy, DamagedBlock or WriteFailed."""
+        self._require_no_restore()
         files.make_folder(self._blocks)
         self._lock.acquire(wait=wait)
         try:
@@ -87,6 +88,15 @@ class BlockWriter:
         except BaseException:
             self.release()
             raise
+
+    def _require_no_restore(self) -> None:
+        """Raise WriteFailed rather than begin a chain where a backup is being put in place."""
+        folder = self._settings.folder
+        if (folder / layout.RESTORING_FOLDER).exists() and not self._blocks.exists():
+            raise WriteFailed(
+                f"a backup was being restored to {folder}, and that has not come to its end; "
+                "restore it again"
+            )
 
     def release(self) -> None:
         """Let another process write. Blocks that were not committed are left to it."""
@@ -190,11 +200,6 @@ class BlockWriter:
         if recovered.places:
             self._resume(recovered.places)
             return
-        if (self._settings.folder / layout.RESTORING_FOLDER).exists():
-            raise WriteFailed(
-                f"a backup was being restored to {self._settings.folder}, and did not come to its "
-                "end; restore it again"
-            )
         bits = self._settings.difficulty_bits
         self._state = empty_state(bits)
         self.append(genesis(self._now_ms(), bits))
