@@ -14,7 +14,7 @@ from pathlib import Path
 from backend import tokens
 from backend.errors import BackupRefused
 from backend.keys import FILE_NAME as KEYS_NAME
-from backend.keys import kept_keys
+from backend.keys import Keys
 from backend.mempool import FOLDER, Mempool
 from backend.settings import Settings
 from backend.storage import files
@@ -55,7 +55,7 @@ def copy_accepted(
         for name, data in segments:
             new_bytes += _keep(folder / name, data)
             sizes[name] = len(data)
-    keys = kept_keys(settings.folder / FOLDER)
+    keys = Keys(settings.folder / FOLDER).copy()
     if keys is not None:
         new_bytes += _keep(folder / KEYS_NAME, keys)
     return Copied(sizes, following, new_bytes)
@@ -77,7 +77,7 @@ def restore_accepted(
         if len(data) < size:
             raise BackupRefused(f"{path} has {len(data)} bytes instead of {size}")
         files.write_new(folder / name, data)
-    keys = kept_keys(source / FOLDER, below=next_transaction)
+    keys = Keys(source / FOLDER).copy(below=next_transaction)
     if keys is not None:
         files.write_new(folder / KEYS_NAME, keys)
     copy_tokens(source, target)
@@ -117,14 +117,22 @@ def remove_others(folder: Path, names: Iterable[str]) -> None:
             files.remove(path)
 
 
-def pending_in(settings: Settings, folder: Path, transactions: int) -> int:
-    """How many flights are pending in a copy whose blocks hold `transactions`; all are read.
+def pending_in(settings: Settings, folder: Path, transactions: int, mempool: dict[str, int]) -> int:
+    """How many flights are pending in a copy whose blocks hold `transactions`.
 
-    Raises DamagedMempool.
+    mempool: the segments, and how many bytes of each are whole records. Raises BackupRefused or
+    DamagedMempool if one is not.
     """
     copy = replace(settings, dir=str(folder))
-    with closing(Mempool(copy, lambda: transactions, _refuse)) as mempool:
-        return sum(len(part.flights) for part in mempool.pending(mempool.pending_count()))
+    with closing(Mempool(copy, lambda: transactions, _refuse)) as copied:
+        following, segments = copied.whole_segments()
+        sizes = {name: len(data) for name, data in segments}
+    for name, size in mempool.items():
+        if sizes.get(name, 0) != size:
+            raise BackupRefused(
+                f"{name} of the mempool is damaged behind byte {sizes.get(name, 0)} of {size}"
+            )
+    return max(0, following - transactions)
 
 
 def _refuse(line: str) -> None:

@@ -128,7 +128,7 @@ def _copy(
 def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progress) -> None:
     """Raise Damage, or BackupRefused, unless the copy is what the manifest says."""
     found = verify(stage, progress)
-    pending = pending_in(settings, stage, found.transactions)
+    pending = pending_in(settings, stage, found.transactions, manifest.mempool)
     there = (found.tip_hash, found.transactions, pending)
     named = (manifest.tip_hash, manifest.transactions, manifest.pending)
     if there != named:
