@@ -437,7 +437,7 @@ def restore(settings: Settings, folder: Path) -> None:
     """
     from backend.backup import restore as restore_backup
 
-    held = restore_backup(settings, folder, watched=lambda what: _bar(what, " blocks"))
+    held = restore_backup(settings, folder, watched=lambda what: _bar(what, " blocks"), report=say)
     say(
         f"{settings.folder} holds blocks 0 to {held.height} with {held.transactions:,} "
         f"transactions, and {held.pending:,} pending flights, as on {held.time}"

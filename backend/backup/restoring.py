@@ -19,10 +19,10 @@ from backend.backup.blocks import BlockCopy, Progress, bytes_of
 from backend.backup.making import SPARE_BYTES, require_apart
 from backend.backup.manifest import Manifest
 from backend.errors import BackupRefused, Damage, NotFound, WriterBusy
-from backend.index.follower import IndexFollower
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.miner import LOCK_NAME as MINER_LOCK_NAME
+from backend.miner import Report, Sealer
 from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore
@@ -33,10 +33,11 @@ Watched = Callable[[str], AbstractContextManager[Progress]]
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
 
 
-def restore(settings: Settings, folder: Path, *, watched: Watched) -> Manifest:
+def restore(settings: Settings, folder: Path, *, watched: Watched, report: Report) -> Manifest:
     """Make the ledger in `settings.folder` of the backup in `folder`; what it holds.
 
-    watched: gives a progress, in blocks, for each part of the work. Raises BackupRefused if the
+    watched: gives a progress, in blocks, for each part of the work. report: takes what is to be
+    said, line by line. Raises BackupRefused if the
     backup is none, not complete or damaged, or if there is a ledger already; WriteFailed.
     """
     require_apart(settings.folder, folder)
@@ -54,9 +55,12 @@ def restore(settings: Settings, folder: Path, *, watched: Watched) -> Manifest:
                 shutil.rmtree(stage)
                 raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
             _put_in_place(stage, settings.folder)
-            with watched("making the index") as progress:
-                _make_index(settings.folder, progress)
-    return manifest
+    with (
+        watched("making the index") as progress,
+        closing(Sealer(settings, report)) as sealer,
+        sealer.writing(wait=True, progress=progress),
+    ):
+        return manifest
 
 
 def _sound_manifest(folder: Path, backup: BlockStore) -> Manifest:
@@ -142,8 +146,3 @@ def _put_in_place(stage: Path, folder: Path) -> None:
             files.rename(stage / name, folder / name)
     with files.refusals("remove", stage):
         stage.rmdir()
-
-
-def _make_index(folder: Path, progress: Progress) -> None:
-    with closing(BlockStore(folder)) as store, closing(IndexFollower(folder, store)) as follower:
-        follower.follow(progress)

@@ -75,7 +75,8 @@ class House:
         )
 
     def restore(self, folder: Path | None = None) -> Manifest:
-        return restore(self.elsewhere(folder or self.restored), self.backup, watched=unwatched)
+        settings = self.elsewhere(folder or self.restored)
+        return restore(settings, self.backup, watched=unwatched, report=self.said.append)
 
     def elsewhere(self, folder: Path) -> Settings:
         return replace(self.settings, dir=str(folder))
