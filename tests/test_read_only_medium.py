@@ -1,0 +1,92 @@
+"""A chain on a medium that can only be read: looking at it and asking works, writing is refused."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.chain.flight import as_mapping
+from tests.api.processes import backend
+from tests.backup.house import House
+from tests.flights import flight, flights
+
+NUMBER = as_mapping(flight(3))
+
+
+@pytest.fixture(scope="module")
+def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder, mounted so that nobody can write there, with a chain and a backup of it."""
+    root = tmp_path_factory.mktemp("medium")
+    house = House(root / "house")
+    house.add(20, 0)
+    house.add(5, 100)
+    house.accept(flights(2, 200))
+    house.back_up()
+    shutil.rmtree(house.folder / "index")
+    point = root / "mounted"
+    point.mkdir()
+    bound = subprocess.run(["mount", "--bind", house.root, point], capture_output=True, check=False)
+    if bound.returncode:
+        pytest.skip(f"a medium that can only be read needs root: {bound.stderr.decode().strip()}")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", point], check=True)
+        yield point
+    finally:
+        subprocess.run(["umount", point], check=True)
+
+
+@pytest.fixture
+def medium(mounted: Path) -> Path:
+    """The chain's folder there."""
+    return mounted / "chain"
+
+
+def test_it_is_verified(medium: Path) -> None:
+    done = backend(medium, "verify")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["height"] == 2
+
+
+def test_its_tip_counts_what_is_pending(medium: Path) -> None:
+    done = backend(medium, "tip")
+    assert done.returncode == 0, done.stderr
+    tip = json.loads(done.stdout)
+    assert (tip["height"], tip["transactions"], tip["pending"]) == (2, 25, 2)
+
+
+@pytest.mark.parametrize("height", ["0", "1", "tip"])
+def test_blocks_are_shown(medium: Path, height: str) -> None:
+    done = backend(medium, "show", height)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["transactions"]) == {"0": 0, "1": 20, "tip": 5}[height]
+
+
+def test_questions_are_answered(medium: Path) -> None:
+    number, day = NUMBER["OP_CARRIER_FL_NUM"], NUMBER["FL_DATE"]
+    of_day = (f"OP_CARRIER_FL_NUM={number}", f"FL_DATE={day}", "engine=scan")
+    done = backend(medium, "query", "filter_transactions", *of_day)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["count"] == 1
+
+
+def test_a_backup_is_made_of_it(medium: Path, tmp_path: Path) -> None:
+    done = backend(medium, "backup", str(tmp_path / "backup"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pending"] == 2
+
+
+def test_a_backup_on_it_is_verified_and_restored(mounted: Path, tmp_path: Path) -> None:
+    assert backend(mounted / "backup", "verify").returncode == 0
+    done = backend(tmp_path / "restored", "restore", str(mounted / "backup"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pending"] == 2
+
+
+def test_writing_is_refused_in_one_line(medium: Path) -> None:
+    done = backend(medium, "mine", "--once")
+    assert done.returncode == 1
+    assert "Read-only file system" in done.stderr
+    assert done.stderr.count("\n") == 1
