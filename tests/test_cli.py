@@ -69,7 +69,10 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
 
 # --- help and wrong calls ------------------------------------------------------------------------
 
-COMMANDS = ["import", "mine", "verify", "show", "tip", "query", "reindex", "serve", "token"]
+COMMANDS = [
+    *("import", "mine", "verify", "show", "tip", "query", "reindex", "serve", "token"),
+    *("backup", "restore"),
+]
 
 
 def test_every_command_is_tested_here() -> None:
@@ -119,6 +122,11 @@ WRONG_CALLS = [
     ["import", "--if-empty", "--generate", "1"],
     ["import", "/no/such/file"],
     ["import", __file__, "--generate", "1"],
+    ["backup"],
+    ["backup", "a", "b"],
+    ["restore"],
+    ["restore", "/no/such/folder"],
+    ["restore", __file__],
 ]
 
 

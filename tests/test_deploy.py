@@ -66,6 +66,7 @@ WITH_COMMANDS = {
     "flightchain-backend.service": 1,
     "flightchain-miner.service": 1,
     "flightchain-verify.service": 1,
+    "flightchain-backup.service": 1,
 }
 
 
@@ -74,9 +75,12 @@ def test_every_command_exists_with_its_options(name: str) -> None:
     (path,) = [path for path in SHIPPED if path.name == name]
     found = commands_in(path)
     assert len(found) == WITH_COMMANDS[name]
-    for command, *options in found:
-        known = {option for parameter in main.commands[command].params for option in parameter.opts}
-        assert set(options) <= known
+    for command, *words in found:
+        parameters = main.commands[command].params
+        options = {word for word in words if word.startswith("-")}
+        assert options <= {option for parameter in parameters for option in parameter.opts}
+        arguments = [each for each in parameters if each.param_type_name == "argument"]
+        assert len(words) - len(options) <= len(arguments)
 
 
 def health_checks() -> list[str]:
@@ -254,6 +258,23 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert (stand_in.parent / "calls").read_text().count(" install ") == pips == 2
 
 
+def test_a_backup_is_made_every_hour_where_that_is_wanted(stand_in: Path) -> None:
+    root, units = stand_in.parent / "root", "etc/systemd/system"
+    assert run(stand_in, "--root", root, "/srv/chain").returncode == 0
+    assert f"{units}/flightchain-backup.timer" not in laid_out(root)
+    assert run(stand_in, "--root", root, "--backup", "/mnt/usb/backup").returncode == 0
+    first = laid_out(root)
+    service = first[f"{units}/flightchain-backup.service"]
+    assert " backup /mnt/usb/backup\n" in service
+    assert "\nReadWritePaths=/mnt/usb/backup\n" in service
+    assert "\nRequiresMountsFor=/mnt/usb/backup\n" in service
+    assert (root / "mnt/usb/backup").is_dir()
+    assert run(stand_in, "--root", root).returncode == 0  # remembers the folder
+    assert laid_out(root) == first
+    assert run(stand_in, "--uninstall", "--root", root).returncode == 0
+    assert not any("backup" in name for name in laid_out(root))
+
+
 def imports_the_pages(folder: Path) -> bool:
     """Whether the frontend in `folder` has everything of the project that it imports."""
     command = [sys.executable, "-c", "import frontend.app; print(frontend.app.__file__)"]
@@ -369,6 +390,8 @@ REFUSED = [
     (["--data", "$(reboot)"], "letters, digits"),
     (["/srv/a", "/srv/b"], "one FOLDER"),
     (["--data"], "needs a value"),
+    (["--backup", "/tmp/backup"], "kept out of there"),
+    (["--backup", "backup"], "must begin with /"),
     (["--fast"], "no option --fast"),
 ]
 
