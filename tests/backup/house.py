@@ -1,7 +1,7 @@
 """A ledger in a folder, as a process that writes to it has it, and its backup beside it."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -128,19 +128,35 @@ CALLS = ("write_at", "sync", "sync_folder", "cut", "rename", "remove", "make_fol
 @contextmanager
 def killed_at(nth: int) -> Iterator[list[str]]:
     """Die before the `nth` call that changes a file. Gives the calls that were made until then."""
-    made: list[str] = []
-    with pytest.MonkeyPatch.context() as patched:
-        for name in CALLS:
-            patched.setattr(files, name, _counting(name, nth, made))
+    with happening_at(nth, die) as made:
         yield made
 
 
-def _counting(name: str, nth: int, made: list[str]) -> object:
+def die() -> None:
+    raise Killed
+
+
+@contextmanager
+def happening_at(nth: int, action: Callable[[], None]) -> Iterator[list[str]]:
+    """Let something happen before the `nth` call that changes a file. Gives the calls."""
+    made: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        for name in CALLS:
+            patched.setattr(files, name, _counting(name, nth, made, action))
+        yield made
+
+
+def _counting(name: str, nth: int, made: list[str], action: Callable[[], None]) -> object:
     real = getattr(files, name)
 
     def call(*arguments: object, **options: object) -> object:
-        if len(made) + 1 >= nth:
-            raise Killed
+        if len(made) + 1 == nth:
+            made.append("something else")  # whose own calls count, and let nothing happen
+            try:
+                action()
+            except Killed:
+                made.pop()
+                raise
         made.append(name)
         return real(*arguments, **options)
 

@@ -23,7 +23,16 @@ from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.files import FileLock
-from tests.backup.house import IMPORTED, House, Killed, everything_in, killed_at, pending_of
+from tests.backup.house import (
+    IMPORTED,
+    House,
+    Killed,
+    copied,
+    everything_in,
+    happening_at,
+    killed_at,
+    pending_of,
+)
 from tests.flights import flights
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 
@@ -110,6 +119,26 @@ def test_a_record_that_is_still_being_written_is_left_out(house: House) -> None:
         stream.write(whole[: len(whole) // 3])
     house.back_up()
     assert (house.backup / MEMPOOL_FOLDER / segment.name).read_bytes() == whole
+
+
+def test_blocks_that_are_sealed_meanwhile_leave_no_gap(original: House, tmp_path: Path) -> None:
+    """Whenever that happens: flights that go from mempool to blocks are in one of the two."""
+    for nth in range(1, 1000):
+        house = copied(original, tmp_path / str(nth))
+        house.add(3, 300)
+        known = everything_in(house.settings)
+
+        def go_on(house: House = house) -> None:
+            for start in (400, 500, 600):
+                house.add(3, start)
+
+        with happening_at(nth, go_on) as calls:
+            house.back_up()
+        if "something else" not in calls:
+            break
+        assert everything_in(house.elsewhere(house.backup))[: len(known)] == known
+        shutil.rmtree(house.root)
+    assert len(calls) > 20
 
 
 # --- refused ---------------------------------------------------------------------------------
