@@ -24,6 +24,7 @@ from backend.sources.bts import BtsFile
 from backend.storage.block_store import BlockStore
 from backend.storage.files import FileLock
 from backend.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
+from tests.accepting import accept_in
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import generated, seal, settings_for
 from tests.flights import csv_of, flight, flights, on_disk
@@ -314,7 +315,7 @@ def test_nothing_is_accepted_while_the_clock_is_doubted(chain: Fixture) -> None:
 def test_no_block_gets_the_time_of_a_clock_that_leapt(chain: Fixture) -> None:
     settings = settings_for(chain.folder)
     with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
-        sealer.mempool.accept([flight(2)], TODAY_MS)
+        accept_in(sealer.mempool, [flight(2)], TODAY_MS)
         chain.clocks.now_ms += 3650 * DAY_MS
         with pytest.raises(TryLater, match="the clock says 2037"):
             sealer.seal_pending()

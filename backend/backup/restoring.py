@@ -21,8 +21,8 @@ from backend.backup.manifest import Manifest
 from backend.errors import BackupRefused, Damage, NotFound, WriterBusy
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
-from backend.miner import LOCK_NAME as MINER_LOCK_NAME
 from backend.miner import Report, Sealer
+from backend.miner_status import LOCK_NAME as MINER_LOCK_NAME
 from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore

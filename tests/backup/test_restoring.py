@@ -24,6 +24,7 @@ from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore
 from backend.storage.files import FileLock
+from tests.accepting import accept_in
 from tests.backup.house import House, Killed, everything_in, killed_at, pending_of
 from tests.flights import flights, on_disk
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
@@ -86,7 +87,7 @@ def test_a_key_that_was_used_before_the_backup_is_known_after_the_restore(house:
             house.back_up()
             house.restore(folder)
         with closing(Mempool(house.elsewhere(folder), lambda: 10**6, print)) as mempool:
-            again = mempool.accept(flights(7, 100), now_ms(), key=KEY)
+            again = accept_in(mempool, flights(7, 100), now_ms(), key=KEY)
         assert (again.first_transaction, again.is_repeat) == (first, True)
 
 
@@ -100,9 +101,11 @@ def test_keys_of_ids_that_the_restored_ledger_lacks_are_forgotten(house: House) 
     house.restore()
     with closing(Sealer(house.elsewhere(house.restored), print)) as sealer:
         mempool = sealer.mempool
-        later = mempool.accept(flights(2, 800), now_ms(), key=IdempotencyKey("later", "cd" * 32))
+        later = accept_in(
+            mempool, flights(2, 800), now_ms(), key=IdempotencyKey("later", "cd" * 32)
+        )
         assert not later.is_repeat
-        again = mempool.accept(flights(7, 100), now_ms() + KEPT_MS // 2, key=KEY)
+        again = accept_in(mempool, flights(7, 100), now_ms() + KEPT_MS // 2, key=KEY)
         assert again.is_repeat
 
 

@@ -15,6 +15,7 @@ from backend.clock import now_ms
 from backend.keys import IdempotencyKey
 from backend.miner import Sealer
 from backend.tokens import Tokens
+from tests.accepting import accept_in
 from tests.api.worlds import Json, generated, settings_for
 from tests.faults.auditing import as_row
 
@@ -62,17 +63,18 @@ def template_in(folder: Path) -> Template:
         patch.setattr("backend.mempool.log.SEGMENT_BYTES", SEGMENT_BYTES)
         for number, part in enumerate(_parts(flights[:mined], FLIGHTS_A_BLOCK)):
             key = IdempotencyKey(f"earlier-{number}", "1" * 64)
-            sealer.mempool.accept(part, now_ms(), key=key)
+            accept_in(sealer.mempool, part, now_ms(), key=key)
             sealer.seal_pending()
             if number == BLOCKS // 2:
                 sealer.trim()  # so that some keys are in their file
-        keyed = sealer.mempool.accept(
+        keyed = accept_in(
+            sealer.mempool,
             flights[mined : mined + FLIGHTS_A_RECORD],
             now_ms(),
             key=_key(keyed_lines(flights[mined : mined + FLIGHTS_A_RECORD])),
         )
         for part in _parts(flights[mined + FLIGHTS_A_RECORD :], FLIGHTS_A_RECORD):
-            sealer.mempool.accept(part, now_ms())
+            accept_in(sealer.mempool, part, now_ms())
         # As a kill leaves it, with what SQLite has not put into its file yet.
         shutil.copytree(settings.folder, folder / "template", symlinks=True)
     return Template(folder / "template", flights, mined, keyed.first_transaction)

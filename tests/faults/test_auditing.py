@@ -13,6 +13,7 @@ from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
 from backend.miner import Sealer
+from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing
 from tests.faults.clients import Memory, Receipt
@@ -27,7 +28,7 @@ FIRST = 1000
 def sealed(folder: Path, rows: list[Flight]) -> Memory:
     """A chain with these flights, and the memory of a client that posted the first of them."""
     with closing(Sealer(settings_for(folder), print)) as sealer, sealer.writing(wait=False):
-        accepted = sealer.mempool.accept(rows, now_ms())
+        accepted = accept_in(sealer.mempool, rows, now_ms())
         sealer.seal_pending()
     receipts = [receipt(number, accepted.timestamp) for number in range(POSTED)]
     return Memory(FIRST, POSTED, receipts)
