@@ -348,7 +348,8 @@ class Ledger:
         if doubt := self._clock.doubt():
             reasons.append(str(doubt))
         try:
-            if lag := max(0, self._store.height() - self._index.look().height):
+            self._index.look()
+            if lag := self.index_lag_blocks():
                 reasons.append(f"blocks that the index lacks: {lag}")
         except TryLater as error:
             reasons.append(str(error))

@@ -21,6 +21,8 @@ from backend.chain.flight import Flight
 from backend.clock import now_ms
 from backend.errors import DamagedBlock, WriterBusy
 from backend.importer import import_flights
+from backend.index.damage_mark import mark
+from backend.index.database import index_path
 from backend.index.follower import no_progress
 from backend.index.queries import IndexReader
 from backend.mempool import FOLDER, Mempool
@@ -525,3 +527,35 @@ def test_the_index_follows_after_it_was_made_anew_beside_a_running_miner(tmp_pat
         eventually(lambda: transactions_in(tmp_path) == 4)
     assert IndexReader(tmp_path).position().transactions == 4
     assert verify(tmp_path).index == "the index agrees with every block"
+
+
+def test_an_index_that_is_marked_as_damaged_is_made_anew_at_once(tmp_path: Path) -> None:
+    with mining(settings_for(tmp_path, NEVER_S)) as running:
+        running.wait_until_begun()
+        first = index_path(tmp_path).resolve(strict=True)
+        mark(first, "a page of it was wrong")
+        eventually(lambda: index_path(tmp_path).resolve() != first)
+        eventually(lambda: not first.exists())
+        eventually(lambda: "the index was made anew: a page of it was wrong" in running.messages)
+
+
+def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, mended_at = 1000.0, list[float]()
+
+    @contextmanager
+    def two_seconds(*_: object, **__: object) -> Iterator[None]:
+        nonlocal now
+        mended_at.append(now)
+        now += 2
+        yield
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(Sealer, "writing", two_seconds)
+    monkeypatch.setattr(Sealer, "index_is_marked", lambda self: True)
+    miner = Miner(settings_for(tmp_path), print)
+    for _ in range(60):
+        miner._mend_index()
+        now += 1
+    assert mended_at == [1000, 1020, 1040, 1060]

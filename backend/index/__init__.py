@@ -4,6 +4,11 @@
     periods      days, months and years: how an interval is covered by few totals
     totals       what a batch of flights adds to the totals
     delays       how a distribution of delays is stored
+    database     how index files are named and opened, so that every page is checked
+    settled      whether a file holds pages of one moment: the note that its writer leaves
+    comparison   whether an index stands at a block of the chain
+    damage_mark  how whoever finds an index to be wrong has it made anew
+    connections  connections to an index that is believed
     follower     the one that writes: follows the chain block by block, or makes the index anew
     queries      the ones that read: one snapshot for each answer
     breakdowns   … by day, by carrier, by delay

@@ -94,7 +94,7 @@ class IndexCheck:
         connection.execute("BEGIN")
         self._position = position_in(connection)
         if self._position is None:
-            self._problem = "it is of another version, or damaged"
+            self._problem = "it holds no block"
             return
         rows: list[Any] = connection.execute(_AIRPORTS).fetchall()
         self._places = {(i, code, city, state): place for i, code, city, state, place in rows}
