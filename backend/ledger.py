@@ -70,7 +70,7 @@ class Ledger:
     """The ledger in `settings.folder`, to be asked and to be given flights."""
 
     def __init__(self, settings: Settings, report: Report) -> None:
-        """report: takes what was put right in the mempool, or is wrong with the index, by lines."""
+        """report: takes lines that say what was put right in the mempool's log, or is wrong."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None

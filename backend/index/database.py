@@ -51,8 +51,6 @@ _WRONG = frozenset(
         apsw.SQLITE_CONSTRAINT,  # a row stands in the way
     }
 )
-
-
 _POSITION = "SELECT schema_version, genesis_hash, height, tip_hash, transactions FROM position"
 
 

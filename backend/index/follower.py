@@ -57,7 +57,8 @@ class IndexFollower:
                 writer.close()
             except apsw.Error as error:
                 self._given_up(error)
-                damage_mark.mark(self._path.resolve(), str(error))  # for the next session
+                if not damage_mark.mark(self._path.resolve(), str(error)):  # for the next session
+                    raise WriteFailed(f"the index is wrong, and not marked so: {error}") from error
 
     def follow(self, progress: Progress = no_progress) -> None:
         """Begin a session: bring the index to the tip, made anew if it is not one of this chain.
