@@ -5,6 +5,7 @@ import random
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from tests.faults.report import Outcome, Task, details, table
@@ -32,7 +33,11 @@ def _run(one: Scenario, much: float, seed: int, folder: Path) -> Outcome:
     started = time.monotonic()
     print(f"{one.name}: {much:g} {one.what}", flush=True)
     chance = random.Random(f"{seed} {one.name}")
-    outcome = one.run(Task(round(much * one.scale), folder, chance, _says))
+    try:
+        outcome = one.run(Task(round(much * one.scale), folder, chance, _says))
+    except Exception as error:  # noqa: BLE001  the others shall run, and this one count as a finding
+        traceback.print_exc()
+        outcome = Outcome(findings=[("crashed", f"the scenario itself: {error!r}")])
     if outcome.restart_s > RESTART_WITHIN_S:
         outcome.found("slow", f"a restart took {outcome.restart_s:.2f} s")
     print(f"{one.name}: took {time.monotonic() - started:.0f} s", flush=True)

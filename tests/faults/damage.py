@@ -41,6 +41,7 @@ GARBAGE_BYTES = 600
 ANSWER_WITHIN_S = 10.0
 REFUSALS = {503}
 NEW_SERIAL = 5 * 10**8
+ONLY_LIVE = "miner.json"  # is there only while a miner runs
 DERIVED = ("-wal", "-shm", "miner.json", ".lock")  # hold nothing that anybody was promised
 SETTINGS: dict[str, Any] = {
     "FLIGHTCHAIN_WORKERS": 1,
@@ -87,8 +88,11 @@ def _blank(path: Path, chance: random.Random) -> None:
 
 
 def _remove(path: Path, _: random.Random) -> None:
-    """Let the file be gone."""
-    path.unlink()
+    """Let the file be gone, or the folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _overwrite(path: Path, data: bytes) -> None:
@@ -132,7 +136,7 @@ class Trial:
     folder: Path
     damage: Damage
     outcome: Outcome
-    forgotten: list[int] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
     harmed: bytes | None = None  # what the file holds after the damage; None if it is gone
     ready: bool = False
@@ -168,16 +172,18 @@ def run(task: Task) -> Outcome:
 
 def _plan(template: Template, chance: random.Random) -> Iterator[Damage]:
     """Damages without end; every kind of file has its turn."""
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {"miner.json": [ONLY_LIVE]}
     for path in sorted(template.folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            name = str(path.relative_to(template.folder))
-            kinds.setdefault(kind_of(path, template.folder), []).append(name)
+        name = str(path.relative_to(template.folder))
+        kinds.setdefault(kind_of(path, template.folder), []).append(name)
     harms = [name for name, (_, share) in HARMS.items() for _ in range(share)]
     while True:
         for kind in chance.sample(sorted(kinds), len(kinds)):
             file = chance.choice([*kinds[kind], kinds[kind][-1]])  # the newest more often
-            yield Damage(file, chance.choice(harms), chance.random() < LIVE_SHARE)
+            is_live = file == ONLY_LIVE or chance.random() < LIVE_SHARE
+            path = template.folder / file
+            is_name = path.is_dir() or path.is_symlink()  # holds nothing that could be changed
+            yield Damage(file, "remove" if is_name else chance.choice(harms), is_live)
 
 
 def _try(trial: Trial, chance: random.Random) -> None:
@@ -205,8 +211,9 @@ def _try(trial: Trial, chance: random.Random) -> None:
 
 def _do(trial: Trial, chance: random.Random) -> None:
     path = trial.folder / trial.damage.file
-    HARMS[trial.damage.harm][0](path, chance)
-    trial.harmed = path.read_bytes() if path.exists() else None
+    if path.exists():  # what only a running service has may not be there yet
+        HARMS[trial.damage.harm][0](path, chance)
+    trial.harmed = path.read_bytes() if path.is_file() else None
 
 
 def until_over(condition: Callable[[], bool], within_s: float) -> bool:
@@ -244,11 +251,8 @@ def _ask_transactions(trial: Trial, service: Service, chance: random.Random) -> 
     template = trial.template
     pending = range(template.mined, len(template.flights), 3)
     for number in [*chance.sample(range(template.mined), MINED_ASKED), *pending]:
-        got = _answer(trial, service, f"/transactions/{number}", may_be_missing=True)
+        got = _answer(trial, service, f"/transactions/{number}")
         if got is None:
-            continue
-        if got.get("status") == 404:
-            trial.forgotten.append(number)
             continue
         wanted = as_mapping(template.flights[number])
         shown = {name: got["transaction"].get(name) for name in wanted}
@@ -280,18 +284,24 @@ def _post(trial: Trial, service: Service) -> None:
         trial.found("doubled", f"an id is given again: {answer.text}")
 
 
-def _answer(
-    trial: Trial, service: Service, path: str, *, may_be_missing: bool = False
-) -> Json | None:
-    """What the service answers; None if it refuses as it may."""
+def _answer(trial: Trial, service: Service, path: str) -> Json | None:
+    """What the service answers; None if it refuses as it may, or has forgotten it."""
     answer = _sent(service, "GET", path)
-    if answer is None or answer.status_code in REFUSALS:
+    if answer is None or answer.status_code in REFUSALS or _names_damage(answer):
         return None
-    if answer.status_code == 200 or (may_be_missing and answer.status_code == 404):
+    if answer.status_code == 404:
+        trial.forgotten.append(path)
+    elif answer.status_code == 200:
         found: Json = answer.json()
         return found
-    trial.found("refused", f"{path}: {answer.status_code} {answer.text}")
+    else:
+        trial.found("refused", f"{path}: {answer.status_code} {answer.text}")
     return None
+
+
+def _names_damage(answer: requests.Response) -> bool:
+    """Whether a question is refused because of a block that the answer names."""
+    return answer.status_code == 500 and "block" in answer.text and "damaged" in answer.text
 
 
 def _sent(service: Service, method: str, path: str, **more: Any) -> requests.Response | None:
@@ -315,7 +325,7 @@ def _body(service: Service, path: str) -> str:
 def _judge(trial: Trial) -> None:
     is_named = NAMED.search(trial.said) is not None
     if trial.forgotten:
-        missing = f"{len(trial.forgotten)} acknowledged flights of those asked for"
+        missing = f"what {len(trial.forgotten)} of the addresses should show: {trial.forgotten[0]}"
         if trial.ready:
             trial.found("silent", f"ready, and without {missing}")
         elif not is_named:
@@ -325,9 +335,9 @@ def _judge(trial: Trial) -> None:
 
 
 def _is_harmless(trial: Trial) -> bool:
-    """Whether the damage changed nothing, or an index that was made anew since."""
-    path, name = trial.folder / trial.damage.file, trial.damage.file
-    now = path.read_bytes() if path.exists() else None
-    if name.startswith("index/"):
-        return now != trial.harmed
-    return now == (trial.template.folder / name).read_bytes()
+    """Whether the damage changed nothing, or only an index, which is made anew if it is missing."""
+    name = trial.damage.file
+    path, made = trial.folder / name, trial.template.folder / name
+    if name.startswith("index"):
+        return trial.damage.harm == "remove" or path.read_bytes() != trial.harmed
+    return path.is_file() and path.read_bytes() == made.read_bytes()

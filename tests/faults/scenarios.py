@@ -41,7 +41,7 @@ class Scenario(NamedTuple):
 
 SCENARIOS = (
     Scenario("kills", kills.run, "kills", "processes to kill", 1000, 8),
-    Scenario("fresh-workers", fresh_workers.run, "workers", "workers to start", 200, 40),
+    Scenario("fresh-workers", fresh_workers.run, "workers", "workers to start", 200, 60),
     Scenario("failed-calls", calls.run, "calls", "system calls that fail", 1000, 4),
     Scenario("power-cuts", cuts.run, "cuts", "power cuts", 200, 2),
     Scenario("damaged-files", damage.run, "flips", "damages to files", 2000, 8),
