@@ -33,7 +33,7 @@ from tests.faults.report import Outcome, Task
 CLIENTS = 4
 CALLS_A_LIFE = 10  # before the chain is audited and a new one begun
 WITHIN_S = 3.0  # for the call to come; some processes never make some calls
-READABLE_S = 0.3  # between two calls, so that the service gets over the last one
+RECOVERY_S = 0.3  # between two calls, so that the service gets over the last one
 AT_MOST_NTH = {MINER: 3, WORKER: 12}  # a miner makes few calls a round
 FAILING = {
     MINER: {
@@ -107,7 +107,7 @@ def _live(house: House, count: int, task: Task, outcome: Outcome) -> Counter[str
                 continue
             failed[failure.call] += 1
             house.keep_serving()
-            time.sleep(READABLE_S)
+            time.sleep(RECOVERY_S)
             after = [text for memory in remembered for text in memory.unexpected]
             if len(after) > before:
                 outcome.found("refused", f"{failure}: {after[-1]}")
@@ -126,7 +126,7 @@ def _live(house: House, count: int, task: Task, outcome: Outcome) -> Counter[str
     return failed
 
 
-def _failures(chance: random.Random) -> "list[Failure]":
+def _failures(chance: random.Random) -> list[Failure]:
     """Every call with each of its errors, for both roles, in random order."""
     every = [
         Failure(role, call, error, chance.randint(1, AT_MOST_NTH[role]))
@@ -146,7 +146,10 @@ def _fail(house: House, failure: Failure) -> bool:
     inject = f"inject={names}:error={failure.error}:when={failure.nth}"
     with (house.logs / "strace.err").open("ab") as errors:
         tracer = subprocess.Popen(
-            ["strace", "-f", "-qq", "-o", str(trace), "-e", inject, "-p", str(pid)],
+            [
+                *("strace", "-f", "-qq", "-o", str(trace), "-p", str(pid)),
+                *("-e", f"trace={names}", "-e", inject),
+            ],
             stderr=errors,
         )
     try:
