@@ -66,8 +66,8 @@ def restore_accepted(
 ) -> None:
     """Copy mempool, keys and tokens of the backup in `source` into `target`.
 
-    mempool: the segments, and how many bytes of each. Later ids than those below
-    `next_transaction` are left out. Raises BackupRefused, WriteFailed, DamagedMempool.
+    mempool: the segments, and how many bytes of each. Keys of ids from `next_transaction` on are
+    left out. Raises BackupRefused, WriteFailed, DamagedMempool.
     """
     folder = target / FOLDER
     files.make_folder(folder)

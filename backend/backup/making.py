@@ -56,6 +56,7 @@ def back_up(
         if store.height() < 0:
             raise BackupRefused(f"there is no chain in {settings.folder} to make a backup of")
         files.make_folder(folder)
+        _require_backup_or_empty(folder)
         lock = files.FileLock(folder / LOCK_NAME)
         lock.acquire(wait=False)
         try:
@@ -79,16 +80,20 @@ def require_apart(chain: Path, folder: Path) -> None:
         )
 
 
+def _require_backup_or_empty(folder: Path) -> None:
+    is_empty = all(entry.name in NO_MATTER for entry in folder.iterdir())
+    if not is_empty and manifests.read(folder) is None:
+        raise BackupRefused(
+            f"{folder} is not empty and holds no backup ({manifests.NAME} is not there); "
+            "choose an empty folder"
+        )
+
+
 def _begun(store: BlockStore, folder: Path) -> Manifest:
-    """The manifest of the backup in `folder`, which is begun if the folder is empty."""
+    """The manifest of the backup in `folder`, which is begun if there is none yet."""
     genesis_hash = store.place(0).hash.hex()
     found = manifests.read(folder)
     if found is None:
-        if any(entry.name not in NO_MATTER for entry in folder.iterdir()):
-            raise BackupRefused(
-                f"{folder} is not empty and holds no backup ({manifests.NAME} is not there); "
-                "choose an empty folder"
-            )
         found = Manifest(is_complete=False, genesis_hash=genesis_hash)
         manifests.write(folder, found)
     if found.genesis_hash != genesis_hash:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -25,6 +26,9 @@ from tests.flights import flights, on_disk
 
 FILE_BYTES = 4000
 IMPORTED = 400
+
+
+Done = TypeVar("Done")
 
 
 class Killed(BaseException):
@@ -125,15 +129,17 @@ def everything_in(settings: Settings) -> list[Flight]:
 CALLS = ("write_at", "sync", "sync_folder", "cut", "rename", "remove", "make_folder")
 
 
-@contextmanager
-def killed_at(nth: int) -> Iterator[list[str]]:
-    """Die before the `nth` call that changes a file. Gives the calls that were made until then."""
+def unless_killed_at(nth: int, work: Callable[[], Done]) -> tuple[Done | None, list[str]]:
+    """What `work` returns, None if it dies before the `nth` call that changes a file; the calls."""
+
+    def die() -> None:
+        raise Killed
+
     with happening_at(nth, die) as made:
-        yield made
-
-
-def die() -> None:
-    raise Killed
+        try:
+            return work(), made
+        except Killed:
+            return None, made
 
 
 @contextmanager

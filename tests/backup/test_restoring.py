@@ -18,14 +18,14 @@ from backend.keys import KEPT_MS, IdempotencyKey
 from backend.ledger import Ledger
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import Mempool
-from backend.miner import Miner, Sealer
+from backend.miner import Sealer
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, asked
 from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore
 from backend.storage.files import FileLock
 from tests.accepting import accept_in
-from tests.backup.house import House, Killed, everything_in, killed_at, pending_of
+from tests.backup.house import House, everything_in, pending_of, unless_killed_at
 from tests.flights import flights, on_disk
 from tests.storage.chains import block_file, blocks_folder, contents, flip, table_path
 
@@ -267,18 +267,18 @@ def test_a_restore_may_be_killed_anywhere(house: House) -> None:
     before = everything_in(house.settings)
     for nth in range(1, 1000):
         shutil.rmtree(house.restored, ignore_errors=True)
-        with killed_at(nth) as calls:
-            try:
-                restored = house.restore()
-            except Killed:
-                restored = None
+        restored, calls = unless_killed_at(nth, house.restore)
         if restored is not None:
             break
         settings = house.elsewhere(house.restored)
         if not blocks_folder(house.restored).exists():
             if (house.restored / layout.RESTORING_FOLDER).exists():
-                with pytest.raises(WriteFailed, match="has not come to its end; restore it again"):
-                    Miner(settings, print).run()
+                with (
+                    closing(Sealer(settings, print)) as miner,
+                    pytest.raises(WriteFailed, match="not come to its end; restore it again"),
+                    miner.writing(wait=False),
+                ):
+                    raise AssertionError("another chain was begun")
             house.restore()
         assert everything_in(settings) == before
     assert len(calls) > 20
