@@ -31,8 +31,9 @@ from tests.faults.report import Outcome, Task
 CLIENTS = 4
 CUTS_A_LIFE = 10  # before the chain is audited and a new one begun
 IMAGE_BYTES = {"xfs": 320 * 2**20, "ext4": 96 * 2**20}
+PACKAGES = {"xfs": "xfsprogs", "ext4": "e2fsprogs"}  # of Debian
 GOING_DOWN = 0x8004587D  # _IOR('X', 125, __u32), of xfs and ext4 alike
-WITHOUT_LOG = struct.pack("I", 2)  # what is in memory only is gone, the journal's end with it
+WITHOUT_LOG = struct.pack("I", 2)  # all that is only in memory is gone, the journal's end, too
 
 
 def why_not(kind: str) -> str:
@@ -40,16 +41,13 @@ def why_not(kind: str) -> str:
     if os.geteuid() != 0:
         return "only root may mount"
     if shutil.which(f"mkfs.{kind}") is None:
-        return f"there is no mkfs.{kind}; on Debian: apt install {_PACKAGES[kind]}"
+        return f"there is no mkfs.{kind}; on Debian: apt install {PACKAGES[kind]}"
     with tempfile.TemporaryDirectory() as folder:
         try:
             with _new_disk(Path(folder), kind):
                 return ""
         except subprocess.CalledProcessError as error:
             return f"{kind} cannot be mounted from a file: {error.stderr.decode().strip()}"
-
-
-_PACKAGES = {"xfs": "xfsprogs", "ext4": "e2fsprogs"}
 
 
 def run(task: Task) -> Outcome:
@@ -122,6 +120,6 @@ def _new_disk(folder: Path, kind: str) -> Iterator[Path]:
 
 
 def _mount_again(disk: Path, kind: str) -> None:
-    """What the journal has is put right by this."""
+    """Mount what the cut has left, so that its journal is replayed."""
     unmount(disk)
     call("mount", "-t", kind, "-o", "loop", disk.with_name("disk.img"), disk)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from tests.api.processes import serving, until
 from tests.faults.auditing import audit, compare_answers
-from tests.faults.clients import memories, posting
+from tests.faults.clients import Memory, memories, posting
 from tests.faults.disks import mounted
 from tests.faults.house import WAIT_S, House
 from tests.faults.report import Outcome, Task
 
 CLIENTS = 4
-DISK_BYTES = 8 * 2**20
+DISK_BYTES = 64 * 2**20
 FULL_S = (0.3, 1.0)
 ROOM_S = 0.5
 PIECE = bytes(4096)
@@ -41,7 +41,7 @@ def run(task: Task) -> Outcome:
                     (disk / "ballast").unlink()
                     time.sleep(ROOM_S)
                     outcome.done += 1
-                _wait_until_posts_go_on(house, outcome)
+                _wait_until_posts_go_on(remembered, outcome)
             if house.stop() != 0 or not house.seal_the_rest():
                 outcome.found("refused", f"the service does not end well\n{house.log()}")
         finally:
@@ -65,7 +65,11 @@ def _fill(disk: Path) -> None:
                 raise
 
 
-def _wait_until_posts_go_on(house: House, outcome: Outcome) -> None:
-    started = time.monotonic()
-    until(house.is_ready, WAIT_S)
-    outcome.notes.append(f"ready again after {time.monotonic() - started:.1f} s")
+def _wait_until_posts_go_on(remembered: list[Memory], outcome: Outcome) -> None:
+    """Wait until every client has been acknowledged another flight."""
+    before = [len(memory.acknowledged) for memory in remembered]
+    took_s = until(
+        lambda: all(len(m.acknowledged) > n for m, n in zip(remembered, before, strict=True)),
+        WAIT_S,
+    )
+    outcome.notes.append(f"posts go on after {took_s:.1f} s")
