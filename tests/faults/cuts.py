@@ -2,8 +2,8 @@
 
 The chain lies on a file system of its own, in a file. Its shutdown call drops everything that is
 not on the disk yet, as a power cut does; then it is mounted again and its journal replayed. xfs
-lets writers run into the cut. On ext4 they are stopped first, because a sync that is under way
-during a shutdown may say there that it went well.
+lets writers run into the cut, and on for a moment, as when a disk drops out. On ext4 they are
+stopped first, because a sync that is under way during a shutdown may say there that it went well.
 
 Torn sectors and disks that lie about their caches are not covered here;
 `tests/storage/crashes.py` enumerates these.
@@ -31,6 +31,7 @@ from tests.faults.report import Outcome, Task
 CLIENTS = 4
 CUTS_A_LIFE = 10  # before the chain is audited and a new one begun
 IMAGE_BYTES = {"xfs": 320 * 2**20, "ext4": 96 * 2**20}
+WITHOUT_DISK_S = 0.1  # clients meet a service whose disk is gone, before that ends, too
 PACKAGES = {"xfs": "xfsprogs", "ext4": "e2fsprogs"}  # of Debian
 GOING_DOWN = 0x8004587D  # _IOR('X', 125, __u32), of xfs and ext4 alike
 WITHOUT_LOG = struct.pack("I", 2)  # all that is only in memory is gone, the journal's end, too
@@ -105,6 +106,8 @@ def _cut(disk: Path, house: House, kind: str) -> None:
         fcntl.ioctl(descriptor, GOING_DOWN, WITHOUT_LOG)
     finally:
         os.close(descriptor)
+    if kind == "xfs":
+        time.sleep(WITHOUT_DISK_S)
     kill(list(processes_of(house.folder)))
 
 
