@@ -22,25 +22,21 @@ no body, in microseconds.
     R15 summary_root is the Merkle root of the cells
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 
 from backend.chain.block import FORMAT_VERSION, MAX_TRANSACTIONS, Block, Header, leading_zero_bits
 from backend.chain.canonical import sha256_hex
-from backend.chain.columns import (
-    COLUMN_NAMES,
-    BodyError,
-    Columns,
-    columns_from,
-    decode_body,
-    encode_body,
-)
-from backend.chain.fields import FIELD_NAMES, FIELDS, POSITION, Field, Value
-from backend.chain.flight import Flight, disagreement
+from backend.chain.columns import BodyError, Column, Columns, decode_body, encode_body
+from backend.chain.fields import FIELD_NAMES, FIELDS, Field, Value
+from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, disagreement
 from backend.chain.state import ChainState, transactions_root
 from backend.chain.summary import cells_of, summary_root
 from backend.errors import InvalidFlight, RuleViolation, shown
 
-CANCELLED = POSITION["CANCELLED"]
+KNOWN_VALUES = 10_000  # that were found valid are remembered for each field
+
+_known: dict[str, set[Value]] = {field.name: set() for field in FIELDS}
 
 HeaderRule = tuple[str, Callable[[Block, ChainState], str | None]]
 
@@ -94,9 +90,16 @@ def check(block: Block, below: ChainState) -> Columns:
         what = f"hash {block.hash} or the header's bytes are not those of the header"
         raise RuleViolation(below.height + 1, "R0", what)
     check_header(block, below)
-    for rule, what in _body_problems(block):
-        raise RuleViolation(below.height + 1, rule, what)
-    return decode_body(block.body, block.header.transaction_count)
+    height, header = below.height + 1, block.header
+    if what := _differs("body_hash", header.body_hash, sha256_hex(block.body)):
+        raise RuleViolation(height, "R10", what)
+    try:
+        columns = decode_body(block.body, header.transaction_count)
+    except BodyError as error:
+        raise RuleViolation(height, "R11", str(error)) from error
+    for rule, problem in _body_problems(block, columns):
+        raise RuleViolation(height, rule, problem)
+    return columns
 
 
 def _written(header: Header) -> tuple[bytes, str] | None:
@@ -107,22 +110,13 @@ def _written(header: Header) -> tuple[bytes, str] | None:
     return data, sha256_hex(data)
 
 
-def _body_problems(block: Block) -> Iterator[tuple[str, str]]:
+def _body_problems(block: Block, columns: Columns) -> Iterator[tuple[str, str]]:
+    """Rules from R11 on that a block breaks, whose body decodes to `columns`."""
     header = block.header
-    if what := _differs("body_hash", header.body_hash, sha256_hex(block.body)):
-        yield "R10", what
-        return
-    try:
-        columns = decode_body(block.body, header.transaction_count)
-    except BodyError as error:
-        yield "R11", str(error)
-        return
-    if encode_body(columns_from([columns[name].expanded() for name in COLUMN_NAMES])) != block.body:
+    if not _is_canonical(block.body, columns):
         yield "R11", "the body is not the canonical encoding of its rows"
-        return
     if what := _invalid_transaction(columns, header.first_transaction):
         yield "R12", what
-        return
     if what := _wrong_times(columns, header.first_transaction, header.timestamp):
         yield "R13", what
     root = transactions_root(columns, header.first_transaction).hex()
@@ -132,23 +126,52 @@ def _body_problems(block: Block) -> Iterator[tuple[str, str]]:
         yield "R15", what
 
 
+def _is_canonical(body: bytes, columns: Columns) -> bool:
+    """Whether `body`, from which `columns` were decoded, is the one encoding of its rows."""
+    in_order = all(map(_is_in_order_of_appearance, columns.by_name.values()))
+    return in_order and encode_body(columns) == body
+
+
+def _is_in_order_of_appearance(column: Column) -> bool:
+    """Whether the dictionary has each value of the rows once, in order of first appearance."""
+    distinct = len(column.values)
+    appeared = list(dict.fromkeys(column.codes))
+    return appeared == list(range(distinct)) and len(set(column.values)) == distinct
+
+
 def _invalid_transaction(columns: Columns, first: int) -> str | None:
     """The first transaction with an invalid field or a contradiction, in words."""
     for field in FIELDS:
         column = columns[field.name]
+        if _known[field.name].issuperset(column.values):
+            continue
         for code, value in enumerate(column.values):
             if (problem := _invalid_value(field, value)) is not None:
                 return f"transaction {first + list(column.codes).index(code)}: {problem}"
+        _remember(field, column.values)
+    if not _has_contradictions(columns):
+        return None
     flights = zip(*(columns[name].expanded() for name in FIELD_NAMES), strict=True)
-    agreed: set[Flight] = set()
-    for row, flight in enumerate(flights):
-        key = (*flight[:3], flight[CANCELLED])  # all that the rules ask of a flight that flew
-        if key in agreed and not flight[CANCELLED]:
-            continue
-        if clash := disagreement(flight):
-            return f"transaction {first + row}: {clash}"
-        agreed.add(key)
-    return None
+    clashes = ((row, disagreement(flight)) for row, flight in enumerate(flights))
+    return next(f"transaction {first + row}: {clash}" for row, clash in clashes if clash)
+
+
+def _remember(field: Field, values: Sequence[Value]) -> None:
+    """Remember values that were found valid: the same few come again in every block."""
+    known = _known[field.name]
+    if len(known) + len(values) > KNOWN_VALUES:
+        known.clear()
+    known.update(values)
+
+
+def _has_contradictions(columns: Columns) -> bool:
+    """Whether the fields of any transaction contradict each other, told by whole columns."""
+    calendar = (columns[name].expanded() for name in ("YEAR", "DAY_OF_WEEK", "FL_DATE"))
+    if any(calendar_disagreement(*day) for day in set(zip(*calendar, strict=True))):
+        return True
+    cancelled = columns["CANCELLED"].expanded()
+    emptied = [columns[name].expanded() for name in EMPTY_WHEN_CANCELLED]
+    return any(value is not None for column in emptied for value in compress(column, cancelled))
 
 
 def _invalid_value(field: Field, value: Value) -> str | None:
