@@ -23,6 +23,7 @@ from backend.settings import Settings, from_environment
 PROGRESS_EVERY_S = 0.2
 PROGRESS_EVERY_S_IN_A_LOG = 10.0
 SHOWN_BAD_ROWS = 20
+MOST_CHECKING = 4  # processes of `verify`: the cores of a Pi
 HELP = {"-h", "--help"}
 
 
@@ -309,13 +310,20 @@ def remove_token(settings: Settings, name: str) -> None:
 
 
 @main.command()
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=lambda: min(MOST_CHECKING, len(os.sched_getaffinity(0))),
+    show_default=f"one for each core, at most {MOST_CHECKING}",
+    help="How many check blocks at the same time.",
+)
 @click.pass_obj
-def verify(settings: Settings) -> None:
+def verify(settings: Settings, processes: int) -> None:
     """Check every byte of the chain, and the index against it."""
     from backend.audit import verify as audit
 
     with _bar("verifying", " blocks") as progress:
-        found = audit(settings.folder, progress)
+        found = audit(settings.folder, progress, processes)
     say(
         f"blocks 0 to {found.height} with {found.transactions:,} transactions are as they were "
         f"sealed; {found.index}"

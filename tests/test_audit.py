@@ -4,27 +4,33 @@ The attacker recomputes whatever can be recomputed: checksums, hashes, roots, li
 heights. What is left for `verify` to find is named in each case.
 """
 
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backend import chain_check
 from backend.audit import verify
 from backend.chain.block import Header, block_of, mined
 from backend.chain.columns import columns_of
 from backend.chain.content import content_of
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from backend.errors import Damage, DamagedBlock, RuleViolation
+from backend.chain_check import Checked, Stretch, checked, joined, nothing, stretch_at, stretches_of
+from backend.errors import Damage, DamagedBlock, FlightchainError, RuleViolation
 from backend.index.database import index_path
 from backend.settings import PROJECT
 from backend.storage import layout
+from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of
 from backend.storage.layout import Place
 from tests.index.tampering import (
@@ -48,6 +54,12 @@ CONTENTS: list[list[Flight]] = [
 ]
 TIP = len(CONTENTS)
 TRANSACTIONS = sum(map(len, CONTENTS))
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the few blocks here are checked in several stretches that must meet."""
+    monkeypatch.setattr(chain_check, "BLOCKS_AT_ONCE", 2)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +110,10 @@ def test_a_chain_in_several_files_passes(tmp_path: Path, block_file_bytes: int) 
     assert verify(tmp_path).transactions == 2 * TRANSACTIONS
 
 
-def test_a_chain_longer_than_what_is_read_at_once_passes(tmp_path: Path) -> None:
+def test_a_chain_longer_than_what_is_read_at_once_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
     make_chain(tmp_path, [[plain_flight()], []] * 70, block_file_bytes=30_000)
     follow(tmp_path)
     calls: list[int] = []
@@ -482,6 +497,89 @@ def test_a_header_that_is_not_canonical_names_the_block(folder: Path) -> None:
     with pytest.raises(DamagedBlock, match="canonical") as caught:
         verify(folder)
     assert caught.value.height == TIP
+
+
+# --- several processes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5])
+def test_several_processes_find_the_same(good: Path, processes: int) -> None:
+    calls: list[tuple[int, int]] = []
+    found = verify(good, lambda done, to_do: calls.append((done, to_do)), processes)
+    assert found == verify(good)
+    assert calls == [(done, TIP + 1) for done in range(1, TIP + 2)]
+
+
+@pytest.mark.parametrize("first", range(TIP))
+def test_several_processes_name_the_first_of_two_damaged_blocks(folder: Path, first: int) -> None:
+    for height in (first, TIP):
+        flip(block_file(folder), places_in(folder)[height].end - 1)
+    with pytest.raises(DamagedBlock) as caught:
+        verify(folder, processes=3)
+    assert caught.value.height == first
+
+
+def test_several_processes_name_the_rule_the_transaction_and_the_field(folder: Path) -> None:
+    blocks = blocks_in(folder)
+    blocks[3] = block_of(*changed_flight(blocks[3], 1, ARR_DELAY=10001))
+    write_blocks(folder, relinked(blocks, 3))
+    with pytest.raises(RuleViolation, match="ARR_DELAY 10001") as caught:
+        verify(folder, processes=2)
+    assert (caught.value.height, caught.value.rule) == (3, "R12")
+
+
+def test_several_processes_find_a_wrong_index_after_the_whole_chain(folder: Path) -> None:
+    execute(folder, "UPDATE flight SET carrier = carrier + 1 WHERE id = 0")
+    calls: list[int] = []
+    with pytest.raises(Damage, match="the index is wrong: it has carrier"):
+        verify(folder, lambda done, to_do: calls.append(done), processes=2)
+    assert calls == list(range(1, TIP + 2))
+
+
+def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
+    def die(stretch: Stretch) -> Checked:
+        os._exit(1)
+
+    with closing(BlockStore(good)) as store:
+        stretches = list(stretches_of(store, TIP))
+    with (
+        pytest.raises(FlightchainError, match=r"has died.*--processes 1"),
+        chain_check.mapping(2) as each,
+    ):
+        joined(stretches, each(die, stretches), TIP, lambda done, to_do: None)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize(
+    "changed", [{"timestamp": 5}, {"transactions": 5}, {"tip_hash": "0" * 64}, {"height": 0}]
+)
+def test_stretches_that_do_not_meet_name_the_block_where_they_should(
+    good: Path, changed: dict[str, Any]
+) -> None:
+    """As when a disk gives other bytes each time that it is read."""
+    with closing(BlockStore(good)) as store:
+        stretches = list(stretches_of(store, TIP))
+        below = stretches[1].below
+        assert below is not None
+        stretches[1] = replace(stretches[1], below=replace(below, **changed))
+        with pytest.raises(DamagedBlock, match="two readings") as caught:
+            joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
+    assert caught.value.height == 1
+
+
+def test_blocks_that_could_not_be_read_at_first_are_not_passed_over(good: Path) -> None:
+    with closing(BlockStore(good)) as store:
+        stretches = list(stretches_of(store, TIP))[:-1]
+        with pytest.raises(DamagedBlock, match="two readings") as caught:
+            joined(stretches, map(partial(checked, store, nothing), stretches), TIP, print)
+    assert caught.value.height == 4
+
+
+@pytest.mark.parametrize("first", range(TIP + 1))
+def test_a_stretch_may_begin_anywhere(good: Path, first: int) -> None:
+    with closing(BlockStore(good)) as store:
+        found = checked(store, nothing, stretch_at(store, first, TIP + 1 - first))
+    assert (found.state.height, found.state.tip_hash) == (TIP, blocks_in(good)[-1].hash)
 
 
 # --- the command -----------------------------------------------------------------------------

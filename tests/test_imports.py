@@ -54,7 +54,8 @@ LAYERS: dict[str, set[str] | None] = {
     "costs": set(),
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
-    "audit": {"chain", "storage", "index", "mempool"} | COMMON,
+    "chain_check": {"chain", "storage", "parent"} | COMMON,
+    "audit": {"chain", "chain_check", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
     | {"keys", "costs", "sources", "importer", "audit", "scan", "selection"}
     | {"coverage", "distribution", "suggestions", "together"}

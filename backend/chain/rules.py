@@ -87,8 +87,8 @@ def check(block: Block, below: ChainState) -> Columns:
     the transaction and the field.
     """
     if (block.header_bytes, block.hash) != _written(block.header):
-        what = f"hash {block.hash} or the header's bytes are not those of the header"
-        raise RuleViolation(below.height + 1, "R0", what)
+        problem = f"hash {block.hash} or the header's bytes are not those of the header"
+        raise RuleViolation(below.height + 1, "R0", problem)
     check_header(block, below)
     height, header = below.height + 1, block.header
     if what := _differs("body_hash", header.body_hash, sha256_hex(block.body)):

@@ -1,203 +1,299 @@
-"""Comparing an index with the chain, for `verify`.
+"""Comparing an index with the chain.
 
-Every flight of the chain is looked up and compared; then the totals are compared with what the
-flights add up to. The index must hold nothing else.
+The index must hold the flights of all blocks up to the one where it stands, totals that these add
+up to, and nothing else.
+
+Whether it holds the right flights is told by one number: each row of table flight is hashed, and
+the hashes are added up, in whatever order the rows come. The rows that the blocks say must give the
+same sum. Python hashes bytes with a key that each run draws anew (SipHash, PEP 456), so nobody can
+prepare rows that make up for each other. Only where the sums differ is every flight looked up, to
+name the first that is wrong.
+
+The totals of days are compared with what the flights add up to, those of months and years with what
+the days add up to.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from datetime import date
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 
 from backend.chain.block import Block
 from backend.chain.columns import Columns
 from backend.chain.content import Content
-from backend.errors import Damage
 from backend.index.database import Position, index_path, open_to_read, position_in
-from backend.index.delays import encode_counts
-from backend.index.periods import DAY, MONTH, YEAR
+from backend.index.delays import decode_counts, encode_counts
+from backend.index.periods import DAY, MONTH, YEAR, periods_of
 from backend.index.totals import FlightRow
 from backend.index.writer import Airport, SealedBlock, flight_rows
 
-_FLIGHT = "SELECT * FROM flight WHERE day = ? AND number = ? AND id = ?"
+STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
+
+Pause = Callable[[], bool]  # True ends what is being done
+Row = tuple[Any, ...]
+
+_FLIGHTS = "SELECT * FROM flight"
+_FLIGHT = f"{_FLIGHTS} WHERE day = ? AND number = ? AND id = ?"
 _COLUMNS = "SELECT name FROM pragma_table_info('flight') ORDER BY cid"
 _AIRPORTS = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
-
-# The period of a day in SQL: ordinal 719163 is 1970-01-01.
-_MONTH = (
-    "12 * strftime('%Y', (day - 719163) * 86400, 'unixepoch')"
-    " + strftime('%m', (day - 719163) * 86400, 'unixepoch') - 1"
-)
-_YEAR = "CAST(strftime('%Y', (day - 719163) * 86400, 'unixepoch') AS INTEGER)"
-_PERIODS = {DAY: "day", MONTH: _MONTH, YEAR: _YEAR}
-
-_CARRIERS = """
-    SELECT carrier, {span}, {period}, count(*), sum(cancelled), count(arr_delay), count(dep_delay),
-           count(CASE WHEN arr_delay < 15 THEN 1 END), coalesce(sum(arr_delay), 0),
-           coalesce(sum(dep_delay), 0)
-    FROM flight GROUP BY carrier, {period}"""
-_ROUTES = """
-    SELECT o.city, d.city, {span}, {period}, carrier, count(*) FROM flight
-    JOIN place AS o ON o.place = flight.origin JOIN place AS d ON d.place = flight.dest
-    GROUP BY o.city, d.city, {period}, carrier"""
-_NUMBERS = "SELECT number, carrier, count(*) FROM flight GROUP BY number, carrier"
-_PLACES = """
-    SELECT place, count(*)
-    FROM (SELECT origin AS place FROM flight UNION ALL SELECT dest FROM flight) GROUP BY place"""
-_DELAYS = """
-    SELECT carrier, {period} AS period, arr_delay, count(*) FROM flight
-    WHERE arr_delay IS NOT NULL GROUP BY carrier, period, arr_delay
-    ORDER BY carrier, period, arr_delay"""
-_STORED_DELAYS = """
-    SELECT carrier, period, counts FROM carrier_delays WHERE span = ? ORDER BY carrier, period"""
 _STRAYS = """
     SELECT (SELECT count(*) FROM carrier_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM route_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM carrier_delays WHERE span NOT IN (0, 1, 2))
-         + (SELECT count(*) FROM city WHERE city NOT IN (SELECT city FROM place))
-         + (SELECT count(*) FROM place WHERE place NOT IN
-               (SELECT origin FROM flight UNION SELECT dest FROM flight))"""
-_BY_PERIOD = {"carrier_total": _CARRIERS, "route_total": _ROUTES}
+         + (SELECT count(*) FROM city WHERE city NOT IN (SELECT city FROM place))"""
+
+# What the rows of a table must be, by the flights, and the table's own rows, in the same order.
+_OF_FLIGHTS = {
+    "number_total": (
+        "SELECT number, carrier, count(*) FROM flight GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT * FROM number_total ORDER BY 1, 2",
+    ),
+    "place": (
+        """SELECT place, count(*)
+           FROM (SELECT origin AS place FROM flight UNION ALL SELECT dest FROM flight)
+           GROUP BY 1 ORDER BY 1""",
+        "SELECT place, flights FROM place ORDER BY 1",
+    ),
+    "carrier_total": (
+        """SELECT carrier, 0, day, count(*), sum(cancelled), count(arr_delay), count(dep_delay),
+                  count(CASE WHEN arr_delay < 15 THEN 1 END), coalesce(sum(arr_delay), 0),
+                  coalesce(sum(dep_delay), 0)
+           FROM flight GROUP BY carrier, day ORDER BY carrier, day""",
+        "SELECT * FROM carrier_total WHERE span = 0 ORDER BY carrier, period",
+    ),
+    "route_total": (
+        """SELECT o.city, d.city, 0, day, carrier, count(*) FROM flight
+           JOIN place AS o ON o.place = flight.origin JOIN place AS d ON d.place = flight.dest
+           GROUP BY 1, 2, 4, 5 ORDER BY 1, 2, 4, 5""",
+        """SELECT * FROM route_total WHERE span = 0
+           ORDER BY origin_city, dest_city, period, carrier""",
+    ),
+}
+
+# The period of a day in SQL: ordinal 719163 is 1970-01-01.
+_DATE = "(period - 719163) * 86400, 'unixepoch'"
+_OF_DAYS = {
+    MONTH: f"12 * strftime('%Y', {_DATE}) + strftime('%m', {_DATE}) - 1",
+    YEAR: f"CAST(strftime('%Y', {_DATE}) AS INTEGER)",
+}
+_BY_PERIOD = {
+    "carrier_total": (
+        """SELECT carrier, {span}, {period} AS whole, sum(flights), sum(cancelled), sum(arrived),
+                  sum(departed), sum(on_time), sum(sum_arr_delay), sum(sum_dep_delay)
+           FROM carrier_total WHERE span = 0 GROUP BY carrier, whole ORDER BY carrier, whole""",
+        "SELECT * FROM carrier_total WHERE span = {span} ORDER BY carrier, period",
+    ),
+    "route_total": (
+        """SELECT origin_city, dest_city, {span}, {period} AS whole, carrier, sum(flights)
+           FROM route_total WHERE span = 0
+           GROUP BY origin_city, dest_city, whole, carrier
+           ORDER BY origin_city, dest_city, whole, carrier""",
+        """SELECT * FROM route_total WHERE span = {span}
+           ORDER BY origin_city, dest_city, period, carrier""",
+    ),
+}
+
+_DELAYS = """
+    SELECT carrier, day, arr_delay, count(*) FROM flight
+    WHERE arr_delay IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
+_STORED_DELAYS = """
+    SELECT carrier, period, counts FROM carrier_delays WHERE span = {span}
+    ORDER BY carrier, period"""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFlights:
+    """What an index must have in table flight, block by block; can be sent between processes.
+
+    height: of the block at which the index stands, -1 if there is nothing to compare. places: the
+    index's numbers of airports.
+    """
+
+    height: int = -1
+    places: Mapping[Airport, int] = field(default_factory=dict)
+
+    def rows(self, block: Block, columns: Columns) -> Iterator[FlightRow]:
+        """The rows of a checked block."""
+        sealed = SealedBlock(block.header, block.hash, Content(columns, block.body, []))
+        return flight_rows(sealed, lambda airport: self.places.get(airport, -1))
+
+    def sum(self, block: Block, columns: Columns) -> int:
+        """The sum of their hashes; 0 for a block that the index need not have yet."""
+        if block.header.height > self.height:
+            return 0
+        return _sum_of_hashes(self.rows(block, columns))
+
+
+def _sum_of_hashes(rows: Iterable[FlightRow]) -> int:
+    return sum(map(hash, map(_encode, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What an index says without the blocks: the sum of its flights' hashes, and what is wrong."""
+
+    sum: int = 0
+    problem: str = ""
 
 
 class IndexCheck:
     """One snapshot of the index of the chain in `folder`, to be compared with its blocks.
 
-    A context manager. Give every block to `compare`, in order, then call `finish`: what is wrong
-    with the index is said only there, after the whole chain has been looked at.
+    A context manager. What is wrong with the index is said in words, never raised; "" is nothing.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pause: Pause | None = None) -> None:
+        """pause: called about every millisecond that SQLite is at work; may sleep."""
         self._path = index_path(folder)
+        self._pause = pause
         self._opened = ExitStack()
         self._connection: apsw.Connection | None = None
-        self._position: Position | None = None
-        self._places: dict[Airport, int] = {}
-        self._flights = 0
-        self._problem = ""
+        self.position: Position | None = None  # None, too, while there is no index
+        self.expected = ExpectedFlights()
+        self.problem = ""  # of opening it
 
     def __enter__(self) -> "IndexCheck":
         if self._path.exists():
-            self._tried(self._open)
+            self.problem = _in_words(self._open)
         return self
 
     def __exit__(self, *error: object) -> None:
         self._opened.close()
 
-    def _open(self) -> None:
+    def _open(self) -> str:
         self._connection = connection = open_to_read(self._path)
         self._opened.enter_context(closing(connection))
+        if self._pause is not None:
+            connection.set_progress_handler(self._pause, STEPS_BETWEEN_PAUSES)
         connection.execute("BEGIN")
-        self._position = position_in(connection)
-        if self._position is None:
-            self._problem = "it holds no block"
-            return
+        position = position_in(connection)
+        if position is None:
+            return "it holds no block"
         rows: list[Any] = connection.execute(_AIRPORTS).fetchall()
-        self._places = {(i, code, city, state): place for i, code, city, state, place in rows}
+        places = {(i, code, city, state): place for i, code, city, state, place in rows}
+        self.position = position
+        self.expected = ExpectedFlights(position.height, places)
+        return ""
 
-    def compare(self, block: Block, columns: Columns) -> None:
-        """Compare what the index says of a checked block."""
-        position = self._position
-        if self._problem or position is None or block.header.height > position.height:
-            return
-        self._flights += columns.count
-        self._tried(lambda: self._compare_flights(block, columns))
-        for height, found in ((0, position.genesis_hash), (position.height, position.tip_hash)):
-            if not self._problem and block.header.height == height and found != block.hash:
-                self._problem = f"it is of another chain: its block {height} is {found}"
+    def misfit(self, tip: int, hash_at: Callable[[int], str]) -> str:
+        """Why it cannot be an index of the chain with this tip. hash_at: of the block at a height.
 
-    def _compare_flights(self, block: Block, columns: Columns) -> None:
-        assert self._connection is not None
-        sealed = SealedBlock(block.header, block.hash, Content(columns, block.body, []))
-        for row in flight_rows(sealed, lambda airport: self._places.get(airport, -1)):
-            found = self._connection.execute(_FLIGHT, row[:3]).fetchone()
+        Like everything below, it is asked of an index that could be opened.
+        """
+        position = self._position()
+        if position.height > tip:
+            return f"it stands at block {position.height}, above the tip"
+        ends = ((0, position.genesis_hash), (position.height, position.tip_hash))
+        wrong = (f"its block {at} is {found}" for at, found in ends if found != hash_at(at))
+        return next((f"it is of another chain: {what}" for what in wrong), "")
+
+    def look_up(self, block: Block, columns: Columns) -> str:
+        """What is wrong with the flights of a checked block, each looked up by itself."""
+        if block.header.height > self.expected.height:
+            return ""
+        return _in_words(lambda: self._look_up(block, columns))
+
+    def _look_up(self, block: Block, columns: Columns) -> str:
+        for row in self.expected.rows(block, columns):
+            found = next(self._rows(_FLIGHT, row[:3]), None)
             if found != row:
-                self._problem = self._difference(block, row, found)
-                return
+                return self._difference(block, row, found)
+        return ""
 
     def _difference(self, block: Block, row: FlightRow, found: FlightRow | None) -> str:
-        assert self._connection is not None
         if found is None:
             return f"it lacks transaction {row[2]} of block {block.header.height}"
-        names = self._connection.execute(_COLUMNS).fetchall()
-        pairs = zip(names, row, found, strict=True)
+        pairs = zip(self._rows(_COLUMNS), row, found, strict=True)
         (name,), value, stored = next(p for p in pairs if p[1] != p[2])
         return (
             f"it has {name} {stored!r} instead of {value!r} for transaction {row[2]} "
             f"of block {block.header.height}"
         )
 
-    def finish(self, height: int) -> int | None:
-        """The height up to which the index agrees with a chain of `height`; None if there is none.
+    def examine(self, flights: int) -> Examined:
+        """Add up its flights, which should be as many, and compare everything else with them."""
+        sums: list[int] = []
 
-        Raises Damage naming the first thing that is wrong.
-        """
-        if not self._problem and self._position is not None:
-            if self._position.height > height:
-                self._problem = f"it stands at block {self._position.height}, above the tip"
-            else:
-                self._tried(self._compare_the_rest)
-        if self._problem:
-            raise Damage(f"the index is wrong: {self._problem}; run `reindex`")
-        return None if self._position is None else self._position.height
+        def add_up() -> str:
+            sums.append(_sum_of_hashes(self._rows(_FLIGHTS)))
+            return ""
 
-    def _compare_the_rest(self) -> None:
-        """The file, the number of flights, and totals that must be what the flights add up to."""
-        assert self._connection is not None
-        assert self._position is not None
+        problem = _in_words(add_up) or self.wrong_totals(flights)
+        return Examined(sum(sums), problem)
+
+    def wrong_totals(self, flights: int) -> str:
+        """What is wrong with the file, the number of flights, or what they should add up to."""
+        return _in_words(lambda: next(self._wrong_totals(flights), ""))
+
+    def _wrong_totals(self, flights: int) -> Iterator[str]:
         for sql, expected, what in (
             ("PRAGMA integrity_check", "ok", "SQLite's check of the file"),
-            ("SELECT count(*) FROM flight", self._flights, "the number of flights"),
+            ("SELECT count(*) FROM flight", flights, "the number of flights"),
             (_STRAYS, 0, "the number of rows that belong to nothing"),
         ):
-            found = next(self._connection.execute(sql))[0]
+            found = next(self._rows(sql))[0]
             if found != expected:
                 words = " ".join(str(found).split())  # SQLite's come in lines
-                self._problem = self._problem or f"{what} is {words}, not {expected}"
-        if self._position.transactions != self._flights:
-            self._problem = self._problem or f"it claims {self._position.transactions} flights"
-        self._compare_rows("number_total", _NUMBERS, "SELECT * FROM number_total")
-        self._compare_rows("place", _PLACES, "SELECT place, flights FROM place")
-        for span, period in _PERIODS.items():
-            for table, expected_totals in _BY_PERIOD.items():
-                stored = f"SELECT * FROM {table} WHERE span = {span}"  # noqa: S608  our own names
-                summed = expected_totals.format(span=span, period=period)
-                self._compare_rows(table, summed, stored)
-            self._compare_delays(span, _DELAYS.format(period=period))
+                yield f"{what} is {words}, not {expected}"
+        if (claimed := self._position().transactions) != flights:
+            yield f"it claims {claimed} flights"
+        for table, (summed, stored) in _OF_FLIGHTS.items():
+            yield from self._unequal(table, self._rows(summed), stored)
+        counted = _distributions(self._rows(_DELAYS))
+        yield from self._unequal("carrier_delays", counted, _STORED_DELAYS.format(span=DAY))
+        for span, period in _OF_DAYS.items():
+            for table, (summed, stored) in _BY_PERIOD.items():
+                rows = self._rows(summed.format(span=span, period=period))
+                yield from self._unequal(table, rows, stored.format(span=span))
+            days = self._rows(_STORED_DELAYS.format(span=DAY))
+            added = _added_up(days, span)
+            yield from self._unequal("carrier_delays", added, _STORED_DELAYS.format(span=span))
 
-    def _compare_rows(self, table: str, expected: str, stored: str) -> None:
-        assert self._connection is not None
-        for one, other in ((expected, stored), (stored, expected)):
-            sql = f"SELECT * FROM ({one}) EXCEPT SELECT * FROM ({other}) LIMIT 1"  # noqa: S608
-            if row := self._connection.execute(sql).fetchone():
-                self._problem = self._problem or f"table {table} has or lacks {row}"
-
-    def _compare_delays(self, span: int, expected: str) -> None:
-        """Distributions are compared as bytes: each has one spelling."""
-        assert self._connection is not None
-        counted = _distributions(self._connection.execute(expected))
-        stored = self._connection.execute(_STORED_DELAYS, (span,))
-        for one, other in zip_longest(counted, stored):
+    def _unequal(self, table: str, expected: Iterable[Row], stored: str) -> Iterator[str]:
+        """The first row that `table` has or lacks, by rows in the same order."""
+        for one, other in zip_longest(expected, self._rows(stored)):
             if one != other:
-                found = f"{other or one!r:.80}"
-                self._problem = self._problem or f"table carrier_delays has or lacks {found}"
+                yield f"table {table} has or lacks {other or one!r:.80}"
                 return
 
-    def _tried(self, action: Callable[[], None]) -> None:
-        """Do something with the index; what SQLite finds wrong is a problem of the index."""
-        try:
-            action()
-        except apsw.Error as error:
-            self._problem = self._problem or str(error)
+    def _rows(self, sql: str, values: Row = ()) -> Iterator[Row]:
+        assert self._connection is not None
+        return iter(self._connection.execute(sql, values))
+
+    def _position(self) -> Position:
+        assert self.position is not None
+        return self.position
 
 
-def _distributions(
-    rows: Iterable[tuple[int, int, int, int]],
-) -> Iterator[tuple[int, int, bytes]]:
+def _in_words(action: Callable[[], str]) -> str:
+    """What `action` finds wrong; what SQLite finds wrong meanwhile is wrong with the index."""
+    try:
+        return action()
+    except apsw.Error as error:
+        return str(error)
+
+
+def _distributions(rows: Iterable[Row]) -> Iterator[Row]:
     """Carrier, period and encoded distribution of rows (carrier, period, delay, flights)."""
     for key, group in groupby(rows, itemgetter(0, 1)):
         yield (*key, encode_counts({delay: flights for _, _, delay, flights in group}))
+
+
+def _added_up(days: Iterable[Row], span: int) -> Iterator[Row]:
+    """Carrier, period and distribution of whole periods of `span`, from those of days."""
+    for carrier, group in groupby(days, itemgetter(0)):
+        found: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for _, day, counts in group:
+            found[dict(periods_of(date.fromordinal(day)))[span]].update(decode_counts(counts))
+        for period, counts in sorted(found.items()):
+            yield (carrier, period, encode_counts(counts))

@@ -145,6 +145,10 @@ class BlockStore:
                 raise DamagedBlock(height, f"{path} ends within it")
         return frames
 
+    def file_bytes(self, first: int) -> int:
+        """The size of the block file that begins with block `first`."""
+        return (self._blocks / layout.block_file_name(first)).stat().st_size
+
     def block(self, height: int) -> Block:
         """One block, read from disk and checked. Raises NotFound or DamagedBlock."""
         place, frame = self.frame(height)
