@@ -5,17 +5,16 @@ transaction, roots, summaries, ids (rules R1 to R15). Then the index against the
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event
 
 from backend.chain.columns import decode_body
 from backend.chain_check import Progress, checked_in, joined, mapping, stretches_of
-from backend.errors import Damage
+from backend.errors import Damage, FlightchainError
 from backend.index.checks import Examined, IndexCheck
+from backend.index.comparison import difference_from
 from backend.index.database import Position
 from backend.storage.block_store import BlockStore
 
@@ -35,28 +34,40 @@ def verify(
 ) -> Verified:
     """Check the whole chain in `folder`, then its index.
 
-    processes: how many check blocks at the same time; more than one only where no other thread
-    runs. Raises DamagedBlock, RuleViolation or Damage naming the first block, transaction and field
-    that are wrong; the chain comes first, because the index can be made anew. Blocks that are
-    sealed meanwhile are not looked at.
+    processes: how many check blocks at the same time, while this one looks at the index; more than
+    one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage naming the
+    first block, transaction and field that are wrong; the chain comes first, because the index can
+    be made anew. Blocks that are sealed meanwhile are not looked at.
     """
-    is_over = Event()
-    with closing(BlockStore(folder)) as store, IndexCheck(folder, is_over.is_set) as index:
+    with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
         height = store.height()
         if height < 0:
             raise Damage(f"there is no chain in {folder}")
         stretches = list(stretches_of(store, height))
-        with mapping(processes) as each, ExitStack() as beside:
+        processes = min(processes, len(stretches))
+        with mapping(processes) as each:
             results = each(partial(checked_in, folder, index.expected.sum), stretches)
             examined: Callable[[], Examined] = partial(_examined, index, store)
-            if processes > 1:  # a thread of one process alone would only get in its way
-                examined = beside.enter_context(ThreadPoolExecutor(1)).submit(examined).result
-                beside.callback(is_over.set)
+            if processes > 1:  # while the others are at work
+                examined = _done(examined)
             chain = joined(stretches, results, height, progress)
-            if problem := _index_problem(index, store, height, chain.sum, examined()):
+            if problem := _index_problem(index, store, chain.sum, examined()):
                 raise Damage(f"the index is wrong: {problem}; run `reindex`")
         words = _index_words(index.position, height)
         return Verified(height, chain.state.transactions, chain.state.tip_hash, words)
+
+
+def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
+    """Do `action` now; what it raises is raised when its result is asked for."""
+    try:
+        found = action()
+    except FlightchainError as error:
+        return partial(_raise, error)
+    return lambda: found
+
+
+def _raise(error: FlightchainError) -> Examined:
+    raise error
 
 
 def _examined(index: IndexCheck, store: BlockStore) -> Examined:
@@ -68,16 +79,15 @@ def _examined(index: IndexCheck, store: BlockStore) -> Examined:
 
 
 def _index_problem(
-    index: IndexCheck, store: BlockStore, height: int, expected_sum: int, examined: Examined
+    index: IndexCheck, store: BlockStore, expected_sum: int, examined: Examined
 ) -> str:
     """What is wrong with the index of a good chain, in words; "" if nothing is."""
     if index.problem or index.position is None:
         return index.problem
     problem = ""
-    if index.position.height <= height and examined.sum != expected_sum:
+    if index.position.height <= store.height() and examined.sum != expected_sum:
         problem = _wrong_flight(index, store)
-    misfit = partial(index.misfit, height, lambda at: store.place(at).hash.hex())
-    return problem or misfit() or examined.problem
+    return problem or difference_from(store, index.position) or examined.problem
 
 
 def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:

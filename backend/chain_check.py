@@ -6,6 +6,7 @@ Where one stretch ends and the next begins both must agree, so that nothing is t
 is wrong is said in the order of heights.
 """
 
+import fcntl
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from backend.storage.codec import Frame, FrameError, body_of, whole_frame
 from backend.storage.layout import Place
 
 BLOCKS_AT_ONCE = 64
+PIPE_BYTES = 2**20  # holds the results of hundreds of stretches, which nobody may be waiting for
 
 Progress = Callable[[int, int], None]  # blocks done, blocks to do
 Summand = Callable[[Block, Columns], int]  # what a checked block adds to a sum over the chain
@@ -53,9 +55,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A chain that was found good up to its tip, and the sum over its blocks."""
+    """Blocks that were found good.
+
+    state: the chain up to the last. end: where that block ends. sum: what the blocks add up to.
+    """
 
     state: ChainState
+    end: End
     sum: int
 
 
@@ -118,15 +124,15 @@ def checked(store: BlockStore, summand: Summand, stretch: Stretch) -> Checked:
 
     Raises DamagedBlock, RuleViolation or Damage naming the first that is wrong.
     """
-    state, total = stretch.below, 0
+    state, end, total = stretch.below, stretch.end, 0
     for place, block in _blocks(store, stretch):
         below = state or _before_genesis(block)
         columns = check(block, below)
         _compare_place(place, block)
         total += summand(block, columns)
-        state = below.applied(block)
+        state, end = below.applied(block), (place.file, place.end)
     assert state is not None
-    return Checked(state, total)
+    return Checked(state, end, total)
 
 
 def _before_genesis(genesis: Block) -> ChainState:
@@ -213,6 +219,7 @@ def mapping(processes: int) -> Iterator[Each]:
 def _worker(check: Check, stretches: Sequence[Stretch]) -> Iterator[Connection]:
     """A process that checks `stretches` in turn, and the pipe that its results come through."""
     theirs, ours = _processes.Pipe(duplex=False)
+    fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     process = _processes.Process(target=_work, args=(check, stretches, ours), daemon=True)
     process.start()
     ours.close()
@@ -264,16 +271,15 @@ def joined(
 
     Raises what was raised for the first wrong block, and DamagedBlock where stretches do not meet.
     """
-    state: ChainState | None = None
-    total = 0
+    state, end, total = stretches[0].below, stretches[0].end, 0
     for stretch in stretches:
-        if stretch.below != state:
+        if (stretch.below, stretch.end) != (state, end):
             raise DamagedBlock(stretch.first - 1, TWO_READINGS)
         found = next(results)
-        state, total = found.state, total + found.sum
+        state, end, total = found.state, found.end, total + found.sum
         for at in range(stretch.first, stretch.first + stretch.count):
             progress(at + 1, height + 1)
     assert state is not None
     if state.height != height:
         raise DamagedBlock(state.height + 1, TWO_READINGS)
-    return Checked(state, total)
+    return Checked(state, end, total)

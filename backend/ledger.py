@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from backend import scan, suggestions
+from backend import scan, scrub_state, suggestions
 from backend.chain.block import Block, Header
 from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import Value
@@ -37,6 +37,7 @@ from backend.questions import (
     Question,
     understood,
 )
+from backend.scrub_state import ScrubState
 from backend.selection import Selection
 from backend.settings import Settings
 from backend.sources.sent import Batch, batch_of
@@ -353,7 +354,8 @@ class Ledger:
                 reasons.append(f"blocks that the index lacks: {lag}")
         except TryLater as error:
             reasons.append(str(error))
-        return reasons
+        scrub = scrub_state.read(self.settings.folder)
+        return reasons + ([] if scrub is None else scrub_state.reasons(scrub.problems))
 
     def cache_statistics(self) -> list[CacheStatistics]:
         """The counts of this process's two caches, and of the blocks that it keeps unpacked."""
@@ -396,6 +398,20 @@ class Ledger:
     def free_bytes(self) -> int:
         """What is left on the disk of the chain."""
         return free_bytes(self.settings.folder)
+
+    def scrub(self) -> ScrubState:
+        """Where the scrub stands. Raises TryLater before there is one."""
+        found = scrub_state.read(self.settings.folder)
+        if found is None:
+            raise TryLater("nothing has been scrubbed yet")
+        return found
+
+    def scrub_completed_s(self) -> float:
+        """When everything had been scrubbed the last time, Unix seconds. Raises TryLater."""
+        completed_at = self.scrub().completed_at
+        if completed_at is None:
+            raise TryLater("not everything has been scrubbed yet")
+        return completed_at / 1000
 
     # --- accepting ---------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ block appended and synced, then visible, then in the index, then the mempool is 
 between any two loses nothing: a transaction is pending until its id is below the chain's count.
 
 A round comes every interval, and at once when a block is full; none comes while `trusted_clock`
-doubts the clock. `miner_status` says what the miner is doing, for `/tip`, `/health/ready` and
-whoever looks after it.
+doubts the clock. Beside the rounds a thread looks at what is on the disk (`scrub`). `miner_status`
+says what the miner is doing, for `/tip`, `/health/ready` and whoever looks after it.
 """
 
 import math
@@ -30,6 +30,7 @@ from backend.mempool import Mempool
 from backend.metrics import MinerNumbers
 from backend.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.notify import Notifier
+from backend.scrub import scrubbing
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
@@ -247,7 +248,8 @@ class Miner:
             self._numbers.start(self._settings)
             self._recover()
             self._notifier.ready()
-            self._rounds()
+            with scrubbing(self._settings, self._report):
+                self._rounds()
         finally:
             self._notifier.stopping()
             self._status.silent()

@@ -107,6 +107,13 @@ class Settings:
     require_token: int = _number(
         0, 0, 1, "0 or 1", "1 asks every write for a token even on loopback: behind a proxy"
     )
+    scrub_hours: float = _number(
+        24,
+        0,
+        8760,
+        "h",
+        "time in which everything on the disk is read and checked once; 0 checks nothing",
+    )
     commit_wait_s: float = _number(
         70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
     )

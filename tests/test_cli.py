@@ -552,10 +552,13 @@ def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None
     assert json.loads(done.stdout)["height"] == world.tip
 
 
-def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path) -> None:
-    assert call(tmp_path, "import", "--generate", "16000").returncode == 0
+@pytest.mark.parametrize(("processes", "in_all"), [(1, 1), (2, 3)])
+def test_ctrl_c_while_verifying_is_not_an_error(
+    tmp_path: Path, processes: int, in_all: int
+) -> None:
+    assert call(tmp_path, "import", "--generate", "80000").returncode == 0
     running = subprocess.Popen(
-        [sys.executable, "-m", "backend", "verify"],
+        [sys.executable, "-m", "backend", "verify", "--processes", str(processes)],
         cwd=ROOT,
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
@@ -563,7 +566,7 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path) -> None:
         text=True,
     )
     try:
-        until(lambda: any("blocks-" in str(p) for p in _open_files(running.pid)))
+        until(lambda: len(_reading_blocks(tmp_path)) == in_all)
         running.send_signal(signal.SIGINT)
         printed, said = running.communicate(timeout=20)
     finally:
@@ -571,6 +574,16 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path) -> None:
         running.wait()
     assert (running.returncode, printed) == (130, "")
     assert said.rstrip().endswith("stopped")
+    until(lambda: processes_of(tmp_path) == {})
+
+
+def _reading_blocks(folder: Path) -> list[int]:
+    """The processes that have a block file of the chain in `folder` open."""
+    return [
+        pid
+        for pid in processes_of(folder)
+        if any("blocks-" in str(path) for path in _open_files(pid))
+    ]
 
 
 def _open_files(pid: int) -> list[Path]:

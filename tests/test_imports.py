@@ -41,10 +41,12 @@ LAYERS: dict[str, set[str] | None] = {
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
+    "scrub_state": set(),
+    "scrub": {"chain", "chain_check", "storage", "index", "scrub_state", "clock"} | COMMON,
     "miner_status": {"storage", "clock"},
     "watching": {"miner_status"},
     "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
-    "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify"}
+    "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify", "scrub"}
     | {"miner_status", "trusted_clock"}
     | COMMON,
     "scan": {"chain", "costs", "storage", "questions", "selection"} | COMMON,
@@ -57,7 +59,7 @@ LAYERS: dict[str, set[str] | None] = {
     "chain_check": {"chain", "storage", "parent"} | COMMON,
     "audit": {"chain", "chain_check", "storage", "index", "mempool"} | COMMON,
     "ledger": ENGINE
-    | {"keys", "costs", "sources", "importer", "audit", "scan", "selection"}
+    | {"keys", "costs", "sources", "importer", "audit", "scan", "scrub_state", "selection"}
     | {"coverage", "distribution", "suggestions", "together"}
     | ASKED
     | COMMON,

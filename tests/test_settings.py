@@ -34,10 +34,11 @@ NUMBERS: dict[str, tuple[str, str, str]] = {
     "min_free_bytes": ("0", str(2**50), "0"),
     "access_log": ("0", "1", "1"),
     "emulated_disk": ("0", "100000", "250"),
+    "scrub_hours": ("0", "8760", "0.5"),
     "commit_wait_s": ("0", "3600", "0.5"),
     "clock_wait_s": ("0", "86400", "0.5"),
 }
-FLOATS = {"mine_interval_s", "commit_wait_s", "clock_wait_s"}
+FLOATS = {"mine_interval_s", "scrub_hours", "commit_wait_s", "clock_wait_s"}
 NOT_NUMBERS = ("", " ", "abc", "8000x", "0x10", "1,5", "--1", "True", "None", "1e")
 
 

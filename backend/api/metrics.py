@@ -137,6 +137,21 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
         Ledger.index_is_believed,
     ),
     ("flightchain_index_lag_blocks", "Blocks that the index lacks.", Ledger.index_lag_blocks),
+    (
+        "flightchain_scrub_progress",
+        "Share of everything on the disk that this pass of the scrub has checked.",
+        lambda ledger: ledger.scrub().progress,
+    ),
+    (
+        "flightchain_scrub_last_complete_timestamp_seconds",
+        "When the scrub had checked everything the last time.",
+        Ledger.scrub_completed_s,
+    ),
+    (
+        "flightchain_scrub_problems",
+        "Problems found by the scrub that stand.",
+        lambda ledger: len(ledger.scrub().problems),
+    ),
     ("flightchain_disk_free_bytes", "Free bytes on the chain's disk.", Ledger.free_bytes),
 )
 

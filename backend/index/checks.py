@@ -29,7 +29,8 @@ import msgspec
 from backend.chain.block import Block
 from backend.chain.columns import Columns
 from backend.chain.content import Content
-from backend.index.database import Position, index_path, open_to_read, position_in
+from backend.errors import TryLater
+from backend.index.database import Position, index_path, is_wrong, open_to_read, position_in
 from backend.index.delays import decode_counts, encode_counts
 from backend.index.periods import DAY, MONTH, YEAR, periods_of
 from backend.index.totals import FlightRow
@@ -108,6 +109,9 @@ _STORED_DELAYS = """
     SELECT carrier, period, counts FROM carrier_delays WHERE span = {span}
     ORDER BY carrier, period"""
 
+FILE, FLIGHT, DELAYS = "file", "flight", "carrier_delays"
+PARTS = (FILE, FLIGHT, *_OF_FLIGHTS, DELAYS)  # each is checked by itself
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -154,7 +158,7 @@ class IndexCheck:
 
     def __init__(self, folder: Path, pause: Pause | None = None) -> None:
         """pause: called about every millisecond that SQLite is at work; may sleep."""
-        self._path = index_path(folder)
+        self.path = index_path(folder).resolve()  # the file, whatever the link names later
         self._pause = pause
         self._opened = ExitStack()
         self._connection: apsw.Connection | None = None
@@ -163,7 +167,7 @@ class IndexCheck:
         self.problem = ""  # of opening it
 
     def __enter__(self) -> "IndexCheck":
-        if self._path.exists():
+        if self.path.exists():
             self.problem = _in_words(self._open)
         return self
 
@@ -171,7 +175,7 @@ class IndexCheck:
         self._opened.close()
 
     def _open(self) -> str:
-        self._connection = connection = open_to_read(self._path)
+        self._connection = connection = open_to_read(self.path)
         self._opened.enter_context(closing(connection))
         if self._pause is not None:
             connection.set_progress_handler(self._pause, STEPS_BETWEEN_PAUSES)
@@ -185,20 +189,11 @@ class IndexCheck:
         self.expected = ExpectedFlights(position.height, places)
         return ""
 
-    def misfit(self, tip: int, hash_at: Callable[[int], str]) -> str:
-        """Why it cannot be an index of the chain with this tip. hash_at: of the block at a height.
+    def look_up(self, block: Block, columns: Columns) -> str:
+        """What is wrong with the flights of a checked block, each looked up by itself.
 
         Like everything below, it is asked of an index that could be opened.
         """
-        position = self._position()
-        if position.height > tip:
-            return f"it stands at block {position.height}, above the tip"
-        ends = ((0, position.genesis_hash), (position.height, position.tip_hash))
-        wrong = (f"its block {at} is {found}" for at, found in ends if found != hash_at(at))
-        return next((f"it is of another chain: {what}" for what in wrong), "")
-
-    def look_up(self, block: Block, columns: Columns) -> str:
-        """What is wrong with the flights of a checked block, each looked up by itself."""
         if block.header.height > self.expected.height:
             return ""
         return _in_words(lambda: self._look_up(block, columns))
@@ -228,36 +223,39 @@ class IndexCheck:
             sums.append(_sum_of_hashes(self._rows(_FLIGHTS)))
             return ""
 
-        problem = _in_words(add_up) or self.wrong_totals(flights)
+        problem = _in_words(add_up)
+        for part in PARTS:
+            problem = problem or self.wrong_part(part, flights)
         return Examined(sum(sums), problem)
 
-    def wrong_totals(self, flights: int) -> str:
-        """What is wrong with the file, the number of flights, or what they should add up to."""
-        return _in_words(lambda: next(self._wrong_totals(flights), ""))
+    def wrong_part(self, part: str, flights: int) -> str:
+        """What is wrong with one of PARTS. flights: as many as the index should hold."""
+        return _in_words(lambda: next(self._problems(part, flights), ""))
 
-    def _wrong_totals(self, flights: int) -> Iterator[str]:
-        for sql, expected, what in (
-            ("PRAGMA integrity_check", "ok", "SQLite's check of the file"),
-            ("SELECT count(*) FROM flight", flights, "the number of flights"),
-            (_STRAYS, 0, "the number of rows that belong to nothing"),
-        ):
-            found = next(self._rows(sql))[0]
-            if found != expected:
-                words = " ".join(str(found).split())  # SQLite's come in lines
-                yield f"{what} is {words}, not {expected}"
-        if (claimed := self._position().transactions) != flights:
-            yield f"it claims {claimed} flights"
-        for table, (summed, stored) in _OF_FLIGHTS.items():
-            yield from self._unequal(table, self._rows(summed), stored)
-        counted = _distributions(self._rows(_DELAYS))
-        yield from self._unequal("carrier_delays", counted, _STORED_DELAYS.format(span=DAY))
-        for span, period in _OF_DAYS.items():
-            for table, (summed, stored) in _BY_PERIOD.items():
-                rows = self._rows(summed.format(span=span, period=period))
-                yield from self._unequal(table, rows, stored.format(span=span))
-            days = self._rows(_STORED_DELAYS.format(span=DAY))
-            added = _added_up(days, span)
-            yield from self._unequal("carrier_delays", added, _STORED_DELAYS.format(span=span))
+    def _problems(self, part: str, flights: int) -> Iterator[str]:
+        if part == FILE:
+            yield from self._differs("PRAGMA integrity_check", "ok", "check of the file by SQLite")
+        elif part == FLIGHT:
+            yield from self._differs("SELECT count(*) FROM flight", flights, "number of flights")
+            yield from self._differs(_STRAYS, 0, "number of rows that belong to nothing")
+        elif part == DELAYS:
+            counted = _distributions(self._rows(_DELAYS))
+            yield from self._unequal(part, counted, _STORED_DELAYS.format(span=DAY))
+            for span in _OF_DAYS:
+                added = _added_up(self._rows(_STORED_DELAYS.format(span=DAY)), span)
+                yield from self._unequal(part, added, _STORED_DELAYS.format(span=span))
+        else:
+            summed, stored = _OF_FLIGHTS[part]
+            yield from self._unequal(part, self._rows(summed), stored)
+            for span, period in _OF_DAYS.items() if part in _BY_PERIOD else ():
+                summed, stored = (sql.format(span=span, period=period) for sql in _BY_PERIOD[part])
+                yield from self._unequal(part, self._rows(summed), stored)
+
+    def _differs(self, sql: str, expected: object, what: str) -> Iterator[str]:
+        found = next(self._rows(sql))[0]
+        if found != expected:
+            words = " ".join(str(found).split())  # SQLite's come in lines
+            yield f"the {what} is {words}, not {expected}"
 
     def _unequal(self, table: str, expected: Iterable[Row], stored: str) -> Iterator[str]:
         """The first row that `table` has or lacks, by rows in the same order."""
@@ -270,17 +268,15 @@ class IndexCheck:
         assert self._connection is not None
         return iter(self._connection.execute(sql, values))
 
-    def _position(self) -> Position:
-        assert self.position is not None
-        return self.position
-
 
 def _in_words(action: Callable[[], str]) -> str:
-    """What `action` finds wrong; what SQLite finds wrong meanwhile is wrong with the index."""
+    """What `action` finds wrong, or SQLite meanwhile. Raises TryLater if it cannot be told now."""
     try:
         return action()
     except apsw.Error as error:
-        return str(error)
+        if is_wrong(error):
+            return str(error)
+        raise TryLater(f"the index cannot be read ({error})") from error
 
 
 def _distributions(rows: Iterable[Row]) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from backend.chain.block import Block
 from backend.errors import Damage, DamagedBlock, NotFound
 from backend.storage import layout
 from backend.storage.codec import verified_block
+from backend.storage.files import forget_cached
 from backend.storage.layout import ENTRY_BYTES, Place, place_from
 
 MAX_RUN_BYTES = 64 * 2**20
@@ -39,6 +40,10 @@ class _OpenFile:
     def read(self, length: int, offset: int) -> bytes:
         """Up to `length` bytes from `offset` on."""
         return os.pread(self._descriptor, length, offset)
+
+    def forget(self, length: int, offset: int) -> None:
+        """Have it read from the disk the next time."""
+        forget_cached(self._descriptor, offset, length)
 
 
 class BlockStore:
@@ -148,6 +153,11 @@ class BlockStore:
     def file_bytes(self, first: int) -> int:
         """The size of the block file that begins with block `first`."""
         return (self._blocks / layout.block_file_name(first)).stat().st_size
+
+    def forget_cached(self, place: Place) -> None:
+        """Have the block at `place` read from the disk the next time. Raises OSError."""
+        path = self._blocks / layout.block_file_name(place.file)
+        self._file(path).forget(place.length, place.offset)
 
     def block(self, height: int) -> Block:
         """One block, read from disk and checked. Raises NotFound or DamagedBlock."""

@@ -7,6 +7,7 @@ so nothing here retries.
 
 import errno
 import fcntl
+import mmap
 import os
 import time
 from collections.abc import Iterator
@@ -97,6 +98,16 @@ def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
     """Up to `length` bytes from `offset` on."""
     with refusals("read", path):
         return os.pread(descriptor, length, offset)
+
+
+def forget_cached(descriptor: int, offset: int, length: int) -> None:
+    """Have the kernel forget a range of a file, so that the next reading asks the disk.
+
+    Best effort: what was just written, or is in use, may stay. Raises OSError.
+    """
+    start = offset - offset % mmap.PAGESIZE  # only whole pages can be forgotten
+    end = offset + length + mmap.PAGESIZE - 1
+    os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
 
 
 def cut(descriptor: int, size: int, path: Path) -> None:
