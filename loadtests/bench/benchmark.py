@@ -44,6 +44,7 @@ QUIET_LOAD = 0.5
 GUESSED_IMPORT_PER_S = 50_000
 GUESSED_DISK_BYTES_A_FLIGHT = 60
 GUESSED_STUDY_SCAN_PER_S = 80_000
+GUESSED_VERIFY_PER_S = 50_000
 GUESSED_SETUP_S = 20.0
 
 
@@ -68,6 +69,7 @@ def _turns_s(plan: Plan) -> float:
 ROWS: Mapping[int, Row] = {
     4: Row(footprint.imports, lambda plan: plan.repeats * _import_s(plan.flights)),
     5: Row(footprint.bytes_on_disk, lambda plan: _import_s(plan.flights)),
+    12: Row(footprint.verifies, lambda plan: plan.repeats * plan.flights / GUESSED_VERIFY_PER_S),
     1: Row(throughput.questions_against_nothing, lambda plan: 2 * _turns_s(plan), asks_month=True),
     7: Row(memory.memory, lambda plan: 4 * GUESSED_SETUP_S, asks_month=True),
     8: Row(throughput.other_answers, lambda plan: 4 * _turns_s(plan), asks_month=True),
@@ -165,7 +167,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         "if it is there, else as many generated flights",
     )
     parser.add_argument(
-        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-11"
+        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-12"
     )
     parser.add_argument("--quick", action="store_true", help="tiny data: tries the code alone")
     parser.add_argument(

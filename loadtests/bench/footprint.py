@@ -1,4 +1,4 @@
-"""What the service takes: time to import (row 4), bytes on disk (row 5), time to start (row 6)."""
+"""What the service takes: import (row 4), disk (row 5), start (row 6), verify (row 12)."""
 
 import os
 from collections.abc import Iterator
@@ -9,13 +9,14 @@ from loadtests.bench.figures import Figure, short, spread_of
 from loadtests.bench.session import LONGEST_FACTOR, SEED, Bench, load_now
 from loadtests.chains import Chain, imported
 from loadtests.machine import at_most_cores
-from loadtests.processes import running
+from loadtests.processes import backend, running
 from loadtests.questions import KINDS, Question, drawn, flights_of_block
 
 LEAST_IMPORTED_PER_S = 100_000
-IMPORT_CORES = 2
+IMPORT_CORES = VERIFY_CORES = 2
 MOST_BYTES_A_FLIGHT = 20.0
 MOST_START_S = 1.0
+MOST_VERIFY_S = 15.0
 
 
 def imports(bench: Bench) -> Iterator[Figure]:
@@ -60,6 +61,32 @@ def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
     )
     index = f"{short(chain.index_bytes / chain.flights)} ({chain.index_bytes / 1e6:.1f} MB)"
     yield Figure(5, "index on disk, bytes a flight", index, raw={"index_bytes": chain.index_bytes})
+
+
+def verifies(bench: Bench) -> Iterator[Figure]:
+    """Seconds that `verify` takes to check every block of the month, and its index."""
+    chain = bench.chains.month()
+    runs = []
+    for number in range(1, bench.plan.repeats + 1):
+        bench.say(f"verifying {chain.label}, {number} of {bench.plan.repeats}")
+        with at_most_cores(VERIFY_CORES):
+            runs.append(backend(chain.folder, "verify", log=bench.log)[1])
+    walls_s = spread_of(spent.wall_s for spent in runs)
+    yield Figure(
+        12,
+        f"verify of {chain.label} with its index",
+        f"{walls_s} s",
+        f"at most {MOST_VERIFY_S:g} s",
+        walls_s.median <= MOST_VERIFY_S,
+        walls_s.is_noisy,
+        {
+            "flights": chain.flights,
+            "wall_s": [spent.wall_s for spent in runs],
+            "cpu_s": [spent.cpu_s for spent in runs],
+            "cores": min(VERIFY_CORES, len(os.sched_getaffinity(0))),
+            **load_now(),
+        },
+    )
 
 
 def starts(bench: Bench) -> Iterator[Figure]:

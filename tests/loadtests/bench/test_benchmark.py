@@ -174,7 +174,7 @@ def test_a_report_says_what_became_of_the_known_answers() -> None:
 
 def test_options_choose_how_much_is_measured() -> None:
     whole = plan_from(options_from([]))
-    assert whole.rows == set(range(1, 12)) == set(ROWS)
+    assert whole.rows == set(range(1, 13)) == set(ROWS)
     assert (whole.flights, whole.factors) == (606_000, (4,))
     assert plan_from(options_from(["--full"])).factors == (4, 100)
     assert plan_from(options_from(["--only", "1", "3"])).rows == {1, 3}
