@@ -1,7 +1,8 @@
 """`verify`: everything derived again from the bytes, and compared.
 
 Block by block: the table of heights, framing and checksum, header, links, proof of work, every
-transaction, roots, summaries, ids (rules R1 to R15). Then the index against the chain.
+transaction, roots, summaries, ids (rules R1 to R15). Then the index against the chain; then what is
+in no block yet, the idempotency keys and the tokens.
 """
 
 from collections.abc import Callable
@@ -16,23 +17,26 @@ from backend.errors import Damage, FlightchainError
 from backend.index.checks import Examined, IndexCheck
 from backend.index.comparison import difference_from
 from backend.index.database import Position
+from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
+from backend.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was found good. index: words about the index."""
+    """What was found good. index, mempool: words about the index, and about all the rest."""
 
     height: int
     transactions: int
     tip_hash: str
     index: str
+    mempool: str
 
 
 def verify(
     folder: Path, progress: Progress = lambda done, to_do: None, processes: int = 1
 ) -> Verified:
-    """Check the whole chain in `folder`, then its index.
+    """Check the whole chain in `folder`, then its index, then its mempool, keys and tokens.
 
     processes: how many check blocks at the same time, while this one looks at the index; more than
     one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage naming the
@@ -53,8 +57,8 @@ def verify(
             chain = joined(stretches, results, height, progress)
             if problem := _index_problem(index, store, chain.sum, examined()):
                 raise Damage(f"the index is wrong: {problem}; run `reindex`")
-        words = _index_words(index.position, height)
-        return Verified(height, chain.state.transactions, chain.state.tip_hash, words)
+        words = _index_words(index.position, height), mempool_words(folder, store)
+        return Verified(height, chain.state.transactions, chain.state.tip_hash, *words)
 
 
 def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
@@ -64,6 +68,18 @@ def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
     except FlightchainError as error:
         return partial(_raise, error)
     return lambda: found
+
+
+def mempool_words(folder: Path, store: BlockStore) -> str:
+    """What is good in the mempool, its keys and the tokens, in words. Raises Damage otherwise."""
+    found = check_mempool(folder, lambda: store.place(store.height()).next_transaction)
+    tokens = len(Tokens(folder).all())
+    void = f", {found.void} of them void" if found.void else ""
+    words = (
+        f"{found.pending:,} transactions are pending{void}; "
+        f"{found.keys:,} idempotency keys and {tokens:,} tokens are as they were written"
+    )
+    return "; but ".join([words, *found.lost])
 
 
 def _raise(error: FlightchainError) -> Examined:

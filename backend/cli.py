@@ -319,14 +319,14 @@ def remove_token(settings: Settings, name: str) -> None:
 )
 @click.pass_obj
 def verify(settings: Settings, processes: int) -> None:
-    """Check every byte of the chain, and the index against it."""
+    """Check every byte of the chain, the index against it, and what is pending."""
     from backend.audit import verify as audit
 
     with _bar("verifying", " blocks") as progress:
         found = audit(settings.folder, progress, processes)
     say(
         f"blocks 0 to {found.height} with {found.transactions:,} transactions are as they were "
-        f"sealed; {found.index}"
+        f"sealed; {found.index}; {found.mempool}"
     )
     _print({"height": found.height, "tip_hash": found.tip_hash, "verified": True})
 

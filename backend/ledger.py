@@ -344,6 +344,7 @@ class Ledger:
             reasons.append(f"{error}; {WHAT_TO_DO}")
         except TryLater as error:
             reasons.append(str(error))
+        reasons += self._mempool.not_ready()
         if reason := why_no_miner(self.settings.folder):
             reasons.append(reason)
         if doubt := self._clock.doubt():

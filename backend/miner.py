@@ -39,6 +39,7 @@ from backend.storage.codec import compress
 from backend.trusted_clock import TrustedClock
 
 POLL_S = 0.2
+RETRY_S = 1.0  # after something that a person may have to put right
 
 Report = Callable[[str], None]
 Sealed = Callable[[int, float], None]  # transactions of a block, how long it took in seconds
@@ -215,6 +216,7 @@ class Miner:
         self._sealer = Sealer(settings, report, self._sealed, is_miner=True)
         self._is_stopping = False
         self._mend_not_before = 0.0
+        self._said = ""  # what kept it from sealing, until that has passed
         self._pause = threading.Event()  # never set
 
     def stop(self) -> None:
@@ -273,7 +275,7 @@ class Miner:
             if self._has_waited_for_clock():
                 self._status.next_round(due - time.monotonic())
             is_due = time.monotonic() >= due
-            if is_due or self._sealer.mempool.pending_count() >= MAX_TRANSACTIONS:
+            if is_due or self._is_block_full():
                 self._round(only_full=not is_due)
                 if is_due:  # keep the pace; rounds that were missed are not made up for
                     missed = math.floor((time.monotonic() - due) / interval_s)
@@ -297,20 +299,44 @@ class Miner:
         return True
 
     def _round(self, *, only_full: bool) -> None:
-        if self._sealer.mempool.pending_count():
-            self._status.working()
-        try:
+        with self._patiently():
+            if self._pending():
+                self._status.working()
             with self._sealer.writing(wait=False, progress=self._indexing):
                 empty = bool(self._settings.mine_empty) and not only_full
                 for block in self._sealer.seal_pending(empty=empty, only_full=only_full):
                     count = block.header.transaction_count
                     self._report(f"sealed block {block.header.height} with {count} transactions")
                 self._sealer.trim()
+                self._said = ""
+
+    def _is_block_full(self) -> bool:
+        """Whether enough is pending for a block; false while that cannot be told."""
+        with self._patiently():
+            return self._pending() >= MAX_TRANSACTIONS
+        return False
+
+    def _pending(self) -> int:
+        """How many transactions are pending; a mempool that needs it is put right first."""
+        mempool = self._sealer.mempool
+        try:
+            return mempool.pending_count()
+        except TryLater:
+            mempool.put_right()
+            return mempool.pending_count()
+
+    @contextmanager
+    def _patiently(self) -> Iterator[None]:
+        """Say once what keeps this from sealing, wait a little, and go on: it may pass."""
+        try:
+            yield
         except WriterBusy:
             self._wait_at_work(POLL_S)  # an import is running; it seals what is pending, too
-        except TryLater as error:
-            self._report(f"cannot seal now: {error}")
-            self._wait_at_work(error.retry_after_s)
+        except (TryLater, DamagedMempool, OSError) as error:
+            if self._said != str(error):
+                self._said = str(error)
+                self._report(f"cannot seal now: {error}")
+            self._wait_at_work(error.retry_after_s if isinstance(error, TryLater) else RETRY_S)
 
     def _sealed(self, transactions: int, seconds: float) -> None:
         """Count a block; the miner gets on, however many are to be sealed."""

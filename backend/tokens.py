@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import FlightchainError, InvalidInput, NotAllowed
+from backend.errors import Damage, FlightchainError, InvalidInput, NotAllowed
 from backend.settings import Settings, variable
 from backend.storage import files
 
@@ -66,15 +66,18 @@ class Tokens:
         self._read: tuple[int, list[Token]] = (-1, [])
 
     def all(self) -> list[Token]:
-        """Every token there is. Raises FlightchainError if the file is not a list of tokens."""
+        """Every token there is. Raises Damage if the file is not a list of tokens."""
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
                 self._read = (changed, _decode(self._path.read_bytes()))
         except FileNotFoundError:
             return []
-        except (OSError, msgspec.MsgspecError) as error:
-            raise FlightchainError(f"{self._path} cannot be read: {error}") from None
+        except msgspec.MsgspecError as error:
+            raise Damage(
+                f"{self._path} is no list of tokens: {error}; restore it, or remove it and make "
+                "new tokens: python -m backend token add NAME"
+            ) from None
         return self._read[1]
 
     def add(self, name: str) -> str:

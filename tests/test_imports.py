@@ -57,7 +57,7 @@ LAYERS: dict[str, set[str] | None] = {
     "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
     "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
     "chain_check": {"chain", "storage", "parent"} | COMMON,
-    "audit": {"chain", "chain_check", "storage", "index", "mempool"} | COMMON,
+    "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens"} | COMMON,
     "ledger": ENGINE
     | {"keys", "costs", "sources", "importer", "audit", "scan", "scrub_state", "selection"}
     | {"coverage", "distribution", "suggestions", "together"}

@@ -18,6 +18,7 @@ from backend.audit import verify
 from backend.chain.block import Block
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
+from backend.chain.void import VOID
 from backend.clock import now_ms
 from backend.errors import DamagedBlock, WriterBusy
 from backend.importer import import_flights
@@ -25,6 +26,7 @@ from backend.index.damage_mark import mark
 from backend.index.database import index_path
 from backend.index.follower import no_progress
 from backend.index.queries import IndexReader
+from backend.keys import IdempotencyKey
 from backend.mempool import FOLDER, Mempool
 from backend.miner import Miner, Sealer
 from backend.miner_status import LOCK_NAME, STATUS_NAME, next_block_at
@@ -559,3 +561,64 @@ def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
         miner._mend_index()
         now += 1
     assert mended_at == [1000, 1020, 1040, 1060]
+
+
+# --- a mempool that is damaged ---------------------------------------------------------------
+
+
+def pending_log(folder: Path) -> Path:
+    (path,) = (folder / FOLDER).glob("pending-*.log")
+    return path
+
+
+def overwrite(path: Path, at: int) -> None:
+    with path.open("r+b") as stream:
+        stream.seek(at)
+        stream.write(b"garbage")
+
+
+def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, NEVER_S)
+    with accepting(settings) as add:
+        for number in range(3):
+            add([flight(number)])
+    overwrite(pending_log(tmp_path), 300)
+    with mining(settings) as running:
+        eventually((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
+        eventually(lambda: len(running.messages) == 1)
+    assert "transactions 1 to 1" in running.messages[0]
+    with mining(settings_for(tmp_path)):
+        eventually(lambda: transactions_in(tmp_path) == 3)
+    assert on_disk(tmp_path).flights == [flight(0), VOID, flight(2)]
+
+
+def test_a_miner_goes_on_though_keys_cannot_be_kept_and_says_so_once(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with mining(settings) as running, accepting(settings) as add:
+        with closing(Mempool(settings, lambda: 0, print)) as mempool:
+            accept_in(mempool, [flight(0)], now_ms(), key=IdempotencyKey("k", "00"))
+        (tmp_path / FOLDER / "keys.sqlite").write_bytes(b"no database" * 100)
+        for number in (1, 2, 3):
+            eventually(lambda number=number: transactions_in(tmp_path) == number)  # type: ignore[misc]
+            add([flight(number)])
+        eventually(lambda: transactions_in(tmp_path) == 4)
+        complaints = [line for line in running.messages if "keys.sqlite" in line]
+        assert len(complaints) == 1
+        assert "remove it, and keys of the last day may be used twice" in complaints[0]
+        (tmp_path / FOLDER / "keys.sqlite").unlink()
+        add([flight(4)])
+        eventually(lambda: transactions_in(tmp_path) == 5)
+        add([flight(5)])
+        eventually((tmp_path / FOLDER / "keys.sqlite").exists)
+
+
+def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with closing(Mempool(settings, lambda: 10, print)) as mempool:
+        accept_in(mempool, [flight(0)], now_ms())
+    with mining(settings) as running:
+        eventually(lambda: len(running.messages) > 0)
+        time.sleep(1.5)
+        assert running.is_running()
+    (message,) = running.messages
+    assert "the chain has lost blocks; restore it from a copy" in message

@@ -560,7 +560,7 @@ def test_on_a_damaged_chain_it_answers_what_it_can_and_writes_nothing(headless: 
         assert service.json(QUESTION)["flights"] > 0
         for path in ("/tip", "/blocks/0", "/transactions/0", QUESTION + "&engine=scan"):
             problem = service.get(path)
-            assert (problem.status_code, problem.json()["status"]) == (500, 500)
+            assert (problem.status_code, problem.json()["status"]) == (503, 503)
             assert "is damaged" in problem.json()["detail"]
         assert service.stop(within_s=STOPS_WITHIN_S) == 0
     assert not list((headless / "blocks").glob("blocks-*.dat"))

@@ -24,13 +24,14 @@ from backend.errors import (
     NotFound,
     TryLater,
     WriteFailed,
+    WriterBusy,
     shown,
 )
 
 MIMETYPE = "application/problem+json"
 MAX_VALUE_CHARACTERS = 200
 MOST_ERRORS_SHOWN = 100
-RETRY_AFTER_FAILED_WRITE_S = 5
+RETRY_AFTER_S = 5  # after what a person may have to put right
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +44,8 @@ STATUS: tuple[tuple[type[FlightchainError], int], ...] = (
     (NotFound, 404),
     (TryLater, 503),
     (WriteFailed, 503),
-    (Damage, 500),
+    (WriterBusy, 503),
+    (Damage, 503),
     (FlightchainError, 500),
 )
 
@@ -82,6 +84,7 @@ def install(app: Flask, restart: Callable[[], None]) -> None:
 
     app.register_error_handler(FlightchainError, ours)
     app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(OSError, _refused_by_system)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -94,8 +97,8 @@ def _ours(error: FlightchainError) -> Response:
     response = problem(status, str(error), **_members(error))
     if isinstance(error, TryLater):
         response.headers["Retry-After"] = str(error.retry_after_s)
-    elif isinstance(error, WriteFailed):
-        response.headers["Retry-After"] = str(RETRY_AFTER_FAILED_WRITE_S)
+    elif status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = str(RETRY_AFTER_S)
     elif isinstance(error, NotAllowed):
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
@@ -137,6 +140,17 @@ def _of_http(error: HTTPException) -> Response:
     response = problem(status, error.description or HTTPStatus(status).description, **more)
     keep: Callable[[str], bool] = lambda name: name in {"Allow", "Retry-After"}  # noqa: E731
     response.headers.extend([(n, v) for n, v in error.get_headers() if keep(n)])
+    return response
+
+
+def _refused_by_system(error: OSError) -> Response:
+    """What the disk refuses is no fault of the request, and may pass."""
+    what = f"{error.filename}: " if error.filename else ""
+    request_id = request.environ.get(REQUEST_ID)
+    _log.error("the system refuses: %s (request %s)", error, request_id)
+    detail = f"the system refuses: {what}{error.strerror or error}; look at the disk and its folder"
+    response = problem(503, detail)
+    response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response
 
 

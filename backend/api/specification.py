@@ -46,9 +46,10 @@ PROBLEMS = {
     422: Answer(
         "No flight, or rows that are none; or an Idempotency-Key that came with something else."
     ),
-    500: Answer("A block on the disk is damaged, or a fault of the service."),
+    500: Answer("A fault of the service."),
     503: Answer(
-        "Not now: full, starting, busy, refused by the disk, or the clock is doubted.",
+        "Not now: full, starting, busy, refused by the disk or damaged on it, or the clock is "
+        "doubted; `detail` says what.",
         headers=("Retry-After",),
     ),
 }

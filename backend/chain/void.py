@@ -10,7 +10,7 @@ from backend.chain.flight import Flight, flight_of
 
 VOID_DAY = "1900-01-01"
 VOID_CODE = "VOID"
-VOID_NUMBER = 99999  # of its carrier, and of the flight: no airline has it
+VOID_NUMBER = 98765  # of its carrier, and of the flight: no airline has it
 VOID_ORIGIN_CITY = "void entry: the flight with this id was lost before it was mined"
 VOID_DEST_CITY = "void entry: it keeps the place of a flight that was lost"
 VOID_STATE = "none"

@@ -2,18 +2,23 @@
 
 Each function asks one statement of `rows` and reads tables that grow with the variety of flights,
 not with their number. The flights of a city or airport are those that leave plus those that arrive.
+Void entries (`chain.void`) stand for flights that were lost, so they occur nowhere here.
 """
 
 from backend.chain.fields import FIELD
+from backend.chain.void import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
 from backend.index.breakdowns import Rows
 from backend.index.periods import YEAR
 
 _MOST_DIGITS = len(str(FIELD["OP_CARRIER_FL_NUM"].maximum))
 
-_CITIES = "SELECT name, sum(flights) FROM place JOIN city USING (city) GROUP BY city"
-_AIRPORTS = """
-    SELECT code, name, state, sum(flights) FROM place JOIN city USING (city)
-    GROUP BY code, city, state"""
+_PLACES = f"""
+    FROM place JOIN city USING (city)
+    WHERE name NOT IN ('{VOID_ORIGIN_CITY}', '{VOID_DEST_CITY}')"""
+_CITIES = f"SELECT name, sum(flights) {_PLACES} GROUP BY city"
+_AIRPORTS = f"""
+    SELECT code, name, state, sum(flights) {_PLACES} GROUP BY code, city, state"""
+_VOIDS = "SELECT total(flights) FROM place JOIN city USING (city) WHERE name = ?"
 
 # From one carrier to the next by the key: no row of a day is read.
 _CARRIERS = f"""
@@ -27,10 +32,19 @@ _CARRIERS = f"""
             WHERE carrier = known.carrier AND span = {YEAR})
     FROM known WHERE carrier IS NOT NULL"""  # noqa: S608  our own names
 
-# Each half reads one end of the table's key.
-_DAYS = "SELECT (SELECT min(day) FROM flight), (SELECT max(day) FROM flight)"
+# Each half reads one end of the table's key, and void entries if there are any.
+_IS_REAL = f"""
+    origin NOT IN
+    (SELECT place FROM place JOIN city USING (city) WHERE name = '{VOID_ORIGIN_CITY}')"""  # noqa: S608
+_DAYS = f"""
+    SELECT (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day, number, id LIMIT 1),
+           (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day DESC, number DESC, id DESC
+            LIMIT 1)"""  # noqa: S608
 
-_ONE_RANGE = "SELECT number, flights FROM number_total WHERE number BETWEEN ? AND ?"
+_ONE_RANGE = f"""
+    SELECT number, flights FROM number_total
+    WHERE number BETWEEN ? AND ? AND NOT (number = {VOID_NUMBER} AND carrier = {VOID_NUMBER})
+    """  # noqa: S608
 _NUMBERS = f"""
     WITH chosen AS (
         SELECT number, sum(flights) AS total
@@ -52,7 +66,11 @@ def airports(rows: Rows) -> list[tuple[str, str, str, int]]:
 
 def carriers(rows: Rows) -> list[tuple[int, int]]:
     """DOT number of the carrier, flights."""
-    return rows(_CARRIERS, ())
+    found = dict(rows(_CARRIERS, ()))
+    if VOID_NUMBER in found:
+        ((voids,),) = rows(_VOIDS, (VOID_ORIGIN_CITY,))
+        found[VOID_NUMBER] -= int(voids)
+    return [(carrier, flights) for carrier, flights in found.items() if flights]
 
 
 def days(rows: Rows) -> tuple[int | None, int | None]:

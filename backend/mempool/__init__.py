@@ -7,7 +7,8 @@ a flight that is pending already; `checks` is what `verify` asks. Nothing here k
 function says how many transactions they hold.
 """
 
+from backend.mempool.checks import Checked, check_mempool
 from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused
 from backend.mempool.record import Accepted
 
-__all__ = ["FOLDER", "Accepted", "Mempool", "Offer", "Refused"]
+__all__ = ["FOLDER", "Accepted", "Checked", "Mempool", "Offer", "Refused", "check_mempool"]

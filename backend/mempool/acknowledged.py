@@ -12,6 +12,8 @@ writes it holds a lock on it for that moment, so its numbers only grow. Little-e
     4  CRC-32 of the 16 bytes before
 """
 
+import errno
+import fcntl
 import os
 import struct
 import zlib
@@ -36,32 +38,58 @@ class Mark(NamedTuple):
 
 
 class Acknowledged:
-    """The file in the chain's `folder`."""
+    """The file in the chain's `folder`. Not safe for threads: each has an object of its own."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
+        self._descriptor: int | None = None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def read(self) -> Mark | None:
         """What it says; None if it is missing or damaged."""
-        try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        try:
-            return _mark_in(os.pread(descriptor, _BYTES, 0))
-        finally:
-            os.close(descriptor)
+        descriptor = self._opened()
+        return None if descriptor is None else _mark_in(os.pread(descriptor, _BYTES, 0))
 
     def note(self, mark: Mark) -> None:
         """Raise the numbers to those of `mark`; greater ones stay. Raises WriteFailed."""
+        with files.refusals("note", self._path):
+            descriptor = self._opened()
+            if descriptor is None:
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                descriptor = self._descriptor = os.open(self._path, flags, files.LOCK_MODE)
+            try:
+                files.lock_within(descriptor, files.LOCK_PATIENCE_S, self._path)
+                known = _mark_in(os.pread(descriptor, _BYTES, 0)) or Mark()
+                raised = Mark(max(mark.next, known.next), max(mark.mined, known.mined))
+                os.pwrite(descriptor, _packed(raised), 0)
+            except WriterBusy as error:
+                raise WriteFailed(str(error)) from error
+            finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _opened(self) -> int | None:
+        """The open file; None if there is none of that name."""
+        if self._descriptor is not None and os.fstat(self._descriptor).st_nlink == 0:
+            self.close()
+        if self._descriptor is None:
+            try:
+                self._descriptor = self._open()
+            except FileNotFoundError:
+                return None
+        return self._descriptor
+
+    def _open(self) -> int:
         try:
-            with files.FileLock(self._path) as lock:
-                known = _mark_in(files.read_at(lock.descriptor, _BYTES, 0, self._path))
-                raised = Mark(*map(max, mark, known or Mark()))
-                if raised != known:
-                    files.write_at(lock.descriptor, _packed(raised), 0, self._path)
-        except WriterBusy as error:
-            raise WriteFailed(str(error)) from error
+            return os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno not in {errno.EACCES, errno.EROFS}:
+                raise
+            return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _packed(mark: Mark) -> bytes:

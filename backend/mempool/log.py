@@ -10,8 +10,7 @@ NeedsRepair.
 import errno
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +60,7 @@ class Log:
         self._report = report
         self.records: list[Record] = []  # in the order of their ids
         self.next = 0  # the id after the last one
+        self._mark: Mark | None = None  # how far is acknowledged, when it was looked last
         self.last_timestamp = 0
         self._mined = 0  # as the last record says
         self._forgotten = 0  # ids below it have been dropped
@@ -147,10 +147,10 @@ class Log:
 
     def forget(self, mined: int) -> None:
         """Drop what is mined, and the descriptors of segments that are no longer needed."""
-        if mined < self._forgotten:  # the newest block was torn: what was in it is pending again
-            self._reset()
+        if mined < self._forgotten and self._chain_transactions() < self._forgotten:
+            self._reset()  # the newest block was torn: what was in it is pending again
             self._read_on()
-        self._forgotten = mined
+        self._forgotten = max(mined, self._forgotten)
         del self.records[: self.place_after(mined)]
         oldest = self.records[0].segment if self.records else self._segment
         for segment in [s for s in self._descriptors if oldest is not None and s < oldest]:
@@ -180,8 +180,11 @@ class Log:
         return Accepted(record.first + skip, record.timestamp, flights[skip : skip + limit])
 
     def _flights_in(self, record: Record) -> list[Flight]:
-        with self._naming(record.segment):
-            data = os.pread(self.descriptor(record.segment), record.length, record.offset)
+        descriptor = self.descriptor(record.segment)
+        try:
+            data = os.pread(descriptor, record.length, record.offset)
+        except OSError as error:
+            raise self._named_in(error, record.segment) from error
         if record_at(data, 0, record.segment, record.offset) != record:
             data = self._mended(data, record)
         return flights_in(data, record)
@@ -215,7 +218,7 @@ class Log:
                 self.put_right()
         except NeedsRepair:
             self.put_right()
-        if self._acknowledged.read() is None:
+        if self._mark is None:
             self._make_mark_anew()
 
     def put_right(self) -> None:
@@ -242,7 +245,7 @@ class Log:
 
     def _read_on(self) -> bytes:
         """Take in what is new; what is left over at the end of the log is not a whole record."""
-        mark = self._acknowledged.read() or Mark()  # first: the log must not be behind it
+        self._mark = self._acknowledged.read()  # before the log, which must not be behind it
         existing = segments_in(self._folder)
         self._look_for_changes(existing)
         self._keys.forget(below=existing[0].first if existing else 0)
@@ -257,17 +260,22 @@ class Log:
             if segment != self._segment:
                 self._segment, self._offset = segment, 0
             rest = self._read_segment(segment)
-        self._require_all(mark)
+        self._require_all(self._mark or Mark())
         return rest
 
     def _look_for_changes(self, existing: list[Segment]) -> None:
-        """Begin anew if a file is gone, or made anew, of which something is still needed."""
-        if existing == self._existing:
-            return
-        gone = set(self._existing).difference(existing)
+        """Begin anew if a file is gone, or another one, of which something is still needed."""
+        is_same = existing == self._existing
+        gone: set[Segment] = set() if is_same else set(self._existing).difference(existing)
         self._existing = existing
-        if gone and (self._segment in gone or self._needs(gone)):
+        if self._is_replaced() or (gone and (self._segment in gone or self._needs(gone))):
             self._reset()
+
+    def _is_replaced(self) -> bool:
+        """Whether the file that is read now has lost its name, perhaps to another one."""
+        if self._segment is None or self._segment not in self._descriptors:
+            return False
+        return os.fstat(self._descriptors[self._segment]).st_nlink == 0
 
     def _needs(self, segments: set[Segment]) -> bool:
         pending = self.records[self.place_after(self._chain_transactions()) :]
@@ -281,8 +289,8 @@ class Log:
         if first < mark.next:
             require_blocks(first, mark.mined)
             raise NeedsRepair(
-                f"transactions {first} to {mark.next - 1} were acknowledged and are missing at the "
-                f"end of the log in {self._folder}"
+                f"transactions {first} to {mark.next - 1} were acknowledged and are missing behind "
+                f"{self._here()}"
             )
 
     def read_more(self) -> None:
@@ -294,12 +302,15 @@ class Log:
 
     def _read_segment(self, segment: Segment) -> bytes:
         """Read the records that were added; what is left over is not a whole record."""
-        with self._naming(segment):
-            descriptor = self.descriptor(segment)
+        descriptor = self.descriptor(segment)
+        try:
             size = os.fstat(descriptor).st_size
-            if size < self._offset:
-                raise NeedsRepair(f"{self._here()}: the file ends at byte {size} now")
-            return self._take_in(os.pread(descriptor, size, self._offset), segment)
+            data = os.pread(descriptor, size, self._offset)
+        except OSError as error:
+            raise self._named_in(error, segment) from error
+        if size < self._offset:
+            raise NeedsRepair(f"{self._here()}: the file ends at byte {size} now")
+        return self._take_in(data, segment)
 
     def _take_in(self, read: bytes, segment: Segment) -> bytes:
         """Take in the records at the end of what is known; the rest is not a whole record."""
@@ -328,14 +339,9 @@ class Log:
         """The file and the byte that is read next, for messages."""
         return f"{self.path(self._segment or Segment(0))}, byte {self._offset}"
 
-    @contextmanager
-    def _naming(self, segment: Segment) -> Iterator[None]:
-        """Have an error of the system name the segment, as an error of an open file does not."""
-        try:
-            yield
-        except OSError as error:
-            error.filename = error.filename or str(self.path(segment))
-            raise
+    def _named_in(self, error: OSError, segment: Segment) -> OSError:
+        """An error of the system that names the segment, as one of an open file does not."""
+        return OSError(error.errno, error.strerror, str(self.path(segment)))
 
     def descriptor(self, segment: Segment) -> int:
         """The open file of a segment. Raises FileNotFoundError if it has been removed."""

@@ -89,10 +89,11 @@ class Mempool:
         self._exclusive_thread = -1  # the thread that holds both
         self._lock = threading.Lock()  # held for moments: the log and the copies
         self._keys = Keys(self._folder)
-        acknowledged = Acknowledged(settings.folder)
-        self._log = Log(self._folder, chain_transactions, self._keys, acknowledged, report)
+        # one for who uses the log, and one for who syncs: that is another thread
+        marks = self._marks = (Acknowledged(settings.folder), Acknowledged(settings.folder))
+        self._log = Log(self._folder, chain_transactions, self._keys, marks[0], report)
         self._copies = Copies()
-        self._commit = GroupCommit(self._log, self._lock, acknowledged)
+        self._commit = GroupCommit(self._log, self._lock, marks[1])
         self._sync_soon = SyncSoon(self._commit.sync)
 
     def close(self) -> None:
@@ -100,6 +101,8 @@ class Mempool:
         self._sync_soon.close()
         with self._lock:
             self._log.close()
+            for mark in self._marks:
+                mark.close()
 
     # --- accepting ---------------------------------------------------------------------------
 
@@ -152,31 +155,28 @@ class Mempool:
         Raises TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`.
         """
         files.make_folder(self._folder)
-        with self._locked():
-            self._exclusive_thread = threading.get_ident()
-            try:
-                with self._lock:
-                    self._log.read_on(repair=True)
-                yield
-            finally:
-                self._exclusive_thread = -1
+        self._lock_others_out()
+        try:
+            with self._lock:
+                self._log.read_on(repair=True)
+            yield
+        finally:
+            self._exclusive_thread = -1
+            self._between_processes.release()
+            self._accepting.release()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = self._between_processes
-        if not self._accepting.acquire(timeout=files.LOCK_PATIENCE_S):
+    def _lock_others_out(self) -> None:
+        lock, patience_s = self._between_processes, files.LOCK_PATIENCE_S
+        if not self._accepting.acquire(timeout=patience_s):
             raise TryLater(f"{lock.path} is held by another request of process {os.getpid()}")
         try:
-            try:
-                lock.acquire(wait=True)
-            except WriterBusy as error:
-                raise TryLater(f"{error}; nothing is accepted until it lets go") from error
-            try:
-                yield
-            finally:
-                lock.release()
-        finally:
+            lock.acquire(wait=True, within_s=patience_s)
+        except BaseException as error:
             self._accepting.release()
+            if isinstance(error, WriterBusy):
+                raise TryLater(f"{error}; nothing is accepted until it lets go") from error
+            raise
+        self._exclusive_thread = threading.get_ident()
 
     def put_right(self) -> None:
         """Put right what is wrong with the log. Raises DamagedMempool if that cannot be done."""

@@ -1,9 +1,9 @@
 """The names of the mempool's files.
 
 A segment of the log is named after the first id that it may hold, `pending-FIRST.log`. When a
-damaged segment is put right it is written anew as the next generation, `pending-FIRST.1.log`, and
-the one before is removed. So a file is never changed under those who read it, and a new name tells
-them to read anew. Of several generations the newest counts.
+damaged segment is put right it is written anew as the next generation, `pending-FIRST.TIME.log`,
+and the one before is removed. So a file is never changed under those who read it, and a new name
+tells them to read anew. Of several generations the newest counts.
 """
 
 import os
@@ -11,12 +11,17 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-_NAME = re.compile(r"pending-(\d{16})(?:\.(\d{1,6}))?\.log", re.ASCII)
+from backend.clock import now_ms
+
+_NAME = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)
 _LOST = re.compile(r"lost-(\d+)-(\d+)(?:\.\d+)?\.bin", re.ASCII)
 
 
 class Segment(NamedTuple):
-    """A file of the log, by the first id that it may hold and how often it was made anew."""
+    """A file of the log, by the first id that it may hold.
+
+    generation: when it was made anew, UTC milliseconds; 0 if it never was.
+    """
 
     first: int
     generation: int = 0
@@ -29,8 +34,8 @@ class Segment(NamedTuple):
 
     @property
     def renewed(self) -> "Segment":
-        """The segment that takes its place."""
-        return Segment(self.first, self.generation + 1)
+        """The segment that takes its place. Nobody has seen its name, even if this one is gone."""
+        return Segment(self.first, max(self.generation + 1, now_ms()))
 
 
 def _names_in(folder: Path) -> list[str]:

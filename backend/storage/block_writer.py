@@ -19,7 +19,7 @@ from backend.chain.block import Block, header_from
 from backend.chain.merkle import frontier_of
 from backend.chain.rules import check_header
 from backend.chain.state import ChainState, empty_state, genesis
-from backend.errors import WriteFailed
+from backend.errors import WriteFailed, WriterBusy
 from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.codec import compress, frame_from, frame_of
@@ -27,6 +27,7 @@ from backend.storage.layout import ENTRY_BYTES, Place
 from backend.storage.recovery import ArePending, nothing_is_pending, recover
 
 WRITER_LOCK_NAME = "writer.lock"
+NOTICE_AFTER_S, LONGEST_WAIT_S = 5.0, 600.0  # of who waits for another writer
 
 
 @dataclass(slots=True)
@@ -77,10 +78,13 @@ class BlockWriter:
         return self._state
 
     def acquire(self, *, wait: bool) -> None:
-        """Become the writer. Raises WriterBusy, DamagedBlock or WriteFailed."""
+        """Become the writer. Raises WriterBusy, DamagedBlock or WriteFailed.
+
+        wait: wait for another writer, ten minutes at most.
+        """
         self._require_no_restore()
         files.make_folder(self._blocks)
-        self._lock.acquire(wait=wait)
+        self._acquire_lock(wait=wait)
         try:
             with self._poisoned_on_error():
                 if not self._is_current():
@@ -97,6 +101,16 @@ class BlockWriter:
                 f"a backup was being restored to {folder}, and that has not come to its end; "
                 "restore it again"
             )
+
+    def _acquire_lock(self, *, wait: bool) -> None:
+        """Take the lock; who waits for long is told for what."""
+        try:
+            self._lock.acquire(wait=wait, within_s=NOTICE_AFTER_S)
+        except WriterBusy as error:
+            if not wait:
+                raise
+            self._report(f"waiting, {LONGEST_WAIT_S:g} s at most: {error}")
+            self._lock.acquire(wait=True, within_s=LONGEST_WAIT_S)
 
     def release(self) -> None:
         """Let another process write. Blocks that were not committed are left to it."""

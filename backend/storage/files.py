@@ -178,22 +178,20 @@ class FileLock:
     Not re-entrant, and not a lock between threads.
     """
 
-    def __init__(self, path: Path, patience_s: float = LOCK_PATIENCE_S) -> None:
-        """patience_s: the longest wait of who waits for it, in seconds."""
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._patience_s = patience_s
         self._descriptor: int | None = None
 
-    def acquire(self, *, wait: bool) -> None:
-        """Take the lock. Raises WriterBusy if it is taken: at once, or after the longest wait.
+    def acquire(self, *, wait: bool, within_s: float = LOCK_PATIENCE_S) -> None:
+        """Take the lock. Raises WriterBusy if it is taken and stays so.
 
-        Even who does not wait tries for a moment, because `is_locked` may hold it for one.
+        wait: for `within_s` seconds; otherwise for a moment, because `is_locked` may hold it.
         """
         with refusals("open", self.path):
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
         try:
             _make_private(descriptor)
-            _lock_within(descriptor, self._patience_s if wait else MOMENT_S, self.path)
+            lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
         except BaseException:
             os.close(descriptor)
             raise
@@ -232,8 +230,8 @@ def _make_private(descriptor: int) -> None:
             os.fchmod(descriptor, LOCK_MODE)
 
 
-def _lock_within(descriptor: int, seconds: float, path: Path) -> None:
-    """Lock an open file, within so many seconds. Raises WriterBusy, and names who holds it.
+def lock_within(descriptor: int, seconds: float, path: Path) -> None:
+    """Lock an open file (flock), within so many seconds. Raises WriterBusy, which says who has it.
 
     The kernel's own wait knows no bound that threads could use, so this asks again and again: soon
     at first, because those who share work hold a lock for a fraction of a millisecond.
@@ -247,7 +245,7 @@ def _lock_within(descriptor: int, seconds: float, path: Path) -> None:
                 holder = _holder_of(descriptor)
                 raise WriterBusy(f"{path} is held by another process{holder}") from None
             time.sleep(pause_s)
-            pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S)
+            pause_s = min(1.05 * pause_s, LONGEST_PAUSE_S)
         else:
             return
 

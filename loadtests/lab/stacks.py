@@ -43,8 +43,8 @@ WAITS = (
     Pattern(_IDLE, r"(Event|Condition)\.wait \(|SyncSoon\._run \(", innermost=True),
     Pattern("waiting for the disk", r"sync(_folder)? \(backend/storage/files", innermost=True),
     Pattern("waiting for the sync of others", r"GroupCommit\.sync \(", innermost=True),
-    Pattern(_LOCK, r"Mempool\.(exclusive|_copies_of|_write|find) \(", innermost=True),
-    Pattern(_LOCK, r"FileLock\._?acquire \(", innermost=True),
+    Pattern(_LOCK, r"Mempool\.(_lock_others_out|_copies_of|_write|find) \(", innermost=True),
+    Pattern(_LOCK, r"(Mempool\.exclusive|lock_within) \(", innermost=True),
     Pattern("waiting for a block", r"Ledger\._wait_until_mined \(", innermost=True),
 )
 """What a thread waits for, for stacks of all threads. The others are at work or want to be."""
@@ -82,7 +82,7 @@ WORK = (
     Pattern(DUPLICATES, r"_others \(|Mempool\._cop(ies|y)_of|.* \(backend/index/"),
     Pattern(DUPLICATES, r".* \(backend/mempool/copies\.py\)"),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
-    Pattern("mempool: locks", r"Mempool\.exclusive \(|FileLock\."),
+    Pattern("mempool: locks", r"Mempool\.(exclusive|_lock_others_out) \(|lock_within \("),
     Pattern("mempool: syncing the disk", r"sync(_folder)? \(backend/storage/files|GroupCommit\."),
     Pattern("mempool: syncing the disk", r"SyncSoon\."),
     Pattern(_MEMPOOL, r".* \(backend/(mempool/\w+|keys)\.py\)|.* \(backend/storage/files\.py\)"),

@@ -559,7 +559,7 @@ def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path
     with client_of(world.settings) as client:
         responses = [client.get(f"/blocks/{height}") for height in range(world.tip + 1)]
         (damaged,) = [h for h, response in enumerate(responses) if response.status_code != 200]
-        assert f"block {damaged} " in problem(responses[damaged], 500)["detail"]
+        assert f"block {damaged} " in problem(responses[damaged], 503)["detail"]
         for path in QUESTIONS:
-            assert f"block {damaged} " in problem(client.get(f"{path}&engine=scan"), 500)["detail"]
+            assert f"block {damaged} " in problem(client.get(f"{path}&engine=scan"), 503)["detail"]
             good(client.get(path))

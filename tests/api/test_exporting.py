@@ -222,7 +222,7 @@ def damaged(tmp_path: Path) -> Iterator[tuple[FlaskClient, World, int]]:
     file.write_bytes(data)
     with client_of(world.settings) as client:
         statuses = [client.get(f"/blocks/{height}").status_code for height in range(world.tip + 1)]
-        yield client, world, statuses.index(500)
+        yield client, world, statuses.index(503)
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])
@@ -240,7 +240,7 @@ def test_an_export_breaks_off_at_a_damaged_block(
     assert f"block {height} is damaged" in caplog.text
     good = expected(world, {"as_of": height - 1})
     assert received.count(b"\n") <= len(good) + 1
-    problem(export(client, format=form, ORIGIN_CITY_NAME="Nowhere"), 500)
+    problem(export(client, format=form, ORIGIN_CITY_NAME="Nowhere"), 503)
     assert export(client, format=form, as_of=height - 1).status_code == 200
 
 

@@ -283,20 +283,3 @@ def test_a_disk_that_fails_is_said_and_the_process_asks_to_be_replaced(
         assert good(client.get("/transactions/0"))["state"] == "pending"
     with client_of(settings) as client:
         good(post(client), 202)
-
-
-def test_damage_in_the_mempool_is_named_and_nothing_is_accepted(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    seal(settings, [])
-    with client_of(settings) as client:
-        for _ in range(3):
-            good(post(client), 202)
-    (log,) = (tmp_path / "mempool").glob("pending-*.log")
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 1
-    log.write_bytes(data)
-    with client_of(settings) as client:
-        assert log.name in problem(post(client), 500)["detail"]
-        assert good(client.get("/health/live")) == {"status": "ok"}
-        assert good(client.get("/blocks/0"))["block"]["height"] == 0
-    assert log.read_bytes() == data

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from backend.chain.flight import Flight
@@ -57,7 +57,8 @@ class House:
     def forget_acknowledged(self) -> None:
         """As if nobody had been told of any flight."""
         (self.folder / acknowledged.NAME).unlink()
-        acknowledged.Acknowledged(self.folder).note(acknowledged.Mark())
+        with closing(acknowledged.Acknowledged(self.folder)) as mark:
+            mark.note(acknowledged.Mark())
 
     def lost(self) -> dict[tuple[int, int], bytes]:
         """First id and number of lost flights -> what is kept of them."""
@@ -65,11 +66,11 @@ class House:
         return {(one.first, one.flights): one.path.read_bytes() for one in found}
 
     def links(self) -> list[Path]:
-        """The descriptors of this process that point into the folder, as in /proc."""
+        """The descriptors of this process that point into the mempool's folder, as in /proc."""
         found = []
         for link in Path("/proc/self/fd").iterdir():
             with suppress(OSError):  # the descriptor that lists this very folder
-                if str(link.readlink()).startswith(str(self.folder)):
+                if str(link.readlink()).startswith(str(self.folder / FOLDER)):
                     found.append(link)
         return found
 

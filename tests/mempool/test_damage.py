@@ -50,7 +50,8 @@ def restore(house: House, data: bytes, acknowledged_up_to: int = len(ALL)) -> No
         path.unlink()
     (house.folder / FOLDER / "pending-0000000000000000.log").write_bytes(data)
     (house.folder / acknowledged.NAME).unlink(missing_ok=True)
-    Acknowledged(house.folder).note(Mark(acknowledged_up_to))
+    with closing(Acknowledged(house.folder)) as mark:
+        mark.note(Mark(acknowledged_up_to))
 
 
 @contextmanager
@@ -460,7 +461,8 @@ def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None
         assert everything(mempool) == ALL
         with mempool.exclusive():
             pass
-        assert Acknowledged(house.folder).read() == Mark(len(ALL))
+        with closing(Acknowledged(house.folder)) as mark:
+            assert mark.read() == Mark(len(ALL))
         assert len(said) == 1
         assert "acknowledged.dat was missing or damaged" in said[0]
 
@@ -476,6 +478,7 @@ def test_the_mark_follows_the_sync_and_never_goes_back(house: House) -> None:
     assert mark.read() == Mark(5)
     mark.note(Mark(3, 1))
     assert mark.read() == Mark(5, 1)
+    mark.close()
 
 
 def test_a_new_chain_has_nothing_to_say(house: House) -> None:

@@ -9,8 +9,11 @@ from contextlib import ExitStack
 
 import pytest
 
+from backend.errors import TryLater
 from backend.mempool import Accepted, log
+from backend.mempool.mempool import LOCK_NAME
 from backend.settings import PROJECT
+from backend.storage import files
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything, numbered
@@ -160,3 +163,42 @@ def test_sealing_while_somebody_counts_is_no_damage(house: House) -> None:
     finally:
         threads[0].join(WAIT_S)
     assert mempool.pending_count() == 2
+
+
+# --- nobody waits for ever -------------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LOCK_PATIENCE_S", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_who_cannot_have_the_lock_is_told_to_come_again_and_by_whom(house: House) -> None:
+    mempool = house.mempool()
+    with (
+        files.FileLock(house.folder / LOCK_NAME),
+        pytest.raises(TryLater, match=rf"{LOCK_NAME} is held by .*, process \d+; nothing is"),
+    ):
+        accept_in(mempool, [flight(0)], T)
+    assert accept_in(mempool, [flight(0)], T).first_transaction == 0
+
+
+@pytest.mark.usefixtures("impatient")
+def test_threads_of_one_process_do_not_wait_for_each_other_without_end(house: House) -> None:
+    mempool = house.mempool()
+    refused: list[str] = []
+
+    def accept() -> None:
+        try:
+            accept_in(mempool, [flight(0)], T)
+        except TryLater as error:
+            refused.append(str(error))
+
+    with mempool.exclusive():
+        thread = threading.Thread(target=accept)
+        thread.start()
+        thread.join(WAIT_S)
+    assert len(refused) == 1
+    assert "held by another request of process" in refused[0]
+    assert accept_in(mempool, [flight(0)], T).first_transaction == 0

@@ -1,7 +1,8 @@
-"""A model of all of it: processes, a miner, an import and power cuts, in any order."""
+"""A model of all of it: processes, a miner, an import, power cuts and damage, in any order."""
 
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from unittest import mock
@@ -11,17 +12,26 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from backend.chain.flight import Flight
+from backend.chain.void import VOID
 from backend.mempool import FOLDER, log
 from backend.mempool.record import packed
 from tests.accepting import accept_in
 from tests.flights import flights
 from tests.mempool.house import House, T, everything, listed
 
+DAMAGE: dict[str, Callable[[bytes, int], bytes | None]] = {
+    "flip": lambda data, at: data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :],
+    "garbage": lambda data, at: data[:at] + b"\xff\0\xff" + data[at + 3 :],
+    "cut": lambda data, at: data[:at],
+    "cut out": lambda data, at: data[: at // 2] + data[at:],
+    "remove": lambda data, at: None,
+}
+
 # --- a model ---------------------------------------------------------------------------------
 
 
 class Interleaved(RuleBasedStateMachine):
-    """Two processes' mempools on one folder, a miner, an import and power cuts, in any order.
+    """Two processes' mempools on one folder, a miner, an import, power cuts and damage.
 
     The model: every transaction in order of id, as acknowledged or imported.
     """
@@ -39,6 +49,8 @@ class Interleaved(RuleBasedStateMachine):
         self.serial = 0
         self.torn = 0
         self.is_tip_lost = False
+        self.has_lost_mined = False
+        self.most_mined = 0
 
     @initialize()
     def open(self) -> None:
@@ -52,9 +64,10 @@ class Interleaved(RuleBasedStateMachine):
         return [(i, f) for i, f in enumerate(self.ledger) if i >= self.mined and f is not None]
 
     def seal(self, count: int) -> None:
-        self.is_tip_lost = False
+        self.is_tip_lost = self.has_lost_mined = False
         self.blocks.append(self.mined + count)
         self.house.chain.transactions += count
+        self.most_mined = max(self.most_mined, self.mined)
 
     @rule(which=st.integers(0, 1), count=st.integers(1, 4), now=st.integers(0, 10))
     def accept(self, which: int, count: int, now: int) -> None:
@@ -100,7 +113,8 @@ class Interleaved(RuleBasedStateMachine):
             log.write(record[: min(size, len(record) - 1)])
         self.torn += 1
 
-    @precondition(lambda self: len(self.blocks) > 1 and not self.is_tip_lost)
+    @precondition(lambda self: len(self.blocks) > 1)
+    @precondition(lambda self: not (self.is_tip_lost or self.has_lost_mined))
     @rule()
     def lose_the_tip(self) -> None:
         """The newest block is torn; what came through the mempool must still be there."""
@@ -112,6 +126,30 @@ class Interleaved(RuleBasedStateMachine):
         self.house.chain.transactions = self.blocks[-1]
         for which in range(2):  # everybody starts again
             self.reopen(which)
+
+    @precondition(lambda self: self.torn == len(self.house.messages) and self.house.segments())
+    @precondition(lambda self: self.mined >= self.most_mined)  # else blocks seem to be lost
+    @rule(which=st.integers(0, 1), kind=st.sampled_from(sorted(DAMAGE)), place=st.floats(0, 0.999))
+    def damage(self, which: int, kind: str, place: float) -> None:
+        """Something happens to a segment; what it costs is named, and lies in that segment."""
+        segments = [*self.house.segments(), len(self.ledger)]
+        chosen = int(place * (len(segments) - 1))
+        path = self.house.segment(segments[chosen])
+        data, known = path.read_bytes(), set(self.house.lost())
+        if not data:
+            return
+        changed = DAMAGE[kind](data, int(place * 7919 % 1 * len(data)))
+        path.unlink()
+        if changed is not None:
+            path.write_bytes(changed)
+        self.mempools[which].put_right()
+        for first, count in set(self.house.lost()) - known:
+            assert kind != "flip"
+            assert max(self.mined, segments[chosen]) <= first
+            assert first + count <= segments[chosen + 1]
+            self.ledger[first : first + count] = [VOID] * count
+        self.torn = len(self.house.messages)
+        self.has_lost_mined = True  # what is in the newest block may not be in the log any more
 
     @invariant()
     def acknowledged_exactly_once_and_in_order(self) -> None:

@@ -25,9 +25,10 @@ from backend.errors import (
     WriteFailed,
     WriterBusy,
 )
-from backend.storage import files
+from backend.settings import Settings
+from backend.storage import block_writer, files
 from backend.storage.block_store import BlockStore
-from backend.storage.block_writer import WRITER_LOCK_NAME
+from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
 from backend.storage.codec import compress
 from tests.storage.chains import (
     A_FILE_EACH,
@@ -634,3 +635,16 @@ def test_nothing_is_left_open_after_many_openings(tmp_path: Path) -> None:
         writer.close()
         audited(tmp_path)
     assert descriptors() == before
+
+
+def test_who_waits_for_another_writer_is_told_and_gives_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_writer, "NOTICE_AFTER_S", 0.1)
+    monkeypatch.setattr(block_writer, "LONGEST_WAIT_S", 0.3)
+    said: list[str] = []
+    writer = BlockWriter(Settings(dir=str(tmp_path)), lambda: 0, said.append)
+    with files.FileLock(tmp_path / WRITER_LOCK_NAME), pytest.raises(WriterBusy, match="process"):
+        writer.acquire(wait=True)
+    assert len(said) == 1
+    assert f"{WRITER_LOCK_NAME} is held by another process" in said[0]

@@ -127,3 +127,45 @@ def test_a_lock_that_is_really_held_is_busy_soon(tmp_path: Path) -> None:
 def test_asking_does_not_make_the_lock_file(tmp_path: Path) -> None:
     assert not files.is_locked(tmp_path / "lock")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- how long it is waited for ---------------------------------------------------------------
+
+
+def test_who_waits_for_a_lock_is_told_who_has_it_when_the_time_is_over(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with files.FileLock(path):
+        started = time.monotonic()
+        with pytest.raises(
+            WriterBusy, match=rf"{path} is held by .* process, process {os.getpid()}"
+        ):
+            files.FileLock(path).acquire(wait=True, within_s=0.2)
+        assert 0.2 <= time.monotonic() - started < 2
+    files.FileLock(path).acquire(wait=False)
+
+
+def test_who_waits_gets_the_lock_soon_after_it_is_free(tmp_path: Path) -> None:
+    held, waiting = files.FileLock(tmp_path / "lock"), files.FileLock(tmp_path / "lock")
+    got: list[float] = []
+
+    def wait() -> None:
+        waiting.acquire(wait=True)
+        got.append(time.monotonic())
+
+    held.acquire(wait=False)
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.1)
+    freed = time.monotonic()
+    held.release()
+    thread.join()
+    waiting.release()
+    assert got[0] - freed < 0.1
+
+
+def test_nobody_else_can_open_a_lock_even_one_of_an_earlier_release(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.touch(0o644)
+    for path in (old, new):
+        with files.FileLock(path):
+            assert path.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,116 @@
+"""Checking what is in the mempool's folder, for `verify`: the log, its end, and the keys.
+
+Nothing is written, and no lock is taken, so a service may go on meanwhile: what it is just writing
+at the end of the log, and segments that it removes, are no damage.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.errors import DamagedMempool
+from backend.keys import Keys
+from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.mempool import FOLDER
+from backend.mempool.record import Record, flights_in, is_void
+from backend.mempool.salvage import Piece, lost_words, pieces_of, require_blocks
+from backend.mempool.segments import Segment, lost_in, segments_in
+
+WHAT_NEXT = "whoever accepts or mines next puts it right, and says what is lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found good.
+
+    pending: accepted transactions that are in no block yet. void: how many of them stand for lost
+    flights. keys: idempotency keys in the file of keys. lost: words about lost flights.
+    """
+
+    pending: int
+    void: int
+    keys: int
+    lost: list[str]
+
+
+def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checked:
+    """Check the mempool of the chain in `folder`.
+
+    chain_transactions: how many transactions blocks hold now. Raises DamagedMempool, which names
+    the file, the byte and the ids.
+    """
+    mempool_folder = folder / FOLDER
+    with closing(Acknowledged(folder)) as acknowledged:
+        mark = acknowledged.read() or Mark()
+    check = _LogCheck(mempool_folder, mark)
+    check.run()
+    mined = chain_transactions()  # after the log: it must not be behind
+    check.require_all(mined)
+    keys = Keys(mempool_folder).check()
+    lost = [lost_words(*one) for one in lost_in(mempool_folder)]
+    return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
+
+
+class _LogCheck:
+    """One walk through all segments in `folder`."""
+
+    def __init__(self, folder: Path, mark: Mark) -> None:
+        self._folder = folder
+        self._mark = mark
+        self._gaps: list[tuple[int, int, str]] = []  # first id, id after the last, and where
+        self._voids: list[Record] = []
+        self._once = mark.mined  # transactions that blocks held at some time
+        self._end = str(folder)  # where the log ends
+        self.next = 0
+
+    def run(self) -> None:
+        segments = segments_in(self._folder)
+        for segment in segments:
+            try:
+                data = (self._folder / segment.name).read_bytes()
+            except FileNotFoundError:  # trimmed, or put right, in this very moment
+                continue
+            for piece in pieces_of(data, segment):
+                is_end = segment == segments[-1] and piece.offset + len(piece.data) == len(data)
+                self._take(piece, segment, is_end=is_end)
+
+    def _take(self, piece: Piece, segment: Segment, *, is_end: bool) -> None:
+        where = f"{self._folder / segment.name}, byte {piece.offset}"
+        record = piece.record
+        if piece.is_mended:
+            raise DamagedMempool(f"{where}: a bit of the record has flipped; {WHAT_NEXT}")
+        if record is None:
+            if is_end and self._mark.next <= self.next:
+                return  # it is being written, or its writer died
+            raise DamagedMempool(
+                f"{where}: {len(piece.data)} bytes are no record, behind transaction "
+                f"{self.next - 1}; {WHAT_NEXT}"
+            )
+        if record.first < self.next:
+            raise DamagedMempool(f"{where}: id {record.first} instead of {self.next}; {WHAT_NEXT}")
+        if record.first > self.next:
+            self._gaps.append((self.next, record.first, where))
+        if len(flights_in(piece.data, record)) != record.count:
+            raise DamagedMempool(f"{where}: the record does not hold {record.count} flights")
+        if is_void(piece.data, record):
+            self._voids.append(record)
+        self._once = max(self._once, record.mined)
+        self.next = record.next
+        self._end = f"{self._folder / segment.name}, byte {piece.offset + len(piece.data)}"
+
+    def require_all(self, mined: int) -> None:
+        """Raise DamagedMempool if a transaction is neither in the log nor among the `mined`."""
+        end = (self.next, self._mark.next, self._end)
+        for first, after, where in [*self._gaps, end]:
+            missing = max(first, mined)
+            if missing < after:
+                require_blocks(missing, self._once)
+                raise DamagedMempool(
+                    f"{where}: acknowledged transactions {missing} to {after - 1} are missing; "
+                    f"{WHAT_NEXT}"
+                )
+
+    def void_from(self, mined: int) -> int:
+        """How many pending entries are void."""
+        return sum(max(0, record.next - max(record.first, mined)) for record in self._voids)

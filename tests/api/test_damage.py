@@ -1,0 +1,263 @@
+"""What clients meet when the disk has damaged, or refuses, what is not in a block: never 500."""
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from backend.chain.flight import as_mapping
+from backend.chain.void import VOID
+from backend.miner import Sealer
+from backend.settings import Settings
+from backend.storage import files
+from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
+from tests.flights import flight
+
+
+def post(client: FlaskClient, number: int = 1, **headers: str) -> TestResponse:
+    body = {**GOOD, "OP_CARRIER_FL_NUM": number}
+    return client.post("/transactions", json=body, headers=headers)
+
+
+def pending_log(folder: Path) -> Path:
+    (path,) = (folder / "mempool").glob("pending-*.log")
+    return path
+
+
+def overwrite(path: Path, at: int, data: bytes) -> None:
+    with path.open("r+b") as stream:
+        stream.seek(at)
+        stream.write(data)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Of a chain without flights."""
+    settings = settings_for(tmp_path / "chain")
+    seal(settings, [])
+    return settings
+
+
+@pytest.fixture
+def folder(settings: Settings) -> Path:
+    return settings.folder
+
+
+def with_posts(settings: Settings, count: int = 3) -> None:
+    with client_of(settings) as client:
+        for number in range(1, 1 + count):
+            good(post(client, number), 202)
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+def test_a_flipped_bit_costs_nothing(settings: Settings) -> None:
+    with_posts(settings)
+    log = pending_log(settings.folder)
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    with client_of(settings) as client:
+        assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
+        for number in range(4):
+            found = good(client.get(f"/transactions/{number}"))["transaction"]
+            assert found["OP_CARRIER_FL_NUM"] == number + 1
+        assert good(client.get("/tip"))["pending"] == 4
+
+
+def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> None:
+    with_posts(settings)
+    overwrite(pending_log(settings.folder), 100, b"garbage")
+    with client_of(settings) as client:
+        for path in ("/transactions/0", "/transactions/2", "/tip"):
+            detail = problem(client.get(path), 503)["detail"]
+            assert "is being put right" in detail
+            assert "pending-0000000000000000.log" in detail
+        assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
+        lost = good(client.get("/transactions/0"))
+        assert lost["state"] == "pending"
+        assert "lost before it was mined" in lost["transaction"]["ORIGIN_CITY_NAME"]
+        assert good(client.get("/transactions/1"))["transaction"]["OP_CARRIER_FL_NUM"] == 2
+        reasons = problem(client.get("/health/ready"), 503)["reasons"]
+        assert any("1 acknowledged flights are lost, transactions 0 to 0" in r for r in reasons)
+
+
+def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) -> None:
+    with_posts(settings)
+    overwrite(pending_log(settings.folder), 100, b"garbage")
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        sealer.seal_pending()
+    with client_of(settings) as client:
+        found = good(client.get("/transactions/0"))
+        assert found["state"] == "mined"
+        transaction = {name: found["transaction"][name] for name in as_mapping(VOID)}
+        assert transaction == as_mapping(VOID)
+        covered = good(client.get("/coverage"))
+        assert covered["flights"] == 2
+        assert (covered["first_date"], covered["last_date"]) == (GOOD["FL_DATE"], GOOD["FL_DATE"])
+        assert [each["flights"] for each in covered["carriers"]] == [2]
+        assert {each["code"] for each in covered["airports"]} == {GOOD["ORIGIN"], GOOD["DEST"]}
+        for field in ("city", "airport", "carrier", "flight_number"):
+            for each in good(client.get(f"/suggest?field={field}&q="))["suggestions"]:
+                assert "void" not in str(each).lower()
+                assert "98765" not in str(each)
+
+
+def test_a_chain_of_void_entries_alone_covers_nothing(settings: Settings) -> None:
+    with_posts(settings, 1)
+    pending_log(settings.folder).unlink()
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        sealer.seal_pending()
+    with client_of(settings) as client:
+        found = good(client.get("/coverage"))
+        del found["as_of"]
+        empty = {"flights": 0, "first_date": None, "last_date": None}
+        assert found == {**empty, "carriers": [], "airports": []}
+
+
+# --- keys and tokens -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", [b"no database" * 100, b"", b"SQLite format 3\0" + b"\xff" * 4080])
+def test_damaged_keys_stand_in_the_way_of_keys_alone(settings: Settings, what: bytes) -> None:
+    with_posts(settings)
+    (settings.folder / "mempool" / "keys.sqlite").write_bytes(what)
+    with client_of(settings) as client:
+        detail = problem(post(client, 5, **{"Idempotency-Key": "k"}), 503)["detail"]
+        assert "keys.sqlite" in detail
+        assert "remove it, and keys of the last day may be used twice" in detail
+        good(post(client, 4), 202)
+        reasons = problem(client.get("/health/ready"), 503)["reasons"]
+        assert any("keys.sqlite" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("what", ["", "[{}]", "[", '{"name":1}'])
+def test_damaged_tokens_are_named_and_nobody_may_write(folder: Path, what: str) -> None:
+    (folder / "tokens.json").write_text(what)
+    settings = settings_for(folder, require_token=1)
+    with client_of(settings) as client:
+        detail = problem(post(client, 1, Authorization="Bearer x"), 503)["detail"]
+        assert "tokens.json is no list of tokens" in detail
+        assert "python -m backend token add NAME" in detail
+        good(client.get("/blocks/0"))
+
+
+# --- a disk that refuses -------------------------------------------------------------------------
+
+PATHS = ("/tip", "/transactions/0", "/blocks/0", "/blocks", "/health/ready", "/coverage")
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "chain").write_text("no folder")
+    with client_of(settings_for(tmp_path / "chain")) as client:
+        for path in PATHS:
+            assert "chain" in problem(client.get(path), 503)["detail"]
+        assert "chain" in problem(post(client), 503)["detail"]
+
+
+@pytest.mark.parametrize("name", ["mempool", "blocks"])
+def test_a_part_that_is_a_file_is_named(folder: Path, name: str) -> None:
+    with_posts(settings_for(folder))
+    (folder / name).rename(folder / "away")
+    (folder / name).write_text("no folder")
+    with client_of(settings_for(folder)) as client:
+        for path in ("/tip", "/transactions/0", "/health/ready"):
+            assert name in problem(client.get(path), 503)["detail"]
+        assert name in problem(post(client), 503)["detail"]
+
+
+def refusing(call: str, error: int, part: str) -> Callable[..., Any]:
+    """The call of `os`, which fails for files of which the path holds `part`."""
+    real = getattr(os, call)
+
+    def refuse(path: object, *arguments: Any, **more: Any) -> Any:
+        name = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else path
+        if part in str(name):
+            filename = None if isinstance(path, int) else str(path)
+            raise OSError(error, os.strerror(error), filename)
+        return real(path, *arguments, **more)
+
+    return refuse
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EACCES, errno.ENOSPC, errno.EMFILE])
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        ("listdir", "mempool"),
+        ("open", "mempool"),
+        ("open", "mempool.lock"),
+        ("open", "acknowledged"),
+        ("open", "heights"),
+        ("open", "blocks-"),
+        ("pread", "pending-"),
+        ("pread", "heights"),
+        ("pread", "acknowledged"),
+        ("pread", "blocks-"),
+        ("fstat", "pending-"),
+        ("fstat", "mempool.lock"),
+        ("statvfs", "chain"),
+    ],
+)
+def test_what_the_disk_refuses_is_503_and_passes(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str, part: str, error: int
+) -> None:
+    with_posts(settings)
+    with client_of(settings) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, refusing(call, error, part))
+            answers = [client.get(path) for path in PATHS if path != "/coverage"]
+            answers.append(post(client, 9))
+        refused = [answer for answer in answers if answer.status_code not in {200, 202}]
+        assert refused
+        for answer in refused:
+            assert int(answer.headers["Retry-After"]) >= 1
+            assert problem(answer, 503)["detail"]
+    with client_of(settings) as client:
+        good(client.get("/transactions/2"))
+        good(post(client, 10), 202)
+
+
+def test_a_lock_that_cannot_be_had_is_503_with_who_holds_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_posts(settings)
+    monkeypatch.setattr(files, "LOCK_PATIENCE_S", 0.2)
+    with client_of(settings) as client:
+        with files.FileLock(settings.folder / "mempool.lock"):
+            detail = problem(post(client, 4), 503)["detail"]
+            assert "mempool.lock is held by another process" in detail
+            assert f"process {os.getpid()}" in detail
+            assert good(client.get("/tip"))["pending"] == 3
+        good(post(client, 4), 202)
+
+
+def test_a_table_of_keys_whose_row_was_changed_is_damage(settings: Settings) -> None:
+    with client_of(settings) as client:
+        good(post(client, 1, **{"Idempotency-Key": "k"}), 202)
+    with closing(Sealer(settings, print)) as sealer:
+        with sealer.writing(wait=False):
+            sealer.seal_pending()
+        with client_of(settings) as client:
+            good(post(client, 2), 202)
+        with sealer.writing(wait=False):
+            sealer.seal_pending()
+            sealer.trim()
+    with client_of(settings) as client:
+        assert good(post(client, 1, **{"Idempotency-Key": "k"}), 201)["TRANSACTION_ID"] == 0
+        with closing(sqlite3.connect(settings.folder / "mempool" / "keys.sqlite")) as keys:
+            keys.execute("UPDATE key_use SET first = 1")
+            keys.commit()
+        assert "checksum" in problem(post(client, 1, **{"Idempotency-Key": "k"}), 503)["detail"]
+
+
+def test_flights_of_tests_are_no_void_entries() -> None:
+    assert flight(0) != VOID

@@ -1,0 +1,116 @@
+"""A service whose mempool is damaged while it runs, and again before it starts.
+
+Every acknowledged flight is mined under its id, or its id is named as lost and its entry is void;
+posts go on all the while, and `verify` names what is wrong as long as it is.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backend.chain.flight import flight_of
+from backend.chain.void import VOID
+from backend.mempool.segments import segments_in
+from tests.api.processes import Service, backend, serving, until
+from tests.api.worlds import GOOD
+from tests.flights import on_disk
+
+NEVER_S = 86400
+POSTS = 8  # before each damage
+
+
+def garbage(data: bytes, at: int) -> bytes:
+    return data[:at] + b"garbage" + data[at + 7 :]
+
+
+def flip(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
+    "a bit of the newest record": lambda data: flip(data, len(data) - 50),
+    "the newest record": lambda data: garbage(data, len(data) - 50),
+    "a record in the middle": lambda data: garbage(data, len(data) // 2),
+    "the end": lambda data: data[: len(data) * 3 // 4],
+    "the file": lambda data: None,
+}
+
+
+def posted(service: Service, number: int) -> int:
+    """The id of a flight that is posted, and sent again as long as the answer is 503."""
+    answers: list[int] = []
+
+    def is_accepted() -> bool:
+        response = service.post({**GOOD, "OP_CARRIER_FL_NUM": number})
+        assert response.status_code in {202, 503}, response.text
+        if response.status_code == 202:
+            answers.append(response.json()["TRANSACTION_ID"])
+        return bool(answers)
+
+    until(is_accepted)
+    return answers[0]
+
+
+def damage(folder: Path, change: Callable[[bytes], bytes | None]) -> None:
+    path = folder / "mempool" / segments_in(folder / "mempool")[-1].name
+    changed = change(path.read_bytes())
+    if changed is None:
+        path.unlink()
+    else:
+        path.write_bytes(changed)
+
+
+def lost_ids(folder: Path) -> set[int]:
+    found: set[int] = set()
+    for path in (folder / "mempool").glob("lost-*.bin"):
+        first, count = path.name.removesuffix(".bin").split("-")[1:]
+        found |= set(range(int(first), int(first) + int(count.partition(".")[0])))
+    return found
+
+
+@pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "before it starts"])
+def test_acknowledged_flights_are_mined_or_named_as_lost(folder: Path, is_running: bool) -> None:
+    acknowledged: dict[int, int] = {}
+    quiet = {"FLIGHTCHAIN_MINE_INTERVAL_S": NEVER_S}
+
+    def post_some(service: Service) -> None:
+        for _ in range(POSTS):
+            number = len(acknowledged) + 1
+            acknowledged[posted(service, number)] = number
+
+    if is_running:
+        with serving(folder, **quiet) as service:
+            for change in DAMAGE.values():
+                post_some(service)
+                damage(folder, change)
+            post_some(service)
+            ready = service.get("/health/ready").json()
+            assert any("acknowledged flights are lost" in reason for reason in ready["reasons"])
+            assert "Traceback" not in service.said()
+            assert service.stop() == 0
+    else:
+        for change in DAMAGE.values():
+            with serving(folder, **quiet) as service:
+                post_some(service)
+                assert service.stop() == 0
+            damage(folder, change)
+            verified = backend(folder, "verify")
+            assert verified.returncode == 1
+            assert str(folder / "mempool") in verified.stderr
+            assert "Traceback" not in verified.stderr
+            assert backend(folder, "mine", "--once").returncode == 0
+            for kept in (folder / "mempool").glob("lost-*"):
+                kept.rename(folder / kept.name)  # or it is never ready
+    assert backend(folder, "mine", "--once").returncode == 0
+    assert sorted(acknowledged) == list(range(len(acknowledged)))
+    for kept in folder.glob("lost-*"):
+        kept.rename(folder / "mempool" / kept.name)
+    found, lost = on_disk(folder).flights, lost_ids(folder)
+    assert 0 < len(lost) < len(acknowledged)
+    for transaction_id, number in acknowledged.items():
+        expected = flight_of({**GOOD, "OP_CARRIER_FL_NUM": number})
+        assert found[transaction_id] == (VOID if transaction_id in lost else expected)
+    verified = backend(folder, "verify")
+    assert verified.returncode == 0, verified.stderr
+    assert "acknowledged flights are lost" in verified.stderr
