@@ -87,7 +87,7 @@ def test_a_service_with_a_damaged_tip_is_not_ready_and_says_why(folder: Path) ->
     service = Service(folder, FLIGHTCHAIN_BLOCK_FILE_BYTES=FILE_BYTES)
     try:
         until(lambda: "starting it again in 1 s" in service.said())
-        assert service.answers("/health/live")
+        until(lambda: service.answers("/health/live"))
         ready = service.get("/health/ready")
         assert ready.status_code == 503
         assert f"block {TIP} is damaged: its checksum is wrong; {WHAT_TO_DO}" in ready.text

@@ -121,8 +121,8 @@ def test_a_record_that_is_still_being_written_is_left_out(house: House) -> None:
 
 
 def test_blocks_that_are_sealed_meanwhile_leave_no_gap(original: House, tmp_path: Path) -> None:
-    """Whenever that happens (every other moment is tried): flights that go from mempool to blocks are in one of the two."""
-    for nth in range(1, 1000, 2):
+    """Whenever that happens: flights that go from mempool to blocks are in one of the two."""
+    for nth in range(1, 1000, 2):  # every other moment
         house = copied(original, tmp_path / str(nth))
         house.add(3, 300)
         known = everything_in(house.settings)
