@@ -112,6 +112,8 @@ def recover(folder: Path, are_pending: ArePending = nothing_is_pending) -> Recov
         messages.append(_left_out(blocks, bad_tip, known, rest, are_pending))
     elif rest is not None:
         _require_uncommitted(len(places), rest, data, is_table_good=named is not None)
+    else:
+        _require_all_named(places, data or b"")
     messages += _put_right(blocks, places, known, rest)
     _rewrite_table(table, places, named)
     return Recovered(places, messages)
@@ -125,6 +127,17 @@ def _table_entries(data: bytes) -> list[Place] | None:
         places.pop()
     good = [place for place in places if place is not None]
     return good if good and len(good) == len(places) else None
+
+
+def _require_all_named(places: list[Place], data: bytes) -> None:
+    """Raise DamagedBlock if a damaged table names a block behind `places`, which are all."""
+    hashes = {place.hash for place in places}
+    for start in range(len(places) * ENTRY_BYTES, len(data), ENTRY_BYTES):
+        place = place_from(data[start : start + ENTRY_BYTES])
+        if place is not None and place.hash not in hashes:
+            raise _damaged(
+                start // ENTRY_BYTES, "the table of heights names it, and it is in no block file"
+            )
 
 
 def _entries_written(data: bytes) -> int:

@@ -223,6 +223,13 @@ def test_a_damaged_table_still_tells_that_the_last_block_was_committed(
         assert_stops(tmp_path, 5, "the table of heights had 6 blocks")
 
 
+def test_a_damaged_table_still_names_blocks_that_are_missing(five_files: Path) -> None:
+    flip(table_path(five_files), 70)
+    for first in (4, 3):
+        block_file(five_files, first).unlink()
+        assert_stops(five_files, first, "the table of heights names it, and it is in no block file")
+
+
 def test_a_torn_end_behind_a_damaged_table_is_cut_off(tmp_path: Path, sample: Sample) -> None:
     """The length of the table tells that no block was committed there."""
     restore(tmp_path, sample.files(sample.data + GARBAGE, sample.table))
