@@ -312,9 +312,10 @@ class Miner:
 
     def _is_block_full(self) -> bool:
         """Whether enough is pending for a block; false while that cannot be told."""
+        is_full = False
         with self._patiently():
-            return self._pending() >= MAX_TRANSACTIONS
-        return False
+            is_full = self._pending() >= MAX_TRANSACTIONS
+        return is_full
 
     def _pending(self) -> int:
         """How many transactions are pending; a mempool that needs it is put right first."""
