@@ -57,7 +57,7 @@ def verify(
             chain = joined(stretches, results, height, progress)
             if problem := _index_problem(index, store, chain.sum, examined()):
                 raise Damage(f"the index is wrong: {problem}; run `reindex`")
-        words = _index_words(index.position, height), mempool_words(folder, store)
+        words = _index_words(index.position, height), accepted_words(folder, store)
         return Verified(height, chain.state.transactions, chain.state.tip_hash, *words)
 
 
@@ -70,7 +70,7 @@ def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
     return lambda: found
 
 
-def mempool_words(folder: Path, store: BlockStore) -> str:
+def accepted_words(folder: Path, store: BlockStore) -> str:
     """What is good in the mempool, its keys and the tokens, in words. Raises Damage otherwise."""
     found = check_mempool(folder, lambda: store.place(store.height()).next_transaction)
     tokens = len(Tokens(folder).all())

@@ -83,9 +83,11 @@ class Sealer:
         self._sealed = sealed
         self._store = BlockStore(settings.folder)
         self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
-        self._writer = BlockWriter(settings, now_ms, report, self._are_pending)
-        self._follower = IndexFollower(settings.folder, self._store, report)
         self.mempool = Mempool(settings, self.transactions, report)
+        self._writer = BlockWriter(
+            settings, now_ms, report, self._are_pending, self.mempool.require_no_blocks
+        )
+        self._follower = IndexFollower(settings.folder, self._store, report)
 
     def transactions(self) -> int:
         """How many transactions the blocks hold."""
@@ -261,11 +263,8 @@ class Miner:
     def _recover(self) -> None:
         """Put the files right and bring the index up before anything else."""
         while not self._is_stopping:
-            try:
-                with self._sealer.writing(wait=False, progress=self._indexing):
-                    return
-            except WriterBusy:  # an import is running
-                self._wait_at_work(POLL_S)
+            with self._patiently(), self._sealer.writing(wait=False, progress=self._indexing):
+                return
 
     def _rounds(self) -> None:
         interval_s = self._settings.mine_interval_s
@@ -312,10 +311,10 @@ class Miner:
 
     def _is_block_full(self) -> bool:
         """Whether enough is pending for a block; false while that cannot be told."""
-        is_full = False
+        pending = 0
         with self._patiently():
-            is_full = self._pending() >= MAX_TRANSACTIONS
-        return is_full
+            pending = self._pending()
+        return pending >= MAX_TRANSACTIONS
 
     def _pending(self) -> int:
         """How many transactions are pending; a mempool that needs it is put right first."""

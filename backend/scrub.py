@@ -2,8 +2,9 @@
 
 A disk decays in silence, in places that nobody reads. So the miner has a thread that looks at one
 small piece after the other: a block as `verify` does, its flights in the index, then the index as a
-whole. It reads from the disk and not from the kernel's memory. The pieces of a pass are spread over
-`scrub_hours`, and each is followed by a pause that keeps the thread at a few percent of one core.
+whole, then what is in no block yet, with the idempotency keys and the tokens. It reads from the
+disk and not from the kernel's memory. The pieces of a pass are spread over `scrub_hours`, and each
+is followed by a pause that keeps the thread at a few percent of one core.
 
 What is wrong is said once, stands in `scrub.json` for `ready` and `/metrics`, and is looked at
 again every half minute, so that it is withdrawn when it has gone. A wrong index is marked, and the
@@ -20,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from backend.audit import accepted_words
 from backend.chain.columns import BodyError, decode_body
 from backend.chain_check import Checked, Stretch, checked, nothing, stretch_at
 from backend.clock import now_ms
@@ -41,7 +43,7 @@ RETRY_S = 10.0
 MOST_PROBLEMS = 100
 READ_BYTES = 2**18
 
-BLOCK, FLIGHTS, INDEX = "block", "flights", "index"
+BLOCK, FLIGHTS, INDEX, ACCEPTED = "block", "flights", "index", "accepted"
 
 Report = Callable[[str], None]
 Pause = Callable[[float], bool]  # seconds; True: it is over
@@ -137,6 +139,8 @@ class Scrub:
                 return self._wrong_block(number)
             if kind == FLIGHTS:
                 return self._wrong_flights(number)
+            if kind == ACCEPTED:
+                return self._wrong_accepted()
             return self._wrong_part(PARTS[number]) if number < len(PARTS) else ""
         except (NotFound, Damage):  # the chain is shorter now, or the block itself was named
             return ""
@@ -187,6 +191,13 @@ class Scrub:
         if part == FILE:
             self._read_index_again()
         return self._wrong_index(look)
+
+    def _wrong_accepted(self) -> str:
+        try:
+            accepted_words(self._folder, self._store)
+        except Damage as error:
+            return str(error)
+        return ""
 
     def _wrong_index(self, look: Callable[[IndexCheck], str]) -> str:
         """What `look` finds wrong with the index, which is marked then, so that it is made anew."""
@@ -254,8 +265,9 @@ class Scrub:
 
     def _is_passed_over(self, kind: str, number: int) -> bool:
         """Whether a piece belongs to an index that is known to be wrong by another piece."""
-        known = [(p.kind, p.number) for p in self.state.problems if p.kind != BLOCK]
-        return kind != BLOCK and known not in ([], [(kind, number)])
+        of_index = {FLIGHTS, INDEX}
+        known = [(p.kind, p.number) for p in self.state.problems if p.kind in of_index]
+        return kind in of_index and known not in ([], [(kind, number)])
 
     def _put(self, **changed: Any) -> None:
         self.state = msgspec.structs.replace(self.state, **changed)
@@ -275,7 +287,7 @@ class Scrub:
 
 def _pieces(height: int) -> int:
     """How many pieces a pass has that begins when the tip is at `height`."""
-    return 2 * (height + 1) + len(PARTS)
+    return 2 * (height + 1) + len(PARTS) + 1
 
 
 def _piece(state: ScrubState, number: int) -> tuple[str, int]:
@@ -283,7 +295,8 @@ def _piece(state: ScrubState, number: int) -> tuple[str, int]:
     of_blocks = 2 * (state.height + 1)
     if number < of_blocks:
         return (BLOCK, FLIGHTS)[number % 2], number // 2
-    return INDEX, number - of_blocks
+    part = number - of_blocks
+    return (INDEX, part) if part < len(PARTS) else (ACCEPTED, 0)
 
 
 def _rest_after(worked_s: float) -> float:

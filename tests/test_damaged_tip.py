@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backend.audit import verify
-from backend.errors import DamagedBlock
+from backend.errors import Damage, DamagedBlock
 from backend.importer import import_flights
 from backend.ledger import Ledger
 from backend.miner import Sealer
@@ -20,7 +20,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.layout import Place
 from tests.api.processes import Service, backend, until
 from tests.api.worlds import GOOD
-from tests.flights import transactions_in
+from tests.flights import flight, transactions_in
 from tests.storage.chains import block_file, contents, flip
 
 FILE_BYTES = 30_000
@@ -49,6 +49,23 @@ def folder(imported: Path, tmp_path: Path) -> Path:
 def tip_place(folder: Path) -> Place:
     with closing(BlockStore(folder)) as store:
         return store.place(TIP)
+
+
+def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
+    """An unmounted disk leaves an empty folder in the place of the blocks."""
+    shutil.rmtree(folder / "blocks")
+    for _ in range(2):
+        with (
+            closing(Sealer(settings_for(folder), print)) as sealer,
+            pytest.raises(Damage, match="they held 2500 transactions once: is the disk mounted"),
+            sealer.writing(wait=False),
+        ):
+            pass
+    with (
+        closing(Ledger(settings_for(folder), print)) as ledger,
+        pytest.raises(Damage, match="the chain has lost blocks"),
+    ):
+        ledger.add(flight(1))
 
 
 def test_any_flipped_bit_is_named_and_nothing_is_forgotten(folder: Path) -> None:

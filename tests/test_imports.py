@@ -42,7 +42,7 @@ LAYERS: dict[str, set[str] | None] = {
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
     "scrub_state": set(),
-    "scrub": {"chain", "chain_check", "storage", "index", "scrub_state", "clock"} | COMMON,
+    "scrub": {"audit", "chain", "chain_check", "storage", "index", "scrub_state", "clock"} | COMMON,
     "miner_status": {"storage", "clock"},
     "watching": {"miner_status"},
     "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,

@@ -614,6 +614,8 @@ def test_a_miner_goes_on_though_keys_cannot_be_kept_and_says_so_once(tmp_path: P
 
 def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+        pass  # genesis
     with closing(Mempool(settings, lambda: 10, print)) as mempool:
         accept_in(mempool, [flight(0)], now_ms())
     with mining(settings) as running:

@@ -15,18 +15,21 @@ from backend.index import damage_mark
 from backend.index.checks import PARTS
 from backend.index.database import index_path
 from backend.ledger import Ledger
+from backend.mempool import Mempool
 from backend.scrub import LOOK_AGAIN_S, SHARE, Scrub, scrubbing
 from backend.scrub_state import NAME, ScrubState, read
 from backend.settings import Settings
 from backend.storage.layout import ENTRY_BYTES
+from tests.accepting import accept_in
 from tests.api.processes import serving, until
 from tests.api.test_metrics import scraped, value
+from tests.flights import flight
 from tests.index.tampering import blocks_in, changed_flight, places_in, relinked, write_blocks
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
 from tests.storage.chains import block_file, flip, table_path
 
 TIP = 4
-PIECES = 2 * (TIP + 1) + len(PARTS)
+PIECES = 2 * (TIP + 1) + len(PARTS) + 1
 HOUR_S = 3600.0
 WALL_MS = 1_700_000_000_000
 
@@ -170,6 +173,26 @@ def test_without_a_chain_it_waits_for_one(tmp_path: Path) -> None:
 
 def flip_in_block(folder: Path, height: int) -> None:
     flip(block_file(folder), places_in(folder)[height].end - 1)
+
+
+def test_damaged_tokens_and_pending_flights_are_named_until_they_are_well(bench: Bench) -> None:
+    tokens, mempool = bench.folder / "tokens.json", bench.folder / "mempool"
+    tokens.write_text("no list")
+    bench.passes()
+    (what,) = bench.found()
+    assert str(tokens) in what
+    tokens.unlink()
+    bench.clock.now_s += LOOK_AGAIN_S
+    bench.steps(1)
+    assert bench.found() == []
+    mempool.mkdir()
+    with closing(Mempool(Settings(dir=str(bench.folder)), lambda: 3 * TIP, print)) as pending:
+        accept_in(pending, [flight(1)], WALL_MS)
+    (log,) = mempool.glob("pending-*.log")
+    flip(log, 100)
+    bench.passes()
+    (what,) = bench.found()
+    assert str(log) in what
 
 
 def test_damaged_blocks_are_named_once_and_the_others_are_read_on(bench: Bench) -> None:
@@ -414,7 +437,7 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
 def test_a_service_scrubs_finds_damage_and_takes_it_back(tmp_path: Path) -> None:
     folder = tmp_path / "chain"
     make_chain(folder, [[plain_flight()], [plain_flight()]])
-    with serving(folder, FLIGHTCHAIN_SCRUB_HOURS=0.0003) as service:
+    with serving(folder, FLIGHTCHAIN_SCRUB_HOURS=0.0003, FLIGHTCHAIN_CLOCK_WAIT_S=0) as service:
         until(
             lambda: (
                 ("flightchain_scrub_last_complete_timestamp_seconds", frozenset())

@@ -12,11 +12,12 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from backend.chain.flight import Flight
-from backend.errors import NeedsRepair
+from backend.errors import DamagedMempool, NeedsRepair
 from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.record import Accepted, Record, flights_in, key_in, mended, record_at
@@ -25,6 +26,8 @@ from backend.mempool.segments import Segment, all_segments_in, segments_in
 from backend.storage import files
 
 SEGMENT_BYTES = 4 * 2**20
+
+_first_of, _next_of = attrgetter("first"), attrgetter("next")
 
 
 class End(NamedTuple):
@@ -143,6 +146,23 @@ class Log:
                 self._keys.keep(segment.first, following.first, now_ms)
                 files.remove(self.path(segment))
 
+    def note_mined(self) -> None:
+        """Note how many transactions blocks hold. Raises WriteFailed."""
+        mined = self._chain_transactions()
+        known = self._acknowledged.read() or Mark()
+        if mined > known.mined:
+            self._acknowledged.note(Mark(mined, mined))
+
+    def require_no_blocks(self) -> None:
+        """Raise DamagedMempool if blocks have held transactions here at some time."""
+        mark = self._acknowledged.read() or Mark()
+        if mark.mined:
+            raise DamagedMempool(
+                f"there are no blocks, but they held {mark.mined} transactions once: is the disk "
+                "mounted? Else restore the chain from a backup; for a new chain, begin in an empty "
+                "folder"
+            )
+
     # --- reading -----------------------------------------------------------------------------
 
     def forget(self, mined: int) -> None:
@@ -160,11 +180,11 @@ class Log:
 
     def place_after(self, below: int) -> int:
         """The place of the first record that has an id of at least `below`."""
-        return bisect_right(self.records, below, key=lambda record: record.next)
+        return bisect_right(self.records, below, key=_next_of)
 
     def flight_at(self, transaction_id: int) -> tuple[Flight, int] | None:
         """A transaction: its flight and acceptance time; None if it is not in the log."""
-        after = bisect_right(self.records, transaction_id, key=lambda record: record.first)
+        after = bisect_right(self.records, transaction_id, key=_first_of)
         record = self.records[after - 1] if after else None
         if record is None or transaction_id >= record.next:
             return None

@@ -322,10 +322,16 @@ class Mempool:
     def trim(self, below: int) -> None:
         """Remove the segments of which every id is below `below`; the newest always stays.
 
-        Raises WriteFailed, or DamagedMempool if keys cannot be kept; then their segments stay.
+        How many transactions blocks hold is noted, so that lost blocks are noticed. Raises
+        WriteFailed, or DamagedMempool if keys cannot be kept; then their segments stay.
         """
         with self.exclusive():
+            self._log.note_mined()
             self._log.trim(below, clock_now_ms())
+
+    def require_no_blocks(self) -> None:
+        """Raise DamagedMempool if blocks have held transactions here, so that there was a chain."""
+        self._log.require_no_blocks()
 
 
 @contextmanager

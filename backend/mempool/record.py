@@ -71,12 +71,12 @@ class Accepted:
 class Record:
     """Where a record stands, and what its head says.
 
-    mined: how many transactions blocks held when it was written. offset, length, payload_at: bytes,
-    the last from the record's own start.
+    next: the id after the last one in it. mined: how many transactions blocks held when it was
+    written. offset, length, payload_at: bytes, the last from the record's own start.
     """
 
     first: int
-    count: int
+    next: int
     timestamp: int
     mined: int
     segment: Segment
@@ -85,9 +85,9 @@ class Record:
     payload_at: int
 
     @property
-    def next(self) -> int:
-        """The id after the last one in it."""
-        return self.first + self.count
+    def count(self) -> int:
+        """How many flights it holds."""
+        return self.next - self.first
 
 
 def packed(
@@ -134,7 +134,7 @@ def record_at(data: bytes | memoryview, at: int, segment: Segment, offset: int) 
     if zlib.crc32(checked) != crc or _hash_of(checked[_HASH_BYTES:]) != checked[:_HASH_BYTES]:
         return None
     first, count, timestamp, mined = _CONTENT.unpack_from(data, at + _HASHED_FROM)
-    return Record(first, count, timestamp, mined, segment, offset, length, HEAD_BYTES)
+    return Record(first, first + count, timestamp, mined, segment, offset, length, HEAD_BYTES)
 
 
 def _old_record_at(
@@ -146,7 +146,7 @@ def _old_record_at(
     if len(data) - at < length or zlib.crc32(content) != crc:
         return None
     first, count, timestamp = _OLD_CONTENT.unpack_from(content)
-    return Record(first, count, timestamp, 0, segment, offset, length, _OLD_HEAD_BYTES)
+    return Record(first, first + count, timestamp, 0, segment, offset, length, _OLD_HEAD_BYTES)
 
 
 def flights_in(data: bytes | memoryview, record: Record) -> list[Flight]:

@@ -49,17 +49,20 @@ class BlockWriter:
         now_ms: Callable[[], int],
         report: Callable[[str], None],
         are_pending: ArePending = nothing_is_pending,
+        require_may_begin: Callable[[], None] = lambda: None,
     ) -> None:
         """Touch nothing yet.
 
         now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
         line by line. are_pending: whether the mempool holds all of these ids, so that recovery may
-        leave out a torn block with them.
+        leave out a torn block with them. require_may_begin: raises if there was a chain here, so
+        that no other may be begun.
         """
         self._settings = settings
         self._now_ms = now_ms
         self._report = report
         self._are_pending = are_pending
+        self._require_may_begin = require_may_begin
         self._blocks = settings.folder / layout.BLOCKS_FOLDER
         self._table_path = self._blocks / layout.TABLE_NAME
         self._lock = files.FileLock(settings.folder / WRITER_LOCK_NAME)
@@ -208,6 +211,8 @@ class BlockWriter:
         recovered = recover(self._settings.folder, self._are_pending)
         for message in recovered.messages:
             self._report(message)
+        if not recovered.places:
+            self._require_may_begin()
         self._table = files.open_for_writing(self._table_path)
         files.sync(self._table, self._table_path)
         files.sync_folder(self._settings.folder)

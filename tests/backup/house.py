@@ -23,6 +23,7 @@ from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.storage import files
 from tests.flights import flights, on_disk
+from tests.index.worlds import settle
 
 FILE_BYTES = 4000
 IMPORTED = 400
@@ -111,7 +112,9 @@ def filled(root: Path) -> House:
 def copied(house: House, root: Path) -> House:
     """The same house at another place."""
     shutil.copytree(house.root, root, symlinks=True, dirs_exist_ok=True)
-    return House(root)
+    found = House(root)
+    settle(found.folder)
+    return found
 
 
 def pending_of(settings: Settings) -> list[tuple[int, Flight]]:

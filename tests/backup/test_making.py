@@ -20,6 +20,7 @@ from backend.errors import (
     WriterBusy,
 )
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
 from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.files import FileLock
@@ -193,13 +194,19 @@ def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
     assert not house.backup.exists()
 
 
+def lose_mempool(house: House) -> None:
+    """Nothing is left of it, nor of what tells that there was one."""
+    shutil.rmtree(house.folder / MEMPOOL_FOLDER)
+    (house.folder / ACKNOWLEDGED_NAME).unlink()
+
+
 def rolled_back(house: House) -> None:
     """The chain is as it was a block ago."""
     with closing(BlockStore(house.folder)) as store:
         tip = store.place(5)
     os.truncate(table_path(house.folder), 5 * 64)
     os.truncate(block_file(house.folder, tip.file), tip.offset)
-    shutil.rmtree(house.folder / MEMPOOL_FOLDER)
+    lose_mempool(house)
 
 
 def test_a_chain_that_has_lost_blocks_is_news(house: House) -> None:
@@ -231,7 +238,7 @@ def test_a_backup_that_somebody_mined_on_is_news(house: House) -> None:
 
 
 def test_pending_flights_that_only_the_backup_has_are_news(house: House) -> None:
-    shutil.rmtree(house.folder / MEMPOOL_FOLDER)
+    lose_mempool(house)
     before = tree(house.backup)
     with pytest.raises(BackupRefused, match="acknowledged flights are missing"):
         house.back_up()

@@ -12,21 +12,8 @@ from tests.faults.scenarios import SCENARIOS, Scenario
 SEED = 13
 SHORT = [one for one in SCENARIOS if one.short]
 
-# What is known to be wrong today, to be taken out with what mends it.
-KNOWN = {
-    "power-cuts": "EIO from the disk is answered with 500",
-    "damaged-files": "damage in mempool, keys and tokens is not named",
-    "clocks": "blocks are sealed with the time of a clock that leapt ahead",
-}
 
-
-def marked(one: Scenario) -> object:
-    reason = KNOWN.get(one.name)
-    marks = [pytest.mark.xfail(reason=reason, raises=AssertionError)] if reason else []
-    return pytest.param(one, id=one.name, marks=marks)
-
-
-@pytest.mark.parametrize("scenario", [marked(one) for one in SHORT])
+@pytest.mark.parametrize("scenario", SHORT, ids=lambda one: one.name)
 def test_a_service_that_is_harmed_forgets_nothing_and_lies_to_nobody(
     scenario: Scenario, tmp_path: Path
 ) -> None:
