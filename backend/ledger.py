@@ -516,8 +516,8 @@ class Ledger:
     def _indexed_transactions(self) -> int:
         try:
             return self._index.position().transactions
-        except TryLater:
-            return 0
+        except TryLater:  # then nobody is answered without what is mined
+            return self.mined_count()
 
 
 def _others(accepted: Accepted) -> list[int | None]:

@@ -533,7 +533,7 @@ def test_the_index_follows_after_it_was_made_anew_beside_a_running_miner(tmp_pat
 
 def test_an_index_that_is_marked_as_damaged_is_made_anew_at_once(tmp_path: Path) -> None:
     with mining(settings_for(tmp_path, NEVER_S)) as running:
-        running.wait_until_begun()
+        eventually(index_path(tmp_path).exists)
         first = index_path(tmp_path).resolve(strict=True)
         mark(first, "a page of it was wrong")
         eventually(lambda: index_path(tmp_path).resolve() != first)

@@ -124,7 +124,7 @@ def test_a_damaged_block_is_a_problem_each_time(lanes: Lanes) -> None:
     for _ in range(3):
         for path in (PAGE, f"/transactions/{place.first_transaction}"):
             status, problem, _ = lanes.ask(path)
-            assert (status, problem["status"]) == (500, 500)
+            assert (status, problem["status"]) == (503, 503)
             assert "block 5 is damaged" in problem["detail"]
     assert lanes.ask("/blocks/6?limit=20")[::2] == (200, "loop")  # came with its neighbour
 

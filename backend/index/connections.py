@@ -161,8 +161,10 @@ class Connections:
         """The file that the link names."""
         try:
             return self._path.resolve(strict=True)
-        except OSError:
+        except FileNotFoundError:
             raise TryLater(NOT_YET, RETRY_AFTER_S) from None
+        except OSError as error:
+            raise TryLater(f"the index cannot be looked at ({error})", RETRY_AFTER_S) from error
 
     def _open(self) -> Opened:
         """Open the index in use; once more if it was exchanged in this very moment."""

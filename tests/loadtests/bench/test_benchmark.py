@@ -181,7 +181,7 @@ def test_options_choose_how_much_is_measured() -> None:
     assert plan_from(options_from(["--quick"])).flights < 10_000
 
 
-@pytest.mark.parametrize("wrong", [["--only", "12"], ["--month", "/no/such/file"], ["--fast"]])
+@pytest.mark.parametrize("wrong", [["--only", "13"], ["--month", "/no/such/file"], ["--fast"]])
 def test_wrong_options_are_refused(wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         options_from(wrong)
@@ -271,7 +271,11 @@ def test_settings_of_the_caller_do_not_reach_the_service(
     monkeypatch.setenv("HOME", "/somewhere")
     given = environment(tmp_path, {"cache_bytes": 0})
     ours = {name: text for name, text in given.items() if name.startswith("FLIGHTCHAIN_")}
-    assert ours == {"FLIGHTCHAIN_DIR": str(tmp_path), "FLIGHTCHAIN_CACHE_BYTES": "0"}
+    assert ours == {
+        "FLIGHTCHAIN_DIR": str(tmp_path),
+        "FLIGHTCHAIN_CACHE_BYTES": "0",
+        "FLIGHTCHAIN_CLOCK_WAIT_S": "0",
+    }
     assert given["HOME"] == "/somewhere"
 
 
