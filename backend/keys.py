@@ -4,31 +4,40 @@ A key stands in the record of the mempool that it came with, and in the memory o
 has read the record, while its segment is there. Before the segment is removed its keys are kept in
 `mempool/keys.sqlite`, which is synced first; after a day they are forgotten. So a key is durable
 exactly as its flights are.
+
+Every page of that file carries a checksum, see `backend.storage.checked_sqlite`: a key that is not
+found was not used. Files of earlier releases have none. They are read as they are, and replaced by
+a file with checksums when keys are kept the next time. An empty file holds no keys.
 """
 
-import sqlite3
-import zlib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+
+import apsw
 
 from backend.errors import DamagedMempool, KeyReused
+from backend.storage import checked_sqlite, files
 
 KEPT_MS = 24 * 60 * 60 * 1000
 FILE_NAME = "keys.sqlite"
 
-_SCHEMA = """
-    CREATE TABLE IF NOT EXISTS key_use (
+_CHECKED = 1  # PRAGMA user_version of a file with checksums; in earlier releases it is 0
+_SCHEMA = f"""
+    PRAGMA user_version = {_CHECKED};
+    CREATE TABLE key_use (
         key        TEXT PRIMARY KEY,
         body_hash  TEXT NOT NULL,
         first      INTEGER NOT NULL,
         count      INTEGER NOT NULL,
-        timestamp  INTEGER NOT NULL,
-        checksum   INTEGER  -- of the other columns; none in rows of earlier releases
+        timestamp  INTEGER NOT NULL
     ) WITHOUT ROWID"""
-_COLUMNS = ("key", "body_hash", "first", "count", "timestamp")  # that the checksum covers
+_SELECT = "SELECT key, body_hash, first, count, timestamp FROM key_use"
+_INSERT = "INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?)"
+
+_Row = tuple[str, str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,50 +96,45 @@ class Keys:
         return use
 
     def _kept(self, text: str) -> KeyUse | None:
-        if not self._path.exists():
+        if not self._holds_keys():
             return None
-        with self._usable(), closing(self._reading()) as connection:
-            row = connection.execute("SELECT * FROM key_use WHERE key = ?", (text,)).fetchone()
-            return None if row is None else _use_in(row)
+        with self._opened() as connection:
+            row = connection.execute(f"{_SELECT} WHERE key = ?", (text,)).fetchone()
+        return None if row is None else KeyUse(*row[1:])
 
     def require_readable(self) -> None:
         """Raise DamagedMempool if the file of keys cannot be used, as far as a look tells."""
         self._kept("")
 
     def check(self) -> int:
-        """How many keys the file holds, each of them checked. Raises DamagedMempool."""
-        if not self._path.exists():
+        """How many keys the file holds; every page of it is read. Raises DamagedMempool."""
+        if not self._holds_keys():
             return 0
-        with self._usable(), closing(self._reading()) as connection:
-            return _sound_rows(connection)
+        with self._sound_copy() as copied:
+            return len(_rows_in(copied))
 
-    def copy(self, below: int | None = None) -> bytes | None:
-        """The file as it is at one moment, checked; None if there is none. Raises DamagedMempool.
+    def copy(self) -> bytes | None:
+        """The bytes of the file, every page checked; None without a file. Raises DamagedMempool."""
+        if not self._holds_keys():
+            return b"" if self._path.exists() else None
+        with self._sound_copy() as copied:
+            return copied.serialize("main")
 
-        below: keys of ids from there on are left out.
+    def copy_below(self, first: int, folder: Path) -> None:
+        """Make a file in `folder` with the keys of ids below `first`, if there is a file here.
+
+        Raises DamagedMempool, WriteFailed.
         """
-        if not self._path.exists():
-            return None
-        with (
-            self._usable(),
-            closing(self._reading()) as connection,
-            closing(sqlite3.connect(":memory:")) as copied,
-        ):
-            connection.backup(copied)
-            _sound_rows(copied)
-            if below is not None:
-                with copied:
-                    copied.execute("DELETE FROM key_use WHERE first >= ?", (below,))
-            return copied.serialize()
-
-    def _reading(self) -> sqlite3.Connection:
-        """A connection that works where nothing can be written, too."""
-        return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+        if not self._holds_keys():
+            return
+        with self._sound_copy() as copied:
+            rows = [row for row in _rows_in(copied) if row[2] < first]
+        Keys(folder)._make(rows)
 
     def keep(self, first: int, following: int, now_ms: int) -> None:
         """Keep the keys of ids from `first` to `following` (exclusive): their records will go.
 
-        Raises DamagedMempool if the file cannot be used; then it is as it was.
+        Raises DamagedMempool if the file cannot be used, WriteFailed; then it is as it was.
         """
         going = [
             (text, *astuple(use))
@@ -139,55 +143,121 @@ class Keys:
         ]
         if not going:
             return
-        with self._writing() as connection:
-            connection.execute(
-                "DELETE FROM key_use WHERE timestamp NOT BETWEEN ? AND ?",
-                (now_ms - KEPT_MS, now_ms + KEPT_MS),
-            )
-            rows = [(*values, _checksum(values)) for values in going]
-            connection.executemany("INSERT OR REPLACE INTO key_use VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._make_checked()
+        with self._opened() as connection:
+            connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
+            with connection:
+                connection.execute(
+                    "DELETE FROM key_use WHERE timestamp NOT BETWEEN ? AND ?",
+                    (now_ms - KEPT_MS, now_ms + KEPT_MS),
+                )
+                connection.executemany(_INSERT, going)
+
+    # --- the file ----------------------------------------------------------------------------
+
+    def _holds_keys(self) -> bool:
+        """Whether there is a file that is not empty."""
+        try:
+            return self._path.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
+    def _make_checked(self) -> None:
+        """Make the file if there is none, or anew if its pages have no checksums."""
+        rows: list[_Row] = []
+        if self._holds_keys():
+            with self._opened() as old:  # and its journal is done with
+                if _is_checked(old):
+                    return
+                _require_sound(old)
+                rows = _rows_in(old)
+        self._make(rows)
+
+    def _make(self, rows: Iterable[_Row]) -> None:
+        """Make a file with checksums: beside the one that is there, then in its place, durably."""
+        new = self._path.with_name(f"{FILE_NAME}.tmp")
+        files.remove(new)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        with self._usable(), closing(checked_sqlite.connect(_uri(new), flags)) as connection:
+            checked_sqlite.reserve_checksums(connection)
+            connection.execute("PRAGMA journal_mode = OFF")  # who dies begins anew
+            connection.execute("PRAGMA synchronous = OFF")  # it is synced as a whole
+            connection.execute(_SCHEMA)
+            with connection:
+                connection.executemany(_INSERT, rows)
+        _sync(new)
+        files.remove(self._path.with_name(f"{FILE_NAME}-journal"))  # is not of this file
+        files.rename(new, self._path)
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with (
-            self._usable(),
-            closing(sqlite3.connect(self._path)) as connection,
-            connection,
-        ):
-            connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
-            connection.execute(_SCHEMA)
-            columns = connection.execute("SELECT * FROM key_use LIMIT 0").description
-            if len(columns) == len(_COLUMNS):  # made by an earlier release
-                connection.execute("ALTER TABLE key_use ADD COLUMN checksum INTEGER")
+    def _opened(self) -> Iterator[apsw.Connection]:
+        """The file, which SQLite only reads where nothing can be written. Raises DamagedMempool.
+
+        Who only wants to read opens it to write, too: what somebody left undone who died while
+        keeping keys must be taken back first.
+        """
+        flags = apsw.SQLITE_OPEN_READWRITE
+        with self._usable(), closing(checked_sqlite.connect(_uri(self._path), flags)) as connection:
+            if _is_checked(connection):
+                checked_sqlite.require_checksums(connection)
             yield connection
+
+    @contextmanager
+    def _sound_copy(self) -> Iterator[apsw.Connection]:
+        """A copy in memory, for which every page was read. Raises DamagedMempool."""
+        with (
+            self._opened() as connection,
+            closing(apsw.Connection(":memory:")) as copied,
+        ):
+            with copied.backup("main", connection, "main") as backup:
+                backup.step()
+            _require_sound(copied)
+            yield copied
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
         """Raise DamagedMempool instead of SQLite's errors, and say what to do."""
         try:
             yield
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             raise DamagedMempool(
-                f"{self._path} cannot be used: {error}; if the disk is sound the file is damaged: "
-                "remove it, and keys of the last day may be used twice"
+                f"{self._path} cannot be used: {_reason(error)}; if the disk is sound the file is "
+                "damaged: remove it, and keys of the last day may be used twice"
             ) from error
 
 
-def _sound_rows(connection: sqlite3.Connection) -> int:
-    """How many keys there are. Raises sqlite3.DatabaseError if anything is wrong with the file."""
-    for (problem,) in connection.execute("PRAGMA integrity_check(1)"):
-        if problem != "ok":
-            raise sqlite3.DatabaseError(problem)
-    return len([_use_in(row) for row in connection.execute("SELECT * FROM key_use")])
+def _uri(path: Path) -> str:
+    return path.absolute().as_uri()
 
 
-def _use_in(row: Sequence[Any]) -> KeyUse:
-    """The use in a row of the table. Raises sqlite3.DatabaseError if the row was changed."""
-    values, found = tuple(row[: len(_COLUMNS)]), row[len(_COLUMNS) :]
-    if found and found[0] not in {None, _checksum(values)}:  # rows of earlier releases have none
-        raise sqlite3.DatabaseError(f"key {values[0]!r} does not agree with its checksum")
-    return KeyUse(*values[1:])
+def _is_checked(connection: apsw.Connection) -> bool:
+    """Whether the pages of the file must have checksums. Raises apsw.Error."""
+    return bool(connection.execute("PRAGMA user_version").get)
 
 
-def _checksum(values: tuple[object, ...]) -> int:
-    return zlib.crc32(repr(values).encode())
+def _require_sound(connection: apsw.Connection) -> None:
+    """Raise Wrong if the tables do not hold together. Raises apsw.Error."""
+    problem = connection.execute("PRAGMA integrity_check(1)").get
+    if problem != "ok":
+        raise checked_sqlite.Wrong(str(problem))
+
+
+def _rows_in(connection: apsw.Connection) -> list[_Row]:
+    """Every key with its use. Raises apsw.Error."""
+    return [(*row,) for row in connection.execute(_SELECT)]
+
+
+def _reason(error: apsw.Error) -> str:
+    """What SQLite found wrong, in words; it has none for a checksum."""
+    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
+        return "a page does not agree with its checksum"
+    return str(error)
+
+
+def _sync(path: Path) -> None:
+    """Return only when the file is on the disk. Raises WriteFailed."""
+    descriptor = files.open_for_writing(path)
+    try:
+        files.sync(descriptor, path)
+    finally:
+        os.close(descriptor)

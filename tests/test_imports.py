@@ -37,7 +37,7 @@ LAYERS: dict[str, set[str] | None] = {
     "carriers": set(),
     "distribution": set(),
     "storage": {"chain", "costs"} | COMMON,
-    "keys": COMMON,
+    "keys": {"storage"} | COMMON,
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,

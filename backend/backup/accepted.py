@@ -77,9 +77,7 @@ def restore_accepted(
         if len(data) < size:
             raise BackupRefused(f"{path} has {len(data)} bytes instead of {size}")
         files.write_new(folder / name, data)
-    keys = Keys(source / FOLDER).copy(below=next_transaction)
-    if keys is not None:
-        files.write_new(folder / KEYS_NAME, keys)
+    Keys(source / FOLDER).copy_below(next_transaction, folder)
     copy_tokens(source, target)
 
 

@@ -21,7 +21,6 @@ from backend.index import damage_mark
 from backend.index.comparison import difference_from
 from backend.index.database import (
     Position,
-    Wrong,
     index_path,
     is_frozen,
     is_wrong,
@@ -31,6 +30,7 @@ from backend.index.database import (
 )
 from backend.index.settled import adds_up, is_settled
 from backend.storage.block_store import BlockStore
+from backend.storage.checked_sqlite import Wrong
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state

@@ -1,9 +1,7 @@
 """The index files: their names, how they are opened and checked, where an index stands.
 
-Every page of a file carries a checksum, which SQLite's checksum VFS compares whenever it reads one,
-so that no answer comes from a page that is not as it was written. That VFS comes with apsw and not
-with Python's sqlite3; the two must never have the same file open in one process, because each would
-drop the other's locks. This module is the only one that opens index files.
+Every page of a file carries a checksum, see `backend.storage.checked_sqlite`. This module is the
+only one that opens index files.
 
 Pages in the write-ahead log have no such checksum. The log has its own, which SQLite compares when
 the first process opens it, and the writer before it brings the log into the file (`open_apart`). A
@@ -16,27 +14,22 @@ complete index, and never the write-ahead log of another.
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
-import apsw.sqlite_extra
 
 from backend.index import damage_mark
-from backend.storage import files
+from backend.storage import checked_sqlite, files
+from backend.storage.checked_sqlite import Wrong, require_checksums
 
 FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
 SCHEMA_VERSION = 3
 READER_CACHE_KIB = 4096
-BUSY_TIMEOUT_MS = 5000
-
-_CHECKSUM_BYTES = 8  # at the end of each page
-_CHECKSUM_VFS = "cksmvfs"
-_PAGE_BYTES = 4096  # SQLite's default
 
 # Result codes of SQLite that say that the file is wrong.
 _WRONG = frozenset(
@@ -52,10 +45,6 @@ _WRONG = frozenset(
     }
 )
 _POSITION = "SELECT schema_version, genesis_hash, height, tip_hash, transactions FROM position"
-
-
-class Wrong(apsw.Error):
-    """What stands in an index makes no sense; as bad as what SQLite finds wrong itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +76,12 @@ def is_wrong(error: apsw.Error) -> bool:
 def open_to_read(path: Path) -> apsw.Connection:
     """A connection that cannot write. Raises apsw.Error, for instance if there is no file."""
     options = "?mode=ro&immutable=1" if is_frozen(path) else "?mode=ro"
-    connection = connect(path.absolute().as_uri() + options, apsw.SQLITE_OPEN_READONLY)
+    uri = path.absolute().as_uri() + options
+    connection = checked_sqlite.connect(uri, apsw.SQLITE_OPEN_READONLY)
     try:
         connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         connection.execute("PRAGMA query_only = 1")
-        _require_checksums(connection)
+        require_checksums(connection)
     except BaseException:
         connection.close()
         raise
@@ -124,14 +114,14 @@ def open_to_write(path: Path) -> apsw.Connection:
     Raises apsw.Error.
     """
     is_new = not path.exists()
-    connection = connect(
+    connection = checked_sqlite.connect(
         path.absolute().as_uri(), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     )
     try:
         if is_new:
-            connection.reserve_bytes("main", _CHECKSUM_BYTES)
+            checked_sqlite.reserve_checksums(connection)
             connection.execute("PRAGMA journal_mode = WAL")
-        _require_checksums(connection)
+        require_checksums(connection)
     except BaseException:
         connection.close()
         raise
@@ -155,13 +145,6 @@ def open_apart(path: Path) -> apsw.Connection:
     return connection
 
 
-def connect(uri: str, flags: int) -> apsw.Connection:
-    """A connection whose pages are checked, for one thread at a time."""
-    connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, vfs=_CHECKSUM_VFS)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    return connection
-
-
 @contextmanager
 def snapshot(connection: apsw.Connection) -> Iterator[None]:
     """Statements inside all see the index at one moment."""
@@ -171,26 +154,6 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:  # some errors end it
             connection.execute("COMMIT")
-
-
-def _require_checksums(connection: apsw.Connection) -> None:
-    """Raise Wrong for a file of which the VFS would check nothing, or not all.
-
-    What is missing of a page that is cut short, SQLite takes for zeros.
-    """
-    if str(connection.execute("PRAGMA checksum_verification").get) != "1":
-        raise Wrong("its pages have no checksums")
-    if Path(connection.filename).stat().st_size % _PAGE_BYTES:
-        raise Wrong("its last page is cut short")
-
-
-def _register_checksum_vfs() -> None:
-    """Make the VFS known to SQLite, for the life of this process and of those it forks."""
-    with closing(apsw.Connection(":memory:")) as connection:
-        apsw.sqlite_extra.load(connection, "cksumvfs")
-
-
-_register_checksum_vfs()  # now, before there are threads that would do so at the same time
 
 
 def position_in(connection: apsw.Connection) -> Position | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from backend.index.database import Wrong
+from backend.storage.checked_sqlite import Wrong
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[int, int]).decode

@@ -36,7 +36,7 @@ from backend.index.connections import (
     Place,
     Report,
 )
-from backend.index.database import Position, Wrong, snapshot
+from backend.index.database import Position, snapshot
 from backend.index.periods import DAY, cover
 from backend.questions import (
     AverageDelays,
@@ -49,6 +49,7 @@ from backend.questions import (
     status_of,
 )
 from backend.storage.block_store import BlockStore
+from backend.storage.checked_sqlite import Wrong
 
 _ORIGIN = ("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM")
 _DEST = ("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM")

@@ -28,7 +28,6 @@ from backend.index import totals
 from backend.index.database import (
     SCHEMA_VERSION,
     Position,
-    Wrong,
     open_apart,
     open_to_write,
     position_in,
@@ -37,6 +36,7 @@ from backend.index.delays import decode_counts, encode_counts
 from backend.index.settled import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.totals import CarrierPeriod, FlightRow
 from backend.storage import files
+from backend.storage.checked_sqlite import Wrong
 
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _WRITER_CACHE_KIB = 65536

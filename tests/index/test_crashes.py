@@ -17,11 +17,11 @@ import apsw
 import pytest
 
 from backend.chain.flight import Flight
-from backend.index import database
 from backend.index import follower as module
 from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from backend.questions import AverageDelays
+from backend.storage import checked_sqlite
 from tests.index.test_follower import height_of_index
 from tests.index.worlds import (
     dump,
@@ -58,14 +58,14 @@ class Moments:
         """Count from now on. For a process that ends soon: nothing is put back."""
         for name in ("unlink", "replace", "rename", "symlink"):
             setattr(os, name, self._before(getattr(os, name)))
-        connect = database.connect
+        connect = checked_sqlite.connect
 
         def watched(uri: str, flags: int) -> apsw.Connection:
             connection = connect(uri, flags)
             on_each_statement(connection, self.one)
             return connection
 
-        database.connect = watched
+        checked_sqlite.connect = watched
 
     def _before(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:

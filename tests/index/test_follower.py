@@ -29,7 +29,7 @@ from backend.index.settled import SUFFIX as NOTE
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
 from backend.miner import Sealer
 from backend.questions import FlightCounter
-from backend.storage import block_store, files
+from backend.storage import block_store, checked_sqlite, files
 from backend.storage.block_store import BlockStore
 from tests.accepting import accept_in
 from tests.index.worlds import (
@@ -657,7 +657,7 @@ def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
     follow(tmp_path)
     shutil.rmtree(blocks_folder(tmp_path))
     make_chain(tmp_path, SMALL[:1], genesis_ms=77)
-    real = database.connect
+    real = checked_sqlite.connect
     exchanged: list[bool] = []
 
     def connect(uri: str, flags: int) -> apsw.Connection:
@@ -670,7 +670,7 @@ def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
         return connection
 
     with following(tmp_path) as (follower, store):
-        monkeypatch.setattr(database, "connect", connect)
+        monkeypatch.setattr(checked_sqlite, "connect", connect)
         count, as_of = IndexReader(tmp_path).route_count(HERE_TO_TAMPA)
         monkeypatch.undo()
         assert store.height() == 4

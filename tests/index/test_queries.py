@@ -29,6 +29,7 @@ from backend.index.settled import note_settled
 from backend.index.writer import IndexWriter, sealed_block
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import PROJECT
+from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
 from backend.suggestions import FIELDS, suggested
 from tests.index.conftest import open_files
@@ -113,7 +114,7 @@ def indexed(tmp_path: Path) -> Path:
 def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Every statement that a connection made inside runs."""
     seen: list[str] = []
-    real = database.connect
+    real = checked_sqlite.connect
 
     def connect(uri: str, flags: int) -> apsw.Connection:
         connection = real(uri, flags)
@@ -121,7 +122,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "connect", connect)
+        patch.setattr(checked_sqlite, "connect", connect)
         yield seen
 
 
@@ -177,7 +178,7 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
     """How many steps of SQLite's virtual machine a question takes, once the file is open."""
     reader, steps = IndexReader(folder), 0
-    real, opened = database.connect, []
+    real, opened = checked_sqlite.connect, []
 
     def connect(uri: str, flags: int) -> apsw.Connection:
         connection = real(uri, flags)
@@ -190,7 +191,7 @@ def steps_of(folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> int:
         return False  # go on
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "connect", connect)
+        patch.setattr(checked_sqlite, "connect", connect)
         ask(reader)
     for connection in opened:
         connection.set_progress_handler(step, 1)
@@ -538,7 +539,7 @@ def exchange_at(
 
         patch.setattr(module, name, call)
 
-    real_connect = database.connect
+    real_connect = checked_sqlite.connect
 
     def connect(uri: str, flags: int) -> apsw.Connection:
         meet()
@@ -546,7 +547,7 @@ def exchange_at(
         on_each_statement(connection, meet)
         return connection
 
-    patch.setattr(database, "connect", connect)
+    patch.setattr(checked_sqlite, "connect", connect)
     for name in ("stat", "lstat", "readlink"):
         meeting(os, name)
 

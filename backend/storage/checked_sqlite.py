@@ -1,0 +1,60 @@
+"""SQLite files of which every page carries a checksum, compared whenever SQLite reads the page.
+
+So no answer comes from a page that is not as it was written: not from a row that has changed, and
+not from a damaged tree in which a row is looked for at the wrong place. The comparing is done by
+SQLite's checksum VFS, which comes with apsw and not with Python's sqlite3; the two must never have
+the same file open in one process, because each would drop the other's locks.
+
+Pages in a write-ahead log or in a rollback journal have no such checksum.
+"""
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import apsw.sqlite_extra
+
+BUSY_TIMEOUT_MS = 5000
+
+_CHECKSUM_BYTES = 8  # at the end of each page
+_CHECKSUM_VFS = "cksmvfs"
+_PAGE_BYTES = 4096  # SQLite's default
+
+
+class Wrong(apsw.Error):
+    """What stands in a file makes no sense; as bad as what SQLite finds wrong itself."""
+
+
+def connect(uri: str, flags: int) -> apsw.Connection:
+    """A connection whose pages are checked, for one thread at a time.
+
+    Of a file without checksums nothing is checked; `require_checksums` tells. Raises apsw.Error.
+    """
+    connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, vfs=_CHECKSUM_VFS)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    return connection
+
+
+def reserve_checksums(connection: apsw.Connection) -> None:
+    """Let the pages of an empty file have checksums, before anything is written into it."""
+    connection.reserve_bytes("main", _CHECKSUM_BYTES)
+
+
+def require_checksums(connection: apsw.Connection) -> None:
+    """Raise Wrong for a file of which the VFS would check nothing, or not all.
+
+    What is missing of a page that is cut short, SQLite takes for zeros.
+    """
+    if str(connection.execute("PRAGMA checksum_verification").get) != "1":
+        raise Wrong("its pages have no checksums")
+    if Path(connection.filename).stat().st_size % _PAGE_BYTES:
+        raise Wrong("its last page is cut short")
+
+
+def _register_checksum_vfs() -> None:
+    """Make the VFS known to SQLite, for the life of this process and of those it forks."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        apsw.sqlite_extra.load(connection, "cksumvfs")
+
+
+_register_checksum_vfs()  # now, before there are threads that would do so at the same time
