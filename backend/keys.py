@@ -7,7 +7,8 @@ exactly as its flights are.
 
 Every page of that file carries a checksum, see `backend.storage.checked_sqlite`: a key that is not
 found was not used. Files of earlier releases have none. They are read as they are, and replaced by
-a file with checksums when keys are kept the next time. An empty file holds no keys.
+a file with checksums when keys are kept the next time. An empty file holds no keys. A missing one
+is damage as long as it must be there: nobody can tell what was sent with a key.
 """
 
 import os
@@ -61,8 +62,10 @@ class KeyUse:
 class Keys:
     """The keys of the mempool in `folder`. `find` and `keep` ask for the lock between processes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kept_until: int = 0) -> None:
+        """kept_until: until then the file must be there, UTC milliseconds; 0 if nobody knows."""
         self._path = folder / FILE_NAME
+        self.kept_until = kept_until
         self._in_log: dict[str, KeyUse] = {}  # in the order of their ids
 
     def add(self, text: str, use: KeyUse) -> None:
@@ -86,28 +89,31 @@ class Keys:
         """What `key` was used for in the last day.
 
         A use that is more than a day ahead is over, too: a clock had leapt, and was put back.
-        Raises KeyReused if it came with something else, DamagedMempool if the file is unreadable.
+        Raises KeyReused if it came with something else, DamagedMempool if the file is missing, or
+        unreadable.
         """
-        use = self._in_log.get(key.text) or self._kept(key.text)
-        if use is None or abs(now_ms - use.timestamp) > KEPT_MS:
+        use = self._in_log.get(key.text) or self._kept(key.text, now_ms)
+        if use is None or not _is_of_a_day(use.timestamp, now_ms):
             return None
         if use.body_hash != key.body_hash:
             raise KeyReused(key.text, use.first)
         return use
 
-    def _kept(self, text: str) -> KeyUse | None:
+    def _kept(self, text: str, now_ms: int) -> KeyUse | None:
+        self._require_there(now_ms)
         if not self._holds_keys():
             return None
         with self._opened() as connection:
             row = connection.execute(f"{_SELECT} WHERE key = ?", (text,)).fetchone()
         return None if row is None else KeyUse(*row[1:])
 
-    def require_readable(self) -> None:
+    def require_readable(self, now_ms: int) -> None:
         """Raise DamagedMempool if the file of keys cannot be used, as far as a look tells."""
-        self._kept("")
+        self._kept("", now_ms)
 
-    def check(self) -> int:
+    def check(self, now_ms: int) -> int:
         """How many keys the file holds; every page of it is read. Raises DamagedMempool."""
+        self._require_there(now_ms)
         if not self._holds_keys():
             return 0
         with self._sound_copy() as copied:
@@ -131,9 +137,10 @@ class Keys:
             rows = [row for row in _rows_in(copied) if row[2] < first]
         Keys(folder)._make(rows)
 
-    def keep(self, first: int, following: int, now_ms: int) -> None:
+    def keep(self, first: int, following: int, now_ms: int) -> int:
         """Keep the keys of ids from `first` to `following` (exclusive): their records will go.
 
+        Returns until when the file must be there now, UTC milliseconds; 0 if it was not needed.
         Raises DamagedMempool if the file cannot be used, WriteFailed; then it is as it was.
         """
         going = [
@@ -142,7 +149,8 @@ class Keys:
             if first <= use.first < following
         ]
         if not going:
-            return
+            return 0
+        self._require_there(now_ms)
         self._make_checked()
         with self._opened() as connection:
             connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
@@ -152,6 +160,9 @@ class Keys:
                     (now_ms - KEPT_MS, now_ms + KEPT_MS),
                 )
                 connection.executemany(_INSERT, going)
+        newest = max(row[-1] for row in going)
+        self.kept_until = max(self.kept_until, min(newest, now_ms) + KEPT_MS)
+        return self.kept_until
 
     # --- the file ----------------------------------------------------------------------------
 
@@ -161,6 +172,14 @@ class Keys:
             return self._path.stat().st_size > 0
         except FileNotFoundError:
             return False
+
+    def _require_there(self, now_ms: int) -> None:
+        """Raise DamagedMempool if the file is missing, and some key in it was not over yet."""
+        if _is_of_a_day(self.kept_until - KEPT_MS, now_ms) and not self._path.exists():
+            raise DamagedMempool(
+                f"{self._path} is missing, so it is not known what was sent with a key in the last "
+                "day; put it back, or make an empty file of that name to go on without it"
+            )
 
     def _make_checked(self) -> None:
         """Make the file if there is none, or anew if its pages have no checksums."""
@@ -222,8 +241,13 @@ class Keys:
         except apsw.Error as error:
             raise DamagedMempool(
                 f"{self._path} cannot be used: {_reason(error)}; if the disk is sound the file is "
-                "damaged: remove it, and keys of the last day may be used twice"
+                "damaged: put an empty one in its place, and keys of the last day may be used twice"
             ) from error
+
+
+def _is_of_a_day(timestamp: int, now_ms: int) -> bool:
+    """Whether what was accepted at `timestamp` is no more than a day away. UTC milliseconds."""
+    return abs(now_ms - timestamp) <= KEPT_MS
 
 
 def _uri(path: Path) -> str:

@@ -604,12 +604,15 @@ def test_a_miner_goes_on_though_keys_cannot_be_kept_and_says_so_once(tmp_path: P
         eventually(lambda: transactions_in(tmp_path) == 4)
         complaints = [line for line in running.messages if "keys.sqlite" in line]
         assert len(complaints) == 1
-        assert "remove it, and keys of the last day may be used twice" in complaints[0]
-        (tmp_path / FOLDER / "keys.sqlite").unlink()
+        assert (
+            "put an empty one in its place, and keys of the last day may be used twice"
+            in complaints[0]
+        )
+        (tmp_path / FOLDER / "keys.sqlite").write_bytes(b"")
         add([flight(4)])
         eventually(lambda: transactions_in(tmp_path) == 5)
         add([flight(5)])
-        eventually((tmp_path / FOLDER / "keys.sqlite").exists)
+        eventually(lambda: (tmp_path / FOLDER / "keys.sqlite").stat().st_size > 0)
 
 
 def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Path) -> None:

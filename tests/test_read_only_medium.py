@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.chain.flight import as_mapping
+from backend.keys import IdempotencyKey
 from tests.api.processes import backend
 from tests.backup.house import House
 from tests.flights import flight, flights
@@ -21,7 +22,8 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder, mounted so that nobody can write there, with a chain and a backup of it."""
     root = tmp_path_factory.mktemp("medium")
     house = House(root / "house")
-    house.add(20, 0)
+    house.accept(flights(20, 0), IdempotencyKey("k", "00"))
+    house.seal()
     house.add(5, 100)
     house.accept(flights(2, 200))
     house.back_up()
@@ -48,6 +50,7 @@ def test_it_is_verified(medium: Path) -> None:
     done = backend(medium, "verify")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["height"] == 2
+    assert "1 idempotency keys" in done.stderr
 
 
 def test_its_tip_counts_what_is_pending(medium: Path) -> None:

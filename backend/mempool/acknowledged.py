@@ -3,13 +3,15 @@
 The log alone cannot tell that its end is missing: what nobody finished writing looks the same as
 what was acknowledged and then damaged. So this file names the id after the last one that anybody
 was told of. It is written between the sync of the log and the answer, and is not synced itself: a
-power cut may leave an older number, which only notices less, and never one that the log lacks.
+power cut may leave an older number, which only notices less, and never one that the log lacks. In
+the same way it tells whether the file of idempotency keys must be there.
 
 It stands outside the mempool's folder, so that the loss of the whole folder is noticed. Whoever
 writes it holds a lock on it for that moment, so its numbers only grow. Little-endian:
 
     8  the id after the last acknowledged one     8  transactions that blocks held then
-    4  CRC-32 of the 16 bytes before
+    8  until when the file of keys must be there, UTC milliseconds; 0 if there never was one
+    4  CRC-32 of the 24 bytes before
 """
 
 import errno
@@ -25,16 +27,20 @@ from backend.storage import files
 
 NAME = "acknowledged.dat"
 
-_NUMBERS = struct.Struct("<QQ")
+_NUMBERS = struct.Struct("<QQQ")
 _CRC = struct.Struct("<I")
 _BYTES = _NUMBERS.size + _CRC.size
 
 
 class Mark(NamedTuple):
-    """next: the id after the last acknowledged one. mined: transactions that blocks held then."""
+    """next: the id after the last acknowledged one. mined: transactions that blocks held then.
+
+    keys_until: until then the file of keys must be there, UTC milliseconds.
+    """
 
     next: int = 0
     mined: int = 0
+    keys_until: int = 0
 
 
 class Acknowledged:
@@ -65,7 +71,7 @@ class Acknowledged:
             try:
                 files.lock_within(descriptor, files.LOCK_PATIENCE_S, self._path)
                 known = _mark_in(os.pread(descriptor, _BYTES, 0)) or Mark()
-                raised = Mark(max(mark.next, known.next), max(mark.mined, known.mined))
+                raised = Mark(*map(max, mark, known))
                 os.pwrite(descriptor, _packed(raised), 0)
             except WriterBusy as error:
                 raise WriteFailed(str(error)) from error

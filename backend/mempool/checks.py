@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.clock import now_ms
 from backend.errors import DamagedMempool
 from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
@@ -47,7 +48,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     check.run()
     mined = chain_transactions()  # after the log: it must not be behind
     check.require_all(mined)
-    keys = Keys(mempool_folder).check()
+    keys = Keys(mempool_folder, mark.keys_until).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
     return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
 

@@ -143,7 +143,8 @@ class Log:
         """
         for segment, following in pairwise(all_segments_in(self._folder)):
             if following.first <= below:
-                self._keys.keep(segment.first, following.first, now_ms)
+                if until := self._keys.keep(segment.first, following.first, now_ms):
+                    self._acknowledged.note(Mark(keys_until=until))
                 files.remove(self.path(segment))
 
     def note_mined(self) -> None:
@@ -268,6 +269,7 @@ class Log:
         self._mark = self._acknowledged.read()  # before the log, which must not be behind it
         existing = segments_in(self._folder)
         self._look_for_changes(existing)
+        self._keys.kept_until = (self._mark or Mark()).keys_until
         self._keys.forget(below=existing[0].first if existing else 0)
         rest = b""
         for segment in [s for s in existing if self._segment is None or s >= self._segment]:

@@ -310,7 +310,7 @@ class Mempool:
     def not_ready(self) -> list[str]:
         """What keeps this from being as it should be, in words."""
         reasons = [lost_words(*lost) for lost in lost_in(self._folder)]
-        for look in (self.pending_count, self._keys.require_readable):
+        for look in (self.pending_count, lambda: self._keys.require_readable(clock_now_ms())):
             try:
                 look()
             except (TryLater, Damage) as error:

@@ -132,7 +132,7 @@ def test_damaged_keys_stand_in_the_way_of_keys_alone(settings: Settings, what: b
     with client_of(settings) as client:
         detail = problem(post(client, 5, **{"Idempotency-Key": "k"}), 503)["detail"]
         assert "keys.sqlite" in detail
-        assert "remove it, and keys of the last day may be used twice" in detail
+        assert "put an empty one in its place, and keys of the last day may be used twice" in detail
         good(post(client, 4), 202)
         reasons = problem(client.get("/health/ready"), 503)["reasons"]
         assert any("keys.sqlite" in reason for reason in reasons)

@@ -10,9 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from backend.clock import now_ms
 from backend.errors import DamagedMempool, KeyReused
 from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey, Keys, KeyUse
-from backend.mempool import FOLDER, Accepted, Offer
+from backend.mempool import FOLDER, Accepted, Offer, check_mempool
 from backend.storage import checked_sqlite
 from tests.accepting import accept_in
 from tests.backup.house import unless_killed_at
@@ -48,7 +49,7 @@ def test_a_key_is_in_memory_no_longer_than_its_record_is_in_the_log(house: House
     house.chain.transactions = 3
     accept_in(worker, [flight(9)], T)  # a new segment
     miner.trim(3)
-    (house.folder / FOLDER / FILE_NAME).unlink()  # what is found now is found in memory
+    (house.folder / FOLDER / FILE_NAME).write_bytes(b"")  # what is found now is found in memory
     assert not accept_in(worker, flights(3), T, key=KEY).is_repeat
 
 
@@ -232,11 +233,11 @@ def test_with_any_bit_flipped_a_key_is_found_or_the_file_is_named(tmp_path: Path
 
 def test_the_check_names_every_flipped_bit(tmp_path: Path) -> None:
     keep(tmp_path, range(3))
-    assert Keys(tmp_path).check() == 3
+    assert Keys(tmp_path).check(T) == 3
     for flip in flips(tmp_path / FILE_NAME):
         with pytest.raises(DamagedMempool, match=FILE_NAME):
-            print(flip, Keys(tmp_path).check())
-    assert Keys(tmp_path).check() == 3
+            print(flip, Keys(tmp_path).check(T))
+    assert Keys(tmp_path).check(T) == 3
 
 
 def test_what_is_left_of_forgotten_keys_is_checked_too(tmp_path: Path) -> None:
@@ -258,15 +259,15 @@ def test_what_is_left_of_forgotten_keys_is_checked_too(tmp_path: Path) -> None:
                 stream.flush()
                 if value != byte:
                     with pytest.raises(DamagedMempool, match="does not agree with its checksum"):
-                        keys.check()
-    assert keys.check() == 1
+                        keys.check(T)
+    assert keys.check(T) == 1
 
 
 @pytest.mark.parametrize("size", [1, 30, 100, 4095, 4096, 8191])
 def test_a_file_that_is_cut_short_is_named(tmp_path: Path, size: int) -> None:
     keep(tmp_path, range(3))
     os.truncate(tmp_path / FILE_NAME, size)
-    for ask in (Keys(tmp_path).check, lambda: Keys(tmp_path).find(key_of(1), T)):
+    for ask in (lambda: Keys(tmp_path).check(T), lambda: Keys(tmp_path).find(key_of(1), T)):
         with pytest.raises(DamagedMempool, match=FILE_NAME):
             ask()
 
@@ -274,7 +275,7 @@ def test_a_file_that_is_cut_short_is_named(tmp_path: Path, size: int) -> None:
 def test_an_empty_file_holds_no_keys(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).touch()
     keys = Keys(tmp_path)
-    assert (keys.find(key_of(1), T), keys.check(), keys.copy()) == (None, 0, b"")
+    assert (keys.find(key_of(1), T), keys.check(T), keys.copy()) == (None, 0, b"")
     keep(tmp_path, range(2))
     assert kept_in(tmp_path, range(3)) == [0, 1]
 
@@ -287,18 +288,18 @@ def test_a_file_of_an_earlier_release_is_read_and_taken_over(
     of_earlier_release(path, range(200), has_checksums=has_checksums)
     before = path.read_bytes()
     assert kept_in(tmp_path, range(201)) == list(range(200))
-    assert (Keys(tmp_path).check(), Keys(tmp_path).copy()) == (200, before)
+    assert (Keys(tmp_path).check(T), Keys(tmp_path).copy()) == (200, before)
     assert path.read_bytes() == before
     keep(tmp_path, range(200, 203))
     assert kept_in(tmp_path, range(204)) == list(range(203))
-    assert Keys(tmp_path).check() == 203
+    assert Keys(tmp_path).check(T) == 203
     with path.open("r+b") as stream:
         stream.seek(4096 + 2000)
         byte = stream.read(1)
         stream.seek(4096 + 2000)
         stream.write(bytes([byte[0] ^ 1]))
     with pytest.raises(DamagedMempool, match="does not agree with its checksum"):
-        Keys(tmp_path).check()
+        Keys(tmp_path).check(T)
 
 
 def test_nobody_loses_keys_by_dying_while_a_file_is_taken_over(
@@ -336,7 +337,7 @@ def test_what_was_left_half_done_of_a_file_that_is_gone_is_left_alone(tmp_path: 
     (tmp_path / FILE_NAME).unlink()
     keep(tmp_path, range(300, 302))
     assert kept_in(tmp_path, range(303)) == [300, 301]
-    assert Keys(tmp_path).check() == 2
+    assert Keys(tmp_path).check(T) == 2
 
 
 @pytest.mark.parametrize("is_old", [False, True])
@@ -355,3 +356,81 @@ def test_a_copy_has_the_keys_of_the_ids_that_are_wanted(tmp_path: Path, is_old: 
     assert kept_in(target, range(5)) == [0, 1]
     assert b"key 4" not in (target / FILE_NAME).read_bytes()
     assert [path.name for path in target.iterdir()] == [FILE_NAME]
+
+
+# --- a file that is gone -----------------------------------------------------------------------
+
+MISSING = rf"{FILE_NAME} is missing, so it is not known what was sent with a key"
+
+
+def without_keys(house: House, accepted_at: int) -> Path:
+    """Let a key be kept in the file, and the file be gone; where it was."""
+    mempool = house.mempool()
+    accept_in(mempool, flights(3), accepted_at, key=KEY)
+    house.chain.transactions = 3
+    accept_in(mempool, [flight(9)], accepted_at)  # a new segment
+    mempool.trim(3)
+    path = house.folder / FOLDER / FILE_NAME
+    path.unlink()
+    return path
+
+
+def test_a_missing_file_stands_in_the_way_of_keys_alone(house: House) -> None:
+    now = now_ms()
+    path = without_keys(house, now)
+    mempool = house.mempool()
+    offers = [Offer([flight(1)]), Offer([flight(2)], KEY), Offer([flight(3)])]
+    first, refused, last = mempool.accept_all(offers, now + KEPT_MS)
+    assert isinstance(first, Accepted)
+    assert isinstance(last, Accepted)
+    assert isinstance(refused, DamagedMempool)
+    assert str(refused) == (
+        f"{path} is missing, so it is not known what was sent with a key in the last day; "
+        "put it back, or make an empty file of that name to go on without it"
+    )
+    assert mempool.not_ready() == [str(refused)]
+    with pytest.raises(DamagedMempool, match=MISSING):
+        check_mempool(house.folder, house.chain)
+
+
+def test_no_new_file_hides_that_one_is_missing(house: House) -> None:
+    now = now_ms()
+    path = without_keys(house, now)
+    mempool = house.mempool()
+    house.chain.transactions = 4
+    path.touch()
+    accept_in(mempool, [flight(10)], now, key=IdempotencyKey("later", "00"))
+    path.unlink()
+    house.chain.transactions = 5
+    accept_in(mempool, [flight(11)], now)
+    with pytest.raises(DamagedMempool, match=MISSING):
+        mempool.trim(5)
+    assert not path.exists()
+    path.touch()
+    mempool.trim(5)
+    again = accept_in(mempool, [flight(10)], now, key=IdempotencyKey("later", "00"))
+    assert (again.first_transaction, again.is_repeat) == (4, True)
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_one_goes_on_without_the_file_after_a_day_or_with_an_empty_one(
+    house: House, is_empty: bool
+) -> None:
+    now = now_ms()
+    path = without_keys(house, now if is_empty else now - KEPT_MS - 1)
+    if is_empty:
+        path.touch()
+    mempool = house.mempool()
+    assert mempool.not_ready() == []
+    assert not accept_in(mempool, flights(3), now, key=KEY).is_repeat
+    assert check_mempool(house.folder, house.chain).keys == 0
+
+
+def test_a_key_in_the_log_needs_no_file(house: House) -> None:
+    now = now_ms()
+    path = without_keys(house, now)
+    mempool = house.mempool()
+    path.touch()
+    assert not accept_in(mempool, flights(2), now, key=KEY).is_repeat
+    path.unlink()
+    assert accept_in(mempool, flights(2), now, key=KEY).is_repeat
