@@ -4,7 +4,7 @@ Reading is open. Writing needs `Authorization: Bearer TOKEN` as soon as the serv
 which passes on what it is sent, listens beyond loopback, or when FLIGHTCHAIN_REQUIRE_TOKEN says so
 (behind a proxy both listen on loopback and are public all the same). A token is 256 random bits,
 shown once when it is made; `tokens.json` in the chain's folder keeps its SHA-256, which needs no
-salt for so much randomness.
+salt for so much randomness. A checksum beside it tells damage from a token that is not known.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ import hmac
 import ipaddress
 import json
 import secrets
-from dataclasses import asdict, dataclass
+import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -34,7 +35,15 @@ class Token:
     sha256: str
 
 
-_decode = msgspec.json.Decoder(list[Token]).decode
+class _Kept(msgspec.Struct, forbid_unknown_fields=True):
+    """A token as it stands in the file. checksum: None in files of earlier releases."""
+
+    name: str
+    sha256: str
+    checksum: str | None = None
+
+
+_decode = msgspec.json.Decoder(list[_Kept]).decode
 
 
 def are_needed(settings: Settings) -> bool:
@@ -70,10 +79,10 @@ class Tokens:
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
-                self._read = (changed, _decode(self._path.read_bytes()))
+                self._read = (changed, [_sound(kept) for kept in _decode(self._path.read_bytes())])
         except FileNotFoundError:
             return []
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, ValueError) as error:
             raise Damage(
                 f"{self._path} is no list of tokens: {error}; restore it, or remove it and make "
                 "new tokens: python -m backend token add NAME"
@@ -107,7 +116,11 @@ class Tokens:
         return files.FileLock(self._path.with_suffix(".lock"))
 
     def _write(self, tokens: list[Token]) -> None:
-        text = json.dumps([asdict(token) for token in tokens], indent=1) + "\n"
+        kept = [
+            {"name": token.name, "sha256": token.sha256, "checksum": _checksum(token)}
+            for token in tokens
+        ]
+        text = json.dumps(kept, indent=1) + "\n"
         files.write_new(self._path, text.encode(), mode=0o600)
 
     def owner_of(self, authorization: str | None) -> str:
@@ -131,6 +144,19 @@ def require_some(settings: Settings) -> None:
             else f"{reachable(settings)} can be reached from elsewhere"
         )
         raise FlightchainError(f"{reason}, and there is no token yet; {MAKE_ONE}")
+
+
+def _sound(kept: _Kept) -> Token:
+    """The token that is kept. Raises ValueError if it is not as it was written."""
+    token = Token(kept.name, kept.sha256)
+    if kept.checksum not in {None, _checksum(token)}:
+        raise ValueError(f"the one of {kept.name!r} does not agree with its checksum")
+    return token
+
+
+def _checksum(token: Token) -> str:
+    """CRC-32 of name and hash, in hexadecimal."""
+    return f"{zlib.crc32(f'{token.name} {token.sha256}'.encode()):08x}"
 
 
 def _hash(secret: str) -> str:

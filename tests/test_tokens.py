@@ -1,5 +1,7 @@
 """Who may write: tokens, kept hashed, asked for when others can reach the service."""
 
+import json
+import re
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from backend.cli import main
-from backend.errors import FlightchainError, InvalidInput, NotAllowed
+from backend.errors import Damage, FlightchainError, InvalidInput, NotAllowed
 from backend.settings import Settings
 from backend.tokens import Tokens, are_needed, require_some
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
@@ -77,6 +79,50 @@ def test_a_damaged_file_is_an_error_and_no_open_door(tmp_path: Path) -> None:
     (tmp_path / "tokens.json").write_text("[{}]")
     with pytest.raises(FlightchainError, match=r"tokens\.json"):
         Tokens(tmp_path).owner_of("Bearer x")
+
+
+def test_every_flipped_bit_in_the_file_is_named(tmp_path: Path) -> None:
+    secrets = {name: Tokens(tmp_path).add(name) for name in ("lab", "Zoë")}
+    kept = Tokens(tmp_path).all()
+    path = tmp_path / "tokens.json"
+    data = path.read_bytes()
+    same = 0
+    for bit in range(8 * len(data)):
+        byte = data[bit // 8] ^ 1 << bit % 8
+        path.write_bytes(data[: bit // 8] + bytes([byte]) + data[bit // 8 + 1 :])
+        try:
+            assert Tokens(tmp_path).all() == kept, (bit // 8, bit % 8)
+            same += 1
+        except Damage as error:
+            assert f"{path} is no list of tokens" in str(error)
+    assert same <= 2  # \u00eb may be written \u00EB
+    path.write_bytes(data)
+    assert Tokens(tmp_path).owner_of(f"Bearer {secrets['Zoë']}") == "Zoë"
+
+
+@pytest.mark.parametrize("member", ["name", "sha256"])
+def test_a_token_that_is_not_as_it_was_written_is_named(tmp_path: Path, member: str) -> None:
+    Tokens(tmp_path).add("lab")
+    path = tmp_path / "tokens.json"
+    kept = json.loads(path.read_text())
+    kept[0][member] = kept[0][member].swapcase()
+    path.write_text(json.dumps(kept))
+    with pytest.raises(Damage, match=r"tokens\.json .* with its checksum; restore it"):
+        Tokens(tmp_path).owner_of("Bearer x")
+
+
+def test_tokens_of_earlier_releases_are_known_and_get_checksums(tmp_path: Path) -> None:
+    tokens, path = Tokens(tmp_path), tmp_path / "tokens.json"
+    secret = tokens.add("lab")
+    kept = json.loads(path.read_text())
+    del kept[0]["checksum"]
+    path.write_text(json.dumps(kept))
+    assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
+    Tokens(tmp_path).add("home")
+    Tokens(tmp_path).remove("home")
+    (found,) = json.loads(path.read_text())
+    assert re.fullmatch("[0-9a-f]{8}", found["checksum"])
+    assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
 
 
 def test_a_public_service_without_a_token_does_not_start(tmp_path: Path) -> None:
