@@ -59,7 +59,8 @@ def lost_words(first: int, flights: int, lost: Path) -> str:
     return (
         f"{flights} acknowledged flights are lost, transactions {first} to {first + flights - 1}; "
         f"void entries take their places, and what is left of them is kept in {lost}: post them "
-        "again, then move that file out of the folder"
+        "again, then move that file out of the folder; idempotency keys that came with them may be "
+        "used again"
     )
 
 
