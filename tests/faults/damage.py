@@ -43,7 +43,13 @@ ANSWER_WITHIN_S = 10.0
 REFUSALS = {503}
 NEW_SERIAL = 5 * 10**8
 ONLY_LIVE = "miner.json"  # is there only while a miner runs
-DERIVED = ("-wal", "-shm", "miner.json", ".lock")  # hold nothing that anybody was promised
+DERIVED = (
+    "-wal",
+    "-shm",
+    "miner.json",
+    "clock.json",
+    ".lock",
+)  # hold nothing that anybody was promised
 SETTINGS: dict[str, Any] = {
     "FLIGHTCHAIN_WORKERS": 1,
     "FLIGHTCHAIN_THREADS": 2,
@@ -56,6 +62,8 @@ NAMED = re.compile(
     r"not a database|corrupt|checksum",
     re.IGNORECASE,
 )
+
+SAYS_KEYS_ARE_FREE = re.compile("may be used (again|twice)")
 
 Harm = Callable[[Path, random.Random], None]
 
@@ -140,6 +148,7 @@ class Trial:
     forgotten: list[str] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
     harmed: bytes | None = None  # what the file holds after the damage; None if it is gone
+    used_again: str = ""  # the answer to a key that was used again
     ready: bool = False
     said: str = ""
 
@@ -284,7 +293,7 @@ def _ask_key(trial: Trial, service: Service) -> None:
     if answer.status_code not in GOOD:
         trial.found("refused", f"a batch with a key: {answer.status_code} {answer.text}")
     elif answer.json()["first_transaction"] != first:
-        trial.found("doubled", f"a key was used again: {answer.text}")
+        trial.used_again = answer.text
 
 
 def _post(trial: Trial, service: Service) -> None:
@@ -300,7 +309,7 @@ def _post(trial: Trial, service: Service) -> None:
 def _answer(trial: Trial, service: Service, path: str) -> Json | None:
     """What the service answers; None if it refuses as it may, or has forgotten it."""
     answer = _sent(service, "GET", path)
-    if answer is None or answer.status_code in REFUSALS or _names_damage(answer):
+    if answer is None or answer.status_code in REFUSALS:
         return None
     if answer.status_code == 404:
         trial.forgotten.append(path)
@@ -310,11 +319,6 @@ def _answer(trial: Trial, service: Service, path: str) -> Json | None:
     else:
         trial.found("refused", f"{path}: {answer.status_code} {answer.text}")
     return None
-
-
-def _names_damage(answer: requests.Response) -> bool:
-    """Whether a question is refused because of a block that the answer names."""
-    return answer.status_code == 500 and "block" in answer.text and "damaged" in answer.text
 
 
 def _sent(service: Service, method: str, path: str, **more: Any) -> requests.Response | None:
@@ -343,6 +347,8 @@ def _judge(trial: Trial) -> None:
             trial.found("silent", f"ready, and without {missing}")
         elif not is_named:
             trial.found("silent", f"nobody names {missing}")
+    if trial.used_again and not SAYS_KEYS_ARE_FREE.search(trial.said):
+        trial.found("doubled", f"a key was used again: {trial.used_again}")
     if not is_named and not trial.damage.file.endswith(DERIVED) and not _is_harmless(trial):
         trial.found("silent", "neither the log, nor /health/ready, nor verify names it")
 
