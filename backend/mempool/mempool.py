@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 from backend.chain.flight import Flight
+from backend.clock import EARLIEST_MS
 from backend.clock import now_ms as clock_now_ms
 from backend.errors import (
     Damage,
@@ -137,7 +138,7 @@ class Mempool:
         """Everything is looked up before anything is written."""
         try:
             copies = self._copies_in_sound_log(offer.flights, mined) if offer.finds_copies else []
-            use = self._keys.find(offer.key, now_ms) if offer.key else None
+            use = self._keys.find(offer.key, self._key_time_ms(now_ms)) if offer.key else None
             if use is None:
                 first, timestamp = self._write(offer, now_ms, mined)
             else:
@@ -194,6 +195,16 @@ class Mempool:
         except NeedsRepair:
             self.put_right()
             return ask()
+
+    def _key_time_ms(self, now_ms: int) -> int:
+        """The time by which keys grow old: `now_ms`, if it can be the time of day at all.
+
+        A machine without a battery for its clock may begin in 1970; its keys are not over for that.
+        """
+        return now_ms if now_ms >= EARLIEST_MS else max(now_ms, self._log.last_timestamp)
+
+    def _require_readable_keys(self) -> None:
+        self._keys.require_readable(self._key_time_ms(clock_now_ms()))
 
     def _write(self, offer: Offer, now_ms: int, mined: int) -> tuple[int, int]:
         """Give ids and write; the first id, and the acceptance time."""
@@ -310,7 +321,7 @@ class Mempool:
     def not_ready(self) -> list[str]:
         """What keeps this from being as it should be, in words."""
         reasons = [lost_words(*lost) for lost in lost_in(self._folder)]
-        for look in (self.pending_count, lambda: self._keys.require_readable(clock_now_ms())):
+        for look in (self.pending_count, self._require_readable_keys):
             try:
                 look()
             except (TryLater, Damage) as error:
@@ -327,7 +338,7 @@ class Mempool:
         """
         with self.exclusive():
             self._log.note_mined()
-            self._log.trim(below, clock_now_ms())
+            self._log.trim(below, self._key_time_ms(clock_now_ms()))
 
     def require_no_blocks(self) -> None:
         """Raise DamagedMempool if blocks have held transactions here, so that there was a chain."""

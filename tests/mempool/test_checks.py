@@ -130,6 +130,12 @@ def test_a_damaged_mark_is_no_damage_of_the_log(house: House) -> None:
     assert check(house).pending == 1
 
 
+def test_a_clock_that_is_not_set_forgets_no_keys(house: House) -> None:
+    mempool = house.mempool()
+    accept_in(mempool, [flight(0)], T, key=KEY)
+    assert accept_in(house.mempool(), [flight(0)], 1000, key=KEY).is_repeat
+
+
 def test_a_key_of_a_clock_that_had_leapt_is_over(house: House) -> None:
     mempool = house.mempool()
     leap = 10 * 365 * KEPT_MS
