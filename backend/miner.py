@@ -336,7 +336,7 @@ class Miner:
             if self._said != str(error):
                 self._said = str(error)
                 self._report(f"cannot seal now: {error}")
-            self._wait_at_work(error.retry_after_s if isinstance(error, TryLater) else RETRY_S)
+            self._wait_at_work(RETRY_S)  # and not longer: the clock may be back before it must be
 
     def _sealed(self, transactions: int, seconds: float) -> None:
         """Count a block; the miner gets on, however many are to be sealed."""

@@ -358,6 +358,29 @@ def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(
     assert said["clock_doubted_until_s"] is None
 
 
+def test_a_leap_between_the_look_at_the_clock_and_the_seal_costs_seconds(
+    chain: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is back long before the doubt would end."""
+    settings = settings_for(chain.folder, mine_interval_s=0.1, mine_empty=1, clock_wait_s=3600)
+    miner = Miner(settings, chain.lines.append)
+    believed = miner._sealer.clock.now_ms
+
+    def leaps_once() -> int:
+        monkeypatch.setattr(miner._sealer.clock, "now_ms", believed)
+        raise TryLater("the clock says 2037", 3600)
+
+    monkeypatch.setattr(miner._sealer.clock, "now_ms", leaps_once)
+    thread = threading.Thread(target=miner.run)
+    thread.start()
+    try:
+        until(lambda: chain.store.height() > 2, within_s=5)
+    finally:
+        miner.stop()
+        thread.join(20)
+    assert "cannot seal now: the clock says 2037" in chain.lines
+
+
 def test_an_import_waits_and_says_so(chain: Fixture, tmp_path: Path) -> None:
     file = tmp_path / "flights.csv"
     file.write_text(csv_of(flights(20, 100)))
