@@ -272,18 +272,23 @@ class Miner:
         self._status.next_round(interval_s)
         while not self._is_stopping:
             if self._has_waited_for_clock():
-                self._status.next_round(due - time.monotonic())
+                self._pausing_until(due)
             is_due = time.monotonic() >= due
             if is_due or self._is_block_full():
                 self._round(only_full=not is_due)
                 if is_due:  # keep the pace; rounds that were missed are not made up for
                     missed = math.floor((time.monotonic() - due) / interval_s)
                     due += interval_s * (missed + 1)
-                self._status.next_round(due - time.monotonic())
-            self._mend_index()
+                self._pausing_until(due)
+            if self._mend_index():
+                self._pausing_until(due)
             self._notifier.alive()
             self._numbers.sample(self._sealer.index_made_anew())
             self._wait(min(POLL_S, due - time.monotonic()))
+
+    def _pausing_until(self, due: float) -> None:
+        """Say that there is nothing to do until the round that is due then, or is overdue."""
+        self._status.next_round(max(0.0, due - time.monotonic()))
 
     def _has_waited_for_clock(self) -> bool:
         """Wait while the clock is doubted; whether it was."""
@@ -298,11 +303,12 @@ class Miner:
         return True
 
     def _round(self, *, only_full: bool) -> None:
+        empty = bool(self._settings.mine_empty) and not only_full
         with self._patiently():
-            if self._pending():
+            # A round with nothing to do is short, and not worth a write to the disk.
+            if empty or self._pending():
                 self._status.working()
             with self._sealer.writing(wait=False, progress=self._indexing):
-                empty = bool(self._settings.mine_empty) and not only_full
                 for block in self._sealer.seal_pending(empty=empty, only_full=only_full):
                     count = block.header.transaction_count
                     self._report(f"sealed block {block.header.height} with {count} transactions")
@@ -322,6 +328,7 @@ class Miner:
         try:
             return mempool.pending_count()
         except TryLater:
+            self._status.working()
             mempool.put_right()
             return mempool.pending_count()
 
@@ -343,25 +350,26 @@ class Miner:
         self._numbers.sealed(transactions, seconds)
         self._status.working()
 
-    def _mend_index(self) -> None:
-        """Make an index anew that somebody found to be wrong.
+    def _mend_index(self) -> bool:
+        """Make an index anew that somebody found to be wrong; whether that was done, or tried.
 
         What keeps damaging it must not keep the miner from mining: it gets a tenth of the time.
         """
         started = time.monotonic()
         if started < self._mend_not_before or not self._sealer.index_is_marked():
-            return
+            return False
         try:
             with self._sealer.writing(wait=False, progress=self._indexing):
                 pass
         except WriterBusy:
-            return  # an import is running; it makes the index anew, too
+            return False  # an import is running; it makes the index anew, too
         except TryLater as error:
             self._report(f"cannot make the index anew now: {error}")
         now = time.monotonic()
         self._mend_not_before = now + 9 * (now - started)
+        return True
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
-        """An index that is made anew may take long; the miner is alive while it grows."""
+        """An index that is behind may take long; the miner is alive while it grows."""
         self._status.working(INDEXING_S)
         self._notifier.alive()

@@ -16,6 +16,8 @@ import pytest
 
 from backend.audit import verify
 from backend.chain.block import Block
+from backend.chain.columns import columns_of
+from backend.chain.content import Content, content_of
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.void import VOID
@@ -29,7 +31,15 @@ from backend.index.queries import IndexReader
 from backend.keys import IdempotencyKey
 from backend.mempool import FOLDER, Mempool
 from backend.miner import Miner, Sealer
-from backend.miner_status import LOCK_NAME, STATUS_NAME, next_block_at
+from backend.miner_status import (
+    LOCK_NAME,
+    SEALING_S,
+    STATUS_NAME,
+    Announcer,
+    MinerStatus,
+    miner_status,
+    next_block_at,
+)
 from backend.settings import PROJECT, Settings
 from backend.sources.bts import BtsFile
 from backend.storage import files, layout
@@ -61,8 +71,14 @@ class Running:
         self.messages: list[str] = []
         self.miner = Miner(settings, self.messages.append)
         self.error: BaseException | None = None
-        self._settings = settings
         self._thread = threading.Thread(target=self._run)
+        self._has_begun = threading.Event()
+        self._next_round = self.miner._status.next_round
+        setattr(self.miner._status, "next_round", self._noted)  # noqa: B010  mypy wants it so
+
+    def _noted(self, wait_s: float) -> None:
+        self._next_round(wait_s)
+        self._has_begun.set()
 
     def _run(self) -> None:
         try:
@@ -74,8 +90,8 @@ class Running:
         self._thread.start()
 
     def wait_until_begun(self) -> None:
-        status = self._settings.folder / STATUS_NAME
-        eventually(lambda: status.exists() or not self._thread.is_alive())
+        """Return when the files are right and the first round is announced."""
+        eventually(lambda: self._has_begun.is_set() or not self._thread.is_alive())
 
     def is_running(self) -> bool:
         return self._thread.is_alive()
@@ -244,6 +260,120 @@ def test_next_block_at_is_told_while_a_miner_runs(tmp_path: Path) -> None:
         assert following is not None
         assert following - due == pytest.approx(500, abs=100)
     assert next_block_at(tmp_path) is None
+
+
+def promised_s(folder: Path) -> float:
+    """For how long the miner may keep silent, by its last word."""
+    status = miner_status(folder)
+    assert status is not None
+    return status.due_s - time.monotonic()
+
+
+def test_an_empty_block_may_take_as_long_as_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised: list[float] = []
+    real = files.sync
+
+    def slow(descriptor: int, path: Path) -> None:
+        if miner_status(tmp_path) is not None:
+            promised.append(promised_s(tmp_path))
+        real(descriptor, path)
+
+    monkeypatch.setattr(files, "sync", slow)
+    with mining(settings_for(tmp_path, 0.1, mine_empty=1)):
+        eventually(lambda: len(promised) >= 10)
+    assert min(promised) > SEALING_S / 3
+
+
+def test_an_index_that_is_behind_may_take_long_though_nothing_is_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised: list[float] = []
+    real = BlockStore.frames
+
+    def slow(self: BlockStore, first: int, count: int) -> list[tuple[layout.Place, bytes]]:
+        promised.append(promised_s(tmp_path))
+        return real(self, first, count)
+
+    settings = settings_for(tmp_path, 0.1)
+    with mining(settings), closing(Sealer(settings, print)) as other:
+        with other.writing(wait=True, follow=False):
+            monkeypatch.setattr(BlockStore, "frames", slow)
+            other._writer.append(other._writer.state.build(now_ms(), unsealed_of(flights(1))))
+            other._writer.commit()
+        eventually(lambda: len(promised) > 0)
+        eventually(lambda: promised_s(tmp_path) < 1)  # when that is done
+    assert min(promised) > SEALING_S
+
+
+def unsealed_of(some: list[Flight]) -> Content:
+    return content_of(columns_of(some, [now_ms()] * len(some)))
+
+
+def test_an_index_that_is_added_up_may_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after another process died that was writing to it."""
+    promised: list[float] = []
+    monkeypatch.setattr("backend.index.follower.is_settled", lambda *_: False)
+
+    def slow(*_: object) -> bool:
+        if miner_status(tmp_path) is not None:
+            promised.append(promised_s(tmp_path))
+        return True
+
+    monkeypatch.setattr("backend.index.follower.adds_up", slow)
+    with mining(settings_for(tmp_path, 0.1)):
+        eventually(lambda: len(promised) >= 2)
+    assert min(promised) > SEALING_S
+
+
+def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a write to the disk each time, and a stopped miner is to be named soon."""
+    promised: list[float] = []
+    real = Announcer._write
+
+    def noted(self: Announcer, status: MinerStatus) -> None:
+        promised.append(status.due_s - time.monotonic())
+        real(self, status)
+
+    with mining(settings_for(tmp_path, 0.2)):
+        time.sleep(0.1)
+        monkeypatch.setattr(Announcer, "_write", noted)
+        time.sleep(1)
+    assert 1 <= len(promised) <= 6
+    assert max(promised) < 0.3
+
+
+def test_a_miner_that_has_mended_the_index_promises_its_next_round_again(tmp_path: Path) -> None:
+    with mining(settings_for(tmp_path, 20)) as running:
+        mark(index_path(tmp_path).resolve(strict=True), "a page of it was wrong")
+        eventually(lambda: any("made anew" in line for line in running.messages))
+        eventually(lambda: promised_s(tmp_path) < 25)
+
+
+def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    real = Announcer.next_round
+
+    def noted(self: Announcer, wait_s: float) -> None:
+        waits.append(wait_s)
+        real(self, wait_s)
+
+    def waited(self: Miner) -> bool:
+        time.sleep(0.3)
+        return True
+
+    monkeypatch.setattr(Announcer, "next_round", noted)
+    monkeypatch.setattr(Miner, "_has_waited_for_clock", waited)
+    with mining(settings_for(tmp_path, 0.1)):
+        eventually(lambda: len(waits) > 6)
+    assert min(waits) >= 0
 
 
 # --- one, and its end ------------------------------------------------------------------------

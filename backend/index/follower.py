@@ -28,7 +28,7 @@ from backend.storage.codec import verified_block
 BLOCKS_AT_ONCE = 32
 
 Done = TypeVar("Done")
-Progress = Callable[[int, int], None]  # blocks done, blocks to do
+Progress = Callable[[int, int], None]  # blocks done, blocks to do; first before any is done
 
 
 def no_progress(done: int, to_do: int) -> None:
@@ -70,7 +70,7 @@ class IndexFollower:
         if not self._path.exists():
             self.rebuild(progress)
             return
-        if problem := self._problem():
+        if problem := self._problem(progress):
             self._make_anew(problem, progress)
             return
         try:
@@ -129,10 +129,10 @@ class IndexFollower:
         except apsw.Error as error:
             raise WriteFailed(f"the index cannot be written: {error}") from error
 
-    def _problem(self) -> str | None:
+    def _problem(self, progress: Progress) -> str | None:
         """Why the index that is there cannot be gone on with; None if it can.
 
-        Raises TryLater if that cannot be told now.
+        progress: told before the whole file is read. Raises TryLater if it cannot be told now.
         """
         path = self._path.resolve()
         try:
@@ -140,8 +140,10 @@ class IndexFollower:
                 return marked
             with closing(open_to_read(path)) as connection:
                 problem = difference_from(self._store, position_in(connection))
-                if problem is None and not (is_settled(connection, path) or adds_up(connection)):
-                    problem = "its tables count different flights"
+                if problem is None and not is_settled(connection, path):
+                    progress(0, self._store.height() + 1)
+                    if not adds_up(connection):
+                        problem = "its tables count different flights"
                 return problem
         except apsw.Error as error:
             if is_wrong(error):
@@ -163,6 +165,8 @@ def _follow(writer: IndexWriter, store: BlockStore, progress: Progress) -> None:
     position = writer.position()
     start = at = 0 if position is None else position.height + 1
     end = store.height() + 1
+    if at < end:
+        progress(0, end - start)  # the first blocks may take long, too
     while at < end:
         run = store.frames(at, min(BLOCKS_AT_ONCE, end - at))
         writer.apply(
