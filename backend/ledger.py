@@ -355,7 +355,7 @@ class Ledger:
                 reasons.append(f"blocks that the index lacks: {lag}")
         except TryLater as error:
             reasons.append(str(error))
-        scrub = scrub_state.read(self.settings.folder)
+        scrub = scrub_state.read(self.settings.folder, reasons.append)
         return reasons + ([] if scrub is None else scrub_state.reasons(scrub.problems))
 
     def cache_statistics(self) -> list[CacheStatistics]:

@@ -356,15 +356,13 @@ class Miner:
         What keeps damaging it must not keep the miner from mining: it gets a tenth of the time.
         """
         started = time.monotonic()
-        if started < self._mend_not_before or not self._sealer.index_is_marked():
+        if started < self._mend_not_before:
             return False
-        try:
+        with self._patiently():
+            if not self._sealer.index_is_marked():
+                return False
             with self._sealer.writing(wait=False, progress=self._indexing):
                 pass
-        except WriterBusy:
-            return False  # an import is running; it makes the index anew, too
-        except TryLater as error:
-            self._report(f"cannot make the index anew now: {error}")
         now = time.monotonic()
         self._mend_not_before = now + 9 * (now - started)
         return True

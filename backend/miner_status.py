@@ -55,8 +55,8 @@ def miner_status(folder: Path) -> MinerStatus | None:
         return None
     try:
         return _decode((folder / STATUS_NAME).read_bytes())
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None  # it is just starting or stopping
+    except (OSError, msgspec.DecodeError):
+        return None  # it is just starting or stopping, or has said that it cannot write the file
 
 
 def next_block_at(folder: Path) -> int | None:
@@ -112,7 +112,10 @@ class Announcer:
     def silent(self) -> None:
         """Take back the last word: the miner ends, or nobody shall wait for its next word."""
         self._status = None
-        self._path.unlink(missing_ok=True)
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            self._report(f"cannot remove {self._path}: {error.strerror}")
 
     def _write(self, status: MinerStatus) -> None:
         temporary = self._path.with_name(STATUS_NAME + ".tmp")
@@ -122,11 +125,4 @@ class Announcer:
             self._status = status
         except OSError as error:
             self._report(f"cannot write {self._path}: {error.strerror}; mining goes on")
-            self._take_back()
-
-    def _take_back(self) -> None:
-        """A word that cannot be renewed would make a miner that mines look as if it hung."""
-        try:
-            self.silent()
-        except OSError as error:
-            self._report(f"cannot remove {self._path}: {error.strerror}")
+            self.silent()  # an old word would make a miner that mines look as if it hung

@@ -25,7 +25,7 @@ from backend.audit import accepted_words
 from backend.chain.columns import BodyError, decode_body
 from backend.chain_check import Checked, Stretch, checked, nothing, stretch_at
 from backend.clock import now_ms
-from backend.errors import Damage, NotFound, TryLater
+from backend.errors import Damage, NotFound, TryLater, WriteFailed
 from backend.index import damage_mark
 from backend.index.checks import FILE, PARTS, IndexCheck
 from backend.index.comparison import difference_from
@@ -73,7 +73,7 @@ class Scrub:
         self._below: Checked | None = None  # the chain up to the block looked at last
         self._is_over = self._is_unsaved = False
         self._woke = self._due = self._saved = self._looked_again = timer()
-        self.state = read(settings.folder) or ScrubState()
+        self.state = read(settings.folder, report) or ScrubState()
         if self.state.pieces not in {0, _pieces(self.state.height)}:  # of another version
             self._put(pieces=0, done=0)
 
@@ -327,7 +327,10 @@ class _KeptOpen:
 def scrubbing(settings: Settings, report: Report) -> Iterator[None]:
     """Scrub in a thread of its own; without `scrub_hours` forget what an earlier scrub found."""
     if not settings.scrub_hours:
-        remove(settings.folder)
+        try:
+            remove(settings.folder)
+        except WriteFailed as error:
+            report(str(error))
         yield
         return
     is_over = threading.Event()

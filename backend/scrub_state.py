@@ -4,13 +4,17 @@ The miner writes it; whoever asks reads it. It is never synced: what is lost wit
 looked for again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from backend.storage import files
+
 NAME = "scrub.json"
 MOST_SHOWN = 3
+
+Report = Callable[[str], None]
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -48,12 +52,20 @@ class ScrubState(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(ScrubState).decode
 
 
-def read(folder: Path) -> ScrubState | None:
-    """The state of the scrub of the chain in `folder`; None if there is none, or a torn one."""
+def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
+    """The state of the scrub of the chain in `folder`; None if there is none, or a torn one.
+
+    report: takes a line if there is one that cannot be read.
+    """
+    path = folder / NAME
     try:
-        return _decode((folder / NAME).read_bytes())
-    except (FileNotFoundError, msgspec.MsgspecError):
-        return None
+        return _decode(path.read_bytes())
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            report(f"{path} cannot be read: {error.strerror or error}")
+    except msgspec.MsgspecError:
+        pass  # what it said is looked for again
+    return None
 
 
 def write(folder: Path, state: ScrubState) -> None:
@@ -64,8 +76,8 @@ def write(folder: Path, state: ScrubState) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Forget it. Raises OSError."""
-    (folder / NAME).unlink(missing_ok=True)
+    """Forget it. Raises WriteFailed."""
+    files.remove(folder / NAME)
 
 
 def reasons(problems: Sequence[Problem]) -> list[str]:

@@ -24,6 +24,7 @@ from backend.chain.void import VOID
 from backend.clock import now_ms
 from backend.errors import DamagedBlock, WriterBusy
 from backend.importer import import_flights
+from backend.index.damage_mark import NAME as MARK_NAME
 from backend.index.damage_mark import mark
 from backend.index.database import index_path
 from backend.index.follower import no_progress
@@ -40,6 +41,7 @@ from backend.miner_status import (
     miner_status,
     next_block_at,
 )
+from backend.scrub_state import NAME as SCRUB_NAME
 from backend.settings import PROJECT, Settings
 from backend.sources.bts import BtsFile
 from backend.storage import files, layout
@@ -691,6 +693,37 @@ def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
         miner._mend_index()
         now += 1
     assert mended_at == [1000, 1020, 1040, 1060]
+
+
+# --- small files that cannot be read ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("scrub_hours", [0, 24])
+@pytest.mark.parametrize("name", [SCRUB_NAME, STATUS_NAME])
+def test_a_small_file_that_cannot_be_read_or_removed_is_said_and_mining_goes_on(
+    tmp_path: Path, name: str, scrub_hours: float
+) -> None:
+    (tmp_path / name).mkdir()
+    settings = settings_for(tmp_path, scrub_hours=scrub_hours)
+    with mining(settings) as running:
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+        assert (miner_status(tmp_path) is None) == (name == STATUS_NAME)
+    assert any(name in line for line in running.messages)
+
+
+def test_a_mark_that_cannot_be_read_keeps_from_mining_only_while_it_lasts(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with mining(settings) as running:
+        mark_of_index = index_path(tmp_path).with_name(MARK_NAME)
+        mark_of_index.mkdir()
+        eventually(lambda: any("cannot be read" in line for line in running.messages))
+        time.sleep(2)  # more than one look at it, by rounds and between them
+        assert running.is_running()
+        mark_of_index.rmdir()
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+    assert len([line for line in running.messages if "cannot be read" in line]) == 1
 
 
 # --- a mempool that is damaged ---------------------------------------------------------------

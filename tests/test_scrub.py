@@ -11,6 +11,7 @@ import pytest
 
 from backend import scrub as scrub_module
 from backend.chain.block import block_of
+from backend.errors import TryLater
 from backend.index import damage_mark
 from backend.index.checks import PARTS
 from backend.index.database import index_path
@@ -391,6 +392,17 @@ def test_a_state_file_that_is_torn_or_of_another_version_begins_a_pass(
     bench.scrub = bench.begun()
     bench.steps(1)
     assert (bench.scrub.state.done, bench.scrub.state.pieces) == (1, PIECES)
+
+
+def test_a_state_that_cannot_be_read_is_said_by_the_scrub_and_by_ready(bench: Bench) -> None:
+    (bench.folder / NAME).mkdir()
+    bench.begun()
+    expected = f"{bench.folder / NAME} cannot be read: Is a directory"
+    assert bench.said == [expected]
+    with closing(Ledger(Settings(dir=str(bench.folder)), print)) as ledger:
+        assert expected in ledger.not_ready()
+        with pytest.raises(TryLater):
+            ledger.scrub()
 
 
 def test_a_state_that_cannot_be_written_is_said_and_the_scrub_goes_on(bench: Bench) -> None:

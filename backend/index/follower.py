@@ -92,8 +92,14 @@ class IndexFollower:
             self._make_anew(str(error), no_progress)
 
     def is_marked(self) -> bool:
-        """Whether somebody has found the index in use to be wrong."""
-        return damage_mark.damage_of(self._path.resolve()) is not None
+        """Whether somebody has found the index in use to be wrong.
+
+        Raises TryLater if that cannot be told now.
+        """
+        try:
+            return damage_mark.damage_of(self._path.resolve()) is not None
+        except OSError as error:
+            raise TryLater(f"the index cannot be read ({error})") from error
 
     def _make_anew(self, problem: str, progress: Progress) -> None:
         """Make an index anew that is wrong, and say why."""
