@@ -7,8 +7,10 @@ doubted: nothing is accepted or sealed until it is back, or until FLIGHTCHAIN_CL
 passed. Then it is believed, because the machine may simply have been off for long.
 
 What is known here: the time of the newest block, and the last time that was believed, which whoever
-seals notes in `clock.json` every hour. So a service that runs on an idle ledger never doubts. A
-chain without a block but genesis has nothing to compare with, and doubts nothing.
+seals notes in `clock.json` every hour. So a service that runs on an idle ledger never doubts. What
+is before all that was known when a process began is not noted: a clock that starts in 1970 will be
+corrected, and that shall be no leap. A chain without a block but genesis has nothing to compare
+with, and doubts nothing.
 
 All processes of a machine agree: while a miner runs, the others wait until it believes, which it
 writes down.
@@ -98,6 +100,7 @@ class TrustedClock:
         self._monotonic = monotonic
         self._believed_ms: int | None = None
         self._noted_ms: int | None = None
+        self._known_at_first_ms: int | None = None  # what is noted is not before this
         self._doubted_since_s: float | None = None
         self._doubted_at_s = 0.0  # when it was doubted last
         self._noting = threading.Lock()
@@ -116,6 +119,7 @@ class TrustedClock:
         if self._believed_ms is None or now - self._believed_ms > LEAP_MS:
             newest = self._newest_ms()
             if self._wait_s and newest is not None and now - newest > LEAP_MS:
+                self._known_at_first_ms = self._known_at_first_ms or newest
                 left_s = self._left_s()
                 if left_s > 0:
                     return Doubt(now, newest, left_s)
@@ -123,7 +127,7 @@ class TrustedClock:
         self._doubted_since_s = None
         self._believed_ms = now
         if self._seals and (self._noted_ms is None or abs(now - self._noted_ms) > NOTED_EVERY_MS):
-            self._note(now)
+            self._note_now_and_then(now)
         return None
 
     def doubted_until_s(self, doubt: Doubt) -> float:
@@ -168,6 +172,16 @@ class TrustedClock:
         except (OSError, msgspec.DecodeError) as error:
             self._report(f"{self._path} is left aside: {error}; it is written anew")
             return None
+
+    def _note_now_and_then(self, now: int) -> None:
+        """Note `now` unless it is before what was known at first.
+
+        It may be before what this process noted: that may have been a wrong time, believed at last.
+        """
+        if self._known_at_first_ms is None:
+            self._known_at_first_ms = self._newest_ms()
+        if now >= (self._known_at_first_ms or 0):
+            self._note(now)
 
     def _note(self, now: int) -> None:
         """Write down that the clock is believed; a small file, lost with no harm."""

@@ -190,6 +190,30 @@ def test_a_wrong_time_that_was_believed_is_forgotten_when_the_clock_is_back(
     assert ours.doubt() is not None
 
 
+@pytest.mark.parametrize("began_ms", [0, TODAY_MS + 10 * DAY_MS])
+def test_a_clock_that_starts_in_the_past_does_not_make_its_correction_a_leap(
+    chain: Fixture, began_ms: int
+) -> None:
+    """It begins before the newest block, or after it and before what was noted."""
+    for _ in range(40 * 24):
+        ours = chain.clock(seals=True)
+        assert ours.doubt() is None
+        chain.clocks.wait(3600)
+    before, now_ms = chain.noted(), chain.clocks.now_ms
+    ours = chain.clock(seals=True)  # after a start without a battery
+    chain.clocks.now_ms = began_ms
+    assert ours.doubt() is None
+    chain.clocks.wait(2 * 3600)
+    assert ours.doubt() is None
+    assert chain.noted() == before
+    chain.clocks.now_ms = now_ms + 60_000
+    assert ours.doubt() is None
+    assert chain.clock().doubt() is None
+    chain.clocks.wait(2 * 3600)
+    assert ours.doubt() is None
+    assert chain.noted() == chain.clocks.now_ms
+
+
 @pytest.mark.parametrize("has_genesis", [False, True])
 def test_a_chain_without_flights_has_nothing_to_compare_with(
     empty: Fixture, has_genesis: bool
@@ -257,8 +281,10 @@ def test_a_doubt_says_what_it_knows_and_what_to_do_whatever_the_clock_says(ms: i
 
 
 @contextmanager
-def a_miner_says(chain: Fixture, doubted_until_s: float | None) -> Iterator[None]:
-    said = {"next_block_at": 1, "pid": 1, "due_s": 1e12, "clock_doubted_until_s": doubted_until_s}
+def a_miner_says(
+    chain: Fixture, doubted_until_s: float | None, due_s: float = 1e12
+) -> Iterator[None]:
+    said = {"next_block_at": 1, "pid": 1, "due_s": due_s, "clock_doubted_until_s": doubted_until_s}
     (chain.folder / STATUS_NAME).write_text(json.dumps(said))
     with FileLock(chain.folder / LOCK_NAME):
         yield
@@ -281,6 +307,18 @@ def test_workers_wait_for_the_miner_and_it_alone_decides(chain: Fixture) -> None
         assert miner.doubt() is not None
         chain.clocks.wait(WAIT_S)
         assert miner.doubt() is None
+        assert worker.doubt() is None
+
+
+def test_a_miner_that_hangs_while_it_doubts_the_clock_is_not_waited_for(chain: Fixture) -> None:
+    chain.clocks.now_ms += 30 * DAY_MS
+    worker = chain.clock()
+    now_s = chain.clocks.passed_s
+    with a_miner_says(chain, now_s + WAIT_S, due_s=now_s + 30):  # its last word
+        assert worker.doubt() is not None
+        chain.clocks.wait(WAIT_S - 1)
+        assert worker.doubt() is not None
+        chain.clocks.wait(2)
         assert worker.doubt() is None
 
 
