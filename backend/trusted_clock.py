@@ -12,8 +12,8 @@ is before all that was known when a process began is not noted: a clock that sta
 corrected, and that shall be no leap. A chain without a block but genesis has nothing to compare
 with, and doubts nothing.
 
-All processes of a machine agree: while a miner runs, the others wait until it believes, which it
-writes down.
+All processes of a machine agree: while a miner runs and does not hang, the others wait until it
+believes, which it writes down.
 """
 
 import math
@@ -145,8 +145,11 @@ class TrustedClock:
         self._doubted_at_s = now_s
         if not self._is_miner:
             miner = miner_status(self._folder)
-            if miner is not None and miner.clock_doubted_until_s is not None:
-                return max(1.0, miner.clock_doubted_until_s - now_s)
+            until_s = None
+            if miner is not None and not miner.overdue_s(now_s):  # one that hangs decides nothing
+                until_s = miner.clock_doubted_until_s
+            if until_s is not None:
+                return max(1.0, until_s - now_s)
         return self._doubted_since_s + self._wait_s - now_s
 
     def _newest_ms(self) -> int | None:
