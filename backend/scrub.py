@@ -7,8 +7,9 @@ disk and not from the kernel's memory. The pieces of a pass are spread over `scr
 is followed by a pause that keeps the thread at a few percent of one core.
 
 What is wrong is said once, stands in `scrub.json` for `ready` and `/metrics`, and is looked at
-again every half minute, so that it is withdrawn when it has gone. A wrong index is marked, and the
-miner makes it anew. The scrub takes no lock, writes nothing else, and goes on where it stopped.
+again every half minute, so that it is withdrawn when it has gone. So is an error that nobody
+expected, which does not end the scrub. A wrong index is marked, and the miner makes it anew. The
+scrub takes no lock, writes nothing else, and goes on where it stopped.
 """
 
 import os
@@ -30,10 +31,14 @@ from backend.index import damage_mark
 from backend.index.checks import FILE, PARTS, IndexCheck
 from backend.index.comparison import difference_from
 from backend.index.database import index_path
+from backend.keys import FILE_NAME as KEYS_NAME
+from backend.mempool import FOLDER
+from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
 from backend.scrub_state import NAME, Problem, ScrubState, read, remove, write
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
+from backend.tokens import FILE_NAME as TOKENS_NAME
 
 SHARE = 0.03  # of one core
 LEAST_WORK_S = 0.01  # between two pauses
@@ -44,6 +49,7 @@ MOST_PROBLEMS = 100
 READ_BYTES = 2**18
 
 BLOCK, FLIGHTS, INDEX, ACCEPTED = "block", "flights", "index", "accepted"
+SCRUB = "scrub"  # the kind of a problem that the scrub has with itself
 
 Report = Callable[[str], None]
 Pause = Callable[[float], bool]  # seconds; True: it is over
@@ -68,7 +74,8 @@ class Scrub:
         self._period_s = 3600 * settings.scrub_hours
         self._report, self._pause, self._now, self._timer = report, pause, now, timer
         self._store = BlockStore(settings.folder)
-        self._index_file = _KeptOpen()
+        self._index_file, self._keys_file = _KeptOpen(), _KeptOpen()
+        self._error = ""  # that the last step met, and nobody expected
         self._turn = 0  # of the problems that are looked at again
         self._below: Checked | None = None  # the chain up to the block looked at last
         self._is_over = self._is_unsaved = False
@@ -81,12 +88,24 @@ class Scrub:
         """Go on until `pause` says that it is over."""
         try:
             while not self._is_over:
-                seconds = self.step()
+                seconds = self._tried_step()
                 self._is_over = self._is_over or self._pause(seconds)
         finally:
             self._save()
             self._index_file.close()
+            self._keys_file.close()
             self._store.close()
+
+    def _tried_step(self) -> float:
+        """Do what is due, and note an error that nobody expected; how many seconds to pause."""
+        try:
+            seconds = self.step()
+        except Exception as error:  # noqa: BLE001  a scrub that has ended would look well
+            self._error = f"it cannot go on: {error!r}"
+            self._note(SCRUB, 0, self._error)
+            return RETRY_S
+        self._error = ""
+        return seconds
 
     def step(self) -> float:
         """Do what is due; how many seconds to pause then."""
@@ -135,17 +154,25 @@ class Scrub:
     def _problem(self, kind: str, number: int) -> str:
         """What is wrong with a piece, in words; "" if nothing is."""
         try:
-            if kind == BLOCK:
-                return self._wrong_block(number)
-            if kind == FLIGHTS:
-                return self._wrong_flights(number)
-            if kind == ACCEPTED:
-                return self._wrong_accepted()
-            return self._wrong_part(PARTS[number]) if number < len(PARTS) else ""
+            return self._wrong(kind, number)
         except (NotFound, Damage):  # the chain is shorter now, or the block itself was named
             return ""
         except OSError as error:
             return f"{error.filename or self._folder} cannot be read: {error.strerror or error}"
+        except TryLater:
+            raise
+        except Exception as error:  # noqa: BLE001  the other pieces are looked at all the same
+            return f"{kind} {number} cannot be checked: {error!r}"
+
+    def _wrong(self, kind: str, number: int) -> str:
+        wrong: dict[str, Callable[[int], str]] = {
+            BLOCK: self._wrong_block,
+            FLIGHTS: self._wrong_flights,
+            INDEX: self._wrong_part,
+            ACCEPTED: lambda _: self._wrong_accepted(),
+            SCRUB: lambda _: self._error,
+        }
+        return wrong[kind](number) if kind in wrong else ""  # a kind of another version
 
     def _wrong_block(self, height: int) -> str:
         with suppress(OSError, Damage):  # then reading it says what is wrong
@@ -181,7 +208,11 @@ class Scrub:
             return ""
         return self._wrong_index(lambda index: index.look_up(block, columns))
 
-    def _wrong_part(self, part: str) -> str:
+    def _wrong_part(self, number: int) -> str:
+        if number >= len(PARTS):  # of another version
+            return ""
+        part = PARTS[number]
+
         def look(index: IndexCheck) -> str:
             if problem := difference_from(self._store, index.position):
                 return problem
@@ -193,11 +224,25 @@ class Scrub:
         return self._wrong_index(look)
 
     def _wrong_accepted(self) -> str:
+        self._forget_accepted()
         try:
             accepted_words(self._folder, self._store)
         except Damage as error:
             return str(error)
         return ""
+
+    def _forget_accepted(self) -> None:
+        """Have what is in no block, the keys and the tokens read from the disk, as far as can be.
+
+        The file of the keys stays open, as that of the index does: SQLite has locks on it.
+        """
+        mempool = self._folder / FOLDER
+        with suppress(OSError):  # then reading it says what is wrong
+            _forget(self._keys_file.opened(mempool / KEYS_NAME))
+        names = (ACKNOWLEDGED_NAME, TOKENS_NAME)
+        for path in (*mempool.glob("pending-*.log"), *(self._folder / name for name in names)):
+            with suppress(OSError), path.open("rb") as file:
+                _forget(file.fileno())
 
     def _wrong_index(self, look: Callable[[IndexCheck], str]) -> str:
         """What `look` finds wrong with the index, which is marked then, so that it is made anew."""
@@ -301,6 +346,11 @@ def _piece(state: ScrubState, number: int) -> tuple[str, int]:
 
 def _rest_after(worked_s: float) -> float:
     return worked_s * (1 / SHARE - 1)
+
+
+def _forget(descriptor: int) -> None:
+    """Have a whole file read from the disk the next time. Raises OSError."""
+    files.forget_cached(descriptor, 0, os.fstat(descriptor).st_size)
 
 
 class _KeptOpen:

@@ -15,12 +15,17 @@ from backend.errors import TryLater
 from backend.index import damage_mark
 from backend.index.checks import PARTS
 from backend.index.database import index_path
+from backend.keys import FILE_NAME as KEYS_NAME
+from backend.keys import Keys, KeyUse
 from backend.ledger import Ledger
-from backend.mempool import Mempool
-from backend.scrub import LOOK_AGAIN_S, SHARE, Scrub, scrubbing
+from backend.mempool import FOLDER, Mempool
+from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
+from backend.scrub import LOOK_AGAIN_S, RETRY_S, SHARE, Scrub, scrubbing
 from backend.scrub_state import NAME, ScrubState, read
 from backend.settings import Settings
 from backend.storage.layout import ENTRY_BYTES
+from backend.tokens import FILE_NAME as TOKENS_NAME
+from backend.tokens import Tokens
 from tests.accepting import accept_in
 from tests.api.processes import serving, until
 from tests.api.test_metrics import scraped, value
@@ -294,6 +299,20 @@ def test_an_index_that_was_made_anew_is_well_again(bench: Bench) -> None:
     assert bench.found() == []
 
 
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
+    """What the kernel is told to forget: bytes of each file."""
+    found: dict[str, set[int]] = {}
+
+    def note(descriptor: int, offset: int, length: int, advice: int) -> None:
+        assert advice == os.POSIX_FADV_DONTNEED
+        name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        found.setdefault(name, set()).update(range(offset, offset + length))
+
+    monkeypatch.setattr(os, "posix_fadvise", note)
+    return found
+
+
 def test_a_flipped_bit_in_a_page_of_the_index_is_found(bench: Bench) -> None:
     path = index_path(bench.folder).resolve()
     flip(path, path.stat().st_size - 2000)
@@ -302,20 +321,30 @@ def test_a_flipped_bit_in_a_page_of_the_index_is_found(bench: Bench) -> None:
     assert what.startswith("the index is wrong: ")
 
 
-def test_the_whole_index_is_taken_from_the_disk_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+def test_blocks_and_the_whole_index_are_taken_from_the_disk_again(
+    bench: Bench, forgotten: dict[str, set[int]]
 ) -> None:
-    forgotten: dict[str, set[int]] = {}
-
-    def note(descriptor: int, offset: int, length: int, advice: int) -> None:
-        assert advice == os.POSIX_FADV_DONTNEED
-        name = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        forgotten.setdefault(name, set()).update(range(offset, offset + length))
-
-    monkeypatch.setattr(os, "posix_fadvise", note)
     bench.passes()
     for path in (block_file(bench.folder), index_path(bench.folder).resolve()):
         assert forgotten[str(path)] >= set(range(path.stat().st_size))
+
+
+def test_what_is_pending_keys_and_tokens_are_taken_from_the_disk_again(
+    bench: Bench, forgotten: dict[str, set[int]]
+) -> None:
+    settings = Settings(dir=str(bench.folder))
+    Tokens(bench.folder).add("somebody")
+    with closing(Mempool(settings, lambda: 3 * TIP, print)) as pending:
+        accept_in(pending, [flight(1)], WALL_MS)
+    keys = Keys(bench.folder / FOLDER)
+    keys.add("k", KeyUse("00", 0, 1, WALL_MS))
+    keys.keep(0, 1, WALL_MS)
+    (log,) = (bench.folder / FOLDER).glob("pending-*.log")
+    bench.passes()
+    others = [TOKENS_NAME, ACKNOWLEDGED_NAME, f"{FOLDER}/{KEYS_NAME}"]
+    for path in (log, *(bench.folder / name for name in others)):
+        assert forgotten[str(path)] >= set(range(path.stat().st_size))
+    assert bench.found() == []
 
 
 # --- pace ----------------------------------------------------------------------------------------
@@ -361,6 +390,49 @@ def test_told_to_end_in_the_middle_of_a_piece_it_notes_nothing(
     bench.scrub.run()
     assert (bench.said, bench.scrub.state.done) == ([], 2 * (TIP + 1))
     assert damage_mark.damage_of(index_path(bench.folder).resolve()) is None
+
+
+# --- what nobody expected -------------------------------------------------------------------------
+
+
+def test_a_check_that_fails_strangely_is_a_problem_of_its_piece_and_others_are_read_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Scrub._wrong_block
+
+    def strange(self: Scrub, height: int) -> str:
+        if height == 2:
+            raise ValueError("never seen")
+        return real(self, height)
+
+    monkeypatch.setattr(Scrub, "_wrong_block", strange)
+    bench.passes()
+    assert bench.found() == ["block 2 cannot be checked: ValueError('never seen')"]
+    monkeypatch.undo()
+    bench.until(lambda state: not state.problems)
+
+
+def test_a_scrub_that_cannot_go_on_says_so_tries_again_and_withdraws_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: list[float] = []
+
+    def fail(self: Scrub) -> bool:
+        failing.append(bench.clock.now_s)
+        raise RuntimeError("never seen")
+
+    monkeypatch.setattr(Scrub, "_begin", fail)
+    bench.clock.is_over = lambda: len(failing) == 20
+    bench.scrub.run()
+    assert failing == [RETRY_S * count for count in range(20)]
+    expected = "it cannot go on: RuntimeError('never seen')"
+    assert bench.found() == [expected]
+    assert bench.said == [f"the scrub found that {expected}"]
+    monkeypatch.undo()
+    bench.scrub = bench.begun()
+    bench.passes()
+    assert bench.found() == []
+    assert bench.said[-1] == f"what the scrub found is well again: {expected}"
 
 
 # --- between runs --------------------------------------------------------------------------------
