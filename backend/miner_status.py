@@ -69,6 +69,8 @@ def why_no_miner(folder: Path) -> str:
     """What is wrong with the miner, and what to do; "" if it does its work."""
     status = miner_status(folder)
     if status is None:
+        if files.is_locked(folder / LOCK_NAME):
+            return f"the miner is starting, or cannot write {STATUS_NAME}; its log says which"
         return "no miner is running: what is posted stays pending"
     if late_s := status.overdue_s(time.monotonic()):
         return (

@@ -139,6 +139,12 @@ def test_a_miner_is_overdue_by_its_own_word_alone(mined: Path) -> None:
     assert symptom(os.getpid()) == ""
 
 
+def test_a_miner_that_has_not_spoken_yet_is_told_from_none(mined: Path) -> None:
+    assert "the miner is starting, or cannot write miner.json" in why_no_miner(mined)
+    (mined / LOCK_NAME).unlink()
+    assert "no miner is running" in why_no_miner(mined)
+
+
 def test_what_a_dead_miner_or_an_older_release_said_is_not_believed(mined: Path) -> None:
     (mined / STATUS_NAME).write_text('{"pid": 1, "next_block_at": 5}')
     assert miner_status(mined) is None
