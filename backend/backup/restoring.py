@@ -24,21 +24,22 @@ from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.miner import Report, Sealer
 from backend.miner_status import LOCK_NAME as MINER_LOCK_NAME
 from backend.settings import Settings
-from backend.storage import files, layout
+from backend.storage import files, layout, unfinished_restore
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME
 
 Watched = Callable[[str], AbstractContextManager[Progress]]
 
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
+MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME)
 
 
 def restore(settings: Settings, folder: Path, *, watched: Watched, report: Report) -> Manifest:
     """Make the ledger in `settings.folder` of the backup in `folder`; what it holds.
 
     watched: gives a progress, in blocks, for each part of the work. report: takes what is to be
-    said, line by line. Raises BackupRefused if the
-    backup is none, not complete or damaged, or if there is a ledger already; WriteFailed.
+    said, line by line. Raises BackupRefused if the backup is none, not complete or damaged, or if
+    there is a ledger already; WriteFailed.
     """
     require_apart(settings.folder, folder)
     with closing(BlockStore(folder)) as backup:
@@ -101,19 +102,23 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _empty_stage(folder: Path) -> Path:
-    """An empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused."""
+    """An empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused.
+
+    What an interrupted restore has moved already is removed: it is in the backup. Whatever else
+    there is was written by somebody else, and then everything is left as it is.
+    """
     stage = folder / layout.RESTORING_FOLDER
-    is_begun = stage.exists() and not (folder / layout.BLOCKS_FOLDER).exists()
-    if is_begun:  # and was interrupted: whatever it has moved is in the backup
-        shutil.rmtree(stage)
-        shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
-        files.remove(folder / tokens.FILE_NAME)
-    others = [p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"]
-    if others:
+    found = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
+    ours = {stage.name, *MOVED_FIRST} if unfinished_restore.is_unfinished(folder) else set()
+    if not found <= ours:
         raise BackupRefused(
-            f"{folder} is not empty, there is {', '.join(sorted(others))}; if the backup is to "
+            f"{folder} is not empty, there is {', '.join(sorted(found))}; if the backup is to "
             "take the place of a ledger there, stop the service and move all of that aside"
         )
+    if stage.exists():  # removed last, so that who is killed here does the same again
+        shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
+        files.remove(folder / tokens.FILE_NAME)
+        shutil.rmtree(stage)
     files.make_folder(stage)
     return stage
 
@@ -141,7 +146,7 @@ def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progre
 
 def _put_in_place(stage: Path, folder: Path) -> None:
     """Move everything to its place, the blocks last: without them there is no ledger."""
-    for name in (MEMPOOL_FOLDER, tokens.FILE_NAME, layout.BLOCKS_FOLDER):
+    for name in (*MOVED_FIRST, layout.BLOCKS_FOLDER):
         if (stage / name).exists():
             files.rename(stage / name, folder / name)
     with files.refusals("remove", stage):

@@ -46,7 +46,7 @@ from backend.mempool.salvage import lost_words
 from backend.mempool.segments import lost_in
 from backend.mempool.syncs import GroupCommit, SyncSoon
 from backend.settings import Settings
-from backend.storage import files
+from backend.storage import files, unfinished_restore
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
@@ -116,6 +116,7 @@ class Mempool:
         the way of all: WriteFailed, DamagedMempool, or TryLater if others hold the lock for long.
         """
         self._commit.require_sound()
+        self._require_no_restore()  # sooner than anything is read that is not whole yet
         if any(offer.finds_copies for offer in offers):
             self._catch_up()
         try:
@@ -153,11 +154,13 @@ class Mempool:
     def exclusive(self) -> Iterator[None]:
         """While this is held nobody gives ids: for sealing others than pending transactions.
 
-        Raises TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`.
+        Raises TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`, or if a backup
+        has only been restored in part: the next restore would take away what was accepted.
         """
         files.make_folder(self._folder)
         self._lock_others_out()
         try:
+            self._require_no_restore()
             with self._lock:
                 self._log.read_on(repair=True)
             yield
@@ -178,6 +181,10 @@ class Mempool:
                 raise TryLater(f"{error}; nothing is accepted until it lets go") from error
             raise
         self._exclusive_thread = threading.get_ident()
+
+    def _require_no_restore(self) -> None:
+        if unfinished_restore.is_unfinished(self._settings.folder):
+            raise TryLater(unfinished_restore.words(self._settings.folder), retry_after_s=60)
 
     def put_right(self) -> None:
         """Put right what is wrong with the log. Raises DamagedMempool if that cannot be done."""

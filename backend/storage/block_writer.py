@@ -21,7 +21,7 @@ from backend.chain.rules import check_header
 from backend.chain.state import ChainState, empty_state, genesis
 from backend.errors import WriteFailed, WriterBusy
 from backend.settings import Settings
-from backend.storage import files, layout
+from backend.storage import files, layout, unfinished_restore
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place
 from backend.storage.recovery import ArePending, nothing_is_pending, recover
@@ -99,11 +99,8 @@ class BlockWriter:
     def _require_no_restore(self) -> None:
         """Raise WriteFailed rather than begin a chain where a backup is being put in place."""
         folder = self._settings.folder
-        if (folder / layout.RESTORING_FOLDER).exists() and not self._blocks.exists():
-            raise WriteFailed(
-                f"a backup was being restored to {folder}, and that has not come to its end; "
-                "restore it again"
-            )
+        if unfinished_restore.is_unfinished(folder):
+            raise WriteFailed(unfinished_restore.words(folder))
 
     def _acquire_lock(self, *, wait: bool) -> None:
         """Take the lock; who waits for long is told for what."""

@@ -12,7 +12,7 @@ from backend.audit import verify
 from backend.backup import manifest as manifests
 from backend.backup.restoring import LOCK_NAMES
 from backend.clock import now_ms
-from backend.errors import BackupRefused, WriteFailed
+from backend.errors import BackupRefused, TryLater, WriteFailed
 from backend.keys import FILE_NAME as KEYS_NAME
 from backend.keys import KEPT_MS, IdempotencyKey
 from backend.ledger import Ledger
@@ -293,3 +293,53 @@ def test_a_restore_may_be_killed_anywhere(house: House) -> None:
             house.restore()
         assert everything_in(settings) == before
     assert len(calls) > 20
+
+
+@pytest.fixture
+def interrupted(house: House) -> Settings:
+    """A restore that was killed when it had moved mempool and tokens, and not yet the blocks."""
+    for nth in range(1, 1000):
+        shutil.rmtree(house.restored, ignore_errors=True)
+        unless_killed_at(nth, house.restore)
+        if (house.restored / "tokens.json").exists():
+            break
+    assert (house.restored / layout.RESTORING_FOLDER).exists()
+    assert not blocks_folder(house.restored).exists()
+    return house.elsewhere(house.restored)
+
+
+@pytest.mark.parametrize("when", ["at its beginning", "at its end"])
+def test_nothing_is_accepted_where_a_restore_was_killed(
+    house: House, interrupted: Settings, when: str
+) -> None:
+    if when == "at its beginning":
+        shutil.rmtree(interrupted.folder)
+        (interrupted.folder / layout.RESTORING_FOLDER).mkdir(parents=True)
+    with (
+        closing(Mempool(interrupted, lambda: 0, print)) as mempool,
+        pytest.raises(TryLater, match="not come to its end; restore it again"),
+    ):
+        accept_in(mempool, flights(3, 900), now_ms())
+    house.restore()
+    assert everything_in(interrupted) == everything_in(house.settings)
+
+
+def test_flights_that_were_accepted_where_a_restore_was_killed_are_not_removed(
+    house: House, interrupted: Settings
+) -> None:
+    stage = interrupted.folder / layout.RESTORING_FOLDER
+    aside = stage.rename(house.root / "aside")
+    mined = house.manifest().transactions
+    with closing(Mempool(interrupted, lambda: mined, print)) as mempool:
+        accept_in(mempool, flights(3, 900), now_ms())
+    aside.rename(stage)
+    before = contents_of(interrupted.folder)
+    with pytest.raises(BackupRefused, match=r"there is acknowledged\.dat, mempool, restor"):
+        house.restore()
+    assert contents_of(interrupted.folder) == before
+
+
+def contents_of(folder: Path) -> dict[Path, bytes]:
+    """Every file below `folder` that is no lock."""
+    found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    return {path: path.read_bytes() for path in found}

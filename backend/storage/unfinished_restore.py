@@ -1,0 +1,23 @@
+"""Tells whether a restore into a chain's folder was begun and has not come to its end.
+
+It keeps its copy in `restoring/`, and moves the blocks out of it last. So while that folder is
+there and no blocks are, there is no ledger to write to, and whatever was written would be lost.
+"""
+
+from pathlib import Path
+
+from backend.storage import layout
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a restore into `folder` is at work, or was killed."""
+    stage = folder / layout.RESTORING_FOLDER
+    return stage.exists() and not (folder / layout.BLOCKS_FOLDER).exists()
+
+
+def words(folder: Path) -> str:
+    """What is said of such a restore, and what to do."""
+    return (
+        f"a backup was being restored to {folder}, and that has not come to its end; "
+        "restore it again"
+    )
