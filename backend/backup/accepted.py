@@ -1,8 +1,11 @@
-"""Copying what is in no block: pending flights, idempotency keys, tokens.
+"""Copying what is in no block: pending flights, what is left of lost ones, keys, tokens.
 
 A segment of the mempool's log only grows, and is copied as far as it holds whole records. So the
 beginning of a file is what an earlier backup of it was. One that is gone when it is to be copied
 was trimmed: its flights are in blocks, and its keys among the kept ones.
+
+Damaged bytes that were kept aside when the log was put right are copied, too. As long as those of
+lost flights are there, `verify` and `ready` name the flights, in a restored ledger as well.
 """
 
 import os
@@ -20,16 +23,18 @@ from backend.settings import Settings
 from backend.storage import files
 
 PRIVATE = 0o600
+KEPT_ASIDE = ("lost-*.bin", "damaged-*.bin")  # in the mempool's folder
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """mempool: bytes of each segment. next_transaction: the id after the last one in them.
+    """mempool, aside: bytes of each segment, and of each file with damaged bytes.
 
-    new_bytes: how many bytes were written.
+    next_transaction: the id after the last one in the segments. new_bytes: how many were written.
     """
 
     mempool: dict[str, int]
+    aside: dict[str, int]
     next_transaction: int
     new_bytes: int
 
@@ -55,23 +60,30 @@ def copy_accepted(
         for name, data in segments:
             new_bytes += _keep(folder / name, data)
             sizes[name] = len(data)
+    aside = {path.name: path.read_bytes() for path in _kept_aside(settings.folder)}
+    new_bytes += sum(_keep(folder / name, data) for name, data in aside.items())
     keys = Keys(settings.folder / FOLDER).copy()
     if keys is not None:
         new_bytes += _keep(folder / KEYS_NAME, keys)
-    return Copied(sizes, following, new_bytes)
+    return Copied(sizes, {name: len(data) for name, data in aside.items()}, following, new_bytes)
+
+
+def _kept_aside(chain: Path) -> list[Path]:
+    """Files with damaged bytes. Listed after the segments, which are made anew later than they."""
+    return [path for pattern in KEPT_ASIDE for path in (chain / FOLDER).glob(pattern)]
 
 
 def restore_accepted(
-    source: Path, target: Path, mempool: dict[str, int], next_transaction: int
+    source: Path, target: Path, sizes: dict[str, int], next_transaction: int
 ) -> None:
     """Copy mempool, keys and tokens of the backup in `source` into `target`.
 
-    mempool: the segments, and how many bytes of each. Keys of ids from `next_transaction` on are
-    left out. Raises BackupRefused, WriteFailed, DamagedMempool.
+    sizes: the files of the mempool, and how many bytes of each. Keys of ids from `next_transaction`
+    on are left out. Raises BackupRefused, WriteFailed, DamagedMempool.
     """
     folder = target / FOLDER
     files.make_folder(folder)
-    for name, size in mempool.items():
+    for name, size in sizes.items():
         path = source / FOLDER / name
         data = path.read_bytes()[:size] if path.exists() else b""
         if len(data) < size:
@@ -108,7 +120,7 @@ def _read_from_disk(path: Path) -> bytes:
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:
-    """Remove the segments of the copy in `folder` that are not among `names`."""
+    """Remove the files of the mempool in the copy in `folder` that are not among `names`."""
     wanted = {KEYS_NAME, *names}
     for path in (folder / FOLDER).iterdir():
         if path.name not in wanted:

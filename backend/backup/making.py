@@ -152,9 +152,10 @@ class _Run:
             next_transaction=following,
             time=datetime.now(UTC).isoformat(timespec="seconds"),
             mempool=accepted.mempool,
+            aside=accepted.aside,
         )
         manifests.write(self._folder, manifest)
-        remove_others(self._folder, accepted.mempool)
+        remove_others(self._folder, accepted.mempool | accepted.aside)
         new_bytes = accepted.new_bytes + bytes_of(self._store, first, height)
         return manifest, height + 1 - first, new_bytes
 

@@ -20,8 +20,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a backup holds.
 
     height, tip_hash, transactions: of its newest block. pending: accepted flights in no block yet.
-    next_transaction: the id after the last one accepted. mempool: bytes of each file there. time:
-    when it was made, ISO 8601.
+    next_transaction: the id after the last one accepted. mempool, aside: bytes of each segment of
+    its log, and of each file with damaged bytes that were kept aside. time: when it was made, ISO
+    8601.
     """
 
     format: int = FORMAT
@@ -34,6 +35,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     next_transaction: int = 0
     time: str = ""
     mempool: dict[str, int] = {}
+    aside: dict[str, int] = {}
 
 
 _decode = msgspec.json.Decoder(Manifest).decode

@@ -126,12 +126,13 @@ def _empty_stage(folder: Path) -> Path:
 def _copy(
     folder: Path, backup: BlockStore, manifest: Manifest, stage: Path, progress: Progress
 ) -> None:
-    wanted = bytes_of(backup, 0, manifest.height) + sum(manifest.mempool.values()) + SPARE_BYTES
+    accepted = manifest.mempool | manifest.aside
+    wanted = bytes_of(backup, 0, manifest.height) + sum(accepted.values()) + SPARE_BYTES
     files.require_room(stage, wanted)
     with BlockCopy(backup, stage) as copy:
         for done in copy.copy(0, manifest.height):
             progress(done, manifest.height + 1)
-    restore_accepted(folder, stage, manifest.mempool, manifest.next_transaction)
+    restore_accepted(folder, stage, accepted, manifest.next_transaction)
 
 
 def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progress) -> None:

@@ -129,6 +129,61 @@ def test_a_backup_of_the_restored_ledger_goes_on_with_the_same_backup(house: Hou
     assert verify(house.backup).height == 6
 
 
+# --- lost flights ----------------------------------------------------------------------------
+
+
+def lose_pending(house: House) -> str:
+    """Damage the pending flights of the house; what is said once the log was put right."""
+    path = max((house.folder / MEMPOOL_FOLDER).glob("pending-*"))
+    flip(path, 300)
+    flip(path, 400)
+    with closing(Sealer(house.settings, print)) as sealer:
+        sealer.mempool.put_right()
+        (said,) = sealer.mempool.not_ready()
+    return said
+
+
+def test_lost_flights_are_still_named_in_a_restored_ledger(house: House) -> None:
+    said = lose_pending(house)
+    assert "7 acknowledged flights are lost, transactions 405 to 411" in said
+    note = house.folder / MEMPOOL_FOLDER / "damaged-3.bin"
+    note.write_bytes(b"damaged")
+    for _ in range(2):  # what is there already stays, too
+        house.back_up()
+    house.restore()
+    restored = house.restored / MEMPOOL_FOLDER
+    assert (restored / note.name).read_bytes() == b"damaged"
+    with closing(Sealer(house.elsewhere(house.restored), print)) as sealer:
+        reasons = sealer.mempool.not_ready()
+    assert reasons == [said.replace(str(house.folder), str(house.restored))]
+    assert reasons[0] in verify(house.restored).mempool
+
+
+def test_lost_flights_that_were_posted_again_are_not_named_by_the_next_backup(
+    house: House,
+) -> None:
+    lose_pending(house)
+    house.back_up()
+    for path in (house.folder / MEMPOOL_FOLDER).glob("lost-*"):
+        path.rename(house.root / path.name)
+    house.back_up()
+    assert not list((house.backup / MEMPOOL_FOLDER).glob("lost-*"))
+
+
+def test_flights_that_were_lost_later_are_whole_in_the_older_backup(house: House) -> None:
+    """The next run was killed when it had copied what is left of them."""
+    before = everything_in(house.settings)
+    lose_pending(house)
+    for nth in range(1, 1000):
+        made, _ = unless_killed_at(nth, house.back_up)
+        if made or list((house.backup / MEMPOOL_FOLDER).glob("lost-*.bin")):
+            break
+    assert made is None
+    house.restore()
+    assert everything_in(house.elsewhere(house.restored)) == before
+    assert "lost" not in verify(house.restored).mempool
+
+
 # --- refused ---------------------------------------------------------------------------------
 
 
