@@ -3,7 +3,9 @@
 Everything is copied into `restoring/` inside the chain's folder and checked there by every rule of
 the chain. Then it is moved to its place, the blocks last; while that folder exists nobody begins a
 new chain beside it. Whoever is killed on the way leaves nothing that could be taken for a ledger,
-and the same command again begins anew. The index is made last: it is derived.
+and the same command again begins anew. How far flights are acknowledged is noted behind the blocks:
+beside an interrupted restore that file tells that somebody has accepted more. The index is made
+last: it is derived.
 """
 
 import shutil
@@ -20,6 +22,7 @@ from backend.backup.making import SPARE_BYTES, require_apart
 from backend.backup.manifest import Manifest
 from backend.errors import BackupRefused, Damage, NotFound, WriterBusy
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.miner import Report, Sealer
 from backend.miner_status import LOCK_NAME as MINER_LOCK_NAME
@@ -56,6 +59,8 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
                 shutil.rmtree(stage)
                 raise BackupRefused(f"the backup in {folder} is not restored: {error}") from error
             _put_in_place(stage, settings.folder)
+            with closing(Acknowledged(settings.folder)) as acknowledged:
+                acknowledged.note(Mark(manifest.next_transaction, manifest.transactions))
     with (
         watched("making the index") as progress,
         closing(Sealer(settings, report)) as sealer,

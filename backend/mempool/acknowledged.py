@@ -61,6 +61,10 @@ class Acknowledged:
         descriptor = self._opened()
         return None if descriptor is None else _mark_in(os.pread(descriptor, _BYTES, 0))
 
+    def is_there(self) -> bool:
+        """Whether there is a file of that name, be it damaged."""
+        return self._opened() is not None
+
     def note(self, mark: Mark) -> None:
         """Raise the numbers to those of `mark`; greater ones stay. Raises WriteFailed."""
         with files.refusals("note", self._path):

@@ -66,6 +66,7 @@ class Log:
         self._mark: Mark | None = None  # how far is acknowledged, when it was looked last
         self.last_timestamp = 0
         self._mined = 0  # as the last record says
+        self._is_of_earlier_release = True  # every record that was read
         self._forgotten = 0  # ids below it have been dropped
         self._existing: list[Segment] = []  # when it was looked last
         self._segment: Segment | None = None  # the segment that is read now
@@ -89,6 +90,7 @@ class Log:
         self._segment, self._offset, self.next = None, 0, 0
         self._named, self._decoded = None, None
         self._forgotten = 0
+        self._is_of_earlier_release = True
 
     @property
     def end(self) -> End:
@@ -257,12 +259,17 @@ class Log:
         """Note what is in the log and the chain as acknowledged; all of it may have been."""
         if self._segment is not None and self._offset:
             files.sync(self.descriptor(self._segment), self.path(self._segment))
-            self._report(
-                "acknowledged.dat was missing or damaged and has been made anew from the log; "
-                "if the log's end was lost before, nobody can tell"
-            )
+            self._report(self._why_mark_is_new())
         mined = self._chain_transactions()
         self._acknowledged.note(Mark(max(self.next, mined), mined))
+
+    def _why_mark_is_new(self) -> str:
+        if self._is_of_earlier_release and not self._acknowledged.is_there():
+            return "acknowledged.dat is new in this release, and has been made from the log"
+        return (
+            "acknowledged.dat was missing or damaged and has been made anew from the log; "
+            "if the log's end was lost before, nobody can tell"
+        )
 
     def _read_on(self) -> bytes:
         """Take in what is new; what is left over at the end of the log is not a whole record."""
@@ -345,6 +352,7 @@ class Log:
                 self._keys.add(*keyed)
             self.next, self.last_timestamp = record.next, record.timestamp
             self._mined = record.mined
+            self._is_of_earlier_release &= record.is_of_earlier_release
             self._offset += record.length
             at += record.length
         return bytes(data[at:])

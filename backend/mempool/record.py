@@ -89,6 +89,11 @@ class Record:
         """How many flights it holds."""
         return self.next - self.first
 
+    @property
+    def is_of_earlier_release(self) -> bool:
+        """Whether it is "FCM1"."""
+        return self.payload_at == _OLD_HEAD_BYTES
+
 
 def packed(
     first: int,

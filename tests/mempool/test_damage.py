@@ -503,9 +503,25 @@ def test_what_an_earlier_release_left_pending_is_there(house: House) -> None:
         assert everything(mempool) == ALL[:2]
         assert accept_in(mempool, BATCHES[2], T).first_transaction == 2
         assert everything(mempool) == ALL
-        assert len(said) == 1  # that there was no acknowledged.dat
+        assert said == ["acknowledged.dat is new in this release, and has been made from the log"]
     damaged = garbage(house.segment().read_bytes(), 50)
     house.segment().write_bytes(damaged)
     with opened(house) as (mempool, said):
         assert everything(mempool) == without(0)
     assert house.lost() == {(0, 1): damaged[: len(old_record(0, BATCHES[0]))]}
+
+
+@pytest.mark.parametrize("how", ["damaged", "missing behind a record of this release"])
+def test_a_mark_that_was_there_after_an_upgrade_is_missed(house: House, how: str) -> None:
+    (house.folder / FOLDER).mkdir()
+    house.segment().write_bytes(old_record(0, BATCHES[0]))
+    if how == "damaged":
+        (house.folder / acknowledged.NAME).write_bytes(b"?")
+    else:
+        accept_in(house.mempool(), BATCHES[1], T)
+        (house.folder / acknowledged.NAME).unlink()
+    with opened(house) as (mempool, said):
+        with mempool.exclusive():
+            pass
+        assert len(said) == 1
+        assert "if the log's end was lost before, nobody can tell" in said[0]
