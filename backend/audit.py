@@ -16,7 +16,7 @@ from backend.chain_check import Progress, checked_in, joined, mapping, stretches
 from backend.errors import Damage, FlightchainError
 from backend.index.checks import Examined, IndexCheck
 from backend.index.comparison import difference_from
-from backend.index.database import Position
+from backend.index.database import OUTDATED
 from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.tokens import Tokens
@@ -57,7 +57,7 @@ def verify(
             chain = joined(stretches, results, height, progress)
             if problem := _index_problem(index, store, chain.sum, examined()):
                 raise Damage(f"the index is wrong: {problem}; run `reindex`")
-        words = _index_words(index.position, height), accepted_words(folder, store)
+        words = _index_words(index, height), accepted_words(folder, store)
         return Verified(height, chain.state.transactions, chain.state.tip_hash, *words)
 
 
@@ -116,7 +116,10 @@ def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
     return ""
 
 
-def _index_words(position: Position | None, height: int) -> str:
+def _index_words(index: IndexCheck, height: int) -> str:
+    position = index.position
+    if index.is_outdated:
+        return f"there is no index yet: {OUTDATED}; the miner makes it anew"
     if position is None:
         return "there is no index yet; the miner makes it"
     if position.height < height:

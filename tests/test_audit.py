@@ -42,7 +42,7 @@ from tests.index.tampering import (
     write_blocks,
     write_table,
 )
-from tests.index.worlds import execute, follow, make_chain, plain_flight
+from tests.index.worlds import as_of_earlier_release, execute, follow, make_chain, plain_flight
 from tests.storage.chains import block_file, blocks_folder, flip, table_path, writer_for
 
 CONTENTS: list[list[Flight]] = [
@@ -133,6 +133,22 @@ def test_an_index_that_is_not_there_or_behind_is_no_damage(folder: Path) -> None
     assert f"up to block {TIP}" in verify(folder).index
     shutil.rmtree(index_path(folder).parent)
     assert verify(folder).index.startswith("there is no index yet")
+
+
+def test_an_index_of_an_earlier_release_is_no_damage(folder: Path) -> None:
+    as_of_earlier_release(folder)
+    words = "there is no index yet: it was made by an earlier release; the miner makes it anew"
+    assert verify(folder).index == words
+    follow(folder)
+    assert verify(folder).index == "the index agrees with every block"
+
+
+def test_an_index_that_says_wrongly_that_it_has_no_checksums_is_damage(folder: Path) -> None:
+    with index_path(folder).open("r+b") as stream:
+        stream.seek(20)
+        stream.write(b"\0")  # one bit less than 8
+    with pytest.raises(Damage, match="its pages have no checksums; run `reindex`"):
+        verify(folder)
 
 
 def test_an_index_of_another_schema_is_to_be_made_anew(folder: Path) -> None:

@@ -30,11 +30,18 @@ from backend.chain.block import Block
 from backend.chain.columns import Columns
 from backend.chain.content import Content
 from backend.errors import TryLater
-from backend.index.database import Position, index_path, is_wrong, open_to_read, position_in
+from backend.index.database import (
+    Position,
+    index_path,
+    is_wrong,
+    open_to_read,
+    position_in,
+)
 from backend.index.delays import decode_counts, encode_counts
 from backend.index.periods import DAY, MONTH, YEAR, periods_of
 from backend.index.totals import FlightRow
 from backend.index.writer import Airport, SealedBlock, flight_rows
+from backend.storage.checked_sqlite import Outdated
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
 
@@ -165,14 +172,22 @@ class IndexCheck:
         self.position: Position | None = None  # None, too, while there is no index
         self.expected = ExpectedFlights()
         self.problem = ""  # of opening it
+        self.is_outdated = False  # made by an earlier release, so there is nothing to compare
 
     def __enter__(self) -> "IndexCheck":
         if self.path.exists():
-            self.problem = _in_words(self._open)
+            self.problem = _in_words(self._open_unless_outdated)
         return self
 
     def __exit__(self, *error: object) -> None:
         self._opened.close()
+
+    def _open_unless_outdated(self) -> str:
+        try:
+            return self._open()
+        except Outdated:
+            self.is_outdated = True
+            return ""
 
     def _open(self) -> str:
         self._connection = connection = open_to_read(self.path)

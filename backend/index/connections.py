@@ -30,7 +30,7 @@ from backend.index.database import (
 )
 from backend.index.settled import adds_up, is_settled
 from backend.storage.block_store import BlockStore
-from backend.storage.checked_sqlite import Wrong
+from backend.storage.checked_sqlite import OUTDATED, Wrong
 
 Answer = TypeVar("Answer")
 Place = tuple[Value, str, str, str]  # DOT number, code, city, state
@@ -230,12 +230,14 @@ class Connections:
         reason = str(error) if isinstance(error, apsw.Error) else f"its rows lead to {error!r}"
         self._refused = _Refusal(file, reason)
         words = "" if damage_mark.mark(path, reason) else ", and cannot be marked as such"
-        self._report(f"the index {path} is wrong{words}: {reason}")
+        wrong = "" if reason == OUTDATED else " is wrong"
+        self._report(f"the index {path}{wrong}{words}: {reason}")
         return _refusal(reason)
 
 
 def _refusal(reason: str) -> TryLater:
-    words = f"the index is wrong ({reason}); the miner makes it anew, as `reindex` does"
+    wrong = f": {reason}" if reason == OUTDATED else f" is wrong ({reason})"
+    words = f"the index{wrong}; the miner makes it anew, as `reindex` does"
     return TryLater(f"{words}; until then ask with engine=scan", RETRY_AFTER_S)
 
 

@@ -19,10 +19,17 @@ BUSY_TIMEOUT_MS = 5000
 _CHECKSUM_BYTES = 8  # at the end of each page
 _CHECKSUM_VFS = "cksmvfs"
 _PAGE_BYTES = 4096  # SQLite's default
+_HEAD, _CHECKSUM_BYTES_AT = b"SQLite format 3\0", 20  # how a file begins, and where it says 8
+
+OUTDATED = "it was made by an earlier release"
 
 
 class Wrong(apsw.Error):
     """What stands in a file makes no sense; as bad as what SQLite finds wrong itself."""
+
+
+class Outdated(Wrong):
+    """A file of an earlier release, which is as it was made, and has no checksums."""
 
 
 def connect(uri: str, flags: int) -> apsw.Connection:
@@ -43,12 +50,28 @@ def reserve_checksums(connection: apsw.Connection) -> None:
 def require_checksums(connection: apsw.Connection) -> None:
     """Raise Wrong for a file of which the VFS would check nothing, or not all.
 
-    What is missing of a page that is cut short, SQLite takes for zeros.
+    Outdated if it never had checksums. What is missing of a page that is cut short, SQLite takes
+    for zeros.
     """
     if str(connection.execute("PRAGMA checksum_verification").get) != "1":
+        if _never_had_checksums(connection):
+            raise Outdated(OUTDATED)
         raise Wrong("its pages have no checksums")
     if Path(connection.filename).stat().st_size % _PAGE_BYTES:
         raise Wrong("its last page is cut short")
+
+
+def _never_had_checksums(connection: apsw.Connection) -> bool:
+    """Whether the first page says that there are none, and has not one that says otherwise.
+
+    It is read by SQLite: opening the file once more would drop the locks of this process.
+    """
+    _, page = connection.read("main", 0, 0, _PAGE_BYTES)
+    if not page.startswith(_HEAD) or page[_CHECKSUM_BYTES_AT] != 0:
+        return False
+    with_checksum = bytearray(page)
+    with_checksum[_CHECKSUM_BYTES_AT] = _CHECKSUM_BYTES
+    return connection.execute("SELECT verify_checksum(?)", (bytes(with_checksum),)).get != 1
 
 
 def _register_checksum_vfs() -> None:

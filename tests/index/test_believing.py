@@ -28,6 +28,7 @@ from tests.index.test_follower import (
 )
 from tests.index.test_queries import ALL_YEARS, ASKS, AVERAGE, COUNTER, ONE_LEG
 from tests.index.worlds import (
+    as_of_earlier_release,
     dump,
     execute,
     follow,
@@ -178,6 +179,21 @@ def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
     assert str(in_use(indexed)) in reports[0]
     is_mended(indexed)
     assert len(reader.legs(ONE_LEG)[0]) == len(other.legs(ONE_LEG)[0]) == 4
+
+
+def test_an_index_of_an_earlier_release_is_not_called_wrong(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.0)
+    as_of_earlier_release(indexed)
+    reports: list[str] = []
+    for reader in (IndexReader(indexed, report=reports.append), IndexReader(indexed)):
+        with pytest.raises(
+            TryLater, match=r"^the index: it was made by an earlier release; the mi"
+        ):
+            reader.legs(ONE_LEG)
+    assert reports == [f"the index {in_use(indexed)}: it was made by an earlier release"]
+    is_mended(indexed)
 
 
 def test_a_question_that_cannot_be_encoded_is_no_damage(indexed: Path) -> None:

@@ -4,6 +4,7 @@ The world is small on purpose: few carriers, numbers, cities and days, so that q
 something, flights share a number and a day, and an airport shares its city with another one.
 """
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from backend.chain.columns import columns_of
 from backend.chain.content import content_of
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
+from backend.index import database
 from backend.index.database import (
     Position,
     index_path,
@@ -243,6 +245,21 @@ def execute(folder: Path, *statements: str) -> None:
         for statement in statements:
             connection.execute(statement)
     settle(folder)
+
+
+def as_of_earlier_release(folder: Path) -> None:
+    """Make the index of `folder` one whose pages have no checksums, with the same rows."""
+    path = in_use(folder)
+    plain = path.with_name("plain.sqlite")
+    with closing(opened(folder)) as whole, closing(sqlite3.connect(plain)) as copy:
+        copy.executescript((Path(database.__file__).parent / "schema.sql").read_text())
+        for table in TABLES:
+            rows = whole.execute(f"SELECT * FROM {table}").fetchall()
+            places = ", ".join("?" * len(rows[0])) if rows else "NULL"
+            copy.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+        copy.commit()
+        copy.execute("PRAGMA journal_mode = WAL")
+    plain.replace(path)
 
 
 def settle(folder: Path) -> None:
