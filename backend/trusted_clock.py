@@ -130,10 +130,6 @@ class TrustedClock:
             self._note_now_and_then(now)
         return None
 
-    def doubted_until_s(self, doubt: Doubt) -> float:
-        """When `doubt`, which was just raised, will end: monotonic seconds."""
-        return self._monotonic() + doubt.left_s
-
     def _left_s(self) -> float:
         """How long the doubt lasts still, at most; it begins now if there was none lately.
 

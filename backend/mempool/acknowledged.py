@@ -14,7 +14,6 @@ writes it holds a lock on it for that moment, so its numbers only grow. Little-e
     4  CRC-32 of the 24 bytes before
 """
 
-import errno
 import fcntl
 import os
 import struct
@@ -88,18 +87,10 @@ class Acknowledged:
             self.close()
         if self._descriptor is None:
             try:
-                self._descriptor = self._open()
+                self._descriptor = files.open_existing(self._path)
             except FileNotFoundError:
                 return None
         return self._descriptor
-
-    def _open(self) -> int:
-        try:
-            return os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            if error.errno not in {errno.EACCES, errno.EROFS}:
-                raise
-            return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _packed(mark: Mark) -> bytes:

@@ -7,7 +7,6 @@ at the end, files that are gone or shorter than they were. Who does not hold the
 NeedsRepair.
 """
 
-import errno
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -376,15 +375,5 @@ class Log:
     def descriptor(self, segment: Segment) -> int:
         """The open file of a segment. Raises FileNotFoundError if it has been removed."""
         if segment not in self._descriptors:
-            self._descriptors[segment] = _opened(self.path(segment))
+            self._descriptors[segment] = files.open_existing(self.path(segment))
         return self._descriptors[segment]
-
-
-def _opened(path: Path) -> int:
-    """A descriptor to read and write; only to read where nobody may write, as on some media."""
-    try:
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno not in {errno.EROFS, errno.EACCES}:
-            raise
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

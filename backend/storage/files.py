@@ -202,12 +202,6 @@ class FileLock:
         """Whether this object holds the lock."""
         return self._descriptor is not None
 
-    @property
-    def descriptor(self) -> int:
-        """The open file, for who keeps something in it. Only while the lock is held."""
-        assert self._descriptor is not None
-        return self._descriptor
-
     def release(self) -> None:
         """Give the lock back; nothing happens if it is not held."""
         if self._descriptor is not None:
