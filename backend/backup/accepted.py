@@ -9,13 +9,13 @@ lost flights are there, `verify` and `ready` name the flights, in a restored led
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backend import tokens
-from backend.errors import BackupRefused
+from backend.errors import BackupRefused, DamagedMempool, NeedsRepair
 from backend.keys import FILE_NAME as KEYS_NAME
 from backend.keys import Keys
 from backend.mempool import FOLDER, Mempool
@@ -23,7 +23,7 @@ from backend.settings import Settings
 from backend.storage import files
 
 PRIVATE = 0o600
-KEPT_ASIDE = ("lost-*.bin", "damaged-*.bin")  # in the mempool's folder
+KEPT_ASIDE = "*.bin"  # the names in the mempool's folder of files with damaged bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def copy_accepted(
     files.make_folder(folder)
     new_bytes, sizes = 0, {}
     with closing(Mempool(settings, transactions, report)) as mempool:
-        following, segments = mempool.whole_segments()
+        following, segments = _sound_segments(mempool)
         require(following)
         for name, data in segments:
             new_bytes += _keep(folder / name, data)
@@ -68,9 +68,19 @@ def copy_accepted(
     return Copied(sizes, {name: len(data) for name, data in aside.items()}, following, new_bytes)
 
 
+def _sound_segments(mempool: Mempool) -> tuple[int, Iterator[tuple[str, bytes]]]:
+    try:
+        return mempool.whole_segments()
+    except NeedsRepair as error:
+        raise DamagedMempool(
+            f"{error}; start the service or run `mine --once`, which puts that right, then back "
+            "up again"
+        ) from error
+
+
 def _kept_aside(chain: Path) -> list[Path]:
     """Files with damaged bytes. Listed after the segments, which are made anew later than they."""
-    return [path for pattern in KEPT_ASIDE for path in (chain / FOLDER).glob(pattern)]
+    return list((chain / FOLDER).glob(KEPT_ASIDE))
 
 
 def restore_accepted(

@@ -3,7 +3,8 @@
 What is read first cannot miss anything: pending flights, then keys, then the height of the chain.
 A flight that is mined between the first and the last is in both, which is no harm: what has an id
 below the chain's count is mined. Then come the blocks up to that height and the tokens, and when
-all is synced and checked the manifest. Until then the backup that was there before is a good one.
+all is synced and checked the manifest. Until then the backup that was there before is a good one;
+only if blocks of it were bad and are copied again, its manifest says first that it is not complete.
 """
 
 import time
@@ -12,6 +13,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from backend.backup import manifest as manifests
 from backend.backup.accepted import copy_accepted, copy_tokens, remove_others
@@ -198,12 +201,19 @@ class _Run:
         start = min(agreed, trusted + 1)
         with BlockCopy(self._store, self._folder) as copy:
             first = self._first_bad(copy, start, agreed)
+            if first <= self._old.height:
+                self._begin_again_at(first)
             done = first
             for following in copy.copy(first, height):
                 self._check_arrived(copy, done, following)
                 done = following
                 self._progress(done - start, height + 1 - start)
         return first
+
+    def _begin_again_at(self, first: int) -> None:
+        """Say that the backup is not complete: blocks from `first` on will be cut off it."""
+        left = replace(self._old, is_complete=False, height=first - 1, tip_hash="")
+        manifests.write(self._folder, left)
 
     def _first_bad(self, copy: BlockCopy, start: int, following: int) -> int:
         """The first of these blocks that is not good in the backup; `following` if all are."""

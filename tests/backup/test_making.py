@@ -15,6 +15,7 @@ from backend.backup.making import LOCK_NAME
 from backend.errors import (
     BackupRefused,
     DamagedBlock,
+    DamagedMempool,
     FlightchainError,
     WriteFailed,
     WriterBusy,
@@ -284,6 +285,70 @@ def test_a_damaged_table_of_the_backup_is_copied_again(house: House) -> None:
     flip(table_path(house.backup), 2 * 64 + 5)
     assert house.back_up().new_blocks == 4
     assert contents(house.backup) == contents(house.folder)
+
+
+def flip_in_block(house: House) -> None:
+    with closing(BlockStore(house.backup)) as store:
+        place = store.place(2)
+    flip(block_file(house.backup, place.file), place.offset + place.length - 1)
+
+
+def flip_in_table(house: House) -> None:
+    flip(table_path(house.backup), 2 * 64 + 5)
+
+
+@pytest.mark.parametrize("spoil", [flip_in_block, flip_in_table])
+def test_a_backup_of_which_blocks_were_cut_off_is_not_called_good(
+    house: House, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[House], None]
+) -> None:
+    """Its disk refuses to write them again."""
+    spoil(house)
+
+    def refused(descriptor: int, data: bytes, offset: int, path: Path) -> None:
+        if path.parent == blocks_folder(house.backup):
+            raise WriteFailed(f"cannot write {path}")
+        write_at(descriptor, data, offset, path)
+
+    write_at = files.write_at
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "write_at", refused)
+        with pytest.raises(WriteFailed, match="; the backup is not complete; run it again when"):
+            house.back_up(full=True)
+    with pytest.raises(BackupRefused, match="is not complete: it was interrupted; run `backup`"):
+        house.restore()
+    assert house.back_up().new_blocks == 4
+    house.restore()
+    assert contents(house.backup) == contents(house.folder)
+
+
+def test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere(
+    original: House, tmp_path: Path
+) -> None:
+    for nth in range(1, 1000):
+        house = copied(original, tmp_path / str(nth))
+        flip_in_block(house)
+        made, calls = unless_killed_at(nth, lambda house=house: house.back_up(full=True))
+        if made is not None:
+            break
+        is_whole = contents(house.backup) == contents(house.folder)
+        if not (is_whole and house.manifest().is_complete):
+            with pytest.raises(BackupRefused, match=r"is not complete|block 2 is damaged"):
+                house.restore()
+            house.back_up(full=house.manifest().is_complete)
+            assert contents(house.backup) == contents(house.folder)
+        house.restore()
+        shutil.rmtree(house.root)
+    assert len(calls) > 10
+
+
+def test_a_log_that_must_be_put_right_is_named_with_what_to_do(house: House) -> None:
+    segment = max((house.folder / MEMPOOL_FOLDER).glob("pending-*"))
+    os.truncate(segment, 0)
+    words = r"are missing behind .*; start the service or run `mine --once`, .*, then back up again"
+    with pytest.raises(DamagedMempool, match=words):
+        house.back_up()
+    house.seal()
+    house.back_up()
 
 
 def test_a_backup_whose_disk_is_full_is_still_good(

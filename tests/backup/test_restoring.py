@@ -162,7 +162,7 @@ def lose_pending(house: House) -> str:
 def test_lost_flights_are_still_named_in_a_restored_ledger(house: House) -> None:
     said = lose_pending(house)
     assert "7 acknowledged flights are lost, transactions 405 to 411" in said
-    note = house.folder / MEMPOOL_FOLDER / "damaged-3.bin"
+    note = house.folder / MEMPOOL_FOLDER / "perhaps-acknowledged-3.bin"
     note.write_bytes(b"damaged")
     for _ in range(2):  # what is there already stays, too
         house.back_up()
