@@ -16,9 +16,9 @@ from backend.chain_check import Progress, checked_in, joined, mapping, stretches
 from backend.errors import Damage, FlightchainError
 from backend.index.checks import Examined, IndexCheck
 from backend.index.comparison import difference_from
-from backend.index.database import OUTDATED
 from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
+from backend.storage.checked_sqlite import OUTDATED
 from backend.tokens import Tokens
 
 

@@ -71,7 +71,7 @@ def _never_had_checksums(connection: apsw.Connection) -> bool:
         return False
     with_checksum = bytearray(page)
     with_checksum[_CHECKSUM_BYTES_AT] = _CHECKSUM_BYTES
-    return connection.execute("SELECT verify_checksum(?)", (bytes(with_checksum),)).get != 1
+    return bool(connection.execute("SELECT verify_checksum(?) = 0", (bytes(with_checksum),)).get)
 
 
 def _register_checksum_vfs() -> None:
