@@ -3,8 +3,9 @@
 The log alone cannot tell that its end is missing: what nobody finished writing looks the same as
 what was acknowledged and then damaged. So this file names the id after the last one that anybody
 was told of. It is written between the sync of the log and the answer, and is not synced itself: a
-power cut may leave an older number, which only notices less, and never one that the log lacks. In
-the same way it tells whether the file of idempotency keys must be there.
+power cut may leave an older number, which only notices less. It may name ids that the log lacks
+only if the disk lost what it had said was synced, and then they are known to be lost. In the same
+way it tells whether the file of idempotency keys must be there.
 
 It stands outside the mempool's folder, so that the loss of the whole folder is noticed. Whoever
 writes it holds a lock on it for that moment, so its numbers only grow. Little-endian:

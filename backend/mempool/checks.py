@@ -15,8 +15,8 @@ from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.mempool import FOLDER
 from backend.mempool.record import Record, flights_in, is_void
-from backend.mempool.salvage import Piece, lost_words, pieces_of, require_blocks
-from backend.mempool.segments import Segment, lost_in, segments_in
+from backend.mempool.salvage import Piece, aside_words, lost_words, pieces_of, require_blocks
+from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
 
 WHAT_NEXT = "whoever accepts or mines next puts it right, and says what is lost"
 
@@ -26,7 +26,8 @@ class Checked:
     """What was found good.
 
     pending: accepted transactions that are in no block yet. void: how many of them stand for lost
-    flights. keys: idempotency keys in the file of keys. lost: words about lost flights.
+    flights. keys: idempotency keys in the file of keys. lost: words about lost flights,
+    and about damaged bytes that were kept.
     """
 
     pending: int
@@ -43,25 +44,27 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     """
     mempool_folder = folder / FOLDER
     with closing(Acknowledged(folder)) as acknowledged:
-        mark = acknowledged.read() or Mark()
+        mark = acknowledged.read()
     check = _LogCheck(mempool_folder, mark)
     check.run()
     mined = chain_transactions()  # after the log: it must not be behind
     check.require_all(mined)
     keys = Keys(mempool_folder, mark.keys_until).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
+    lost += map(aside_words, aside_in(mempool_folder))
     return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
 
 
 class _LogCheck:
     """One walk through all segments in `folder`."""
 
-    def __init__(self, folder: Path, mark: Mark) -> None:
+    def __init__(self, folder: Path, mark: Mark | None) -> None:
         self._folder = folder
-        self._mark = mark
+        self._mark = mark or Mark()
+        self._is_mark_known = mark is not None
         self._gaps: list[tuple[int, int, str]] = []  # first id, id after the last, and where
         self._voids: list[Record] = []
-        self._once = mark.mined  # transactions that blocks held at some time
+        self._once = self._mark.mined  # transactions that blocks held at some time
         self._end = str(folder)  # where the log ends
         self.next = 0
 
@@ -82,7 +85,7 @@ class _LogCheck:
         if piece.is_mended:
             raise DamagedMempool(f"{where}: a bit of the record has flipped; {WHAT_NEXT}")
         if record is None:
-            if is_end and self._mark.next <= self.next:
+            if is_end and self._is_mark_known and self._mark.next <= self.next:
                 return  # it is being written, or its writer died
             raise DamagedMempool(
                 f"{where}: {len(piece.data)} bytes are no record, behind transaction "

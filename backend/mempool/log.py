@@ -248,7 +248,7 @@ class Log:
 
         Only under the lock between processes. Raises DamagedMempool if that cannot be done.
         """
-        mark = self._acknowledged.read() or Mark()
+        mark = self._acknowledged.read()
         Salvage(self._folder, self._chain_transactions(), mark, self._report).run()
         self._reset()
         if self._read_on():

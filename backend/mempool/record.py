@@ -102,7 +102,10 @@ def packed(
     key: IdempotencyKey | None = None,
     mined: int = 0,
 ) -> bytes:
-    """The bytes of a record. first: the first id. timestamp: UTC milliseconds. mined: as above."""
+    """The bytes of a record of `flights`, which get the ids from `first` on.
+
+    timestamp: UTC milliseconds. mined: how many transactions blocks hold now.
+    """
     if key is None:
         payload = _encode(flights)
     else:
@@ -152,6 +155,39 @@ def _old_record_at(
         return None
     first, count, timestamp = _OLD_CONTENT.unpack_from(content)
     return Record(first, first + count, timestamp, 0, segment, offset, length, _OLD_HEAD_BYTES)
+
+
+_FEWEST_BYTES_OF_FLIGHT = 8  # a flight has 19 values; but a record may be cut off within them
+
+
+def end_named_in(data: bytes, first: int) -> int:
+    """The id after the last one that damaged records name, if the next id was `first`; else 0.
+
+    data: bytes that are no record. What heads in it say is believed if the ids follow each other,
+    and if there are so many bytes that flights can have been there.
+    """
+    at, end = 0, 0
+    while head := _head_at(data, at):
+        named, flights, length = head
+        if named != (end or first) or flights * _FEWEST_BYTES_OF_FLIGHT > len(data) - at:
+            break
+        at, end = at + length, named + flights
+    return end
+
+
+def _head_at(data: bytes, at: int) -> tuple[int, int, int] | None:
+    """First id, flights and length in bytes that the head of a damaged record names, if any."""
+    left = len(data) - at
+    if left < _OLD_HEAD_BYTES:
+        return None
+    magic, payload_bytes, _ = _PREFIX.unpack_from(data, at)
+    if magic == MAGIC and left >= HEAD_BYTES:
+        first, flights, *_ = _CONTENT.unpack_from(data, at + _HASHED_FROM)
+        return first, flights, HEAD_BYTES + payload_bytes
+    if magic == _OLD_MAGIC:
+        first, flights, _ = _OLD_CONTENT.unpack_from(data, at + _PREFIX.size)
+        return first, flights, _OLD_HEAD_BYTES + payload_bytes
+    return None
 
 
 def flights_in(data: bytes | memoryview, record: Record) -> list[Flight]:

@@ -4,12 +4,15 @@ Whoever holds the lock between processes reads every segment byte by byte:
 
 - A record in which one bit has flipped is written back as it was. Nothing is lost.
 - Bytes behind the last record, where nobody was told of a flight, are what somebody left who died
-  while writing: they are cut off.
+  while writing: they are cut off. If nobody knows what was acknowledged, because that file is
+  missing or damaged, then flights that their heads name may have been, and count as lost; and if no
+  head can be believed, the bytes are kept aside in `perhaps-acknowledged-NEXT.bin`.
 - Any other bytes that are no record are copied to `lost-FIRST-COUNT.bin`, which nobody overwrites
   and a person may look at. The segment is made anew without them, with a record that says that the
   flights they held are void. So each whole record keeps its ids, and no id is given twice. Files
   that are missing or too short are found by the ids that they leave out, and go the same way.
-- If the flights in such bytes are in blocks already, they are just left out.
+- If the flights in such bytes are in blocks already, they are left out, and kept aside in
+  `damaged-NEXT.bin`: the newest block may be torn itself, and they are the only other copy.
 
 What was there is removed last, so whoever dies meanwhile loses nothing: the next one does the same
 again. If transactions are missing that blocks once held, then the chain has lost blocks. That
@@ -25,11 +28,28 @@ from typing import NamedTuple
 from backend.clock import now_ms
 from backend.errors import DamagedMempool
 from backend.mempool.acknowledged import Mark
-from backend.mempool.record import ANY_MAGIC, Record, mended, packed_void, record_at
-from backend.mempool.segments import Segment, all_segments_in, lost_name, segments_in
+from backend.mempool.record import (
+    ANY_MAGIC,
+    Record,
+    end_named_in,
+    mended,
+    packed_void,
+    record_at,
+)
+from backend.mempool.segments import (
+    DAMAGED,
+    PERHAPS_ACKNOWLEDGED,
+    Segment,
+    all_segments_in,
+    segments_in,
+)
 from backend.storage import files
 
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
+MARK_UNKNOWN = (
+    "acknowledged.dat was missing or damaged, so nobody knows whether what stood there was "
+    "acknowledged"
+)
 BIT_PUT_RIGHT = "a bit had flipped on the disk and was put right; nothing is lost"
 
 
@@ -45,9 +65,11 @@ class Piece(NamedTuple):
 class Gap(NamedTuple):
     """Transactions that are missing: `flights` from id `first` on; 0 if they are in blocks.
 
-    bad: the bytes that stand there instead. void: the record that will.
+    bad: the bytes that stand there instead. void: the record that will. follows: the id after the
+    record before them.
     """
 
+    follows: int
     first: int
     flights: int
     bad: Piece
@@ -62,6 +84,11 @@ def lost_words(first: int, flights: int, lost: Path) -> str:
         "again, then move that file out of the folder; idempotency keys that came with them may be "
         "used again"
     )
+
+
+def aside_words(aside: Path) -> str:
+    """What is said of a file with damaged bytes for which no flight is known to be missing."""
+    return f"damaged bytes of the mempool's log are kept in {aside}: look at them, then move it"
 
 
 def require_blocks(missing: int, mined: int) -> None:
@@ -104,17 +131,26 @@ def _no_record(data: bytes, at: int, segment: Segment) -> Piece:
 class Salvage:
     """Puts the log in `folder` right. Only under the lock between processes."""
 
-    def __init__(self, folder: Path, mined: int, mark: Mark, report: Callable[[str], None]) -> None:
-        """mined: transactions in blocks. mark: how far flights have been acknowledged."""
+    def __init__(
+        self, folder: Path, mined: int, mark: Mark | None, report: Callable[[str], None]
+    ) -> None:
+        """mined: transactions in blocks.
+
+        mark: how far flights have been acknowledged; None if nobody knows.
+        """
         self._folder = folder
         self._mined = mined
-        self._mark = mark
+        self._mark = mark or Mark()
+        self._is_mark_known = mark is not None
         self._report = report
         self._next = 0  # the id after what has been gone through
         self._timestamp = 0  # of the record gone through last
 
     def run(self) -> None:
-        """Do what stands above. Raises DamagedMempool if blocks are lost, WriteFailed."""
+        """Put right every segment of the log that needs it.
+
+        Raises WriteFailed, or DamagedMempool if blocks are lost; then nothing is changed.
+        """
         segments = segments_in(self._folder)
         contents = [list(pieces_of(self._read(segment), segment)) for segment in segments]
         records = [piece.record for pieces in contents for piece in pieces if piece.record]
@@ -157,7 +193,7 @@ class Salvage:
             self._next, self._timestamp = record.next, record.timestamp
             bad = Piece(piece.offset + len(piece.data), b"", None)
         path = self._folder / segment.name
-        last = self._gap(self._mark.next if end is None else end, bad)
+        last = self._gap(self._end_of_log(bad) if end is None else end, bad)
         if end is None and not last.flights and bad.data:
             self._cut_off(path, bad)
         else:
@@ -173,23 +209,38 @@ class Salvage:
         first = max(self._next, self._mined)
         missing = max(0, end - first)
         void = packed_void(first, missing, self._timestamp, self._mined) if missing else b""
-        return Gap(first, missing, bad, void)
+        return Gap(self._next, first, missing, bad, void)
+
+    def _end_of_log(self, bad: Piece) -> int:
+        """The id after the last one that may have been acknowledged. bad: the log's last bytes."""
+        if self._is_mark_known:
+            return self._mark.next
+        starts = {self._next, max(self._next, self._mined)}  # what was imported is not in the log
+        return max(end_named_in(bad.data, start) for start in starts)
 
     # --- writing -----------------------------------------------------------------------------
 
     def _cut_off(self, path: Path, bad: Piece) -> None:
+        was = self._words_before_cut(bad)
         descriptor = files.open_for_writing(path)
         try:
             files.cut(descriptor, bad.offset, path)
         finally:
             os.close(descriptor)
-        was = "it was never acknowledged"
-        if self._mark.next > self._next:
-            was = f"blocks hold what it held; {KEYS_FORGOTTEN}"
         self._report(
             f"{path}, byte {bad.offset}: an incomplete record of {len(bad.data)} bytes was cut "
             f"off; {was}"
         )
+
+    def _words_before_cut(self, bad: Piece) -> str:
+        """What is cut off, in words; it is kept aside unless nobody was told of it."""
+        if self._end_of_log(bad) > self._next:
+            aside = self._keep(f"{DAMAGED}-{self._next}", bad.data)
+            return f"blocks hold what it held; it is kept in {aside}; {KEYS_FORGOTTEN}"
+        if self._is_mark_known:
+            return "it was never acknowledged"
+        aside = self._keep(f"{PERHAPS_ACKNOWLEDGED}-{self._next}", bad.data)
+        return f"it is kept in {aside}; {MARK_UNKNOWN}"
 
     def _write_back(self, path: Path, pieces: list[Piece]) -> None:
         """Put right the records in which a bit has flipped, where they stand."""
@@ -217,14 +268,27 @@ class Salvage:
         """Keep what is left of lost flights; what happened, in words."""
         found = f"{path}, byte {gap.bad.offset}: {len(gap.bad.data)} bytes are damaged"
         if not gap.flights:
-            return f"{found} and were left out; blocks hold what they held; {KEYS_FORGOTTEN}"
-        lost = self._place_for(gap)
-        if not lost.exists():
-            files.write_new(lost, gap.bad.data)
-        return f"{found} or missing: {lost_words(gap.first, gap.flights, lost)}"
+            aside = self._keep(f"{DAMAGED}-{gap.follows}", gap.bad.data)
+            return (
+                f"{found} and were left out; blocks hold what they held; they are kept in {aside}; "
+                f"{KEYS_FORGOTTEN}"
+            )
+        lost = self._keep(f"lost-{gap.first}-{gap.flights}", gap.bad.data)
+        doubt = "" if self._is_mark_known else f" ({MARK_UNKNOWN})"
+        return f"{found} or missing: {lost_words(gap.first, gap.flights, lost)}{doubt}"
 
-    def _place_for(self, gap: Gap) -> Path:
-        """A file that is not there yet, or holds just this: who died did the same before."""
-        names = (lost_name(gap.first, gap.flights, number) for number in count(1))
-        paths = (self._folder / name for name in names)
-        return next(p for p in paths if not p.exists() or p.read_bytes() == gap.bad.data)
+    def _keep(self, stem: str, data: bytes) -> Path:
+        """Keep bytes aside in a file of their own, whose name begins with `stem`."""
+        paths = (self._folder / f"{stem}{again}.bin" for again in _numbers())
+        # one that holds just this was made by somebody who died while doing the same
+        aside = next(p for p in paths if not p.exists() or p.read_bytes() == data)
+        if not aside.exists():
+            files.write_new(aside, data)
+        return aside
+
+
+def _numbers() -> Iterator[str]:
+    """What makes a name another one, should it be taken: nothing at first."""
+    yield ""
+    for number in count(2):
+        yield f".{number}"

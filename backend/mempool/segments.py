@@ -1,9 +1,18 @@
 """The names of the mempool's files.
 
 A segment of the log is named after the first id that it may hold, `pending-FIRST.log`. When a
-damaged segment is put right it is written anew as the next generation, `pending-FIRST.TIME.log`,
-and the one before is removed. So a file is never changed under those who read it, and a new name
-tells them to read anew. Of several generations the newest counts.
+segment has lost records it is written anew as the next generation, `pending-FIRST.TIME.log`, and
+the one before is removed. So records never move under those who read them, and a new name tells
+them to read anew. Of several generations the newest counts. In place a file is only added to, cut
+behind its last record, and mended where a bit of a record had flipped.
+
+Bytes that could not be read as records are kept, and are never overwritten or removed by us:
+
+    lost-FIRST-COUNT.bin               so many flights from id FIRST on are lost
+    damaged-NEXT.bin                   no pending flight is missing for them
+    perhaps-acknowledged-NEXT.bin      nobody knows whether there were acknowledged flights in them
+
+NEXT is the id after the record that stood before them. A number follows if the name is taken.
 """
 
 import os
@@ -14,6 +23,7 @@ from typing import NamedTuple
 from backend.clock import now_ms
 
 _NAME = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)
+_ASIDE = re.compile(r"(?:damaged|perhaps-acknowledged)-\d+(?:\.\d+)?\.bin", re.ASCII)
 _LOST = re.compile(r"lost-(\d+)-(\d+)(?:\.\d+)?\.bin", re.ASCII)
 
 
@@ -65,13 +75,15 @@ class Lost(NamedTuple):
     path: Path
 
 
-def lost_name(first: int, flights: int, number: int) -> str:
-    """The name of such a file; number: 1, or more if that name is taken."""
-    again = f".{number}" if number > 1 else ""
-    return f"lost-{first}-{flights}{again}.bin"
+DAMAGED, PERHAPS_ACKNOWLEDGED = "damaged", "perhaps-acknowledged"  # what their names begin with
+
+
+def aside_in(folder: Path) -> list[Path]:
+    """The files in `folder` with damaged bytes for which no flight is known to be missing."""
+    return sorted(folder / name for name in _names_in(folder) if _ASIDE.fullmatch(name))
 
 
 def lost_in(folder: Path) -> list[Lost]:
-    """Such files in `folder`, oldest ids first."""
+    """The files in `folder` with what is left of lost flights, oldest ids first."""
     found = ((_LOST.fullmatch(name), folder / name) for name in _names_in(folder))
     return sorted(Lost(int(match[1]), int(match[2]), path) for match, path in found if match)

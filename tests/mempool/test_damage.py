@@ -17,8 +17,10 @@ from backend.chain.flight import Flight
 from backend.chain.void import VOID
 from backend.errors import DamagedMempool, TryLater
 from backend.keys import IdempotencyKey
-from backend.mempool import FOLDER, Mempool, acknowledged, log
+from backend.mempool import FOLDER, Mempool, acknowledged, check_mempool, log
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.record import HEAD_BYTES
+from backend.mempool.segments import aside_in
 from backend.settings import Settings
 from backend.storage import files
 from tests.accepting import accept_in
@@ -44,12 +46,14 @@ def batches_written(house: House) -> tuple[bytes, list[int]]:
     return house.segment().read_bytes(), ends
 
 
-def restore(house: House, data: bytes, acknowledged_up_to: int = len(ALL)) -> None:
-    """The log as it was, and nothing beside it."""
+def restore(house: House, data: bytes, acknowledged_up_to: int | None = len(ALL)) -> None:
+    """The log as it was, and nothing beside it. acknowledged_up_to: None if nobody knows."""
     for path in (house.folder / FOLDER).iterdir():
         path.unlink()
     (house.folder / FOLDER / "pending-0000000000000000.log").write_bytes(data)
     (house.folder / acknowledged.NAME).unlink(missing_ok=True)
+    if acknowledged_up_to is None:
+        return
     with closing(Acknowledged(house.folder)) as mark:
         mark.note(Mark(acknowledged_up_to))
 
@@ -320,7 +324,7 @@ def test_damage_in_any_of_several_segments_costs_what_it_hits(
 
 @pytest.mark.parametrize("is_read", [False, True])
 def test_damage_where_all_is_mined_costs_a_message(house: House, is_read: bool) -> None:
-    data, _ = batches_written(house)
+    data, ends = batches_written(house)
     house.chain.transactions = len(ALL)
     for at in range(0, len(data) - 5, 5):
         restore(house, data)
@@ -332,6 +336,28 @@ def test_damage_where_all_is_mined_costs_a_message(house: House, is_read: bool) 
             assert everything(worker) == [(len(ALL), NEW)]
             assert is_read or "blocks hold what" in said[0]
         assert house.lost() == {}
+        if not is_read:
+            first = _ids(hit(ends, at))[0]
+            (kept,) = aside_in(house.folder / FOLDER)
+            assert kept.name == f"damaged-{first}.bin"
+            assert garbage(data, at)[at : at + 5] in kept.read_bytes()
+
+
+def test_what_the_newest_block_holds_is_kept_aside_and_told_by_verify(house: House) -> None:
+    """That block may be torn, though nobody has noticed yet."""
+    data, ends = batches_written(house)
+    house.chain.transactions = len(ALL)
+    damaged = garbage(garbage(data, 80), ends[1] + 80)
+    restore(house, damaged)
+    with opened(house) as (worker, said):
+        accept_in(worker, [NEW], T)
+        assert worker.not_ready() == []
+    kept = aside_in(house.folder / FOLDER)
+    assert [path.name for path in kept] == ["damaged-0.bin", "damaged-2.bin"]
+    assert [path.read_bytes() for path in kept] == [damaged[: ends[0]], damaged[ends[1] :]]
+    assert all(any(str(path) in line for line in said) for path in kept)
+    told = check_mempool(house.folder, house.chain).lost
+    assert [str(path) in line for path, line in zip(kept, told, strict=True)] == [True, True]
 
 
 def test_damage_across_the_tip_costs_only_what_is_not_mined(house: House) -> None:
@@ -465,6 +491,78 @@ def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None
             assert mark.read() == Mark(len(ALL))
         assert len(said) == 1
         assert "acknowledged.dat was missing or damaged" in said[0]
+
+
+def test_without_a_mark_a_record_at_the_end_may_have_been_acknowledged(house: House) -> None:
+    data, ends = batches_written(house)
+    for at in range(ends[1], len(data)):
+        restore(house, data[:at] + b"\x5a" * (len(data) - at), acknowledged_up_to=None)
+        with opened(house) as (mempool, said):
+            given = accept_in(mempool, [NEW], T).first_transaction
+            if at - ends[1] >= HEAD_BYTES - 16:  # the head says which ids there were
+                assert given == len(ALL)
+                assert everything(mempool) == [*without(2), (len(ALL), NEW)]
+                assert len(house.lost()[2, 2]) == len(data) - ends[1]
+                assert "2 acknowledged flights are lost, transactions 2 to 3" in said[0]
+            else:
+                (kept,) = aside_in(house.folder / FOLDER)
+                assert kept.name == "perhaps-acknowledged-2.bin"
+                assert len(kept.read_bytes()) == len(data) - ends[1]
+                assert str(kept) in said[0]
+                assert given == 2
+                assert house.lost() == {}
+            assert "nobody knows whether what stood there was acknowledged" in said[0]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_without_a_mark_a_torn_record_costs_its_ids(house: House, is_old: bool) -> None:
+    """As it is when an earlier release, which wrote no mark, is followed by this one."""
+    if is_old:
+        (house.folder / FOLDER).mkdir()
+        data = old_record(0, BATCHES[0]) + old_record(1, BATCHES[1]) + old_record(2, BATCHES[2])
+    else:
+        data, _ = batches_written(house)
+    restore(house, data[:-4], acknowledged_up_to=None)
+    with pytest.raises(DamagedMempool, match="bytes are no record"):
+        check_mempool(house.folder, house.chain)
+    with opened(house) as (mempool, _):
+        assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
+        assert everything(mempool) == [*without(2), (len(ALL), NEW)]
+    assert data.endswith(house.lost()[2, 2] + data[-4:])
+
+
+def test_without_a_mark_several_damaged_records_cost_all_their_ids(house: House) -> None:
+    data, ends = batches_written(house)
+    damaged = garbage(garbage(data, ends[0] + 80), ends[1] + 80)
+    restore(house, damaged, acknowledged_up_to=None)
+    with opened(house) as (mempool, _):
+        assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
+        assert everything(mempool) == [*without(1, 2), (len(ALL), NEW)]
+    assert house.lost() == {(1, 3): damaged[ends[0] :]}
+
+
+def test_without_a_mark_a_head_that_cannot_be_is_not_believed(house: House) -> None:
+    data, ends = batches_written(house)
+    count_at = ends[1] + HEAD_BYTES - 20
+    absurd = data[:count_at] + b"\xff\xff\xff\x7f" + data[count_at + 4 :]
+    restore(house, absurd, acknowledged_up_to=None)
+    with opened(house) as (mempool, _):
+        assert accept_in(mempool, [NEW], T).first_transaction == 2
+        assert everything(mempool) == [*ALL[:2], (2, NEW)]
+    (kept,) = aside_in(house.folder / FOLDER)
+    assert (kept.name, kept.read_bytes()) == ("perhaps-acknowledged-2.bin", absurd[ends[1] :])
+
+
+def test_without_a_mark_what_blocks_hold_is_not_lost(house: House) -> None:
+    data, ends = batches_written(house)
+    house.chain.transactions = len(ALL)
+    restore(house, data[:-4], acknowledged_up_to=None)
+    with opened(house) as (mempool, said):
+        assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
+        assert everything(mempool) == [(len(ALL), NEW)]
+        assert "blocks hold what it held" in said[0]
+    (kept,) = aside_in(house.folder / FOLDER)
+    assert (kept.name, kept.read_bytes()) == ("damaged-2.bin", data[ends[1] : -4])
 
 
 def test_the_mark_follows_the_sync_and_never_goes_back(house: House) -> None:
