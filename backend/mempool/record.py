@@ -14,27 +14,32 @@ a single bit of it has flipped, the CRC tells which, and the hash proves it: see
 Records "FCM1" of earlier releases are read, too. They lack the hash and the number of transactions.
 """
 
+import re
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import msgspec
 
-from backend.chain.flight import Flight
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight, examine
 from backend.chain.void import VOID
 from backend.keys import IdempotencyKey, KeyUse
+from backend.mempool.crc import flipped_bit
 from backend.mempool.segments import Segment
 
 MAGIC = b"FCM2"
 _OLD_MAGIC = b"FCM1"
 ANY_MAGIC = b"FCM"  # what the two begin with
 _PREFIX = struct.Struct("<4sII")
+_LENGTH_AT, _CRC_AT = 4, 8  # in the prefix
 _HASH_BYTES = 16
 _CONTENT = struct.Struct("<QIQQ")
 _OLD_CONTENT = struct.Struct("<QIQ")
 _HASHED_FROM = _PREFIX.size + _HASH_BYTES
+_BEGINNING = re.compile(rb"FCM(?=[12].{3}[\x00-\x07])", re.DOTALL)  # not longer than 128 MB
 HEAD_BYTES = _HASHED_FROM + _CONTENT.size
 _OLD_HEAD_BYTES = _PREFIX.size + _OLD_CONTENT.size
 
@@ -157,6 +162,11 @@ def _old_record_at(
     return Record(first, first + count, timestamp, 0, segment, offset, length, _OLD_HEAD_BYTES)
 
 
+def beginnings_in(data: bytes, at: int) -> Iterator[int]:
+    """Where records may begin in `data` from byte `at` on. Never within text: that has no zeros."""
+    return (match.start() for match in _BEGINNING.finditer(data, at))
+
+
 _FEWEST_BYTES_OF_FLIGHT = 8  # a flight has 19 values; but a record may be cut off within them
 
 
@@ -213,31 +223,51 @@ def key_in(data: memoryview, record: Record) -> tuple[str, KeyUse] | None:
 
 # --- a flipped bit ---------------------------------------------------------------------------
 
-_CRC_TABLE = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]
-_PLACE_OF_TOP = {entry >> 24: byte for byte, entry in enumerate(_CRC_TABLE)}
-_BIT_OF = {_CRC_TABLE[1 << bit]: bit for bit in range(8)}
-
 
 def mended(data: bytes | memoryview, at: int) -> bytes | None:
     """The record that starts `at`, with the one bit put right that has flipped in it.
 
-    None if no single bit makes a whole record of it, or if it is an old one without a hash.
+    None if no single bit makes a whole record of it. A record with a hash is proven to be what it
+    was; one of an earlier release only holds as many valid flights as it says.
     """
     start = bytes(data[at : at + _PREFIX.size])
     if len(start) < _PREFIX.size:
         return None
-    for bit in range(8 * _PREFIX.size):
+    for bit in range(8 * _CRC_AT):
         prefix = _with_flipped(start, bit)
-        found = prefix + bytes(data[at + _PREFIX.size : at + _length_in(prefix)])
-        if record_at(found, 0, Segment(0), 0):
-            return found
-    return _mended_behind_prefix(start, bytes(data[at + _PREFIX.size : at + _length_in(start)]))
+        end = at + _length_in(prefix)
+        # with another length it must end where something begins: so few are looked at
+        if at < end <= len(data) and (bit < 8 * _LENGTH_AT or _may_end_at(data, end)):
+            found = prefix + bytes(data[at + _PREFIX.size : end])
+            if _is_sound(found):
+                return found
+    return mended_behind_length(data, at)
+
+
+def mended_behind_length(data: bytes | memoryview, at: int) -> bytes | None:
+    """What `mended` finds if neither the magic nor the length is what is wrong; sooner."""
+    start = bytes(data[at : at + _PREFIX.size])
+    length = _length_in(start) if len(start) == _PREFIX.size else 0
+    if not length or at + length > len(data):
+        return None
+    found = bytes(data[at : at + length])
+    _, _, crc = _PREFIX.unpack(start)
+    change = zlib.crc32(memoryview(found)[_PREFIX.size :]) ^ crc
+    bits = [8 * _CRC_AT + change.bit_length() - 1] if change.bit_count() == 1 else []
+    if (bit := flipped_bit(change, length - _PREFIX.size)) is not None:
+        bits.append(8 * _PREFIX.size + bit)
+    return next(filter(_is_sound, (_with_flipped(found, bit) for bit in bits)), None)
 
 
 def _length_in(prefix: bytes) -> int:
-    """How long a record is that begins so; 0 if no record of today does."""
+    """How long a record is that begins so; 0 if none does."""
     magic, payload_bytes, _ = _PREFIX.unpack(prefix)
-    return HEAD_BYTES + int(payload_bytes) if magic == MAGIC else 0
+    head_bytes = {MAGIC: HEAD_BYTES, _OLD_MAGIC: _OLD_HEAD_BYTES}.get(magic)
+    return head_bytes + int(payload_bytes) if head_bytes else 0
+
+
+def _may_end_at(data: bytes | memoryview, end: int) -> bool:
+    return end == len(data) or data[end : end + len(ANY_MAGIC)] == ANY_MAGIC
 
 
 def _with_flipped(data: bytes, bit: int) -> bytes:
@@ -246,24 +276,21 @@ def _with_flipped(data: bytes, bit: int) -> bytes:
     return bytes(flipped)
 
 
-def _mended_behind_prefix(prefix: bytes, checked: bytes) -> bytes | None:
-    _, _, crc = _PREFIX.unpack(prefix)
-    bit = _flipped_bit(zlib.crc32(checked) ^ crc, len(checked))
-    if bit is None:
-        return None
-    found = prefix + _with_flipped(checked, bit)
-    return found if record_at(found, 0, Segment(0), 0) else None
+def _is_sound(data: bytes) -> bool:
+    """Whether this is a whole record, and none that only the CRC speaks for."""
+    record = record_at(data, 0, Segment(0), 0)
+    return record is not None and (data.startswith(MAGIC) or _holds_valid_flights(data, record))
 
 
-def _flipped_bit(syndrome: int, length: int) -> int | None:
-    """The bit of `length` bytes whose flip changes their CRC-32 by `syndrome` (exclusive or).
+def _holds_valid_flights(data: bytes, record: Record) -> bool:
+    try:
+        found = _decode(data[record.payload_at :])
+    except msgspec.DecodeError:
+        return False
+    flights = found.flights if isinstance(found, _Keyed) else found
+    return 0 < len(flights) == record.count and all(map(_is_valid, flights))
 
-    A flip in the last byte changes it by one of eight values; each byte behind the flip takes that
-    through one step of the CRC. So the steps are taken back until one of the eight is there.
-    """
-    for place in reversed(range(length)):
-        if syndrome in _BIT_OF:
-            return 8 * place + _BIT_OF[syndrome]
-        byte = _PLACE_OF_TOP[syndrome >> 24]
-        syndrome = (syndrome ^ _CRC_TABLE[byte]) << 8 | byte
-    return None
+
+def _is_valid(flight: Flight) -> bool:
+    parsed, problems = examine(dict(zip(FIELD_NAMES, flight, strict=False)))
+    return not problems and parsed == flight

@@ -29,10 +29,12 @@ from backend.clock import now_ms
 from backend.errors import DamagedMempool
 from backend.mempool.acknowledged import Mark
 from backend.mempool.record import (
-    ANY_MAGIC,
+    MAGIC,
     Record,
+    beginnings_in,
     end_named_in,
     mended,
+    mended_behind_length,
     packed_void,
     record_at,
 )
@@ -51,6 +53,10 @@ MARK_UNKNOWN = (
     "acknowledged"
 )
 BIT_PUT_RIGHT = "a bit had flipped on the disk and was put right; nothing is lost"
+OLD_BIT_PUT_RIGHT = (
+    "a bit had flipped on the disk in a record of an earlier release and was put right as its CRC "
+    "says; its flights are valid now, but there is no hash that would prove them"
+)
 
 
 class Piece(NamedTuple):
@@ -107,25 +113,33 @@ def pieces_of(data: bytes, segment: Segment) -> Iterator[Piece]:
     """What the bytes of a segment consist of, without a gap."""
     at = 0
     while at < len(data):
-        piece = _piece_at(data, at, segment) or _no_record(data, at, segment)
+        piece = _piece_at(data, at, segment, mended) or _no_record(data, at, segment)
         yield piece
         at += len(piece.data)
 
 
-def _piece_at(data: bytes, at: int, segment: Segment) -> Piece | None:
-    """The record that starts `at`, put right if one bit of it has flipped."""
+def _piece_at(
+    data: bytes, at: int, segment: Segment, mended_at: Callable[[bytes, int], bytes | None]
+) -> Piece | None:
+    """The record that starts `at`, put right if one bit of it has flipped.
+
+    mended_at: how that is tried: `mended`, or `mended_behind_length`.
+    """
     if record := record_at(data, at, segment, at):
         return Piece(at, data[at : at + record.length], record)
-    whole = mended(data, at)
+    whole = mended_at(data, at)
     return Piece(at, whole, record_at(whole, 0, segment, at), is_mended=True) if whole else None
 
 
 def _no_record(data: bytes, at: int, segment: Segment) -> Piece:
-    """The bytes from `at` to the next record or the end."""
-    end = data.find(ANY_MAGIC, at + 1)
-    while end >= 0 and not _piece_at(data, end, segment):
-        end = data.find(ANY_MAGIC, end + 1)
-    return Piece(at, data[at : end if end >= 0 else len(data)], None)
+    """The bytes from `at` to the next record or the end.
+
+    Each byte of a large batch is looked at about once: the log is locked meanwhile.
+    """
+    for end in beginnings_in(data, at + 1):
+        if _piece_at(data, end, segment, mended_behind_length):
+            return Piece(at, data[at:end], None)
+    return Piece(at, data[at:], None)
 
 
 class Salvage:
@@ -250,7 +264,8 @@ class Salvage:
         try:
             for piece in pieces:
                 files.write_at(descriptor, piece.data, piece.offset, path)
-                self._report(f"{path}, byte {piece.offset}: {BIT_PUT_RIGHT}")
+                words = BIT_PUT_RIGHT if piece.data.startswith(MAGIC) else OLD_BIT_PUT_RIGHT
+                self._report(f"{path}, byte {piece.offset}: {words}")
             files.sync(descriptor, path)
         finally:
             os.close(descriptor)

@@ -623,3 +623,29 @@ def test_a_mark_that_was_there_after_an_upgrade_is_missed(house: House, how: str
             pass
         assert len(said) == 1
         assert "if the log's end was lost before, nobody can tell" in said[0]
+
+
+def test_a_bit_that_flipped_in_a_record_of_an_earlier_release_is_put_right(house: House) -> None:
+    (house.folder / FOLDER).mkdir()
+    data = old_record(0, BATCHES[0]) + old_record(1, BATCHES[1]) + old_record(2, BATCHES[2])
+    for at in range(len(data)):
+        restore(house, data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :], None)
+        with opened(house) as (mempool, said):
+            assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
+            assert everything(mempool) == [*ALL, (len(ALL), NEW)]
+            assert "there is no hash that would prove them" in said[0]
+        assert house.segment().read_bytes()[: len(data)] == data
+
+
+def test_what_only_looks_like_one_flipped_bit_is_not_put_right(house: House) -> None:
+    """The checksum agrees after a flip, but then there is no such flight, or not that many."""
+    (house.folder / FOLDER).mkdir()
+    for batch, count in ((BATCHES[2], 3), ([(*flight(1)[:-1], "x")], 1), ([flight(1)[:-1]], 1)):
+        payload = msgspec.json.encode(batch)
+        content = struct.pack("<QIQ", 0, count, T) + payload
+        wrong_crc = zlib.crc32(content) ^ 1
+        data = struct.pack("<4sII", b"FCM1", len(payload), wrong_crc) + content
+        restore(house, data, None)
+        with opened(house) as (mempool, _):
+            accept_in(mempool, [NEW], T)
+        assert house.lost() == {(0, count): data}
