@@ -14,7 +14,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -95,8 +95,22 @@ class Sealer:
         return 0 if tip is None else tip[1].next_transaction
 
     def _are_pending(self, first: int, following: int) -> bool:
-        """Whether the mempool holds all ids from `first` to `following` (exclusive)."""
-        return all(self.mempool.find(each) is not None for each in range(first, following))
+        """Whether the mempool holds all ids from `first` to `following` (exclusive).
+
+        They are those of a torn block. It is put right first, as if that block held them: then none
+        of them becomes void while a backup may have the block. Then they are looked for as if it
+        did not. Raises TryLater, WriteFailed.
+        """
+        with (
+            suppress(DamagedMempool),  # which the look will meet, too
+            closing(Mempool(self._settings, lambda: following, self._report)) as mempool,
+        ):
+            mempool.put_right()
+        with closing(Mempool(self._settings, lambda: first, self._report)) as mempool:
+            try:
+                return all(mempool.find(each) is not None for each in range(first, following))
+            except (TryLater, DamagedMempool):
+                return False
 
     def wait_for_clock(self) -> None:
         """Return when the clock is believed, and say so if that takes a while."""

@@ -535,6 +535,59 @@ def test_what_a_torn_tip_held_is_mined_again(
     assert verify(tmp_path).index == "the index agrees with every block"
 
 
+def mine_and_accept(settings: Settings) -> Path:
+    """Five flights that are mined, four that are pending behind them; the file of the latter."""
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+        for number in range(9):
+            accept_in(sealer.mempool, [flight(number)], now_ms())
+            if number == 4:
+                sealer.seal_pending()
+                sealer.trim()
+    return max((settings.folder / FOLDER).glob("pending-*.log"))
+
+
+@pytest.mark.parametrize("lost", [[], [5], [5, 6, 7, 8], [8]])
+def test_a_torn_tip_is_mined_again_though_the_mempool_is_damaged_behind_it(
+    tmp_path: Path, lost: list[int]
+) -> None:
+    settings = settings_for(tmp_path, 0.1)
+    path = mine_and_accept(settings)
+    each = path.stat().st_size // 4
+    for number in lost:
+        overwrite(path, (number - 5) * each + 100)
+    if not lost:
+        flip_in_the_middle(path, 0, each)
+    cut_in_the_middle(*tip_frame(tmp_path))
+    with mining(settings):
+        eventually(lambda: transactions_in(tmp_path) == 9)
+    assert on_disk(tmp_path).flights == [
+        VOID if number in lost else flight(number) for number in range(9)
+    ]
+    names = {path.name for path in (tmp_path / FOLDER).glob("*.bin")}
+    assert names == ({f"lost-{lost[0]}-{len(lost)}.bin"} if lost else set())
+
+
+@pytest.mark.parametrize("accepts_first", [True, False])
+def test_a_torn_tip_that_is_damaged_in_the_mempool_too_stops_the_miner_and_nothing_is_dropped(
+    tmp_path: Path, accepts_first: bool
+) -> None:
+    settings = settings_for(tmp_path)
+    mine_and_accept(settings)
+    path = min((tmp_path / FOLDER).glob("pending-*.log"))
+    overwrite(path, 300)
+    damaged = path.read_bytes()
+    cut_in_the_middle(*tip_frame(tmp_path))
+    if accepts_first:
+        assert accept(settings, flights(1, 12)) == 9
+    with pytest.raises(DamagedBlock, match=r"block 1 .* does not hold its transactions"):
+        Miner(settings, print).run()
+    (kept,) = (tmp_path / FOLDER).glob("damaged-*.bin")
+    assert kept.name == "damaged-1.bin"
+    assert kept.read_bytes() in damaged
+    assert b"garbage" in kept.read_bytes()
+    assert list((tmp_path / FOLDER).glob("lost-*")) == []
+
+
 @pytest.mark.parametrize("spoil", [flip_in_the_middle, zero])
 def test_a_damaged_tip_stops_the_miner_though_the_mempool_holds_what_it_held(
     tmp_path: Path, spoil: Callable[[Path, int, int], None]
