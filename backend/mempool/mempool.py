@@ -294,6 +294,7 @@ class Mempool:
         """A pending transaction: its flight and acceptance time; None if it is not in the log."""
         with _for_readers(), self._lock:
             self._log.read_on(repair=False)
+            self._log.forget(self._chain_transactions())  # or read again what a torn block held
             return self._log.flight_at(transaction_id)
 
     def pending(self, limit: int) -> list[Accepted]:

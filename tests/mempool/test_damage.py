@@ -418,6 +418,16 @@ def test_a_torn_tip_is_mined_again_from_the_log_by_who_had_forgotten_it(house: H
     assert everything(mempool) == ALL[2:]
 
 
+def test_what_a_torn_tip_held_is_found_by_who_had_forgotten_it(house: House) -> None:
+    batches_written(house)
+    mempool = house.mempool()
+    house.chain.transactions = 4
+    assert mempool.pending_count() == 0
+    assert mempool.find(2) is None
+    house.chain.transactions = 2
+    assert [mempool.find(number) for number, _ in ALL[2:]] == [(f, T) for _, f in ALL[2:]]
+
+
 # --- dying meanwhile ---------------------------------------------------------------------------
 
 
