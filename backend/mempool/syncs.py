@@ -58,14 +58,18 @@ class GroupCommit:
         """How far all is on the disk now."""
         with self._lock:
             reached = self._log.end
-            if reached.segment != written.segment:  # another was begun, which synced this one
+            if reached.segment > written.segment:  # another was begun, which synced this one
                 return written
-            descriptor = os.dup(self._log.descriptor(reached.segment))  # it may be closed meanwhile
+            try:
+                opened = self._log.descriptor(written.segment)
+            except FileNotFoundError:  # made anew and synced, or mined and trimmed, by another
+                return written
+            descriptor = os.dup(opened)  # it may be closed meanwhile
         try:
-            files.sync(descriptor, self._log.path(reached.segment))
+            files.sync(descriptor, self._log.path(written.segment))
         finally:
             os.close(descriptor)
-        return reached
+        return max(reached, written)  # what is read anew may stand before `written` for a moment
 
 
 class SyncSoon:

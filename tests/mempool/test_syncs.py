@@ -13,7 +13,9 @@ import pytest
 from backend.errors import TryLater, WriteFailed
 from backend.keys import IdempotencyKey
 from backend.mempool import FOLDER, Mempool, Offer, log, syncs
+from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.record import MAGIC
+from backend.mempool.segments import Segment
 from backend.settings import Settings
 from tests.accepting import accept_in
 from tests.flights import flight, flights
@@ -354,3 +356,30 @@ def test_a_sync_that_fails_later_stops_accepting(
     mempool.close()
     with pytest.raises(WriteFailed):
         accept_in(mempool, [flight(2)], T, durable=False)
+
+
+def test_what_was_written_is_synced_though_the_log_is_being_read_anew(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between write and sync another thread has found the log damaged, and knows nothing yet."""
+    monkeypatch.setattr(log, "SEGMENT_BYTES", 1)
+    mempool = house.mempool()
+    accept_in(mempool, [flight(0)], T)
+    synced: list[str] = []
+    real_release = mempool._between_processes.release
+
+    def read_anew() -> None:
+        real_release()
+        mempool._log._reset()
+        mempool._log._segment = Segment(0)  # the older one, which is read first
+        monkeypatch.setattr(
+            os,
+            "fdatasync",
+            lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name),
+        )
+
+    monkeypatch.setattr(mempool._between_processes, "release", read_anew)
+    accept_in(mempool, [flight(1)], T)
+    assert house.segment(1).name in synced
+    with closing(Acknowledged(house.folder)) as mark:
+        assert mark.read() == Mark(2)
