@@ -184,39 +184,48 @@ class Log:
         """The place of the first record that has an id of at least `below`."""
         return bisect_right(self.records, below, key=_next_of)
 
-    def flight_at(self, transaction_id: int) -> tuple[Flight, int] | None:
-        """A transaction: its flight and acceptance time; None if it is not in the log."""
+    def flight_at(self, transaction_id: int, *, repair: bool) -> tuple[Flight, int] | None:
+        """A transaction: its flight and acceptance time; None if it is not in the log.
+
+        repair: whether the caller puts the log right when this raises NeedsRepair, as in `part`.
+        """
         after = bisect_right(self.records, transaction_id, key=_first_of)
         record = self.records[after - 1] if after else None
         if record is None or transaction_id >= record.next:
             return None
-        part = self.part(record, transaction_id, 1)
+        part = self.part(record, transaction_id, 1, repair=repair)
         return part.flights[0], part.timestamp
 
-    def part(self, record: Record, start: int, limit: int) -> Accepted:
-        """Up to `limit` flights of a record from id `start` on. Raises NeedsRepair."""
+    def part(self, record: Record, start: int, limit: int, *, repair: bool) -> Accepted:
+        """Up to `limit` flights of a record from id `start` on. Raises NeedsRepair.
+
+        repair: the caller puts the log right then. Others read a record in which one bit has
+        flipped since it was read before as it was.
+        """
         if self._decoded is None or self._decoded[0] != record:
-            self._decoded = (record, self._flights_in(record))
+            self._decoded = (record, self._flights_in(record, repair=repair))
         flights = self._decoded[1]
         skip = max(0, start - record.first)
         return Accepted(record.first + skip, record.timestamp, flights[skip : skip + limit])
 
-    def _flights_in(self, record: Record) -> list[Flight]:
+    def _flights_in(self, record: Record, *, repair: bool) -> list[Flight]:
         descriptor = self.descriptor(record.segment)
         try:
             data = os.pread(descriptor, record.length, record.offset)
         except OSError as error:
             raise self._named_in(error, record.segment) from error
         if record_at(data, 0, record.segment, record.offset) != record:
-            data = self._mended(data, record)
+            data = self._mended(data, record, repair=repair)
         return flights_in(data, record)
 
-    def _mended(self, data: bytes, record: Record) -> bytes:
+    def _mended(self, data: bytes, record: Record, *, repair: bool) -> bytes:
         """The bytes of a record that was whole when it was read before."""
         where = f"{self.path(record.segment)}, byte {record.offset}"
         whole = mended(data, 0)
         if whole is None or record_at(whole, 0, record.segment, record.offset) != record:
             raise NeedsRepair(f"{where}: the record has changed on the disk")
+        if repair:
+            raise NeedsRepair(f"{where}: a bit has flipped on the disk")
         self._report(f"{where}: a bit has flipped on the disk; the record is read without that")
         return whole
 

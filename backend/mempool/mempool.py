@@ -252,14 +252,15 @@ class Mempool:
             self._copies.forget(mined)
             for record in self._log.records[self._log.place_after(self._copies.next) :]:
                 start = max(record.first, self._copies.next)
-                self._copies.add(start, self._log.part(record, start, record.count).flights)
+                part = self._log.part(record, start, record.count, repair=True)
+                self._copies.add(start, part.flights)
             return [self._copy_of(flight) for flight in flights]
 
     def _copy_of(self, flight: Flight) -> int | None:
         candidate = self._copies.candidate(flight)
         if candidate is None:
             return None
-        found = self._log.flight_at(candidate)
+        found = self._log.flight_at(candidate, repair=True)
         return candidate if found is not None and found[0] == flight else None
 
     # --- reading -----------------------------------------------------------------------------
@@ -295,7 +296,7 @@ class Mempool:
         with _for_readers(), self._lock:
             self._log.read_on(repair=False)
             self._log.forget(self._chain_transactions())  # or read again what a torn block held
-            return self._log.flight_at(transaction_id)
+            return self._log.flight_at(transaction_id, repair=False)
 
     def pending(self, limit: int) -> list[Accepted]:
         """The oldest pending transactions, at most `limit`, in order of their ids, to be sealed.
@@ -312,7 +313,7 @@ class Mempool:
                 if count <= 0 or limit <= 0:
                     break
                 if record.next > start:
-                    part = self._log.part(record, start, limit)
+                    part = self._log.part(record, start, limit, repair=True)
                     found.append(part)
                     start += len(part.flights)
                     limit -= len(part.flights)

@@ -111,9 +111,22 @@ def test_a_bit_that_flips_after_it_was_read_does_no_harm(house: House) -> None:
             damaged[at] ^= 1 << at % 8
             house.segment().write_bytes(damaged)
             assert [mempool.find(i) for i, _ in ALL] == [(f, T) for _, f in ALL]
-            assert everything(miner) == ALL
             assert len(said) == 1
             assert "a bit has flipped" in said[0]
+            assert house.segment().read_bytes() == damaged  # it only read
+            assert everything(miner) == ALL
+            assert house.segment().read_bytes() == data
+
+
+def test_a_bit_that_flips_after_it_was_read_is_put_right_by_who_accepts(house: House) -> None:
+    data, _ = batches_written(house)
+    with opened(house) as (worker, said):
+        accept_in(worker, [NEW], T)
+        whole = house.segment().read_bytes()
+        house.segment().write_bytes(data[:100] + bytes([data[100] ^ 2]) + whole[101:])
+        assert accept_in(worker, [flight(0)], T).copies == [0]
+        assert house.segment().read_bytes().startswith(whole)
+        assert "a bit had flipped on the disk and was put right" in said[0]
 
 
 # --- more than a bit ---------------------------------------------------------------------------
