@@ -36,12 +36,13 @@ from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
-from backend.trusted_clock import TrustedClock
+from backend.trusted_clock import Doubt, TrustedClock
 
 POLL_S = 0.2
 RETRY_S = 1.0  # after something that a person may have to put right
 
 Report = Callable[[str], None]
+WaitsOn = Callable[[Doubt], bool]
 Sealed = Callable[[int, float], None]  # transactions of a block, how long it took in seconds
 
 
@@ -55,6 +56,12 @@ class Unsealed:
 
 def nobody_counts(transactions: int, seconds: float) -> None:
     """Blocks that nobody counts."""
+
+
+def pauses(doubt: Doubt) -> bool:  # noqa: ARG001
+    """Wait for the clock with nothing to do meanwhile."""
+    time.sleep(POLL_S)
+    return True
 
 
 def unsealed(columns: Columns) -> Unsealed:
@@ -112,15 +119,19 @@ class Sealer:
             except (TryLater, DamagedMempool):
                 return False
 
-    def wait_for_clock(self) -> None:
-        """Return when the clock is believed, and say so if that takes a while."""
-        doubt = self.clock.doubt()
-        if doubt is None:
-            return
+    def wait_for_clock(self, waits_on: WaitsOn = pauses) -> bool:
+        """Return when the clock is believed, and say so if that takes a while; whether it did.
+
+        waits_on: called while it is doubted; takes a moment, and says whether to wait on.
+        """
+        if (doubt := self.clock.doubt()) is None:
+            return False
         self._report(str(doubt))
-        while self.clock.doubt() is not None:
-            time.sleep(POLL_S)
-        self._report("the clock is believed; going on")
+        while waits_on(doubt):
+            if (doubt := self.clock.doubt()) is None:
+                self._report("the clock is believed; going on")
+                break
+        return True
 
     @contextmanager
     def writing(
@@ -285,7 +296,7 @@ class Miner:
         due = time.monotonic() + interval_s
         self._status.next_round(interval_s)
         while not self._is_stopping:
-            if self._has_waited_for_clock():
+            if self._sealer.wait_for_clock(self._waits_on):
                 self._pausing_until(due)
             is_due = time.monotonic() >= due
             if is_due or self._is_block_full():
@@ -304,17 +315,10 @@ class Miner:
         """Say that there is nothing to do until the round that is due then, or is overdue."""
         self._status.next_round(max(0.0, due - time.monotonic()))
 
-    def _has_waited_for_clock(self) -> bool:
-        """Wait while the clock is doubted; whether it was."""
-        doubt = self._sealer.clock.doubt()
-        if doubt is None:
-            return False
-        self._report(str(doubt))
-        while not self._is_stopping and (doubt := self._sealer.clock.doubt()):
-            self._wait_at_work(POLL_S, time.monotonic() + doubt.left_s)
-        if not self._is_stopping:
-            self._report("the clock is believed; mining goes on")
-        return True
+    def _waits_on(self, doubt: Doubt) -> bool:
+        """Say what is waited for, for a moment; whether to wait on."""
+        self._wait_at_work(POLL_S, time.monotonic() + doubt.left_s)
+        return not self._is_stopping
 
     def _round(self, *, only_full: bool) -> None:
         empty = bool(self._settings.mine_empty) and not only_full

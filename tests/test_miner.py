@@ -367,12 +367,12 @@ def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
         waits.append(wait_s)
         real(self, wait_s)
 
-    def waited(self: Miner) -> bool:
+    def waited(self: Sealer, *_: object) -> bool:
         time.sleep(0.3)
         return True
 
     monkeypatch.setattr(Announcer, "next_round", noted)
-    monkeypatch.setattr(Miner, "_has_waited_for_clock", waited)
+    monkeypatch.setattr(Sealer, "wait_for_clock", waited)
     with mining(settings_for(tmp_path, 0.1)):
         eventually(lambda: len(waits) > 6)
     assert min(waits) >= 0
