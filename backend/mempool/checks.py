@@ -49,7 +49,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     check.run()
     mined = chain_transactions()  # after the log: it must not be behind
     check.require_all(mined)
-    keys = Keys(mempool_folder, mark.keys_until).check(now_ms())
+    keys = Keys(mempool_folder, mark.keys_until if mark else 0).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
     lost += map(aside_words, aside_in(mempool_folder))
     return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
