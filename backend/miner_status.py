@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from backend.clock import now_ms
+from backend.errors import WriteFailed
 from backend.storage import files
 
 LOCK_NAME = "miner.lock"
@@ -120,11 +121,9 @@ class Announcer:
             self._report(f"cannot remove {self._path}: {error.strerror}")
 
     def _write(self, status: MinerStatus) -> None:
-        temporary = self._path.with_name(STATUS_NAME + ".tmp")
         try:
-            temporary.write_bytes(_encode(status))
-            temporary.replace(self._path)
+            files.replace_unsynced(self._path, _encode(status))
             self._status = status
-        except OSError as error:
-            self._report(f"cannot write {self._path}: {error.strerror}; mining goes on")
+        except WriteFailed as error:
+            self._report(f"{error}; mining goes on")
             self.silent()  # an old word would make a miner that mines look as if it hung

@@ -34,7 +34,7 @@ from backend.index.database import index_path
 from backend.keys import FILE_NAME as KEYS_NAME
 from backend.mempool import FOLDER
 from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
-from backend.scrub_state import NAME, Problem, ScrubState, read, remove, write
+from backend.scrub_state import Problem, ScrubState, read, remove, write
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
@@ -325,8 +325,8 @@ class Scrub:
             return
         try:
             write(self._folder, self.state)
-        except OSError as error:
-            self._report(f"cannot write {NAME}: {error.strerror}; the scrub goes on")
+        except WriteFailed as error:
+            self._report(f"{error}; the scrub goes on")
         self._is_unsaved = False
 
 

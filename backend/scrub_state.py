@@ -69,10 +69,8 @@ def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
 
 
 def write(folder: Path, state: ScrubState) -> None:
-    """Replace the state. Raises OSError."""
-    temporary = folder / f"{NAME}.tmp"
-    temporary.write_bytes(msgspec.json.encode(state))
-    temporary.replace(folder / NAME)
+    """Replace the state. Raises WriteFailed."""
+    files.replace_unsynced(folder / NAME, msgspec.json.encode(state))
 
 
 def remove(folder: Path) -> None:

@@ -17,7 +17,6 @@ believes, which it writes down.
 """
 
 import math
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -27,9 +26,10 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from backend import clock
-from backend.errors import FlightchainError, TryLater
+from backend.errors import FlightchainError, TryLater, WriteFailed
 from backend.miner_status import miner_status
 from backend.settings import Settings, variable
+from backend.storage import files
 from backend.storage.block_store import BlockStore
 
 FILE_NAME = "clock.json"
@@ -185,13 +185,11 @@ class TrustedClock:
     def _note(self, now: int) -> None:
         """Write down that the clock is believed; a small file, lost with no harm."""
         self._noted_ms = now
-        temporary = self._path.with_name(f"{FILE_NAME}.{os.getpid()}.tmp")
         try:
             with self._noting:
-                temporary.write_bytes(_encode(_Noted(now)))
-                temporary.replace(self._path)
-        except OSError as error:
-            self._report(f"cannot write {self._path}: {error.strerror}; the clock is believed")
+                files.replace_unsynced(self._path, _encode(_Noted(now)))
+        except WriteFailed as error:
+            self._report(f"{error}; the clock is believed")
 
 
 def _shown(ms: int) -> str:

@@ -478,11 +478,13 @@ def test_a_state_that_cannot_be_read_is_said_by_the_scrub_and_by_ready(bench: Be
 
 
 def test_a_state_that_cannot_be_written_is_said_and_the_scrub_goes_on(bench: Bench) -> None:
-    (bench.folder / f"{NAME}.tmp").mkdir()
+    temporary = bench.folder / f"{NAME}.{os.getpid()}.tmp"
+    temporary.mkdir()
     bench.passes()
     assert bench.scrub.state.done == PIECES
-    assert set(bench.said) == {f"cannot write {NAME}: Is a directory; the scrub goes on"}
-    (bench.folder / f"{NAME}.tmp").rmdir()
+    expected = f"cannot write {bench.folder / NAME}: Is a directory; the scrub goes on"
+    assert set(bench.said) == {expected}
+    temporary.rmdir()
 
 
 def test_off_it_does_nothing_and_forgets_what_was_found(bench: Bench) -> None:

@@ -175,11 +175,11 @@ def test_a_word_that_cannot_be_renewed_is_taken_back(mined: Path) -> None:
     lines: list[str] = []
     announcer = Announcer(mined, lines.append)
     announcer.next_round(60)
-    (mined / f"{STATUS_NAME}.tmp").mkdir()
+    (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").mkdir()
     announcer.next_round(60)
     assert "mining goes on" in lines[-1]
     assert miner_status(mined) is None
-    (mined / f"{STATUS_NAME}.tmp").rmdir()
+    (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").rmdir()
     announcer.working()
     assert miner_status(mined) is not None
 

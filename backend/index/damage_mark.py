@@ -8,8 +8,10 @@ The whole file is refused for one wrong page: on a disk that loses what was writ
 old, and an old page has a good checksum.
 """
 
-import os
 from pathlib import Path
+
+from backend.errors import WriteFailed
+from backend.storage import files
 
 NAME = "damaged"
 
@@ -19,11 +21,9 @@ def mark(path: Path, reason: str) -> bool:
 
     It cannot on a medium that is read-only.
     """
-    temporary = path.with_name(f"{NAME}-{os.getpid()}.tmp")
     try:
-        temporary.write_text(f"{path.name}\n{reason}\n", encoding="utf-8")
-        temporary.replace(path.with_name(NAME))
-    except OSError:
+        files.replace_unsynced(path.with_name(NAME), f"{path.name}\n{reason}\n".encode())
+    except WriteFailed:
         return False
     return True
 

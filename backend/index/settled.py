@@ -85,11 +85,7 @@ def note_of(path: Path) -> Note | None:
 
 def _write(path: Path, note: Note) -> None:
     data = _encode(note)
-    target = path.with_name(path.name + SUFFIX)
-    temporary = target.with_name(target.name + ".tmp")
-    with files.refusals("write", target):
-        temporary.write_bytes(b"%d %b" % (zlib.crc32(data), data))
-        temporary.replace(target)
+    files.replace_unsynced(path.with_name(path.name + SUFFIX), b"%d %b" % (zlib.crc32(data), data))
 
 
 def is_settled(connection: apsw.Connection, path: Path) -> bool:

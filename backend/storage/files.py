@@ -133,6 +133,22 @@ def write_new(path: Path, data: bytes, mode: int = 0o644) -> None:
     rename(temporary, path)
 
 
+def replace_unsynced(path: Path, data: bytes) -> None:
+    """Write a small file that readers see whole, and that may be lost with the power.
+
+    Processes may write it at the same time; threads of one may not.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with refusals("write", path):
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+
 def rename(path: Path, new: Path) -> None:
     """Rename a file, durably; `new` is replaced if it is there."""
     with refusals("rename", path):

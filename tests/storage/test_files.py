@@ -169,3 +169,24 @@ def test_nobody_else_can_open_a_lock_even_one_of_an_earlier_release(tmp_path: Pa
     for path in (old, new):
         with files.FileLock(path):
             assert path.stat().st_mode & 0o777 == 0o600
+
+
+# --- small files that are not synced -------------------------------------------------------------
+
+
+def test_a_small_file_is_replaced_beside_what_another_process_writes(tmp_path: Path) -> None:
+    path, other = tmp_path / "small", tmp_path / "small.1.tmp"
+    other.write_bytes(b"of process 1")
+    for data in (b"one", b"another"):
+        files.replace_unsynced(path, data)
+        assert path.read_bytes() == data
+    assert other.read_bytes() == b"of process 1"
+    assert set(tmp_path.iterdir()) == {path, other}
+
+
+def test_a_small_file_that_cannot_be_replaced_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "small"
+    path.mkdir()
+    with pytest.raises(WriteFailed, match=f"cannot write {path}: Is a directory"):
+        files.replace_unsynced(path, b"one")
+    assert list(tmp_path.iterdir()) == [path]
