@@ -41,9 +41,11 @@ LAYERS: dict[str, set[str] | None] = {
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
     "index": {"chain", "storage", "questions"} | COMMON,
-    "scrub_state": set(),
-    "scrub": {"audit", "chain", "chain_check", "storage", "index", "scrub_state", "clock"} | COMMON,
-    "miner_status": {"storage", "clock"},
+    "scrub_state": {"storage"} | COMMON,
+    "scrub": {"audit", "chain", "chain_check", "storage", "index", "scrub_state", "clock"}
+    | {"keys", "mempool", "tokens"}
+    | COMMON,
+    "miner_status": {"storage", "clock"} | COMMON,
     "watching": {"miner_status"},
     "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify", "scrub"}
