@@ -5,6 +5,7 @@ import shutil
 import stat
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -327,7 +328,7 @@ def test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere(
     for nth in range(1, 1000):
         house = copied(original, tmp_path / str(nth))
         flip_in_block(house)
-        made, calls = unless_killed_at(nth, lambda house=house: house.back_up(full=True))  # type: ignore[misc]
+        made, calls = unless_killed_at(nth, partial(house.back_up, full=True))
         if made is not None:
             break
         is_whole = contents(house.backup) == contents(house.folder)
