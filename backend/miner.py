@@ -14,7 +14,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -26,7 +26,7 @@ from backend.clock import now_ms
 from backend.errors import DamagedMempool, TryLater, WriterBusy
 from backend.index.follower import IndexFollower, Progress, no_progress
 from backend.index.writer import SealedBlock
-from backend.mempool import Mempool
+from backend.mempool import Mempool, PendingInRecovery
 from backend.metrics import MinerNumbers
 from backend.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.notify import Notifier
@@ -91,8 +91,9 @@ class Sealer:
         self._store = BlockStore(settings.folder)
         self.clock = TrustedClock(settings, self._store, report, is_miner=is_miner, seals=True)
         self.mempool = Mempool(settings, self.transactions, report)
+        pending = PendingInRecovery(settings.folder, self.mempool)
         self._writer = BlockWriter(
-            settings, now_ms, report, self._are_pending, self.mempool.require_no_blocks
+            settings, now_ms, report, pending, self.mempool.require_no_blocks
         )
         self._follower = IndexFollower(settings.folder, self._store, report)
 
@@ -100,24 +101,6 @@ class Sealer:
         """How many transactions the blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
-
-    def _are_pending(self, first: int, following: int) -> bool:
-        """Whether the mempool holds all ids from `first` to `following` (exclusive).
-
-        They are those of a torn block. It is put right first, as if that block held them: then none
-        of them becomes void while a backup may have the block. Then they are looked for as if it
-        did not. Raises TryLater, WriteFailed.
-        """
-        with (
-            suppress(DamagedMempool),  # which the look will meet, too
-            closing(Mempool(self._settings, lambda: following, self._report)) as mempool,
-        ):
-            mempool.put_right()
-        with closing(Mempool(self._settings, lambda: first, self._report)) as mempool:
-            try:
-                return all(mempool.find(each) is not None for each in range(first, following))
-            except (TryLater, DamagedMempool):
-                return False
 
     def wait_for_clock(self, waits_on: WaitsOn = pauses) -> bool:
         """Return when the clock is believed, and say so if that takes a while; whether it did.

@@ -3,12 +3,23 @@
 `mempool` gives ids and says what is pending; `log` reads and writes the segments on the disk, whose
 format `record` knows and whose names `segments`; `syncs` makes what was written durable, once for
 many, and `acknowledged` remembers how far; `salvage` puts a damaged log right; `copies` recognises
-a flight that is pending already; `checks` is what `verify` asks. Nothing here knows blocks: a
-function says how many transactions they hold.
+a flight that is pending already; `checks` is what `verify` asks, and `in_recovery` what recovery of
+the block files does. Nothing else here knows blocks: a function says how many transactions they
+hold.
 """
 
 from backend.mempool.checks import Checked, check_mempool
+from backend.mempool.in_recovery import PendingInRecovery
 from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused
 from backend.mempool.record import Accepted
 
-__all__ = ["FOLDER", "Accepted", "Checked", "Mempool", "Offer", "Refused", "check_mempool"]
+__all__ = [
+    "FOLDER",
+    "Accepted",
+    "Checked",
+    "Mempool",
+    "Offer",
+    "PendingInRecovery",
+    "Refused",
+    "check_mempool",
+]

@@ -84,6 +84,7 @@ class Mempool:
         """
         self._settings = settings
         self._chain_transactions = chain_transactions
+        self._report = report
         self._folder = settings.folder / FOLDER
         self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
         self._accepting = threading.Lock()  # held while waiting for other processes
@@ -157,17 +158,33 @@ class Mempool:
         Raises TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`, or if a backup
         has only been restored in part: the next restore would take away what was accepted.
         """
-        files.make_folder(self._folder)
-        self._lock_others_out()
-        try:
+        with self.locked():
             self._require_no_restore()
             with self._lock:
                 self._log.read_on(repair=True)
+            yield
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """As `exclusive`, before anybody knows what the blocks hold: the log is not read."""
+        files.make_folder(self._folder)
+        self._lock_others_out()
+        try:
             yield
         finally:
             self._exclusive_thread = -1
             self._between_processes.release()
             self._accepting.release()
+
+    @contextmanager
+    def as_if(self, mined: int) -> Iterator["Mempool"]:
+        """The same mempool if blocks held `mined` transactions. Only inside `locked`."""
+        other = Mempool(self._settings, lambda: mined, self._report)
+        other._exclusive_thread = self._exclusive_thread
+        try:
+            yield other
+        finally:
+            other.close()
 
     def _lock_others_out(self) -> None:
         lock, patience_s = self._between_processes, files.LOCK_PATIENCE_S

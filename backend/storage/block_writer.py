@@ -24,7 +24,7 @@ from backend.settings import Settings
 from backend.storage import files, layout, unfinished_restore
 from backend.storage.codec import compress, frame_from, frame_of
 from backend.storage.layout import ENTRY_BYTES, Place
-from backend.storage.recovery import ArePending, nothing_is_pending, recover
+from backend.storage.recovery import NothingPending, Pending, recover
 
 WRITER_LOCK_NAME = "writer.lock"
 NOTICE_AFTER_S, LONGEST_WAIT_S = 5.0, 600.0  # of who waits for another writer
@@ -48,20 +48,19 @@ class BlockWriter:
         settings: Settings,
         now_ms: Callable[[], int],
         report: Callable[[str], None],
-        are_pending: ArePending = nothing_is_pending,
+        pending: Pending | None = None,
         require_may_begin: Callable[[], None] = lambda: None,
     ) -> None:
         """Touch nothing yet.
 
         now_ms: gives the time of a new genesis, UTC milliseconds. report: takes what recovery did,
-        line by line. are_pending: whether the mempool holds all of these ids, so that recovery may
-        leave out a torn block with them. require_may_begin: raises if there was a chain here, so
-        that no other may be begun.
+        line by line. pending: the mempool, if there is one, as recovery asks it. require_may_begin:
+        raises if there was a chain here, so that no other may be begun.
         """
         self._settings = settings
         self._now_ms = now_ms
         self._report = report
-        self._are_pending = are_pending
+        self._pending = pending or NothingPending()
         self._require_may_begin = require_may_begin
         self._blocks = settings.folder / layout.BLOCKS_FOLDER
         self._table_path = self._blocks / layout.TABLE_NAME
@@ -205,7 +204,7 @@ class BlockWriter:
     def _load(self) -> None:
         """Recover the files and take up their end; begin a chain if there is none."""
         self._forget()
-        recovered = recover(self._settings.folder, self._are_pending)
+        recovered = recover(self._settings.folder, self._pending)
         for message in recovered.messages:
             self._report(message)
         if not recovered.places:

@@ -4,8 +4,10 @@ The table of heights names the blocks that were committed. A block is synced bef
 entry is written, so what the table names was on the disk, whole. Four cases, never mixed up:
 
 - *Behind the table*: whole blocks that follow the last one named are added to the table, after they
-  have been synced. What comes after them was never committed: it is copied aside, cut off, synced
-  and reported.
+  have been synced: a disk that lied about its syncs may have lost their entries. But a writer may
+  also have died before anybody could see them, and then flights that were posted since have their
+  ids. What contradicts the mempool, and what is no block, was never committed: it is copied aside,
+  cut off, synced and reported.
 - *A torn tip*: the file of the newest block that the table names ends within that block, as on a
   disk that said it had synced and had not. It goes the same way, but only if the mempool still
   holds all of its transactions, which are then mined again.
@@ -15,31 +17,59 @@ entry is written, so what the table names was on the disk, whole. Four cases, ne
   blocks were committed. If nothing tells that, what is no block at the end of the files may have
   been one, so it is damage, too.
 
-The rest of the chain is not read: that is what `verify` does.
+Nobody is given ids meanwhile. The rest of the chain is not read: that is what `verify` does.
 """
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
-from backend.chain.block import NO_PREVIOUS, Header, HeaderError, header_from
+from backend.chain.block import NO_PREVIOUS, Block, Header, HeaderError, header_from
 from backend.chain.canonical import sha256_hex
 from backend.chain.merkle import frontier_of
 from backend.errors import DamagedBlock
 from backend.storage import files, layout
-from backend.storage.codec import FrameError, frame_from
+from backend.storage.codec import FrameError, frame_from, verified_block
 from backend.storage.layout import ENTRY_BYTES, MAGIC, Place, place_from
 
 WHAT_TO_DO = "restore the chain from a backup"
 
-ArePending = Callable[[int, int], bool]  # takes a first id, and the id after the last one
+
+class Pending(Protocol):
+    """What recovery asks of the mempool. `holds` and `contradiction` only inside `locked`."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """While this is held nobody is given ids."""
+
+    def holds(self, first: int, following: int) -> bool:
+        """Whether all ids from `first` to `following` (exclusive) are there."""
+
+    def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
+        """What the mempool holds, and the block at `place` does not, under one id; in words.
+
+        block: reads it, if that is needed.
+        """
 
 
-def nothing_is_pending(first: int, following: int) -> bool:
-    """Whether these ids are all in the mempool of a chain that has none."""
-    return first == following
+class NothingPending:
+    """The mempool of a chain that has none."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """There is nobody to lock out."""
+        return nullcontext()
+
+    def holds(self, first: int, following: int) -> bool:
+        """Whether there are no such ids."""
+        return first == following
+
+    def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
+        """There is none."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +119,17 @@ class _BadTip:
     problem: str
 
 
-def recover(folder: Path, are_pending: ArePending = nothing_is_pending) -> Recovered:
+def recover(folder: Path, pending: Pending) -> Recovered:
     """Bring table and block files under `folder` to agree, as the module says.
 
-    are_pending: whether the mempool holds all of these ids. The caller holds the writer lock.
-    Raises DamagedBlock before anything was changed, or WriteFailed.
+    The caller holds the writer lock. Raises DamagedBlock before anything was changed, TryLater if
+    the mempool stays locked, or WriteFailed.
     """
+    with pending.locked():
+        return _recover(folder, pending)
+
+
+def _recover(folder: Path, pending: Pending) -> Recovered:
     blocks = folder / layout.BLOCKS_FOLDER
     table = blocks / layout.TABLE_NAME
     data = _read_from(table, 0) if table.exists() else None
@@ -107,9 +142,9 @@ def recover(folder: Path, are_pending: ArePending = nothing_is_pending) -> Recov
     places = list(named or [])
     bad_tip = _without_bad_tip(blocks, places) if places else None
     known = len(places)
-    rest = _take_in_the_rest(blocks, places)
+    rest = _take_in_the_rest(blocks, places, pending)
     if bad_tip is not None and len(places) == known:
-        messages.append(_left_out(blocks, bad_tip, known, rest, are_pending))
+        messages.append(_left_out(blocks, bad_tip, known, rest, pending))
     elif rest is not None:
         _require_uncommitted(len(places), rest, data, is_table_good=named is not None)
     else:
@@ -214,7 +249,7 @@ def _require_earlier_files(blocks: Path, places: list[Place]) -> None:
 
 
 def _left_out(
-    blocks: Path, bad_tip: _BadTip, height: int, rest: _Rest | None, are_pending: ArePending
+    blocks: Path, bad_tip: _BadTip, height: int, rest: _Rest | None, pending: Pending
 ) -> str:
     """Words about a tip that is torn and left out. Raises DamagedBlock if it is anything else."""
     place, problem = bad_tip.place, bad_tip.problem
@@ -222,7 +257,7 @@ def _left_out(
         raise _damaged(height, f"{problem}; it was on the disk when the table of heights named it")
     if rest is not None and rest.has_valid_blocks():
         raise _damaged(height, f"{problem}; more stands behind it")
-    if not are_pending(place.first_transaction, place.next_transaction):
+    if not pending.holds(place.first_transaction, place.next_transaction):
         raise _damaged(height, f"{problem}; the mempool does not hold its transactions any more")
     return f"block {height} was torn ({problem}) and is left out; its transactions are mined again"
 
@@ -234,19 +269,22 @@ def _damaged(height: int, problem: str) -> DamagedBlock:
 # --- what stands behind them -----------------------------------------------------------------
 
 
-def _take_in_the_rest(blocks: Path, places: list[Place]) -> _Rest | None:
+def _take_in_the_rest(blocks: Path, places: list[Place], pending: Pending) -> _Rest | None:
     """Add the blocks that follow `places`; what does not continue the chain, if anything."""
     file, offset = (places[-1].file, places[-1].end) if places else (0, 0)
     behind = [first for first in _block_files(blocks) if first >= file]
     for index, first in enumerate(behind):
-        bad = _take_in_file(_path(blocks, first), first, offset if first == file else 0, places)
+        start = offset if first == file else 0
+        bad = _take_in_file(_path(blocks, first), first, start, places, pending)
         if bad is not None:
             later = [_path(blocks, each) for each in behind[index + 1 :]]
             return _Rest(_path(blocks, first), bad, later)
     return None
 
 
-def _take_in_file(path: Path, first: int, start: int, places: list[Place]) -> _Bad | None:
+def _take_in_file(
+    path: Path, first: int, start: int, places: list[Place], pending: Pending
+) -> _Bad | None:
     """Add the blocks of one file from offset `start` on; what ends them early, if anything."""
     if start == 0 and first != len(places):
         return _Bad(0, f"{path.name} does not start with block {len(places)}", is_whole=True)
@@ -258,8 +296,16 @@ def _take_in_file(path: Path, first: int, start: int, places: list[Place]) -> _B
         if (header.height, header.previous_hash) != (len(places), previous):
             problem = f"block {header.height} on {header.previous_hash} stands there"
             return _Bad(found.place.offset, problem, is_whole=True)
+        if contradiction := pending.contradiction(found.place, partial(_block_at, path, found)):
+            return _Bad(found.place.offset, contradiction, is_whole=True)
         places.append(found.place)
     return None
+
+
+def _block_at(path: Path, found: _Found) -> Block:
+    place = found.place
+    frame = _read_from(path, place.offset)[: place.length]
+    return verified_block(frame, found.header.height, place.hash)
 
 
 def _require_uncommitted(

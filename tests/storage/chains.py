@@ -1,6 +1,6 @@
 """Small real chains on disk, and an auditor that believes nothing but the rules."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,25 @@ from backend.settings import Settings
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
-from backend.storage.recovery import ArePending, nothing_is_pending
+from backend.storage.recovery import NothingPending
 
 GENESIS_MS = 1_000
 EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
 ONE_FILE = 2**30
 A_FILE_EACH = 1
+
+
+ArePending = Callable[[int, int], bool]  # takes a first id, and the id after the last one
+
+
+class PendingIf(NothingPending):
+    """A mempool that holds what a function says, and contradicts nobody."""
+
+    def __init__(self, are_pending: ArePending) -> None:
+        self._are_pending = are_pending
+
+    def holds(self, first: int, following: int) -> bool:
+        return self._are_pending(first, following)
 
 
 def settings_for(
@@ -37,14 +50,15 @@ def writer_for(
     *,
     block_file_bytes: int = ONE_FILE,
     difficulty_bits: int = 0,
-    are_pending: ArePending = nothing_is_pending,
+    are_pending: ArePending | None = None,
 ) -> BlockWriter:
     """A writer that has not been acquired; what it reports goes to `messages`."""
     chosen = settings_for(
         folder, block_file_bytes=block_file_bytes, difficulty_bits=difficulty_bits
     )
     taken: list[str] = [] if messages is None else messages
-    return BlockWriter(chosen, lambda: GENESIS_MS, taken.append, are_pending)
+    pending = NothingPending() if are_pending is None else PendingIf(are_pending)
+    return BlockWriter(chosen, lambda: GENESIS_MS, taken.append, pending)
 
 
 def flights(count: int, timestamp: int) -> Content:
@@ -108,7 +122,7 @@ def recovered(
     folder: Path,
     *,
     block_file_bytes: int = ONE_FILE,
-    are_pending: ArePending = nothing_is_pending,
+    are_pending: ArePending | None = None,
 ) -> tuple[ChainState, list[str]]:
     """Open the chain as a writer does; its state, and what the writer reported."""
     messages: list[str] = []

@@ -11,9 +11,9 @@ import pytest
 from backend.errors import DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import ENTRY_BYTES, TABLE_NAME, block_file_name, place_from
-from backend.storage.recovery import ArePending, nothing_is_pending
 from tests.storage.chains import (
     A_FILE_EACH,
+    ArePending,
     Sample,
     all_are_pending,
     append_blocks,
@@ -63,7 +63,7 @@ def assert_stops(
     height: int,
     what: str = "is damaged",
     *,
-    are_pending: ArePending = all_are_pending,
+    are_pending: ArePending | None = all_are_pending,
 ) -> None:
     """The writer refuses, names block `height`, and leaves every byte as it was."""
     before = contents(folder)
@@ -146,7 +146,7 @@ def test_a_file_cut_at_any_byte_of_the_last_two_blocks(
             continue
         if named is not None and named > blocks:
             what = "the mempool does not hold its transactions any more"
-            assert_stops(tmp_path, blocks, what, are_pending=nothing_is_pending)
+            assert_stops(tmp_path, blocks, what, are_pending=None)
         goes_on = size % 4 == 0 or size - 1 in sample.starts or size + 1 in sample.starts
         messages = assert_recovers(tmp_path, sample, blocks, torn, goes_on=goes_on)
         assert_reported(messages, sample, named, size)

@@ -1,0 +1,119 @@
+"""A writer dies when a block is in its file and no reader can see it yet, and posts go on.
+
+Their flights get the ids that the block has, too. Whoever writes next may take in the block only if
+it has nothing else under an id that was given.
+"""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from backend.audit import verify
+from backend.clock import now_ms
+from backend.importer import import_flights
+from backend.miner import Sealer
+from backend.settings import Settings
+from backend.sources.generated import Generated
+from tests.accepting import accept_in
+from tests.api.processes import ROOT, environment
+from tests.flights import flight, on_disk
+
+FLIGHTS = 1500
+DIES_BEFORE_COMMIT = """
+import os, signal
+from backend.storage.block_writer import BlockWriter
+from backend.cli import main
+
+commit = BlockWriter.commit
+
+def commit_or_die(self):
+    if self.state.transactions > {below}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    commit(self)
+
+BlockWriter.commit = commit_or_die
+main()
+"""
+
+
+def die(folder: Path, *arguments: str, below: int) -> None:
+    """Run a command that is killed before it commits blocks with more transactions than `below`."""
+    program = DIES_BEFORE_COMMIT.format(below=below)
+    command = [sys.executable, "-c", program, *arguments]
+    ended = subprocess.run(command, cwd=ROOT, env=environment(folder), check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def settings_of(folder: Path) -> Settings:
+    return Settings(dir=str(folder))
+
+
+@contextmanager
+def writing(folder: Path, messages: list[str]) -> Iterator[Sealer]:
+    with (
+        closing(Sealer(settings_of(folder), messages.append)) as sealer,
+        sealer.writing(wait=False),
+    ):
+        yield sealer
+
+
+def accept(folder: Path, serials: range) -> list[int]:
+    """Post flights as a worker does; their ids."""
+    with closing(Sealer(settings_of(folder), print)) as sealer:
+        return [
+            accept_in(sealer.mempool, [flight(serial)], now_ms()).first_transaction
+            for serial in serials
+        ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A chain with three flights, and an import that died when its blocks were in the file."""
+    chain = tmp_path / "chain"
+    accept(chain, range(3))
+    with writing(chain, []) as sealer:
+        sealer.seal_pending()
+    die(chain, "import", "--generate", str(FLIGHTS), below=3)
+    return chain
+
+
+def test_flights_that_were_accepted_meanwhile_keep_their_ids(folder: Path) -> None:
+    assert accept(folder, range(3, 9)) == list(range(3, 9))
+    messages: list[str] = []
+    with writing(folder, messages) as sealer:
+        sealer.seal_pending()
+    (message,) = messages
+    assert "the mempool holds another flight as transaction 3" in message
+    assert "were cut off" in message
+    assert on_disk(folder).flights == [flight(serial) for serial in range(9)]
+    import_flights(settings_of(folder), Generated(FLIGHTS, 1))
+    assert verify(folder).transactions == FLIGHTS + 9
+
+
+def test_blocks_of_an_import_are_taken_in_if_nothing_was_accepted_meanwhile(folder: Path) -> None:
+    messages: list[str] = []
+    with writing(folder, messages):
+        pass
+    assert messages == ["blocks 2 to 3 were added to the table of heights"]
+    tally = import_flights(settings_of(folder), Generated(FLIGHTS, 1))
+    assert (tally.imported, tally.already_there) == (0, FLIGHTS)
+    assert verify(folder).transactions == FLIGHTS + 3
+
+
+def test_a_block_of_pending_flights_is_taken_in_and_what_came_after_it_stays_pending(
+    tmp_path: Path,
+) -> None:
+    chain = tmp_path / "chain"
+    accept(chain, range(5))
+    die(chain, "mine", "--once", below=0)
+    assert accept(chain, range(5, 7)) == [5, 6]
+    messages: list[str] = []
+    with writing(chain, messages) as sealer:
+        assert messages == ["blocks 1 to 1 were added to the table of heights"]
+        sealer.seal_pending()
+    assert on_disk(chain).flights == [flight(serial) for serial in range(7)]
