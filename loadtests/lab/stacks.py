@@ -2,6 +2,7 @@
 
 A collapsed stack is a line `frame;frame;… count`, the outermost frame first, as Brendan Gregg's
 flame graphs take them and py-spy's `-f raw` writes them: `accept (backend/mempool/mempool.py:94)`.
+A thread that was seen without any frame of Python's, as at its very end, has none in its line.
 
 A stack counts as the activity of its innermost frame that the table knows: what a library or C code
 does is told under the function that called it. So a share is a lower bound of its activity, and
@@ -44,7 +45,7 @@ WAITS = (
     Pattern("waiting for the disk", r"sync(_folder)? \(backend/storage/files", innermost=True),
     Pattern("waiting for the sync of others", r"GroupCommit\.sync \(", innermost=True),
     Pattern(_LOCK, r"Mempool\.(_lock_others_out|_copies_of|_write|find) \(", innermost=True),
-    Pattern(_LOCK, r"(Mempool\.exclusive|lock_within) \(", innermost=True),
+    Pattern(_LOCK, r"(Mempool\.(exclusive|locked)|lock_within) \(", innermost=True),
     Pattern("waiting for a block", r"Ledger\._wait_until_mined \(", innermost=True),
 )
 """What a thread waits for, for stacks of all threads. The others are at work or want to be."""
@@ -82,7 +83,7 @@ WORK = (
     Pattern(DUPLICATES, r"_others \(|Mempool\._cop(ies|y)_of|.* \(backend/index/"),
     Pattern(DUPLICATES, r".* \(backend/mempool/copies\.py\)"),
     Pattern(HASHING, r".* \(backend/chain/(transaction|canonical|merkle)\.py\)"),
-    Pattern("mempool: locks", r"Mempool\.(exclusive|_lock_others_out) \(|lock_within \("),
+    Pattern("mempool: locks", r"Mempool\.(exclusive|locked|_lock_others_out) \(|lock_within \("),
     Pattern("mempool: syncing the disk", r"sync(_folder)? \(backend/storage/files|GroupCommit\."),
     Pattern("mempool: syncing the disk", r"SyncSoon\."),
     Pattern(_MEMPOOL, r".* \(backend/(mempool/\w+|keys)\.py\)|.* \(backend/storage/files\.py\)"),
@@ -100,10 +101,11 @@ def stacks(text: str) -> list[Stack]:
 
 
 def _stack(line: str) -> Stack:
-    frames, _, count = line.rpartition(" ")
-    if not frames or not count.isdigit():
+    frames, blank, count = line.rpartition(" ")
+    if not blank or not count.isdigit():
         raise ValueError(f"{line[:80]!r} is no collapsed stack: frame;frame;… count")
-    return Stack(tuple(_LINE_NUMBER.sub(")", frame) for frame in frames.split(";")), int(count))
+    named = (_LINE_NUMBER.sub(")", frame) for frame in frames.split(";") if frame)
+    return Stack(tuple(named), int(count))
 
 
 def activity(stack: Stack, patterns: Iterable[Pattern]) -> str:

@@ -94,6 +94,12 @@ def test_line_numbers_go_and_strange_frames_stay() -> None:
     assert stack == Stack(("<module> (a b.py)", "__init__ (<string>)", "native"), 5)
 
 
+def test_a_thread_without_a_frame_is_counted() -> None:
+    found = stacks(" 1\na (x.py:1) 3\n")
+    assert found == [Stack((), 1), Stack(("a (x.py)",), 3)]
+    assert shares(found, WORK) == {OTHER: 1.0}
+
+
 @pytest.mark.parametrize("line", ["nonsense", "a;b", "a;b x", "5"])
 def test_what_is_no_stack_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="is no collapsed stack"):
