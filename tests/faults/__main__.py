@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -20,12 +21,17 @@ def main() -> None:
     chosen = [one for one in SCENARIOS if not given.scenario or one.name in given.scenario]
     print(f"seed {given.seed}: `--seed {given.seed}` makes the same choices again", flush=True)
     outcomes: list[tuple[str, Outcome]] = []
-    with tempfile.TemporaryDirectory(prefix="soak-", dir=given.folder) as folder:
-        for one in chosen:
-            outcome = _run(one, getattr(given, one.option), given.seed, Path(folder) / one.name)
-            outcomes.append((one.name, outcome))
+    folder = Path(tempfile.mkdtemp(prefix="soak-", dir=given.folder))
+    for one in chosen:
+        outcome = _run(one, getattr(given, one.option), given.seed, folder / one.name)
+        outcomes.append((one.name, outcome))
+        if not outcome.findings:
+            shutil.rmtree(folder / one.name)
     print(f"\n{table(outcomes)}\n\n{details(outcomes)}")
-    sys.exit(any(outcome.findings for _, outcome in outcomes))
+    if any(outcome.findings for _, outcome in outcomes):
+        print(f"\nchains and logs of scenarios that found something are kept in {folder}")
+        sys.exit(1)
+    folder.rmdir()
 
 
 def _run(one: Scenario, much: float, seed: int, folder: Path) -> Outcome:
