@@ -21,7 +21,7 @@ from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.record import Accepted, Record, flights_in, key_in, mended, record_at
 from backend.mempool.salvage import Salvage, require_blocks
-from backend.mempool.segments import Segment, all_segments_in, segments_in
+from backend.mempool.segments import Segment, all_segments_in, names_in, segments_of
 from backend.storage import files
 
 SEGMENT_BYTES = 4 * 2**20
@@ -67,7 +67,8 @@ class Log:
         self._mined = 0  # as the last record says
         self._is_of_earlier_release = True  # every record that was read
         self._forgotten = 0  # ids below it have been dropped
-        self._existing: list[Segment] = []  # when it was looked last
+        self._names: list[str] = []  # of the files in the folder, when it was looked last
+        self._existing: list[Segment] = []  # of these
         self._segment: Segment | None = None  # the segment that is read now
         self._offset = 0  # how far it has been read
         self._named: Segment | None = None  # the segment whose name is known to be on the disk
@@ -131,6 +132,7 @@ class Log:
             files.sync(self.descriptor(current), self.path(current))
         segment = Segment(first)
         self._segment, self._offset, self.next = segment, 0, first
+        files.make_folder(self._folder)  # somebody may have removed it
         self._descriptors[segment] = files.open_for_writing(self.path(segment))  # syncs its name
         self._named = segment
         files.sync_folder(self._folder.parent)
@@ -282,9 +284,10 @@ class Log:
     def _read_on(self) -> bytes:
         """Take in what is new; what is left over at the end of the log is not a whole record."""
         self._mark = self._acknowledged.read()  # before the log, which must not be behind it
-        existing = segments_in(self._folder)
-        self._look_for_changes(existing)
-        self._keys.kept_until = (self._mark or Mark()).keys_until
+        mark = self._mark or Mark()
+        self._look_for_changes()
+        existing = self._existing
+        self._keys.kept_until = mark.keys_until
         self._keys.forget(below=existing[0].first if existing else 0)
         rest = b""
         for segment in [s for s in existing if self._segment is None or s >= self._segment]:
@@ -297,14 +300,16 @@ class Log:
             if segment != self._segment:
                 self._segment, self._offset = segment, 0
             rest = self._read_segment(segment)
-        self._require_all(self._mark or Mark())
+        self._require_all(mark)
         return rest
 
-    def _look_for_changes(self, existing: list[Segment]) -> None:
+    def _look_for_changes(self) -> None:
         """Begin anew if a file is gone, or another one, of which something is still needed."""
-        is_same = existing == self._existing
-        gone: set[Segment] = set() if is_same else set(self._existing).difference(existing)
-        self._existing = existing
+        gone: set[Segment] = set()
+        if (names := names_in(self._folder)) != self._names:
+            existing = segments_of(names)
+            gone = set(self._existing).difference(existing)
+            self._names, self._existing = names, existing
         if self._is_replaced() or (gone and (self._segment in gone or self._needs(gone))):
             self._reset()
 

@@ -31,6 +31,7 @@ from backend.clock import EARLIEST_MS
 from backend.clock import now_ms as clock_now_ms
 from backend.errors import (
     Damage,
+    DamagedMempool,
     FlightchainError,
     NeedsRepair,
     TryLater,
@@ -85,8 +86,10 @@ class Mempool:
         self._settings = settings
         self._chain_transactions = chain_transactions
         self._report = report
-        self._folder = settings.folder / FOLDER
+        self._chain_folder = settings.folder
+        self._folder = self._chain_folder / FOLDER
         self._between_processes = files.FileLock(settings.folder / LOCK_NAME)
+        self._has_folder = False
         self._accepting = threading.Lock()  # held while waiting for other processes
         self._exclusive_thread = -1  # the thread that holds both
         self._lock = threading.Lock()  # held for moments: the log and the copies
@@ -117,12 +120,10 @@ class Mempool:
         the way of all: WriteFailed, DamagedMempool, or TryLater if others hold the lock for long.
         """
         self._commit.require_sound()
-        self._require_no_restore()  # sooner than anything is read that is not whole yet
         if any(offer.finds_copies for offer in offers):
             self._catch_up()
         try:
-            with self.exclusive():
-                mined = self._chain_transactions()  # more will be only of what is pending
+            with self.exclusive() as mined:
                 outcomes = [self._accept(offer, now_ms, mined) for offer in offers]
                 written = self._log.end
         except WriteFailed:
@@ -152,22 +153,26 @@ class Mempool:
         return Accepted(first, timestamp, list(offer.flights), use is not None, copies)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[int]:
         """While this is held nobody gives ids: for sealing others than pending transactions.
 
-        Raises TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`, or if a backup
-        has only been restored in part: the next restore would take away what was accepted.
+        Gives how many transactions blocks hold: more will be only of what is pending. Raises
+        TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`, or if a backup has only
+        been restored in part: the next restore would take away what was accepted.
         """
         with self.locked():
-            self._require_no_restore()
+            if not (mined := self._chain_transactions()):
+                self._require_no_restore()
             with self._lock:
                 self._log.read_on(repair=True)
-            yield
+            yield mined
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """As `exclusive`, before anybody knows what the blocks hold: the log is not read."""
-        files.make_folder(self._folder)
+        if not self._has_folder:
+            files.make_folder(self._folder)
+            self._has_folder = True
         self._lock_others_out()
         try:
             yield
@@ -200,8 +205,8 @@ class Mempool:
         self._exclusive_thread = threading.get_ident()
 
     def _require_no_restore(self) -> None:
-        if unfinished_restore.is_unfinished(self._settings.folder):
-            raise TryLater(unfinished_restore.words(self._settings.folder), retry_after_s=60)
+        if unfinished_restore.is_unfinished(self._chain_folder):
+            raise TryLater(unfinished_restore.words(self._chain_folder), retry_after_s=60)
 
     def put_right(self) -> None:
         """Put right what is wrong with the log. Raises DamagedMempool if that cannot be done."""
@@ -254,7 +259,7 @@ class Mempool:
 
     def _catch_up(self) -> None:
         """Take in most of what others have written, before others have to wait for it."""
-        with suppress(NeedsRepair):  # it is met again under the lock, and put right there
+        with suppress(DamagedMempool):  # it is met again under the lock
             with self._lock:
                 self._log.read_more()
             self._copies_of((), self._chain_transactions())

@@ -17,6 +17,7 @@ NEXT is the id after the record that stood before them. A number follows if the 
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +49,8 @@ class Segment(NamedTuple):
         return Segment(self.first, max(self.generation + 1, now_ms()))
 
 
-def _names_in(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
+    """The names of all files in `folder`, in no order; none if it is not there."""
     try:
         return os.listdir(folder)  # noqa: PTH208  this is asked often
     except FileNotFoundError:
@@ -57,13 +59,22 @@ def _names_in(folder: Path) -> list[str]:
 
 def all_segments_in(folder: Path) -> list[Segment]:
     """Every segment in `folder`, in order, with the generations that no longer count."""
-    found = (_NAME.fullmatch(name) for name in _names_in(folder))
+    return _all_segments_of(names_in(folder))
+
+
+def _all_segments_of(names: Iterable[str]) -> list[Segment]:
+    found = (_NAME.fullmatch(name) for name in names)
     return sorted(Segment(int(match[1]), int(match[2] or 0)) for match in found if match)
 
 
 def segments_in(folder: Path) -> list[Segment]:
     """The segments in `folder` that count, in order."""
-    newest = {segment.first: segment for segment in all_segments_in(folder)}
+    return segments_of(names_in(folder))
+
+
+def segments_of(names: Iterable[str]) -> list[Segment]:
+    """The segments with these file names that count, in order."""
+    newest = {segment.first: segment for segment in _all_segments_of(names)}
     return list(newest.values())
 
 
@@ -80,10 +91,10 @@ DAMAGED, PERHAPS_ACKNOWLEDGED = "damaged", "perhaps-acknowledged"  # what their 
 
 def aside_in(folder: Path) -> list[Path]:
     """The files in `folder` with damaged bytes for which no flight is known to be missing."""
-    return sorted(folder / name for name in _names_in(folder) if _ASIDE.fullmatch(name))
+    return sorted(folder / name for name in names_in(folder) if _ASIDE.fullmatch(name))
 
 
 def lost_in(folder: Path) -> list[Lost]:
     """The files in `folder` with what is left of lost flights, oldest ids first."""
-    found = ((_LOST.fullmatch(name), folder / name) for name in _names_in(folder))
+    found = ((_LOST.fullmatch(name), folder / name) for name in names_in(folder))
     return sorted(Lost(int(match[1]), int(match[2]), path) for match, path in found if match)

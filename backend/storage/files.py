@@ -197,6 +197,7 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
+        self._is_private = False
 
     def acquire(self, *, wait: bool, within_s: float = LOCK_PATIENCE_S) -> None:
         """Take the lock. Raises WriterBusy if it is taken and stays so.
@@ -206,7 +207,9 @@ class FileLock:
         with refusals("open", self.path):
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
         try:
-            _make_private(descriptor)
+            if not self._is_private:
+                _make_private(descriptor)
+                self._is_private = True
             lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
         except BaseException:
             os.close(descriptor)
@@ -246,12 +249,14 @@ def lock_within(descriptor: int, seconds: float, path: Path) -> None:
     The kernel's own wait knows no bound that threads could use, so this asks again and again: soon
     at first, because those who share work hold a lock for a fraction of a millisecond.
     """
-    deadline, pause_s = time.monotonic() + seconds, FIRST_PAUSE_S
+    deadline, pause_s = 0.0, FIRST_PAUSE_S
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            deadline = deadline or now + seconds
+            if now >= deadline:
                 holder = _holder_of(descriptor)
                 raise WriterBusy(f"{path} is held by another process{holder}") from None
             time.sleep(pause_s)
