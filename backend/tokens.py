@@ -24,7 +24,8 @@ from backend.storage import files
 
 FILE_NAME = "tokens.json"
 MAX_NAME_CHARACTERS = 60
-MAKE_ONE = "make one: python -m backend token add NAME"
+ADD = "python -m backend token add NAME"
+MAKE_ONE = f"make one: {ADD}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +73,31 @@ class Tokens:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
+        self._lock_path = self._path.with_suffix(".lock")  # is there as soon as a token was made
         self._read: tuple[int, list[Token]] = (-1, [])
 
     def all(self) -> list[Token]:
-        """Every token there is. Raises Damage if the file is not a list of tokens."""
+        """Every token there is. Raises Damage if the file is not a list of tokens, or is gone."""
+        tokens = self._kept()
+        if tokens is None and self._lock_path.exists():
+            raise Damage(
+                f"{self._path} is missing, and tokens were made here once: restore it, or make new "
+                f"ones: {ADD}"
+            )
+        return tokens or []
+
+    def _kept(self) -> list[Token] | None:
+        """What is in the file; None without one."""
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
                 self._read = (changed, [_sound(kept) for kept in _decode(self._path.read_bytes())])
         except FileNotFoundError:
-            return []
+            return None
         except (msgspec.MsgspecError, ValueError) as error:
             raise Damage(
                 f"{self._path} is no list of tokens: {error}; restore it, or remove it and make "
-                "new tokens: python -m backend token add NAME"
+                f"new tokens: {ADD}"
             ) from None
         return self._read[1]
 
@@ -96,7 +108,7 @@ class Tokens:
             raise InvalidInput("name", name, reason)
         secret = secrets.token_urlsafe(32)
         with self._changing():
-            tokens = self.all()
+            tokens = self._kept() or []
             if any(token.name == name for token in tokens):
                 raise InvalidInput("name", name, "has a token; remove it first to make a new one")
             self._write([*tokens, Token(name, _hash(secret))])
@@ -105,7 +117,7 @@ class Tokens:
     def remove(self, name: str) -> None:
         """Let a token be one no more. Raises InvalidInput if there is none of that name."""
         with self._changing():
-            tokens = self.all()
+            tokens = self._kept() or []
             kept = [token for token in tokens if token.name != name]
             if len(kept) == len(tokens):
                 raise InvalidInput("name", name, "has no token; `token list` says who has")
@@ -113,7 +125,7 @@ class Tokens:
 
     def _changing(self) -> files.FileLock:
         files.make_folder(self._path.parent)
-        return files.FileLock(self._path.with_suffix(".lock"))
+        return files.FileLock(self._lock_path)
 
     def _write(self, tokens: list[Token]) -> None:
         kept = [

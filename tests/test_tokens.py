@@ -47,6 +47,16 @@ def test_a_token_is_known_until_it_is_removed(tmp_path: Path) -> None:
     assert tokens.owner_of(f"Bearer {other}") == "home"
 
 
+def test_tokens_that_are_gone_are_damage_and_new_ones_can_be_made(tmp_path: Path) -> None:
+    secret = Tokens(tmp_path).add("lab")
+    (tmp_path / "tokens.json").unlink()
+    with pytest.raises(Damage, match="is missing, and tokens were made here once"):
+        Tokens(tmp_path).owner_of(f"Bearer {secret}")
+    Tokens(tmp_path).add("lab")
+    with pytest.raises(NotAllowed, match="not known"):
+        Tokens(tmp_path).owner_of(f"Bearer {secret}")
+
+
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer  ", "Basic abc", "abc"])
 def test_without_a_token_one_is_told_how_to_get_one(tmp_path: Path, header: str | None) -> None:
     with pytest.raises(NotAllowed, match="token add NAME"):

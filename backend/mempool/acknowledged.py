@@ -5,20 +5,24 @@ what was acknowledged and then damaged. So this file names the id after the last
 was told of. It is written between the sync of the log and the answer, and is not synced itself: a
 power cut may leave an older number, which only notices less. It may name ids that the log lacks
 only if the disk lost what it had said was synced, and then they are known to be lost. In the same
-way it tells whether the file of idempotency keys must be there.
+way it tells whether the file of idempotency keys must be there, and where segments of the log must
+begin and end: one whose flights are all in blocks may still hold keys.
 
 It stands outside the mempool's folder, so that the loss of the whole folder is noticed. Whoever
 writes it holds a lock on it for that moment, so its numbers only grow. Little-endian:
 
     8  the id after the last acknowledged one     8  transactions that blocks held then
     8  until when the file of keys must be there, UTC milliseconds; 0 if there never was one
-    4  CRC-32 of the 24 bytes before
+    8  id at which the oldest segment begins, or above it
+    8  id below which the newest segment begins; 0 if there never was one
+    4  CRC-32 of the 40 bytes before
 """
 
 import fcntl
 import os
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +31,7 @@ from backend.storage import files
 
 NAME = "acknowledged.dat"
 
-_NUMBERS = struct.Struct("<QQQ")
+_NUMBERS = struct.Struct("<QQQQQ")
 _CRC = struct.Struct("<I")
 _BYTES = _NUMBERS.size + _CRC.size
 
@@ -35,12 +39,22 @@ _BYTES = _NUMBERS.size + _CRC.size
 class Mark(NamedTuple):
     """next: the id after the last acknowledged one. mined: transactions that blocks held then.
 
-    keys_until: until then the file of keys must be there, UTC milliseconds.
+    keys_until: until then the file of keys must be there, UTC milliseconds. oldest: the oldest
+    segment of the log begins at this id or below it. newest_below: the newest one begins below this
+    id; 0 if there never was one.
     """
 
     next: int = 0
     mined: int = 0
     keys_until: int = 0
+    oldest: int = 0
+    newest_below: int = 0
+
+    def lacks_segments(self, firsts: Sequence[int]) -> bool:
+        """Whether a log whose segments begin at these ids, in order, lacks its oldest or newest."""
+        if not self.newest_below:
+            return False
+        return not firsts or firsts[0] > self.oldest or firsts[-1] + 1 < self.newest_below
 
 
 class Acknowledged:

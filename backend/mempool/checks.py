@@ -15,7 +15,14 @@ from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.mempool import FOLDER
 from backend.mempool.record import Record, flights_in, is_void
-from backend.mempool.salvage import Piece, aside_words, lost_words, pieces_of, require_blocks
+from backend.mempool.salvage import (
+    SEGMENTS_MISSING,
+    Piece,
+    aside_words,
+    lost_words,
+    pieces_of,
+    require_blocks,
+)
 from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
 
 WHAT_NEXT = "whoever accepts or mines next puts it right, and says what is lost"
@@ -26,8 +33,8 @@ class Checked:
     """What was found good.
 
     pending: accepted transactions that are in no block yet. void: how many of them stand for lost
-    flights. keys: idempotency keys in the file of keys. lost: words about lost flights,
-    and about damaged bytes that were kept.
+    flights. keys: idempotency keys in the file of keys. lost: words about lost flights, missing
+    segments, and damaged bytes that were kept.
     """
 
     pending: int
@@ -45,6 +52,8 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     mempool_folder = folder / FOLDER
     with closing(Acknowledged(folder)) as acknowledged:
         mark = acknowledged.read()
+        firsts = [segment.first for segment in segments_in(mempool_folder)]
+        trimmed = acknowledged.read()
     check = _LogCheck(mempool_folder, mark)
     check.run()
     mined = chain_transactions()  # after the log: it must not be behind
@@ -52,6 +61,8 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     keys = Keys(mempool_folder, mark.keys_until if mark else 0).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
     lost += map(aside_words, aside_in(mempool_folder))
+    if mark and trimmed and mark._replace(oldest=trimmed.oldest).lacks_segments(firsts):
+        lost.append(f"{mempool_folder}: {SEGMENTS_MISSING}")
     return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
 
 

@@ -20,7 +20,7 @@ from backend.errors import DamagedMempool, NeedsRepair
 from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.record import Accepted, Record, flights_in, key_in, mended, record_at
-from backend.mempool.salvage import Salvage, require_blocks
+from backend.mempool.salvage import SEGMENTS_MISSING, Salvage, require_blocks
 from backend.mempool.segments import Segment, all_segments_in, names_in, segments_of
 from backend.storage import files
 
@@ -31,16 +31,22 @@ _first_of, _next_of = attrgetter("first"), attrgetter("next")
 
 class End(NamedTuple):
     """How far a log goes: an offset in a segment, the id after the last one there, and how many
-    transactions blocks held when that was written.
+    transactions blocks held when that was written. oldest: the id at which the log begins.
     """
 
     segment: Segment
     offset: int
     next: int
     mined: int
+    oldest: int
+
+    def mark(self) -> Mark:
+        """What is to be noted when all up to here is on the disk."""
+        newest_below = self.segment.first + 1
+        return Mark(self.next, self.mined, oldest=self.oldest, newest_below=newest_below)
 
 
-NOTHING = End(Segment(-1), 0, 0, 0)
+NOTHING = End(Segment(-1), 0, 0, 0, 0)
 
 
 class Log:
@@ -73,6 +79,7 @@ class Log:
         self._offset = 0  # how far it has been read
         self._named: Segment | None = None  # the segment whose name is known to be on the disk
         self._descriptors: dict[Segment, int] = {}
+        self._reported_below = 0  # of the mark that told of a missing segment
         self._path = (NOTHING.segment, folder)  # of the segment that was asked for last
         self._decoded: tuple[Record, list[Flight]] | None = None  # the record read last
 
@@ -97,7 +104,8 @@ class Log:
         """How far it has been read; everything ends behind `NOTHING`."""
         if self._segment is None:
             return NOTHING
-        return End(self._segment, self._offset, self.next, self._mined)
+        oldest = self._existing[0] if self._existing else self._segment
+        return End(self._segment, self._offset, self.next, self._mined, oldest.first)
 
     def path(self, segment: Segment) -> Path:
         """Where a segment stands."""
@@ -148,6 +156,7 @@ class Log:
             if following.first <= below:
                 if until := self._keys.keep(segment.first, following.first, now_ms):
                     self._acknowledged.note(Mark(keys_until=until))
+                self._acknowledged.note(Mark(oldest=following.first))
                 files.remove(self.path(segment))
 
     def note_mined(self) -> None:
@@ -253,6 +262,15 @@ class Log:
             self.put_right()
         if self._mark is None:
             self._make_mark_anew()
+        else:
+            self._report_missing_segments(self._mark)
+
+    def _report_missing_segments(self, mark: Mark) -> None:
+        """Say once that a segment is gone whose flights are in blocks."""
+        is_said = mark.newest_below == self._reported_below
+        if not is_said and mark.lacks_segments([segment.first for segment in self._existing]):
+            self._report(f"{self._folder}: {SEGMENTS_MISSING}")
+            self._reported_below = mark.newest_below
 
     def put_right(self) -> None:
         """Put the log on the disk right, and read it anew.

@@ -48,6 +48,7 @@ from backend.mempool.segments import (
 from backend.storage import files
 
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
+SEGMENTS_MISSING = f"a segment of the log is missing; blocks hold its flights; {KEYS_FORGOTTEN}"
 MARK_UNKNOWN = (
     "acknowledged.dat was missing or damaged, so nobody knows whether what stood there was "
     "acknowledged"

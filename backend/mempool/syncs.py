@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 
 from backend.errors import WriteFailed
-from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.acknowledged import Acknowledged
 from backend.mempool.log import NOTHING, End, Log
 from backend.storage import files
 
@@ -48,7 +48,7 @@ class GroupCommit:
                 return
             try:
                 reached = self._sync_to(written)
-                self._acknowledged.note(Mark(reached.next, reached.mined))
+                self._acknowledged.note(reached.mark())
             except WriteFailed:
                 self.fail()
                 raise

@@ -10,6 +10,7 @@ from backend.errors import DamagedMempool
 from backend.keys import KEPT_MS, IdempotencyKey
 from backend.mempool import FOLDER, Checked, check_mempool, log
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.salvage import SEGMENTS_MISSING
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T
@@ -122,10 +123,30 @@ def test_keys_are_read_one_by_one(house: House) -> None:
         check(house)
 
 
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_segment_that_is_missing_is_named_though_blocks_hold_its_flights(
+    house: House, which: int
+) -> None:
+    """The keys that came with its flights are gone, and whoever sends them again must know."""
+    for number in range(3):
+        accept_in(house.mempool(), [flight(number)], T)
+        house.chain.transactions = number + 1
+    assert check(house).lost == []
+    house.segment(house.segments()[which]).unlink()
+    assert check(house).lost == [f"{house.folder / FOLDER}: {SEGMENTS_MISSING}"]
+    later = house.mempool()
+    for number in range(3, 5):
+        accept_in(later, [flight(number)], T)
+    assert house.messages == [f"{house.folder / FOLDER}: {SEGMENTS_MISSING}"]
+    assert check(house).lost == []
+    later.trim(4)
+    assert check(house).lost == []
+
+
 def test_a_damaged_mark_is_no_damage_of_the_log(house: House) -> None:
     accept_in(house.mempool(), [flight(0)], T)
     with closing(Acknowledged(house.folder)) as mark:
-        assert mark.read() == Mark(1)
+        assert mark.read() == Mark(1, newest_below=1)
     (house.folder / "acknowledged.dat").write_bytes(b"x")
     assert check(house).pending == 1
 
