@@ -42,8 +42,9 @@ class Outcome:
     skipped: str = ""  # why nothing could be done here
 
     def found(self, kind: str, what: str) -> None:
-        """Take down something that must not be."""
+        """Take down something that must not be, and say so at once: a soak takes hours."""
         assert kind in KINDS, kind
+        print(f"    {kind}: {what}", flush=True)
         self.findings.append((kind, what))
 
     def of_kind(self, kind: str) -> list[str]:
