@@ -500,7 +500,7 @@ def test_off_it_does_nothing_and_forgets_what_was_found(bench: Bench) -> None:
 
 
 def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
-    settings = Settings(dir=str(bench.folder))
+    settings = Settings(dir=str(bench.folder), clock_wait_s=0)
     with closing(Ledger(settings, bench.said.append)) as ledger:
         healthy = ledger.not_ready()
         for height in range(TIP):

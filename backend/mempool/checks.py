@@ -12,6 +12,7 @@ from pathlib import Path
 from backend.clock import now_ms
 from backend.errors import DamagedMempool
 from backend.keys import Keys
+from backend.mempool.acknowledged import NAME as MARK_NAME
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.mempool import FOLDER
 from backend.mempool.record import Record, flights_in, is_void
@@ -26,6 +27,8 @@ from backend.mempool.salvage import (
 from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
 
 WHAT_NEXT = "whoever accepts or mines next puts it right, and says what is lost"
+MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the log was lost"
+MARK_WHAT_NEXT = "whoever accepts or mines next makes it anew from the log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
         mark = acknowledged.read()
         firsts = [segment.first for segment in segments_in(mempool_folder)]
         trimmed = acknowledged.read()
+        is_mark_there = acknowledged.is_there()
     check = _LogCheck(mempool_folder, mark)
     check.run()
     mined = chain_transactions()  # after the log: it must not be behind
@@ -61,6 +65,8 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     keys = Keys(mempool_folder, mark.keys_until if mark else 0).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
     lost += map(aside_words, aside_in(mempool_folder))
+    if mark is None and (is_mark_there or check.has_record_of_this_release):
+        lost.append(f"{folder / MARK_NAME}: {MARK_MISSING}; {MARK_WHAT_NEXT}")
     if mark and trimmed and mark._replace(oldest=trimmed.oldest).lacks_segments(firsts):
         lost.append(f"{mempool_folder}: {SEGMENTS_MISSING}")
     return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
@@ -77,6 +83,7 @@ class _LogCheck:
         self._voids: list[Record] = []
         self._once = self._mark.mined  # transactions that blocks held at some time
         self._end = str(folder)  # where the log ends
+        self.has_record_of_this_release = False
         self.next = 0
 
     def run(self) -> None:
@@ -111,6 +118,7 @@ class _LogCheck:
         if is_void(piece.data, record):
             self._voids.append(record)
         self._once = max(self._once, record.mined)
+        self.has_record_of_this_release |= not record.is_of_earlier_release
         self.next = record.next
         self._end = f"{self._folder / segment.name}, byte {piece.offset + len(piece.data)}"
 

@@ -10,6 +10,7 @@ from backend.errors import DamagedMempool
 from backend.keys import KEPT_MS, IdempotencyKey
 from backend.mempool import FOLDER, Checked, check_mempool, log
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.checks import MARK_MISSING
 from backend.mempool.salvage import SEGMENTS_MISSING
 from tests.accepting import accept_in
 from tests.flights import flight, flights
@@ -147,8 +148,13 @@ def test_a_damaged_mark_is_no_damage_of_the_log(house: House) -> None:
     accept_in(house.mempool(), [flight(0)], T)
     with closing(Acknowledged(house.folder)) as mark:
         assert mark.read() == Mark(1, newest_below=1)
-    (house.folder / "acknowledged.dat").write_bytes(b"x")
-    assert check(house).pending == 1
+    path = house.folder / "acknowledged.dat"
+    path.write_bytes(b"x")
+    for _ in range(2):
+        found = check(house)
+        assert (found.pending, len(found.lost)) == (1, 1)
+        assert found.lost[0].startswith(f"{path}: {MARK_MISSING}")
+        path.unlink(missing_ok=True)
 
 
 def test_a_clock_that_is_not_set_forgets_no_keys(house: House) -> None:
