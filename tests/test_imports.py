@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str] | None] = {
     "stopping": set(),
     "version": set(),
     "notify": set(),
+    "lru": set(),
     "together": set(),
     "visitors": set(),
     "chain": {"errors"},
@@ -36,7 +37,7 @@ LAYERS: dict[str, set[str] | None] = {
     "selection": {"parameters", "questions"},
     "carriers": set(),
     "distribution": set(),
-    "storage": {"chain", "costs"} | COMMON,
+    "storage": {"chain", "costs", "lru"} | COMMON,
     "keys": {"storage"} | COMMON,
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
@@ -67,8 +68,8 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "tokens": {"storage"} | COMMON,
     "backup": ENGINE | {"audit", "keys", "tokens"} | COMMON,
-    "api": {"chain", "costs", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
-    | {"visitors"}
+    "api": {"chain", "costs", "ledger", "keys", "lru", "metrics", "suggestions", "tokens"}
+    | {"version", "visitors"}
     | ASKED
     | COMMON,
     "cli": None,
