@@ -1,4 +1,4 @@
-"""The 19 fields of a flight, as one table that drives validation, storage, JSON and documents.
+"""Defines the 19 fields of a flight in a table for validation, storage, JSON and documents.
 
 The names are those of the Bureau of Transportation Statistics (BTS, "Reporting Carrier On-Time
 Performance"). A value is an integer, a string or null; nothing else is ever stored. Input may be

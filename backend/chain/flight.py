@@ -1,4 +1,4 @@
-"""A flight: 19 values in the order of `fields.FIELDS`, each valid and all in agreement.
+"""A flight is 19 values in the order of `fields.FIELDS`, each valid and all in agreement.
 
 `Flight` is a plain tuple, because a block holds a thousand of them. `flight_of` makes one from a
 mapping (JSON); the import makes whole columns at once and shares `disagreement` with it. Both ask

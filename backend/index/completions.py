@@ -1,4 +1,4 @@
-"""What occurs in the ledger, and how often: cities, airports, carriers, days, flight numbers.
+"""Tells which cities, airports, carriers, days and flight numbers occur, and how often.
 
 Each function asks one statement of `rows` and reads tables that grow with the variety of flights,
 not with their number. The flights of a city or airport are those that leave plus those that arrive.
@@ -55,17 +55,17 @@ _NUMBERS = f"""
 
 
 def cities(rows: Rows) -> list[tuple[str, int]]:
-    """City name, flights."""
+    """Return the name and the flights of each city."""
     return rows(_CITIES, ())
 
 
 def airports(rows: Rows) -> list[tuple[str, str, str, int]]:
-    """Code, city, state, flights."""
+    """Return code, city, state and flights of each airport."""
     return rows(_AIRPORTS, ())
 
 
 def carriers(rows: Rows) -> list[tuple[int, int]]:
-    """DOT number of the carrier, flights."""
+    """Return the DOT number and the flights of each carrier."""
     found = dict(rows(_CARRIERS, ()))
     if VOID_NUMBER in found:
         ((voids,),) = rows(_VOIDS, (VOID_ORIGIN_CITY,))

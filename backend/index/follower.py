@@ -1,4 +1,4 @@
-"""Keeping the index at the tip of the chain, by the one process that holds the writer lock.
+"""Keeps the index at the tip of the chain, in the one process that holds the writer lock.
 
 A crash may lose the newest transactions of SQLite; the index then stands at an earlier block and
 follows again. An index that is missing, damaged or marked so, of another chain, of another schema,

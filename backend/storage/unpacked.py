@@ -1,4 +1,4 @@
-"""Blocks kept as they were unpacked from their frames: bounded in bytes, the least used go first.
+"""Keeps blocks as they were unpacked from their frames, so that this is not done again.
 
 Unpacking takes as long as everything else that an answer about one transaction needs, and those
 about the newest blocks, or about neighbours in a block, come together. A block is known by its
