@@ -164,7 +164,10 @@ class IndexCheck:
     """
 
     def __init__(self, folder: Path, pause: Pause | None = None) -> None:
-        """pause: called about every millisecond that SQLite is at work; may sleep."""
+        """Open nothing yet.
+
+        pause: is called about every millisecond while SQLite is at work, and may sleep.
+        """
         self.path = index_path(folder).resolve()  # the file, whatever the link names later
         self._pause = pause
         self._opened = ExitStack()

@@ -80,10 +80,11 @@ def days(rows: Rows) -> tuple[int | None, int | None]:
 
 
 def flight_numbers(rows: Rows, prefix: str, limit: int) -> list[tuple[int, int, int, int]]:
-    """Flight number, its flights, a carrier that uses it, that carrier's flights of this number.
+    """Return flight number, its flights, a carrier that uses it, and this one's flights of it.
 
-    Of the numbers whose digits begin with `prefix` the `limit` most common, one row for each
-    carrier; both the most common first, equals in the order of their digits and DOT numbers.
+    There is a row for each carrier of the `limit` most common numbers whose digits begin with
+    `prefix`. The most common numbers and carriers come first, equals in the order of their digits
+    and DOT numbers.
     """
     ranges = [_range(prefix, length) for length in range(1, _MOST_DIGITS + 1)]
     return rows(_NUMBERS, (*(end for ends in ranges for end in ends), limit))

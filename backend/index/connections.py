@@ -80,7 +80,10 @@ class Connections:
     """
 
     def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
-        """store: of the same chain. report: takes a line whenever a file is found to be wrong."""
+        """Open nothing yet.
+
+        store: the blocks of the same chain. report: takes a line whenever a file proves wrong.
+        """
         self._path = index_path(folder)
         self._store = store
         self._report = report

@@ -41,7 +41,7 @@ class IndexFollower:
     def __init__(
         self, folder: Path, store: BlockStore, report: Callable[[str], None] = lambda line: None
     ) -> None:
-        """report: takes a line whenever the index had to be made anew."""
+        """Open nothing yet. report: takes a line whenever the index had to be made anew."""
         self.made_anew = 0  # how often, so far
         self._report = report
         self._folder = folder

@@ -136,13 +136,16 @@ class IndexReader:
 
     Questions take `below`, the first transaction id that does not count (None: all count), and
     come with the block at which the index stood. Everything raises TryLater while there is no
-    index that is believed: see `connections`.
+    index that is believed, as `connections` explains.
     """
 
     def __init__(
         self, folder: Path, store: BlockStore | None = None, report: Report = lambda line: None
     ) -> None:
-        """store: of the same chain. report: takes a line whenever the index is found wrong."""
+        """Open nothing yet.
+
+        store: the blocks of the same chain. report: takes a line whenever the index proves wrong.
+        """
         self._connections = Connections(folder, store or BlockStore(folder), report)
         self._agreed = AsOf(-1, "")  # where the index was last found to agree with the chain
         self._recent = (State(NO_FILE, ""), 0.0)

@@ -12,7 +12,7 @@ time, so a scan verifies every block again, whether it came from the disk or fro
 `block_lately` verifies it once and then looks at its checksum alone, when it must be unpacked anew.
 
 Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
-wait can know beforehand that a block is at hand: see `CachedBlocks.has`.
+wait can know beforehand that a block is at hand, from `CachedBlocks.has`.
 """
 
 import threading
@@ -70,7 +70,7 @@ def kept_bytes(frame: bytes) -> int:
 
 
 class _Cache:
-    """Frames by height within a budget of bytes. Not thread-safe by itself."""
+    """Frames by height within a budget of bytes. It is not safe for threads by itself."""
 
     def __init__(self, name: str, capacity_bytes: int) -> None:
         self.statistics = CacheStatistics(name, capacity_bytes)

@@ -191,7 +191,7 @@ class FileLock:
 
     The system frees it when its holder dies, however it dies. A stopped holder keeps it, so nobody
     waits for it without end. Only the file's owner may open it: whoever can open it can hold it.
-    Not re-entrant, and not a lock between threads.
+    It is neither re-entrant nor a lock between threads.
     """
 
     def __init__(self, path: Path) -> None:
