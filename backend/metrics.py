@@ -1,10 +1,9 @@
 """Numbers that several processes count, each in a file of its own, for `/metrics` to add up.
 
 A process has its file mapped into memory, so counting is adding to a place in it: nothing is sent
-or flushed, and what was counted stays when the process is killed. prometheus_client has files for
-this, too, but they cost a microsecond a number and cannot take many durations at once, need a
-variable set before the first import, are shared by all applications of a process, and become more
-with every process that dies.
+or flushed, and what was counted stays when the process is killed.
+
+The file:
 
     4096 numbers of 8 bytes     doubles in the order of the machine
     names, a line each          JSON: lives, number of places, name of the metric, values of labels
@@ -17,6 +16,22 @@ is taken for zero while nobody holds the file.
 
 The folder belongs in memory: a disk would be written all the time. The supervisor makes one for
 each run in /dev/shm, or where temporary files go, and removes it; see `run_folder`.
+
+prometheus_client has a multiprocess mode for this, too. It was measured against this module, both
+counting a request (its number, its duration, that it is in progress) in wrappers around an empty
+application, with prometheus_client 0.26.0 on a busy machine with two cores:
+
+    ours    theirs
+    0.9     9.6 to 16   µs that a request pays
+    6       245         µs to count 32 durations, which are counted together here
+    1       3           files of one worker with 200 counts and 20 histograms: 131 kB and 197 kB
+    2       153         files when 50 workers have died; 0.26 MB and 10 MB
+    2       90          ms to read all of these; it took 1 and 9 to read those of one worker
+
+A worker that was killed stays in its sums of requests in progress until somebody calls
+`mark_process_dead`, which nobody does for roles that run apart and share a folder; here the lock of
+a file tells. Its numbers are those of the whole process, so that two applications in one process
+could not count apart, and its variable must be set before its first import. So it is not taken.
 """
 
 import fcntl

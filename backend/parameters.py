@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from backend.chain.fields import FIELD, MAX_TEXT_CHARACTERS, Field, Value
+from backend.chain.fields import CODE_PATTERN, FIELD, MAX_TEXT_CHARACTERS, Field, Value
 from backend.errors import InvalidFlight, InvalidQuery
 
 Given = Mapping[str, str]  # parameter name -> text
@@ -180,7 +180,7 @@ def stored(field: Field) -> Schema:
 _TEXTS: dict[str, Schema] = {
     "date": {"format": "date"},
     "time": {"pattern": "^[0-9]{4}$"},
-    "code": {"pattern": "^[A-Z0-9]{3,4}$"},
+    "code": {"pattern": f"^{CODE_PATTERN}$"},
     "text": {"minLength": 1, "maxLength": MAX_TEXT_CHARACTERS},
 }
 

@@ -10,6 +10,7 @@ that says what is on it:
     asking          from a form to a question, and from a refusal to a message beside a field
     words, fields   values and names as people read them
     tables          the `.csv` and `.json` twins of a page
+    compression     pages and twins in gzip
     static_files    styles and scripts, at addresses that change with them
     forgery         no other site can make a visitor's browser post
 

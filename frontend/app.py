@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import forgery, gate, static_files, tables, words
+from frontend import forgery, gate, static_files, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
+from frontend.compression import compressed
 from frontend.coverage import CoverageKeeper
 from frontend.pages import (
     about,
@@ -122,4 +123,4 @@ def _finished(response: Response) -> Response:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)  # a report of the lab has a policy of its own
     response.headers.setdefault("Cache-Control", "no-cache")
-    return tables.compressed(response, request)
+    return compressed(response, request)

@@ -1,12 +1,16 @@
 """The direction of imports: one table, and every module of the project held against it.
 
-`api -> ledger -> {mempool, miner, index, storage} -> chain`: a layer imports itself and what its
-row allows. The chain core is pure besides: no files, no clock, no threads, no network. So are the
-models of the performance lab, which are the one thing of it that the frontend may import.
+`api -> ledger -> {mempool, index, sources} -> storage -> chain`: a layer imports itself and what
+its row allows, and its row allows no more. The chain core is pure besides: no files, no clock, no
+threads, no network. So are the models of the performance lab, which are the one thing of it that
+the frontend may import.
 """
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,8 +18,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 COMMON = {"errors", "settings"}
-ENGINE = {"chain", "storage", "index", "mempool", "miner", "miner_status", "trusted_clock"}
-ASKED = {"clock", "parameters", "questions", "selection"}
 
 # Layer of `backend` -> the other layers it may import. None: all of them.
 LAYERS: dict[str, set[str] | None] = {
@@ -25,6 +27,7 @@ LAYERS: dict[str, set[str] | None] = {
     "stopping": set(),
     "version": set(),
     "notify": set(),
+    "lru": set(),
     "together": set(),
     "visitors": set(),
     "chain": {"errors"},
@@ -36,40 +39,39 @@ LAYERS: dict[str, set[str] | None] = {
     "selection": {"parameters", "questions"},
     "carriers": set(),
     "distribution": set(),
-    "storage": {"chain", "costs"} | COMMON,
-    "keys": {"storage"} | COMMON,
+    "storage": {"chain", "costs", "lru"} | COMMON,
+    "keys": {"storage", "errors"},
     "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
     "metrics": {"storage"} | COMMON,
-    "index": {"chain", "storage", "questions"} | COMMON,
-    "scrub_state": {"storage"} | COMMON,
+    "index": {"chain", "storage", "questions", "errors"},
+    "scrub_state": {"storage"},
     "scrub": {"audit", "chain", "chain_check", "storage", "index", "scrub_state", "clock"}
     | {"keys", "mempool", "tokens"}
     | COMMON,
-    "miner_status": {"storage", "clock"} | COMMON,
+    "miner_status": {"storage", "clock", "errors"},
     "watching": {"miner_status"},
     "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify", "scrub"}
     | {"miner_status", "trusted_clock"}
     | COMMON,
-    "scan": {"chain", "costs", "storage", "questions", "selection"} | COMMON,
+    "scan": {"chain", "costs", "storage", "questions", "selection", "errors"},
     "sources": {"carriers", "chain", "errors"},
     "suggestions": {"carriers", "chain", "index", "errors"},
     "coverage": {"carriers", "index"},
     "costs": set(),
-    "builder": {"chain", "storage", "index", "sources", "parent"} | ASKED | COMMON,
-    "importer": ENGINE | {"sources", "builder"} | ASKED | COMMON,
-    "chain_check": {"chain", "storage", "parent"} | COMMON,
-    "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens"} | COMMON,
-    "ledger": ENGINE
-    | {"keys", "costs", "sources", "importer", "audit", "scan", "scrub_state", "selection"}
-    | {"coverage", "distribution", "suggestions", "together"}
-    | ASKED
+    "builder": {"chain", "storage", "index", "sources", "parent", "clock", "errors"},
+    "importer": {"chain", "index", "miner", "trusted_clock", "sources", "builder"} | COMMON,
+    "chain_check": {"chain", "storage", "parent", "errors"},
+    "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens", "errors"},
+    "ledger": {"chain", "storage", "index", "mempool", "keys", "miner_status", "trusted_clock"}
+    | {"questions", "selection", "scan", "coverage", "distribution", "suggestions", "sources"}
+    | {"clock", "costs", "scrub_state", "together"}
     | COMMON,
     "tokens": {"storage"} | COMMON,
-    "backup": ENGINE | {"audit", "keys", "tokens"} | COMMON,
-    "api": {"chain", "costs", "ledger", "keys", "metrics", "suggestions", "tokens", "version"}
-    | {"visitors"}
-    | ASKED
+    "backup": {"chain", "storage", "mempool", "miner", "miner_status", "audit", "keys", "tokens"}
+    | COMMON,
+    "api": {"chain", "costs", "ledger", "keys", "lru", "metrics", "suggestions", "tokens"}
+    | {"version", "visitors", "parameters", "questions", "selection"}
     | COMMON,
     "cli": None,
     "in_process": None,
@@ -187,6 +189,29 @@ def wrong_layers(module: str, tree: ast.Module) -> list[str]:
     return problems
 
 
+def layers_imported(modules: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Layer of the backend -> the other layers that its modules import."""
+    found: dict[str, set[str]] = {}
+    for module, tree in modules.items():
+        layer = layer_of(module)
+        for origin, name in imports_of(module, tree):
+            if origin.split(".")[0] == "backend":
+                found.setdefault(layer, set()).add(layer_of(origin) or name)
+    return found
+
+
+def imported_modules(modules: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Module -> those of the same part that it imports, at run time or for its types alone."""
+    names = {module.removesuffix(".__init__") for module in modules}
+    found: dict[str, set[str]] = {}
+    for module, tree in modules.items():
+        wanted = {(origin, f"{origin}.{name}") for origin, name in imports_of(module, tree)}
+        targets = {inner if inner in names else origin for origin, inner in wanted} & names
+        own = module.removesuffix(".__init__")
+        found[own] = targets - {own}
+    return found
+
+
 def is_within(name: str, package: str) -> bool:
     """Whether the dotted `name` is `package` or lies in it."""
     return name == package or name.startswith(f"{package}.")
@@ -244,6 +269,49 @@ def test_what_the_docs_say_is_made_without_flask_and_without_the_service() -> No
 
 def test_every_row_of_the_table_has_its_modules() -> None:
     assert {layer_of(name) for name in modules_of("backend")} == {"", *LAYERS}
+
+
+def test_every_grant_of_the_table_is_used() -> None:
+    used = layers_imported(modules_of("backend"))
+    rows = {layer: allowed for layer, allowed in LAYERS.items() if allowed is not None}
+    unused = {layer: allowed - used.get(layer, set()) for layer, allowed in rows.items()}
+    assert {layer: left for layer, left in unused.items() if left} == {}
+
+
+def test_the_layers_that_a_module_imports_are_found() -> None:
+    source = (
+        "import backend.chain.block\nfrom backend import errors\nfrom ..settings import Settings"
+    )
+    assert layers_imported({"backend.ledger.one": ast.parse(source)}) == {
+        "ledger": {"chain", "errors", "settings"}
+    }
+
+
+@pytest.mark.parametrize("part", STRANGERS)
+def test_no_modules_import_each_other_in_a_circle(part: str) -> None:
+    TopologicalSorter(imported_modules(modules_of(part))).prepare()
+
+
+def test_a_circle_of_modules_is_found() -> None:
+    one = ast.parse("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from part import two")
+    modules = {
+        "part.__init__": ast.parse(""),
+        "part.one": one,
+        "part.two": ast.parse("import part.one"),
+    }
+    with pytest.raises(CycleError):
+        TopologicalSorter(imported_modules(modules)).prepare()
+
+
+def test_a_web_worker_loads_no_code_that_writes_blocks() -> None:
+    script = "import sys, backend.api, backend.worker; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    loaded = {layer_of(name) for name in done.stdout.split() if is_within(name, "backend")}
+    assert {"api", "ledger", "worker"} <= loaded
+    assert loaded & {"miner", "builder", "importer", "audit", "scrub", "backup", "cli"} == set()
+    assert "backend.storage.block_writer" not in done.stdout.split()
 
 
 @pytest.mark.parametrize("package", PURE_IMPORTS)

@@ -19,6 +19,7 @@ from backend.api.conditions import (
 )
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.whole import Whole
+from backend.lru import LruCache
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"
@@ -80,34 +81,11 @@ def _whole(body: bytes, etag: str, cache_control: str, mimetype: str) -> Respons
     return response
 
 
-class KeptBodies:
-    """Encoded bodies of things that never change; bounded in bytes, the least used go first."""
+class KeptBodies(LruCache[Hashable, bytes]):
+    """Encoded bodies of things that never change, within `capacity_bytes`. Safe for threads."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
-        self._bodies: dict[Hashable, bytes] = {}  # in the order of use
-        self._bytes = 0
-        self._changing = Lock()
-
-    def find(self, name: Hashable) -> bytes | None:
-        """The body of this name, if it is kept."""
-        with self._changing:
-            body = self._bodies.pop(name, None)
-            if body is not None:
-                self._bodies[name] = body
-            return body
-
-    def keep(self, name: Hashable, body: bytes) -> None:
-        """Keep a body, and let others go for it."""
-        size = len(body) + ENTRY_BYTES
-        with self._changing:
-            if name in self._bodies or size > self._most_bytes:
-                return
-            while self._bytes + size > self._most_bytes:
-                oldest = next(iter(self._bodies))
-                self._bytes -= len(self._bodies.pop(oldest)) + ENTRY_BYTES
-            self._bodies[name] = body
-            self._bytes += size
+    def __init__(self, capacity_bytes: int) -> None:
+        super().__init__(capacity_bytes, lambda body: len(body) + ENTRY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Headers and blocks.
+"""Defines headers and blocks, how they are hashed, and how a header is mined.
 
 A header is canonical JSON; a block's hash is the SHA-256 of its header and must start with
 `difficulty_bits` zero bits. The proof of work covers the header alone. It is the study's ritual:
@@ -24,20 +24,21 @@ _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class HeaderError(ValueError):
-    """Bytes that are not a header."""
+    """The bytes are not a header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """A block's header. Hashes are 64 hexadecimal digits, lower case.
 
-    version: of this format. height: 0 for genesis. previous_hash: of the block below (zeros in
-    genesis). timestamp: sealing, UTC milliseconds. first_transaction: id of the first transaction.
-    transaction_count: 0 to 1000. transactions_root, summary_root, history_root: Merkle roots of the
-    transactions (a leaf is the canonical bytes of one), of the (carrier, day) cells (likewise) and
-    of the hashes of all blocks below (a leaf is the 32 bytes of one, genesis first). body_hash:
-    SHA-256 of the uncompressed body. difficulty_bits: zero bits that the hash starts with. nonce:
-    makes it so.
+    version: the number of this format. height: 0 for genesis. previous_hash: the hash of the block
+    below (zeros in genesis). timestamp: when the block was sealed, UTC milliseconds.
+    first_transaction: the id of the first transaction. transaction_count: how many there are, 0 to
+    1000. transactions_root, summary_root, history_root: the Merkle roots of the transactions (a
+    leaf is the canonical bytes of one), of the (carrier, day) cells (likewise) and of the hashes of
+    all blocks below (a leaf is the 32 bytes of one, genesis first). body_hash: SHA-256 of the
+    uncompressed body. difficulty_bits: with how many zero bits the hash must start. nonce: the
+    number with which it does.
     """
 
     version: int

@@ -1,8 +1,8 @@
-"""Canonical bytes: the one JSON text of a value, and its SHA-256.
+"""Writes canonical bytes, the one JSON text of a value, and hashes them.
 
-JSON as in RFC 8785 (JCS), restricted to objects of integers, strings and null. For such values
-`json.dumps` with sorted (ASCII) keys, no spaces and UTF-8 is exactly JCS, so a verifier needs
-nothing but a standard library.
+The text is JSON as in RFC 8785 (JCS), restricted to objects of integers, strings and null. For such
+values `json.dumps` with sorted (ASCII) keys, no spaces and UTF-8 is exactly JCS, so a verifier
+needs nothing but a standard library.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def canonical(value: Mapping[str, Value]) -> bytes:
 
 
 def literal(value: Value) -> bytes:
-    """One value as it stands in canonical JSON."""
+    """Write one value as it stands in canonical JSON."""
     if value is None:
         return b"null"
     return b"%d" % value if isinstance(value, int) else encode_basestring(value).encode()

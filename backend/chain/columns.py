@@ -1,4 +1,4 @@
-"""The transactions of a block as columns, and the body: the bytes in which a block stores them.
+"""Holds the transactions of a block as columns, and writes and reads the body that stores them.
 
 A column is dictionary-coded: `values` lists the distinct values in order of first appearance, and
 `codes[i]` is the position in it of row i's value. Twenty columns make a block's transactions: the
@@ -15,7 +15,8 @@ Body (frozen; `rules` R11 accepts no other spelling of the same rows):
 The sizes fill the body exactly. Dictionaries are UTF-8, escaped as in canonical JSON; the column of
 a block without transactions is `[]` and no codes.
 
-One flight takes about 39 bytes so, 15 compressed. A reader can decode just the columns it needs.
+So one flight takes about 39 bytes, and 15 when it is compressed. A reader can decode just the
+columns it needs.
 """
 
 import json
@@ -49,12 +50,15 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, IndexError, ValueError)
 
 
 class BodyError(ValueError):
-    """Bytes that are not a body."""
+    """The bytes are not a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """values: distinct values, in order of first appearance. codes: one position in it per row."""
+    """A column: its distinct values, and which of them each row has.
+
+    values: in order of first appearance. codes: for each row the position of its value there.
+    """
 
     values: Sequence[Value]
     codes: Sequence[int]
@@ -140,7 +144,7 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
 
 
 def directory_of(body: bytes) -> list[tuple[int, int, int]]:
-    """Of each column where its dictionary begins, where its codes begin, and where they end.
+    """Return for each column where its dictionary and its codes begin, and where these end.
 
     Raises one of UNREADABLE.
     """

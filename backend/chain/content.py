@@ -1,4 +1,4 @@
-"""What a block is made from: everything about its transactions but their place in the ledger."""
+"""Defines what a block is made from: all about its transactions but their place in the ledger."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The 19 fields of a flight, as one table that drives validation, storage, JSON and documents.
+"""Defines the 19 fields of a flight in a table for validation, storage, JSON and documents.
 
 The names are those of the Bureau of Transportation Statistics (BTS, "Reporting Carrier On-Time
 Performance"). A value is an integer, a string or null; nothing else is ever stored. Input may be
@@ -19,12 +19,14 @@ Value = int | str | None
 _DECIMAL = re.compile(r"([+-]?\d{1,15})(?:\.0*)?", re.ASCII)
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[ T]00:00(?::00)?)?", re.ASCII)
 _US_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?: 12:00:00 AM)?", re.ASCII)
-_CODE = re.compile(r"[A-Z0-9]{3,4}", re.ASCII)
 
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode general categories
 
 MAX_TEXT_CHARACTERS = 100
 FIRST_YEAR, LAST_YEAR = 1900, 2199
+CODE_PATTERN = "[A-Z0-9]{3,4}"  # of an airport
+
+_is_code = re.compile(CODE_PATTERN).fullmatch
 
 
 def _integer(value: object) -> int:
@@ -82,7 +84,7 @@ def _time_of_day(value: object) -> str:
 
 
 def _code(value: object) -> str:
-    if not isinstance(value, str) or not _CODE.fullmatch(value):
+    if not isinstance(value, str) or not _is_code(value):
         raise ValueError("must be an airport code of three or four capitals or digits")
     return value
 

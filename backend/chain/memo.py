@@ -1,4 +1,4 @@
-"""What was made of a value, kept for the next time: columns repeat few distinct values."""
+"""Remembers what was made of a value, because columns repeat few distinct values."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 class Memo(dict[Key, Made]):
-    """What `make` makes of a key; at most `entries` are kept, and none of a long key.
+    """What `make` makes of each key. At most `entries` are kept, and none of a long key.
 
     `map(memo.__getitem__, column)` is the quickest way to treat a column of few distinct values.
     """

@@ -1,4 +1,4 @@
-"""Merkle trees as in RFC 6962 section 2.1 (hashes as in RFC 9162), with proofs.
+"""Computes Merkle trees as in RFC 6962 section 2.1 (hashes as in RFC 9162), and their proofs.
 
 A leaf hashes as SHA-256(0x00 || data), a node as SHA-256(0x01 || left || right), the empty tree as
 SHA-256(""). A tree of n leaves splits at the largest power of two below n. Hashes are 32 raw bytes.
@@ -14,7 +14,7 @@ EMPTY_ROOT = sha256(b"").digest()
 
 
 class ProofError(ValueError):
-    """A proof does not show what it claims."""
+    """The proof does not show what it claims."""
 
 
 def leaf_hash(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Single transactions of a body, as JSON, without decoding the rest.
+"""Reads single transactions of a body, as JSON, without decoding the rest.
 
 A dictionary is JSON already, so that a row is put together from pieces of dictionaries, and a piece
 is found by what stands between values. In a column of names that is `","`, unless a backslash makes
@@ -36,8 +36,8 @@ def transactions_json(
 ) -> list[bytes]:
     """Rows `start` to `stop` (exclusive, clipped) of a body of `count` rows, each as JSON.
 
-    With the names in the order of `Columns.transactions`. Raises BodyError as `decode_body`, but
-    only for what stands in the way of these rows.
+    Their names stand in the order of `Columns.transactions`. Raises BodyError as `decode_body`
+    does, but only for what stands in the way of these rows.
     """
     stop = min(stop, count)
     if start >= stop:

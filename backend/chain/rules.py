@@ -1,4 +1,4 @@
-"""The rules of a block, numbered, in the order in which they are tried.
+"""Tries the rules of a block, which are numbered in the order in which they are tried.
 
 `check` needs nothing but the block and the state below it; `check_header` tries those that need
 no body, in microseconds.
@@ -74,14 +74,14 @@ def _wrong_count(block: Block) -> str | None:
 
 
 def check_header(block: Block, below: ChainState) -> None:
-    """R1 to R9. Raises RuleViolation naming the block, the rule and the values."""
+    """Try the rules R1 to R9. Raises RuleViolation naming the block, the rule and the values."""
     for rule, problem in HEADER_RULES:
         if what := problem(block, below):
             raise RuleViolation(below.height + 1, rule, what)
 
 
 def check(block: Block, below: ChainState) -> Columns:
-    """All rules; the block's transactions if it keeps them.
+    """Try all rules, and return the block's transactions if it keeps them.
 
     Raises RuleViolation naming the block and the first rule it breaks, and where that can be told
     the transaction and the field.

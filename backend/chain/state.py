@@ -30,9 +30,10 @@ from backend.chain.summary import summary_root
 class ChainState:
     """A chain up to its tip.
 
-    height: of the tip, -1 for no block at all. tip_hash: its hash. timestamp: its time, UTC
-    milliseconds. transactions: how many the chain holds, and so the next id. difficulty_bits: of
-    every block. history: frontier of the Merkle tree over the hashes of all blocks.
+    height: the height of the tip, -1 if there is no block. tip_hash, timestamp: the tip's hash and
+    time, UTC milliseconds. transactions: how many the chain holds, which is the next id.
+    difficulty_bits: those of every block. history: the frontier of the Merkle tree over the hashes
+    of all blocks.
     """
 
     height: int

@@ -1,4 +1,4 @@
-"""The summary of a block: one cell for each (carrier, day) in it.
+"""Sums a block up in cells, one for each (carrier, day) in it.
 
 A header commits to the Merkle root of the cells (`summary_root`), sorted by carrier and day, so an
 average can be proved from headers and cells alone, without the flights.
@@ -19,9 +19,9 @@ ON_TIME_BEFORE_MINUTES = 15  # the definition of the US Department of Transporta
 class Cell:
     """What one carrier's flights of one day in one block add up to.
 
-    flights: all. cancelled. arrived: with an ARR_DELAY (the rest were diverted). departed: with a
-    DEP_DELAY. on_time: arrived less than 15 minutes late. sum_arr_delay, sum_dep_delay: minutes,
-    over the arrived and the departed.
+    flights: how many there are. cancelled: how many of them were cancelled. arrived, departed: how
+    many have an ARR_DELAY (the rest were diverted), a DEP_DELAY. on_time: how many arrived less
+    than 15 minutes late. sum_arr_delay, sum_dep_delay: the sums of these delays, in minutes.
     """
 
     OP_CARRIER_AIRLINE_ID: int
@@ -37,7 +37,8 @@ class Cell:
     def canonical(self) -> bytes:
         """The bytes that `summary_root` commits to.
 
-        Written out because a block has dozens of cells: the same bytes as `canonical.canonical`.
+        They are those of `canonical.canonical`, written out here because a block has dozens of
+        cells.
         """
         return (
             b'{"FL_DATE":%b,"OP_CARRIER_AIRLINE_ID":%d,"arrived":%d,"cancelled":%d,"departed":%d,'

@@ -1,4 +1,4 @@
-"""A transaction: a flight, its position in the ledger, and when it was accepted.
+"""A transaction is a flight, its position in the ledger, and the time when it was accepted.
 
 Its canonical bytes are those of `canonical`, whose rules it cannot break: members stand in the
 order of their names, and hold integers that JSON holds exactly, texts or null. Knowing that much
@@ -53,5 +53,5 @@ def transaction_bytes(one: Any) -> bytes:
 
 
 def transaction_in(data: bytes) -> Any:
-    """The transaction that JSON in any form says. Raises ValueError if it says none."""
+    """Return the transaction that JSON of any form states. Raises ValueError if it states none."""
     return _decode(data)

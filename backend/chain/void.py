@@ -1,4 +1,4 @@
-"""The flight that stands for one that was lost between its acceptance and its block.
+"""Defines the flight that stands for one that was lost between its acceptance and its block.
 
 An id is a position in the ledger, and the chain has no gaps. So when an accepted flight is lost
 before it is mined, because the disk did not keep its record, its id must neither be given to

@@ -1,4 +1,4 @@
-"""What the three questions need, derived from the chain and never the truth about it.
+"""Holds what the three questions need. It is derived from the chain and never the truth about it.
 
     schema.sql   the tables
     periods      days, months and years: how an interval is covered by few totals
@@ -11,9 +11,9 @@
     connections  connections to an index that is believed
     follower     the one that writes: follows the chain block by block, or makes the index anew
     queries      the ones that read: one snapshot for each answer
-    breakdowns   … by day, by carrier, by delay
-    completions  … what occurs, for completions
-    checks       comparing an index with the chain
+    breakdowns   answers by day, by carrier, by delay
+    completions  which cities, airports, carriers, days and flight numbers occur
+    checks       whether an index says the same as the chain
 
 The index names the block up to which it stands. It may be deleted at any time.
 """

@@ -1,4 +1,4 @@
-"""Breaking an answer of the index down: by day, by carrier, by delay.
+"""Breaks answers of the index down: by day, by carrier, by delay.
 
 Each function asks one statement of `rows`, which runs all of an answer in one snapshot. `below` is
 the first transaction id that does not count; None, at the tip, reads totals instead of flights.

@@ -1,4 +1,4 @@
-"""Comparing an index with the chain.
+"""Compares an index with the chain.
 
 The index must hold the flights of all blocks up to the one where it stands, totals that these add
 up to, and nothing else.
@@ -124,10 +124,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFlights:
-    """What an index must have in table flight, block by block; can be sent between processes.
+    """What an index must have in table flight, block by block. It can be sent between processes.
 
-    height: of the block at which the index stands, -1 if there is nothing to compare. places: the
-    index's numbers of airports.
+    height: the height of the block at which the index stands, -1 if there is nothing to compare.
+    places: the index's numbers of airports.
     """
 
     height: int = -1
@@ -139,7 +139,7 @@ class ExpectedFlights:
         return flight_rows(sealed, lambda airport: self.places.get(airport, -1))
 
     def sum(self, block: Block, columns: Columns) -> int:
-        """The sum of their hashes; 0 for a block that the index need not have yet."""
+        """The sum of the hashes of these rows; 0 for a block that the index need not have yet."""
         if block.header.height > self.height:
             return 0
         return _sum_of_hashes(self.rows(block, columns))
@@ -164,7 +164,10 @@ class IndexCheck:
     """
 
     def __init__(self, folder: Path, pause: Pause | None = None) -> None:
-        """pause: called about every millisecond that SQLite is at work; may sleep."""
+        """Open nothing yet.
+
+        pause: is called about every millisecond while SQLite is at work, and may sleep.
+        """
         self.path = index_path(folder).resolve()  # the file, whatever the link names later
         self._pause = pause
         self._opened = ExitStack()

@@ -1,4 +1,4 @@
-"""Comparing where an index stands with the chain that it was derived from."""
+"""Compares where an index stands with the chain that it was derived from."""
 
 from backend.errors import NotFound
 from backend.index.database import Position

@@ -1,4 +1,4 @@
-"""What occurs in the ledger, and how often: cities, airports, carriers, days, flight numbers.
+"""Tells which cities, airports, carriers, days and flight numbers occur, and how often.
 
 Each function asks one statement of `rows` and reads tables that grow with the variety of flights,
 not with their number. The flights of a city or airport are those that leave plus those that arrive.
@@ -55,17 +55,17 @@ _NUMBERS = f"""
 
 
 def cities(rows: Rows) -> list[tuple[str, int]]:
-    """City name, flights."""
+    """Return the name and the flights of each city."""
     return rows(_CITIES, ())
 
 
 def airports(rows: Rows) -> list[tuple[str, str, str, int]]:
-    """Code, city, state, flights."""
+    """Return code, city, state and flights of each airport."""
     return rows(_AIRPORTS, ())
 
 
 def carriers(rows: Rows) -> list[tuple[int, int]]:
-    """DOT number of the carrier, flights."""
+    """Return the DOT number and the flights of each carrier."""
     found = dict(rows(_CARRIERS, ()))
     if VOID_NUMBER in found:
         ((voids,),) = rows(_VOIDS, (VOID_ORIGIN_CITY,))
@@ -80,10 +80,11 @@ def days(rows: Rows) -> tuple[int | None, int | None]:
 
 
 def flight_numbers(rows: Rows, prefix: str, limit: int) -> list[tuple[int, int, int, int]]:
-    """Flight number, its flights, a carrier that uses it, that carrier's flights of this number.
+    """Return flight number, its flights, a carrier that uses it, and this one's flights of it.
 
-    Of the numbers whose digits begin with `prefix` the `limit` most common, one row for each
-    carrier; both the most common first, equals in the order of their digits and DOT numbers.
+    There is a row for each carrier of the `limit` most common numbers whose digits begin with
+    `prefix`. The most common numbers and carriers come first, equals in the order of their digits
+    and DOT numbers.
     """
     ranges = [_range(prefix, length) for length in range(1, _MOST_DIGITS + 1)]
     return rows(_NUMBERS, (*(end for ends in ranges for end in ends), limit))

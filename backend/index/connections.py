@@ -1,4 +1,4 @@
-"""Connections to the index in use, lent to one asker at a time, as long as the index is believed.
+"""Lends connections to the index in use, to one asker at a time, while the index is believed.
 
 It is believed if every page that was read has its checksum (see `database`), its pages are of one
 moment (`settled`), and it stands at a block of the chain (`comparison`). A file that fails in any
@@ -80,7 +80,10 @@ class Connections:
     """
 
     def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
-        """store: of the same chain. report: takes a line whenever a file is found to be wrong."""
+        """Open nothing yet.
+
+        store: the blocks of the same chain. report: takes a line whenever a file proves wrong.
+        """
         self._path = index_path(folder)
         self._store = store
         self._report = report
@@ -97,7 +100,7 @@ class Connections:
                 self._idle.pop().connection.close()
 
     def ask(self, ask: Callable[[Opened], Answer]) -> Answer:
-        """What `ask` finds with a connection. An index that it shows to be wrong is refused."""
+        """Return what `ask` finds with a connection; an index that proves wrong is refused."""
         opened = self._borrowed()
         try:
             answer = ask(opened)

@@ -1,4 +1,4 @@
-"""The mark by which whoever finds an index to be wrong has it made anew: `index/damaged`.
+"""Marks an index that somebody finds to be wrong, in `index/damaged`, so that it is made anew.
 
 A worker that meets damage cannot mend it, because only the holder of the writer lock writes. It
 leaves the name of the file and the reason in the mark. Every process then refuses that file, and
@@ -19,7 +19,7 @@ NAME = "damaged"
 def mark(path: Path, reason: str) -> bool:
     """Mark the index file at `path` (no link) as damaged; whether that could be done.
 
-    It cannot on a medium that is read-only.
+    Nothing can be noted on a medium that is read-only.
     """
     try:
         files.replace_unsynced(path.with_name(NAME), f"{path.name}\n{reason}\n".encode())

@@ -1,7 +1,7 @@
-"""The index files: their names, how they are opened and checked, where an index stands.
+"""Names, opens and checks index files, and tells where an index stands.
 
-Every page of a file carries a checksum, see `backend.storage.checked_sqlite`. This module is the
-only one that opens index files.
+Every page of a file carries a checksum, which `backend.storage.checked_sqlite` explains. This
+module is the only one that opens index files.
 
 Pages in the write-ahead log have no such checksum. The log has its own, which SQLite compares when
 the first process opens it, and the writer before it brings the log into the file (`open_apart`). A
@@ -65,7 +65,7 @@ def index_path(folder: Path) -> Path:
 def is_wrong(error: apsw.Error) -> bool:
     """Whether making the index anew would help: the file, its tables or its rows are wrong.
 
-    Else it is busy, out of reach, or cannot be written.
+    If not, the index is busy or out of reach, or cannot be written.
     """
     if isinstance(error, Wrong):
         return True

@@ -1,6 +1,7 @@
-"""How the index stores a distribution of delays: JSON {delay: flights}, delays ascending.
+"""Writes and reads distributions of delays as the index stores them: JSON {delay: flights}.
 
-There is one spelling of each distribution, so that two indexes of a chain are equal byte for byte.
+Delays ascend, and there is one spelling of each distribution, so that two indexes of a chain are
+equal byte for byte.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ def encode_counts(counts: Mapping[int, int]) -> bytes:
 def decode_counts(stored: bytes) -> Counter[int]:
     """How often each delay occurred.
 
-    Raises Wrong for bytes that are none.
+    Raises Wrong for bytes that are no distribution.
     """
     try:
         return Counter(_decode(stored))

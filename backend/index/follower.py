@@ -1,4 +1,4 @@
-"""Keeping the index at the tip of the chain, by the one process that holds the writer lock.
+"""Keeps the index at the tip of the chain, in the one process that holds the writer lock.
 
 A crash may lose the newest transactions of SQLite; the index then stands at an earlier block and
 follows again. An index that is missing, damaged or marked so, of another chain, of another schema,
@@ -41,7 +41,7 @@ class IndexFollower:
     def __init__(
         self, folder: Path, store: BlockStore, report: Callable[[str], None] = lambda line: None
     ) -> None:
-        """report: takes a line whenever the index had to be made anew."""
+        """Open nothing yet. report: takes a line whenever the index had to be made anew."""
         self.made_anew = 0  # how often, so far
         self._report = report
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Days, months and years: how an interval of days is covered by few totals.
+"""Covers an interval of days with few totals, those of years, months and days.
 
 A period is a number within its span: a day its ordinal, a month 12·year + month - 1, a year its own
 number. `cover` takes years where whole years fit, then months, then days: at most 60 days, 22
@@ -24,7 +24,7 @@ def periods_of(day: date) -> tuple[tuple[int, int], tuple[int, int], tuple[int, 
 def cover(initial: date, final: date) -> list[Range]:
     """Ranges of periods that hold every day from `initial` to `final` (inclusive) exactly once.
 
-    At most five, never empty ones; none if `initial` is after `final`.
+    There are at most five and none of them is empty. There is none if `initial` is after `final`.
     """
     first_month = _month_from(initial)
     last_month = _month_up_to(final)

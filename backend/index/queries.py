@@ -1,4 +1,4 @@
-"""Reading the index. Each answer is one SQLite snapshot, and comes with the block it stands for.
+"""Reads the index. Each answer is one SQLite snapshot, and comes with the block it stands for.
 
 Answers at the tip cost the same whatever the length of the chain. Answers as of an earlier height
 are counted from the flights of the days asked for: they depend on the interval, not on the chain.
@@ -122,7 +122,7 @@ class AsOf:
 class State:
     """What decides every answer at the tip: the file of the index and the block it stands for.
 
-    The file, too: an index that was wrong is made anew for the same block.
+    The file belongs to it, because an index that was wrong is made anew for the same block.
     """
 
     file: File
@@ -136,13 +136,16 @@ class IndexReader:
 
     Questions take `below`, the first transaction id that does not count (None: all count), and
     come with the block at which the index stood. Everything raises TryLater while there is no
-    index that is believed: see `connections`.
+    index that is believed, as `connections` explains.
     """
 
     def __init__(
         self, folder: Path, store: BlockStore | None = None, report: Report = lambda line: None
     ) -> None:
-        """store: of the same chain. report: takes a line whenever the index is found wrong."""
+        """Open nothing yet.
+
+        store: the blocks of the same chain. report: takes a line whenever the index proves wrong.
+        """
         self._connections = Connections(folder, store or BlockStore(folder), report)
         self._agreed = AsOf(-1, "")  # where the index was last found to agree with the chain
         self._recent = (State(NO_FILE, ""), 0.0)
@@ -159,9 +162,9 @@ class IndexReader:
         return self.position()
 
     def recent_state(self) -> State:
-        """Its file and the block at which it stands, or stood at most `RECENT_S` ago.
+        """The index's file and the block at which it stands, or stood at most `RECENT_S` ago.
 
-        Nearly free, where `position` costs a tenth of a request.
+        This is nearly free, while `position` costs a tenth of a request.
         """
         state, until = self._recent
         now = time.monotonic()

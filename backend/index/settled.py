@@ -1,4 +1,4 @@
-"""Telling whether an index file is whole: the note that its writer leaves beside it.
+"""Tells whether an index file is whole, by the note that its writer leaves beside it.
 
 The checksum of a page says that the page is as it was written once, not that it is the newest, nor
 that all pages are of one moment. They are not if somebody copied the file while it was written to,

@@ -1,4 +1,4 @@
-"""What a batch of flights adds to the totals of the index.
+"""Computes what a batch of flights adds to the totals of the index.
 
 An import spends most of its time in one process, and this is part of it: so flights are put
 together by carrier and day first, and the flights of a carrier on a day are counted by C code.
@@ -31,7 +31,7 @@ def _periods(day: int) -> tuple[tuple[int, int], ...]:
 
 
 def carrier_rows(cells: Iterable[Cell]) -> list[tuple[int, ...]]:
-    """What to add to carrier_total."""
+    """Return what to add to carrier_total."""
     found: defaultdict[CarrierPeriod, list[int]] = defaultdict(lambda: [0] * 7)
     for cell in cells:
         counts = (
@@ -59,7 +59,10 @@ class Grouped:
         self._routes = {key: Counter(map(_route_of, group)) for key, group in self._groups.items()}
 
     def route_rows(self, city_of: Mapping[int, int]) -> list[tuple[int, ...]]:
-        """What to add to route_total, in the order of its key. city_of: the city of a place."""
+        """Return what to add to route_total, in the order of its key.
+
+        city_of: the city of each place.
+        """
         found: defaultdict[tuple[int, int, int, int, int], int] = defaultdict(int)
         for (carrier, ordinal), routes in self._routes.items():
             (by_day, day), (by_month, month), (by_year, year) = _periods(ordinal)
@@ -71,7 +74,7 @@ class Grouped:
         return sorted((*key, flights) for key, flights in found.items())
 
     def number_rows(self) -> list[tuple[int, int, int]]:
-        """What to add to number_total."""
+        """Return what to add to number_total."""
         found: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for (carrier, _), group in self._groups.items():
             found[carrier].update(map(_number_of, group))
@@ -82,7 +85,7 @@ class Grouped:
         ]
 
     def place_rows(self) -> list[tuple[int, int]]:
-        """What to add to the flights of each place."""
+        """Return what to add to the flights of each place."""
         found: defaultdict[int, int] = defaultdict(int)
         for routes in self._routes.values():
             for (origin, dest), flights in routes.items():
@@ -91,7 +94,7 @@ class Grouped:
         return list(found.items())
 
     def delay_counts(self) -> dict[CarrierPeriod, Counter[int]]:
-        """What to add to carrier_delays: how often each ARR_DELAY occurs among the arrived."""
+        """Return what to add to carrier_delays: how often the arrived had each ARR_DELAY."""
         found: defaultdict[CarrierPeriod, Counter[int]] = defaultdict(Counter)
         for (carrier, day), group in self._groups.items():
             counts = Counter(map(_delay_of, group))

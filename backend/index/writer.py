@@ -1,4 +1,4 @@
-"""Writing blocks into one index file.
+"""Writes blocks into one index file.
 
 Flights are inserted in the order of their key, many blocks at a time: SQLite then fills pages
 instead of splitting them. What is to be added to the totals is counted in totals.py.

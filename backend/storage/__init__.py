@@ -1,4 +1,4 @@
-"""Bytes and heights, never HTTP: block files, their recovery, and the two caches in front of them.
+"""Stores blocks under their heights: block files, their recovery, and two caches in front of them.
 
     layout       where things are: names, frames, the table of heights (arithmetic only)
     files        the only module that makes bytes durable

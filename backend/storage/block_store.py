@@ -1,4 +1,4 @@
-"""Reading blocks, by any number of processes and threads, without a lock.
+"""Reads blocks, in any number of processes and threads, without a lock.
 
 The store believes the table of heights: what it does not name is not there yet. It hands out
 frames; `codec.verified_block` checks them. Nothing is kept in memory but open descriptors.
@@ -38,11 +38,11 @@ class _OpenFile:
             os.close(self._descriptor)
 
     def read(self, length: int, offset: int) -> bytes:
-        """Up to `length` bytes from `offset` on."""
+        """Read up to `length` bytes from `offset` on."""
         return os.pread(self._descriptor, length, offset)
 
     def forget(self, length: int, offset: int) -> None:
-        """Have it read from the disk the next time."""
+        """Have a range of the file read from the disk the next time."""
         forget_cached(self._descriptor, offset, length)
 
 
@@ -117,7 +117,8 @@ class BlockStore:
     def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
         """The frames of a run of adjacent blocks, each file in one sequential read.
 
-        Fewer than `count` where the chain ends, or where 64 MB are reached. Nothing is checked yet.
+        There are fewer than `count` where the chain ends, or where 64 MB are reached. Nothing is
+        checked yet.
         """
         runs: list[list[Place]] = []
         total = 0
@@ -206,7 +207,8 @@ class BlockStore:
     def height_of_hash(self, block_hash: bytes) -> int | None:
         """The height of the block with this hash (32 bytes); None if there is none.
 
-        Looks through the table from the tip down: 4 MB for 60,000 blocks, a few milliseconds.
+        It is looked for in the table, from the tip down. For 60,000 blocks these are 4 MB, which
+        takes a few milliseconds.
         """
         above = self.height() + 1
         while above > 0:

@@ -1,4 +1,4 @@
-"""Appending blocks, by the one process that holds the writer lock.
+"""Appends blocks, in the one process that holds the writer lock.
 
 `acquire` takes the lock, recovers the end of the files, and makes genesis if there is no chain.
 Then `append` any number of blocks and `commit`: block files are synced first, then the table of
@@ -74,7 +74,7 @@ class BlockWriter:
 
     @property
     def state(self) -> ChainState:
-        """Where the chain stands, appended blocks included. Only after `acquire`."""
+        """Where the chain stands with the appended blocks; known only after `acquire`."""
         if self._state is None:
             raise WriteFailed("the writer has not been acquired")
         return self._state

@@ -1,4 +1,4 @@
-"""The two caches in front of the block store, as in the study.
+"""Keeps blocks in two caches in front of the block store, as the study did.
 
 - *last* keeps the newest blocks, as many as fit its bytes.
 - *random* keeps the neighbourhood of the block last asked for, among the older blocks. On a miss it
@@ -12,7 +12,7 @@ time, so a scan verifies every block again, whether it came from the disk or fro
 `block_lately` verifies it once and then looks at its checksum alone, when it must be unpacked anew.
 
 Both also tell, without the disk, which of their blocks holds a transaction. So whoever must not
-wait can know beforehand that a block is at hand: see `CachedBlocks.has`.
+wait can know beforehand that a block is at hand, from `CachedBlocks.has`.
 """
 
 import threading
@@ -70,7 +70,7 @@ def kept_bytes(frame: bytes) -> int:
 
 
 class _Cache:
-    """Frames by height within a budget of bytes. Not thread-safe by itself."""
+    """Frames by height within a budget of bytes. It is not safe for threads by itself."""
 
     def __init__(self, name: str, capacity_bytes: int) -> None:
         self.statistics = CacheStatistics(name, capacity_bytes)
@@ -164,10 +164,11 @@ class CachedBlocks:
         unpacked_bytes: int = 0,
         disk: EmulatedDisk | None = None,
     ) -> None:
-        """cache_bytes: both caches together. read_run_blocks: adjacent blocks read on a miss.
+        """Read blocks from `store`.
 
-        unpacked_bytes: blocks that `block_lately` keeps unpacked, beside the caches. disk: lets
-        every read take longer.
+        cache_bytes: what both caches may take together. read_run_blocks: how many adjacent blocks
+        are read on a miss. unpacked_bytes: what the blocks may take that `block_lately` keeps
+        unpacked beside the caches. disk: lets every read take longer.
         """
         self._store = store
         self._disk = disk
@@ -189,7 +190,7 @@ class CachedBlocks:
             return [replace(cache.statistics) for cache in (self._last, self._random)]
 
     def unpacked_statistics(self) -> CacheStatistics:
-        """Those of the blocks that are kept unpacked."""
+        """The counts of the blocks that are kept unpacked, as they are now."""
         return self._unpacked.statistics()
 
     def clear(self) -> None:
@@ -200,8 +201,8 @@ class CachedBlocks:
     def has(self, height: int) -> bool:
         """Whether a block is at hand: it can be had without waiting for the disk or for anybody.
 
-        False, too, for one that is so large that unpacking it takes long, and while the caches do
-        not know of the newest block. Counts nothing.
+        The answer is False, too, for a block that is so large that unpacking it takes long, and
+        while the caches do not know of the newest block. Nothing is counted.
         """
         return self._is_at_hand(lambda: height)
 
@@ -226,7 +227,10 @@ class CachedBlocks:
         return self._random.holder(transaction_id) if height is None else height
 
     def where(self, height: int) -> Where:
-        """A block, not read for it, as it was at most `RECENT_S` ago. Raises NotFound, Damage."""
+        """Return height and hash of a block without reading it, as of at most `RECENT_S` ago.
+
+        Raises NotFound or Damage.
+        """
         with self._lock:
             if not self._is_recent():
                 self._follow_tip()
@@ -235,7 +239,10 @@ class CachedBlocks:
         return Where(height, hash_on_record.hex())
 
     def where_transaction(self, transaction_id: int) -> Where | None:
-        """The block that holds a transaction, likewise; None if none does. Raises Damage."""
+        """Return height and hash of the block that holds a transaction, or None if none does.
+
+        They are as of at most `RECENT_S` ago, and no block is read. Raises Damage.
+        """
         with self._lock:
             if not self._is_recent():
                 self._follow_tip()
@@ -251,7 +258,10 @@ class CachedBlocks:
         return time.monotonic() < self._is_recent_until
 
     def block(self, height: int, costs: Costs | None = None) -> Block:
-        """A checked block. costs: takes what it costs. Raises NotFound or DamagedBlock."""
+        """Return a checked block. costs: its costs are added there.
+
+        Raises NotFound or DamagedBlock.
+        """
         costs = Costs() if costs is None else costs
         return self._opened(
             height, self._frame(height, costs), partial(verified_block, costs=costs)

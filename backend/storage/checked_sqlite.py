@@ -1,4 +1,4 @@
-"""SQLite files of which every page carries a checksum, compared whenever SQLite reads the page.
+"""Opens SQLite files of which every page carries a checksum that is compared at each reading.
 
 So no answer comes from a page that is not as it was written: not from a row that has changed, and
 not from a damaged tree in which a row is looked for at the wrong place. The comparing is done by
@@ -25,17 +25,17 @@ OUTDATED = "it was made by an earlier release"
 
 
 class Wrong(apsw.Error):
-    """What stands in a file makes no sense; as bad as what SQLite finds wrong itself."""
+    """The content of a file makes no sense, which is as bad as what SQLite itself finds wrong."""
 
 
 class Outdated(Wrong):
-    """A file of an earlier release, which is as it was made, and has no checksums."""
+    """The file was made by an earlier release, without checksums, and has not changed since."""
 
 
 def connect(uri: str, flags: int) -> apsw.Connection:
-    """A connection whose pages are checked, for one thread at a time.
+    """Open a connection that checks every page it reads, for one thread at a time.
 
-    Of a file without checksums nothing is checked; `require_checksums` tells. Raises apsw.Error.
+    Nothing of a file without checksums is checked; `require_checksums` tells. Raises apsw.Error.
     """
     connection = apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI, vfs=_CHECKSUM_VFS)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -50,8 +50,8 @@ def reserve_checksums(connection: apsw.Connection) -> None:
 def require_checksums(connection: apsw.Connection) -> None:
     """Raise Wrong for a file of which the VFS would check nothing, or not all.
 
-    Outdated if it never had checksums. What is missing of a page that is cut short, SQLite takes
-    for zeros.
+    The error is Outdated if the file never had checksums. SQLite takes for zeros what is missing
+    of a page that is cut short.
     """
     if str(connection.execute("PRAGMA checksum_verification").get) != "1":
         if _never_had_checksums(connection):

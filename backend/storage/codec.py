@@ -1,4 +1,4 @@
-"""Frames and blocks: what stands in a block file, checked on the way out.
+"""Makes frames of blocks, as they stand in a block file, and checked blocks of frames.
 
 `verified_block` is what every read goes through: the frame's CRC, the header against the hash on
 record, the proof of work, the body against the header. `chain.rules` proves the rest. Of a frame
@@ -30,7 +30,7 @@ _local = threading.local()
 
 
 def compress(body: bytes) -> bytes:
-    """A body as it is stored."""
+    """Compress a body into the form in which it is stored."""
     return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
 
 
@@ -43,12 +43,12 @@ def _decompressor() -> zstandard.ZstdDecompressor:
 
 
 class FrameError(ValueError):
-    """Bytes that are not a whole frame."""
+    """The bytes are not a whole frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a frame holds. length: of the whole frame, in bytes."""
+    """What a frame holds. length: how long the whole frame is, in bytes."""
 
     header_bytes: bytes
     compressed_body: bytes
@@ -81,7 +81,7 @@ def frame_length(prefix: bytes | memoryview) -> int:
 
 
 def stated_body_bytes(frame: bytes) -> int:
-    """What a frame, unchecked as yet, says of the length of its uncompressed body."""
+    """Return the length in bytes that a frame states for its uncompressed body, unchecked."""
     return int(PREFIX.unpack_from(frame)[3]) if len(frame) >= PREFIX_BYTES else 0
 
 
@@ -107,7 +107,7 @@ def whole_frame(data: bytes) -> Frame:
 
 
 def body_of(frame: Frame) -> bytes:
-    """The uncompressed body. Raises FrameError if it cannot be had."""
+    """Return the uncompressed body of a frame. Raises FrameError if it cannot be had."""
     try:
         stated = zstandard.frame_content_size(frame.compressed_body)
         if stated != frame.body_bytes:  # zstandard would believe it and allocate as much
@@ -123,7 +123,7 @@ def body_of(frame: Frame) -> bytes:
 def verified_block(
     data: bytes, height: int, hash_on_record: bytes, costs: Costs | None = None
 ) -> Block:
-    """The block in frame `data`. costs: takes what it costs.
+    """Return the block in frame `data`. costs: its costs are added there.
 
     Raises DamagedBlock unless frame, header and body are whole, the header hashes to
     `hash_on_record` (32 bytes), has enough zero bits, is of `height`, and commits to the body.
@@ -149,10 +149,10 @@ def verified_block(
 
 
 def block_again(data: bytes, height: int, hash_on_record: bytes) -> Block:
-    """As `verified_block`, of a frame that has passed it in memory: only its checksum is looked at.
+    """Return the block in a frame that has passed `verified_block` and stayed in memory since.
 
-    That spares the hashing, which takes half of the time where a processor has no instructions for
-    it. Raises DamagedBlock.
+    Only its checksum is compared. That spares the hashing, which takes half of the time where a
+    processor has no instructions for it. Raises DamagedBlock.
     """
     frame, header = _unpacked(data, height)
     return Block(header, frame.header_bytes, hash_on_record.hex(), _body(frame, height))

@@ -1,4 +1,4 @@
-"""The one module that makes bytes durable, and the locks between processes.
+"""Makes bytes durable, as no other module does, and has the locks between processes.
 
 Every function raises WriteFailed when the disk refuses. After that the caller must stop writing and
 be restarted: the kernel may have dropped the bytes and will report the same sync as done next time,
@@ -67,7 +67,7 @@ def make_folder(folder: Path) -> None:
 
 
 def open_for_writing(path: Path) -> int:
-    """A descriptor to read and write `path`, which is made if it is not there.
+    """Open `path` to read and write it; it is made if it is not there. Returns a descriptor.
 
     Its name is on the disk then, even if whoever made the file died before it could sync that.
     """
@@ -82,7 +82,7 @@ def open_for_writing(path: Path) -> int:
 
 
 def open_existing(path: Path) -> int:
-    """A descriptor to read and write a file that is there; only to read it if that is all we may.
+    """Open a file that is there to read and write it, or to read it alone if we may do no more.
 
     Raises OSError.
     """
@@ -95,7 +95,7 @@ def open_existing(path: Path) -> int:
 
 
 def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
-    """Up to `length` bytes from `offset` on."""
+    """Read up to `length` bytes from `offset` on."""
     with refusals("read", path):
         return os.pread(descriptor, length, offset)
 
@@ -103,7 +103,7 @@ def read_at(descriptor: int, length: int, offset: int, path: Path) -> bytes:
 def forget_cached(descriptor: int, offset: int, length: int) -> None:
     """Have the kernel forget a range of a file, so that the next reading asks the disk.
 
-    Best effort: what was just written, or is in use, may stay. Raises OSError.
+    What was just written, or is in use, may stay all the same. Raises OSError.
     """
     start = offset - offset % mmap.PAGESIZE  # only whole pages can be forgotten
     end = offset + length + mmap.PAGESIZE - 1
@@ -163,7 +163,7 @@ def remove(path: Path) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """What is left on the disk of `folder` for us."""
+    """Return how many bytes on the disk of `folder` are left for us."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize
 
@@ -191,7 +191,7 @@ class FileLock:
 
     The system frees it when its holder dies, however it dies. A stopped holder keeps it, so nobody
     waits for it without end. Only the file's owner may open it: whoever can open it can hold it.
-    Not re-entrant, and not a lock between threads.
+    It is neither re-entrant nor a lock between threads.
     """
 
     def __init__(self, path: Path) -> None:
@@ -202,7 +202,8 @@ class FileLock:
     def acquire(self, *, wait: bool, within_s: float = LOCK_PATIENCE_S) -> None:
         """Take the lock. Raises WriterBusy if it is taken and stays so.
 
-        wait: for `within_s` seconds; otherwise for a moment, because `is_locked` may hold it.
+        wait: whether to wait for `within_s` seconds. Otherwise it waits a moment, because
+        `is_locked` may hold the lock.
         """
         with refusals("open", self.path):
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)

@@ -1,4 +1,4 @@
-"""Where things are on disk. Arithmetic and names only; nothing here touches a file.
+"""Says where things are on disk. It is arithmetic and names alone: nothing here touches a file.
 
 `blocks/blocks-HHHHHHHHHH.dat` hold consecutive blocks and are named after the first. A block is one
 frame, little-endian:
@@ -53,8 +53,9 @@ def first_height_of(name: str) -> int | None:
 class Place:
     """An entry of the table of heights.
 
-    hash: 32 bytes. file: first height of the block file. offset, length: of the frame, in bytes.
-    first_transaction, transaction_count: as in the header.
+    hash: the block's, 32 bytes. file: first height of the block file. offset, length: where the
+    frame begins and how long it is, in bytes. first_transaction, transaction_count: what the header
+    says.
     """
 
     hash: bytes

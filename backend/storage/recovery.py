@@ -1,7 +1,8 @@
-"""What the writer does with the end of the block files before it appends to them.
+"""Puts the end of the block files right, before the writer appends to them.
 
 The table of heights names the blocks that were committed. A block is synced before any byte of its
-entry is written, so what the table names was on the disk, whole. Four cases, never mixed up:
+entry is written, so what the table names was on the disk, whole. There are four cases, which are
+never mixed up:
 
 - *Behind the table*: whole blocks that follow the last one named are added to the table, after they
   have been synced: a disk that lied about its syncs may have lost their entries. But a writer may
@@ -41,7 +42,7 @@ WHAT_TO_DO = "restore the chain from a backup"
 
 
 class Pending(Protocol):
-    """What recovery asks of the mempool. `holds` and `contradiction` only inside `locked`."""
+    """What recovery asks of the mempool; it calls `holds` and `contradiction` inside `locked`."""
 
     def locked(self) -> AbstractContextManager[None]:
         """While this is held nobody is given ids."""
@@ -74,7 +75,7 @@ class NothingPending:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """places: of all blocks, genesis first. messages: what was put right, one line each."""
+    """The places of all blocks, genesis first, and messages: a line for each thing put right."""
 
     places: list[Place]
     messages: list[str] = field(default_factory=list)
@@ -120,7 +121,7 @@ class _BadTip:
 
 
 def recover(folder: Path, pending: Pending) -> Recovered:
-    """Bring table and block files under `folder` to agree, as the module says.
+    """Make the table and the block files under `folder` agree, or say what is damaged.
 
     The caller holds the writer lock. Raises DamagedBlock before anything was changed, TryLater if
     the mempool stays locked, or WriteFailed.

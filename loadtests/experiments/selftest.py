@@ -12,7 +12,8 @@ from itertools import repeat
 from random import Random
 from statistics import fmean
 
-from loadtests.generation.calibration import Calibration, calibrate
+from loadtests.generation.calibrating import calibrate
+from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.rules import judge
 from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, append_verdict, open_run

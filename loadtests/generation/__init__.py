@@ -1,9 +1,9 @@
 """Load generation: open and closed workloads on Locust, with a raw record of every request.
 
-An experiment needs `run` (one run against a server), `calibration`, `schedule` and `rules`:
+An experiment needs `run` (one run against a server), `calibrating`, `schedule` and `rules`:
 
     from random import Random
-    from loadtests.generation.calibration import calibrate
+    from loadtests.generation.calibrating import calibrate
     from loadtests.generation.run import append_verdict, open_run
     from loadtests.generation.rules import judge
     from loadtests.generation.schedule import (

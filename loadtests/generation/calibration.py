@@ -1,4 +1,4 @@
-"""The service time as a client sees it: one customer, who asks again as soon as he is answered.
+"""The service time as a client sees it: what `calibrating` found with one customer.
 
 This is how the first study measured E[S]. What the client sees holds the work outside the handler,
 too (connecting, HTTP), and in a queue that work waits and is waited for like the rest: rates and
@@ -6,15 +6,7 @@ models must be computed from this mean, not from the time that was injected.
 """
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from statistics import fmean, variance
 from typing import Any
-
-from loadtests.generation.run import Say, Target, closed_run, to_stderr
-from loadtests.generation.schedule import Choices
-from loadtests.processes import ProgramFailed
-
-WARM_UP = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +32,3 @@ class Calibration:
     def as_json(self) -> dict[str, Any]:
         """For the result folder."""
         return asdict(self) | {"cv": self.cv}
-
-
-def calibrate(
-    target: Target,
-    choices: Choices,
-    *,
-    requests: int,
-    run: str,
-    folder: Path,
-    warm_up: int = WARM_UP,
-    seed: int = 1,
-    say: Say = to_stderr,
-) -> Calibration:
-    """Mean and variance over `requests` requests, at least 2, after `warm_up` that do not count.
-
-    choices: what is asked, drawn at random with `seed`. The rows are kept as those of `run`. Raises
-    ValueError, and ProgramFailed if a request fails.
-    """
-    if requests < 2:
-        raise ValueError(f"requests is {requests}; a variance needs at least 2")
-    record = closed_run(
-        target,
-        choices,
-        customers=1,
-        requests=requests,
-        warm_up=warm_up,
-        run=run,
-        folder=folder,
-        seed=seed,
-        say=say,
-    )
-    if failed := [row for row in record.rows if not row.succeeded]:
-        raise ProgramFailed(f"{run}: {len(failed)} requests failed, one with {failed[0].status}")
-    rows = record.rows[warm_up:]
-    times_s = [row.closed_response_s for row in rows]
-    told_s = [row.service_s for row in rows if row.service_s is not None]
-    overhead_s = fmean(times_s) - fmean(told_s) if len(told_s) == len(rows) else None
-    return Calibration(run, len(rows), fmean(times_s), variance(times_s), overhead_s)

@@ -23,10 +23,11 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
+from loadtests.generation.calibration import Calibration
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
 from loadtests.generation.rows import Row, in_flight, read_rows
@@ -41,9 +42,6 @@ from loadtests.processes import (
     started,
     stop,
 )
-
-if TYPE_CHECKING:
-    from loadtests.generation.calibration import Calibration
 
 REQUESTS, SAMPLES, RUNS, SCHEDULES = "requests.csv", "samples.csv", "runs.csv", "schedules"
 LOCUST_LOG = "locust.log"
@@ -90,9 +88,7 @@ class RunRecord:
     begun_unix_s: float
     is_interrupted: bool = False
 
-    def facts(
-        self, before: "Calibration | None" = None, after: "Calibration | None" = None
-    ) -> Facts:
+    def facts(self, before: Calibration | None = None, after: Calibration | None = None) -> Facts:
         """What the rules look at; with the calibrations before and after it, if there were any."""
         end_s = max((row.done_s for row in self.rows), default=0.0)
         during = [sample for sample in self.samples if sample.at_s <= ceil(end_s)]

@@ -1,10 +1,12 @@
 """One small chain that nobody writes to, a client of it, and the chain of the default data."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from backend.api.specification import document
 from backend.importer import import_flights
 from backend.settings import Settings
 from backend.sources.nycflights import NycFlights
@@ -28,3 +30,9 @@ def default_chain(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = settings_for(tmp_path_factory.mktemp("default"), commit_wait_s=0.1)
     import_flights(settings, NycFlights())
     return settings
+
+
+@pytest.fixture(scope="session")
+def described(client: FlaskClient) -> dict[str, Any]:
+    """The service's OpenAPI document. Not to be changed."""
+    return document(client.application)

@@ -1,12 +1,9 @@
-"""Blocks that are kept unpacked: within their bytes, the least used go first, never another's."""
+"""Blocks that are kept unpacked: within their bytes, and never another's."""
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backend.chain.block import Block, Header, block_of
 from backend.storage.block_store import BlockStore
@@ -27,63 +24,19 @@ def name(number: int) -> bytes:
     return bytes([number]) * 32
 
 
-BLOCKS = [block(number) for number in range(8)]
-SIZES = [unpacked_bytes(each) for each in BLOCKS]
-
-
-@given(
-    capacity=st.integers(0, sum(SIZES)),
-    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 7)), max_size=40),
-)
-def test_the_least_used_go_first_and_the_bound_is_never_exceeded(
-    capacity: int, steps: list[tuple[bool, int]]
-) -> None:
-    kept, expected, evicted = UnpackedBlocks(capacity), list[int](), 0
-    for is_kept, number in steps:
-        is_there = number in expected
-        if is_kept:
-            kept.keep(name(number), BLOCKS[number])
-            if not is_there and SIZES[number] <= capacity:
-                expected.append(number)
-                while sum(SIZES[each] for each in expected) > capacity:
-                    del expected[0]
-                    evicted += 1
-        else:
-            assert kept.find(name(number)) is (BLOCKS[number] if is_there else None)
-            if is_there:
-                expected.remove(number)
-                expected.append(number)
-        found = kept.statistics()
-        assert found.bytes == sum(SIZES[each] for each in expected) <= capacity
-        assert (found.blocks, found.evictions) == (len(expected), evicted)
-    asked = sum(not is_kept for is_kept, _ in steps)
-    assert kept.statistics().hits + kept.statistics().misses == asked
-
-
-def test_after_it_is_cleared_nothing_is_found() -> None:
-    kept = UnpackedBlocks(10**6)
-    kept.keep(name(1), BLOCKS[1])
-    kept.clear()
-    assert kept.find(name(1)) is None
-    assert (kept.statistics().blocks, kept.statistics().bytes) == (0, 0)
-
-
-def test_threads_lose_no_count_and_mix_nothing_up() -> None:
-    kept = UnpackedBlocks(SIZES[7] + SIZES[6])
-
-    def use(seed: int) -> None:
-        for n in range(2000):
-            number = (n * seed) % 8
-            assert kept.find(name(number)) in {None, BLOCKS[number]}
-            kept.keep(name(number), BLOCKS[number])
-
-    with ThreadPoolExecutor(4) as pool:
-        for one in [pool.submit(use, seed) for seed in (1, 3, 5, 7)]:
-            one.result()
+def test_a_block_counts_with_its_body_and_header_and_the_least_used_go_first() -> None:
+    blocks = [block(number) for number in range(8)]
+    kept = UnpackedBlocks(unpacked_bytes(blocks[5]) + unpacked_bytes(blocks[6]))
+    kept.keep(name(5), blocks[5])
+    kept.keep(name(6), blocks[6])
+    assert kept.find(name(5)) is blocks[5]
+    kept.keep(name(4), blocks[4])  # in the place of the sixth
+    assert [kept.find(name(number)) for number in (6, 5, 4)] == [None, blocks[5], blocks[4]]
     found = kept.statistics()
-    assert found.hits + found.misses == 8000
-    assert found.bytes == sum(map(unpacked_bytes, kept._kept.values())) <= found.capacity_bytes
-    assert found.blocks == len(kept._kept)
+    assert (found.name, found.hits, found.misses, found.evictions) == ("unpacked", 3, 1, 1)
+    assert (found.blocks, found.bytes) == (2, sum(map(unpacked_bytes, blocks[4:6])))
+    assert found.bytes > sum(len(one.body) + len(one.header_bytes) for one in blocks[4:6])
+    assert found.capacity_bytes == sum(map(unpacked_bytes, blocks[5:7]))
 
 
 # --- in front of the frames ----------------------------------------------------------------------

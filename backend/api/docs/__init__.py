@@ -2,15 +2,16 @@
 
 One document with its style in it: nothing is fetched, nothing runs, and it can be saved and read
 anywhere. The Content-Security-Policy allows that style alone, by its hash, and forms that ask this
-service. `operations`, `schemas` and `trying` say what is on the page, `templates/docs.html` how it
-looks.
+service. `templates/docs.html` walks through the document; `words` tells schemas, `trying` how to
+ask. The page knows what our document uses, not all of OpenAPI.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,8 @@ from markupsafe import Markup
 
 from backend.api.answers import versioned
 from backend.api.conditions import REVALIDATE, tag_of_content
-from backend.api.docs.operations import Operation, Operations, Other, others
-from backend.api.docs.prose import phrase, prose
-from backend.api.docs.references import Document, Part
-from backend.api.docs.schemas import Schemas
+from backend.api.docs import trying, words
+from backend.api.docs.words import Part
 from backend.api.encodings import compressed
 from backend.api.operation import OPERATION, Answer, Media
 from backend.api.operation import Operation as Described
@@ -39,32 +38,37 @@ READ = Described(
 )
 
 _TEMPLATES = Path(__file__).parent.parent / "templates"
-_TOLD_OF_DOCUMENTS = {"openapi", "info", "servers", "tags", "paths", "components", "security"}
-_TOLD_OF_COMPONENTS = {"schemas", "responses", "headers", "securitySchemes"} | {
-    *("parameters", "examples", "requestBodies", "pathItems")  # told wherever they are used
-}
-_UNTAGGED = "Other"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The operations under a tag."""
+class Told:
+    """One status of an operation. anchor: where the answer is told in full, if it is shared."""
 
-    name: str
+    status: str
+    phrase: str
     anchor: str
-    meaning: Markup
-    operations: list[Operation]
-    others: list[Other]
+    part: Part
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
-    """A way to be let in."""
+class Operation:
+    """A method of a path, with its references followed.
 
-    name: str
-    kind: str
-    meaning: Markup
-    others: list[Other]
+    bodies: media type of a request -> what OpenAPI says of it. commands: media type of what is
+    sent, and a line for the shell. address: a link to follow where nothing has to be filled in,
+    otherwise "". action and fields: of the form, where there is one.
+    """
+
+    method: str
+    path: str
+    part: Part
+    parameters: list[Part]
+    bodies: Mapping[str, Part]
+    answers: list[Told]
+    commands: list[tuple[str, str]]
+    address: str
+    action: str
+    fields: list[trying.Field]
 
 
 def blueprint(spec: Callable[[], Mapping[str, Any]]) -> Blueprint:
@@ -93,29 +97,29 @@ def blueprint(spec: Callable[[], Mapping[str, Any]]) -> Blueprint:
 
 
 def page(spec: Mapping[str, Any]) -> str:
-    """An OpenAPI 3.1 document as HTML; the same for the same document.
+    """Our OpenAPI document as HTML; the same for the same document.
 
-    Raises BrokenReference for a `$ref` that names nothing, FlightchainError for a parameter in a
-    path that is not described.
+    Raises KeyError for a `$ref` that names nothing, FlightchainError for what the page has no words
+    for and for a parameter in a path that is not described.
     """
-    document = Document(spec)
-    schemas = Schemas(document)
-    operations = Operations(document, schemas)
-    components = spec.get("components", {})
+    operations = [
+        _operation(path, method, part, spec["components"])
+        for path, item in spec["paths"].items()
+        for method, part in item.items()
+    ]
+
+    def operations_of(tag: str) -> list[Operation]:
+        return [each for each in operations if tag in each.part["tags"]]
+
     return _template().render(
         style=Markup(_style()),  # noqa: S704  our own file
-        info=spec["info"],
-        openapi=spec["openapi"],
-        servers=spec.get("servers", []),
-        others=others(spec, _TOLD_OF_DOCUMENTS) + others(components, _TOLD_OF_COMPONENTS),
-        others_of_info=others(spec["info"], {"title", "version", "summary", "description"}),
-        groups=list(_groups(spec.get("tags", ()), operations.all())),
-        schemes=[
-            _scheme(n, document.followed(p)) for n, p in _named(components, "securitySchemes")
+        spec=spec,
+        groups=[
+            (tag, f"tag-{tag['name'].replace(' ', '-')}", operations_of(tag["name"]))
+            for tag in spec["tags"]
         ],
-        answers=[(n, operations.answer("", p)) for n, p in _named(components, "responses")],
-        headers=operations.headers(),
-        schemas=[schemas.component(n, schema) for n, schema in _named(components, "schemas")],
+        headers=_headers(spec),
+        **spec["components"],
     )
 
 
@@ -128,29 +132,47 @@ def content_security_policy() -> str:
     )
 
 
-def _groups(tags: Iterable[Part], operations: Iterable[Operation]) -> Iterable[Group]:
-    """The operations by their first tag: tags as they are declared, then others as they come."""
-    by_tag: dict[str, list[Operation]] = {tag["name"]: [] for tag in tags}
-    for operation in operations:
-        by_tag.setdefault(operation.tag or _UNTAGGED, []).append(operation)
-    told = {tag["name"]: tag for tag in tags}
-    for name, found in by_tag.items():
-        tag = told.get(name, {})
-        anchor = "tag-" + "-".join(name.split())
-        more = others(tag, {"name", "description"})
-        yield Group(name, anchor, prose(tag.get("description", "")), found, more)
+def _operation(path: str, method: str, part: Part, components: Part) -> Operation:
+    parameters = [_followed(components["parameters"], each) for each in part["parameters"]]
+    in_path = [each for each in parameters if each["in"] == "path"]
+    bodies = part.get("requestBody", {}).get("content", {})
+    address = trying.address(path, parameters)
+    fields = trying.fields(parameters) if method == "get" else []
+    return Operation(
+        method=method.upper(),
+        path=path,
+        part=part,
+        parameters=parameters,
+        bodies=bodies,
+        answers=[
+            _answer(status, each, components) for status, each in sorted(part["responses"].items())
+        ],
+        commands=list(trying.commands(address, bodies)),
+        address=address if method == "get" and (in_path or not fields) else "",
+        action=trying.address(path, in_path),
+        fields=fields,
+    )
 
 
-def _named(components: Part, kind: str) -> Iterable[tuple[str, Any]]:
-    found: Mapping[str, Any] = components.get(kind, {})
-    return found.items()
+def _answer(status: str, part: Part, components: Part) -> Told:
+    phrase = HTTPStatus(int(status)).phrase
+    return Told(status, phrase, words.name_of(part), _followed(components["responses"], part))
 
 
-def _scheme(name: str, part: Part) -> Scheme:
-    kind = " ".join(str(part[key]) for key in ("type", "scheme", "in", "name") if key in part)
-    meaning = prose(part.get("description", ""))
-    told = {"type", "scheme", "in", "name", "description", "$ref"}
-    return Scheme(name, kind, meaning, others(part, told))
+def _followed(components: Mapping[str, Part], part: Part) -> Part:
+    """`part`, or the component that it refers to."""
+    return components[words.name_of(part)] if "$ref" in part else part
+
+
+def _headers(spec: Part) -> dict[str, Part]:
+    """The headers of all responses by their names; each says the same wherever it is."""
+    operations = [part for item in spec["paths"].values() for part in item.values()]
+    responses = [each for part in operations for each in part["responses"].values()]
+    return {
+        name: header
+        for response in (*spec["components"]["responses"].values(), *responses)
+        for name, header in response.get("headers", {}).items()
+    }
 
 
 @cache
@@ -167,5 +189,13 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prose=prose, phrase=phrase)
+    environment.filters["json"] = words.json_text
+    environment.globals.update(
+        example_of=words.example_of,
+        json_lines=words.json_lines,
+        limits=words.limits,
+        phrase=words.phrase,
+        plain=words.plain,
+        type_of=words.type_of,
+    )
     return environment.get_template("docs.html")

@@ -1,4 +1,4 @@
-"""How a reader tries an operation: a line for the shell, links, and a form without JavaScript.
+"""How a reader tries an operation: a line for the shell, a link, and a form without JavaScript.
 
 A form sends every field it has, an empty one as `name=`, which is another question than leaving it
 out and mostly an error. So a parameter that may be left out is a field that sends nothing until it
@@ -6,22 +6,17 @@ is chosen: a checkbox or radio buttons with the values known to be good. Unless 
 to send that says the same as not to, so it is a field like the others.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from shlex import quote as shell_quoted
 from typing import Any
 from urllib.parse import quote
 
-from backend.api.docs.schemas import plain
+from backend.api.docs.words import Part, json_text, plain
 from backend.errors import FlightchainError
 
-Pair = tuple[str, Any]
+SERVER = "http://127.0.0.1:8000"
 
-MOST_LINKS = 6
-_INDENT = " \\\n  "
-_INPUT_TYPES = {"integer": "number", "number": "number"}
-_INPUT_FORMATS = {"date": "date"}
 _INPUT_LIMITS = {
     "minimum": "min",
     "maximum": "max",
@@ -31,119 +26,74 @@ _INPUT_LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A parameter as it is sent: its name and place, its schema, and values that are good."""
-
-    name: str
-    place: str
-    is_required: bool
-    schema: Mapping[str, Any]
-    examples: Sequence[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a form. kind: "input", "select", or "choice", which may be left out."""
+    """A field of a form: an input with attributes, or one with choices.
+
+    may_be_left_out: it sends nothing until a choice is made. Otherwise `value` is chosen.
+    """
 
     name: str
-    kind: str
     value: str
-    choices: list[str]
-    attributes: dict[str, str]
-    is_one: bool = False  # of the choices at most one
+    choices: Sequence[str] = ()
+    may_be_left_out: bool = False
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A form that is sent with GET."""
+def address(path: str, parameters: Iterable[Part]) -> str:
+    """The path with examples in the place of its parameters, and the query that must be given.
 
-    action: str
-    fields: list[Field]
-
-
-def address(path: str, parameters: Iterable[Given]) -> str:
-    """The path with examples in the place of its parameters, and the query that must be given."""
-    known = list(parameters)
-    filled = _filled(path, {each.name: each.examples[0] for each in known if each.place == "path"})
-    wanted = [(p.name, p.examples[0]) for p in known if p.place == "query" and p.is_required]
-    return with_query(filled, wanted)
-
-
-def with_query(path: str, pairs: Iterable[Pair]) -> str:
-    """`path` with a query string; a list is sent as its name with each value."""
-    written = [
-        f"{quote(name, safe='')}={quote(plain(value), safe=',:')}"
-        for name, values in pairs
-        for value in (values if isinstance(values, list) else [values])
-    ]
-    return f"{path}?{'&'.join(written)}" if written else path
-
-
-def curl(url: str, method: str, options: Iterable[tuple[str, str]], body: str | None) -> str:
-    """A line for the shell. options: flags of curl with what comes behind them, quoted already."""
-    is_usual = method == ("GET" if body is None else "POST")
-    flag = "" if is_usual else "--head " if method == "HEAD" else f"--request {method} "
-    parts = [f"curl {flag}{shell_quoted(url)}"]
-    parts += [f"{flag} {value}" for flag, value in options]
-    if body is not None:
-        parts.append(f"--data-binary {shell_quoted(body)}")
-    return _INDENT.join(parts)
-
-
-def links(path: str, parameters: Sequence[Given]) -> list[str]:
-    """Addresses to follow where there is nothing to fill in: one for each example in the path."""
-    in_path = [each for each in parameters if each.place == "path"]
-    if not in_path and any(each.place == "query" for each in parameters):
-        return []
-    rows = product(*(each.examples for each in in_path))
-    query = [(p.name, p.examples[0]) for p in parameters if p.place == "query" and p.is_required]
-    names = [each.name for each in in_path]
-    found = [with_query(_filled(path, dict(zip(names, row, strict=True))), query) for row in rows]
-    return found[:MOST_LINKS]
-
-
-def form(path: str, parameters: Sequence[Given]) -> Form | None:
-    """A form with the parameters in the query; None if there are none."""
-    fields = [_field(each) for each in parameters if each.place == "query"]
-    bare = [each for each in parameters if each.place == "path"]
-    return Form(address(path, bare), fields) if fields else None
-
-
-def _filled(path: str, values: Mapping[str, Any]) -> str:
-    for name, value in values.items():
-        path = path.replace(f"{{{name}}}", quote(plain(value), safe=""))
+    Raises FlightchainError for a parameter in the path that is not described.
+    """
+    query = []
+    for parameter in parameters:
+        name, example = parameter["name"], plain(parameter["example"])
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{name}}}", quote(example, safe=""))
+        elif parameter["in"] == "query" and parameter["required"]:
+            query.append(f"{quote(name, safe='')}={quote(example, safe=',:')}")
     if "{" in path:
         raise FlightchainError(f"the path {path} has a parameter that is not described")
-    return path
+    return f"{path}?{'&'.join(query)}" if query else path
 
 
-def _field(parameter: Given) -> Field:
-    schema, name = parameter.schema, parameter.name
-    is_list = schema.get("type") == "array"
-    if is_list:
-        schema = schema.get("items", {})
-    choices = [plain(each) for each in schema.get("enum", [])]
-    may_be_left_out = not parameter.is_required and "default" not in parameter.schema
-    if is_list or may_be_left_out:
-        given = [each for one in parameter.examples for each in (one if is_list else [one])]
-        good = choices or list(dict.fromkeys(plain(each) for each in given))
-        return Field(name, "choice", "", good, {}, is_one=not is_list and len(good) > 1)
-    if schema.get("type") == "boolean":
-        choices = ["true", "false"]
+def commands(url: str, bodies: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
+    """Lines for the shell that ask for `url`: one to get it, or one to send each of `bodies`.
+
+    Yields (media type, line). bodies: media type -> what OpenAPI says of it.
+    """
+    asked = f"curl {shell_quoted(SERVER + url)}"
+    for media_type, content in bodies.items():
+        example = content["example"]
+        sent = example if isinstance(example, str) else json_text(example)
+        header = shell_quoted(f"Content-Type: {media_type}")
+        parts = (asked, f"--header {header}", f"--data-binary {shell_quoted(sent)}")
+        yield media_type, " \\\n  ".join(parts)
+    if not bodies:
+        yield "", asked
+
+
+def fields(parameters: Iterable[Part]) -> list[Field]:
+    """The form's fields: one for each parameter in the query."""
+    return [_field(each) for each in parameters if each["in"] == "query"]
+
+
+def _field(parameter: Part) -> Field:
+    schema, name, example = parameter["schema"], parameter["name"], plain(parameter["example"])
+    choices = [plain(each) for each in schema.get("enum", ())]
+    if not parameter["required"] and "default" not in schema:
+        return Field(name, "", choices or [example], may_be_left_out=True)
     if choices:
-        chosen = parameter.schema.get("default", parameter.examples[0])
-        return Field(name, "select", plain(chosen), choices, {})
-    attributes = _attributes(schema)
-    if parameter.is_required or parameter.schema["default"] != "":
-        attributes["required"] = ""  # so that the browser does not send it empty
-    return Field(name, "input", plain(parameter.examples[0]), [], attributes)
+        return Field(name, plain(schema.get("default", example)), choices)
+    return Field(name, example, attributes=_attributes(parameter, schema))
 
 
-def _attributes(schema: Mapping[str, Any]) -> dict[str, str]:
+def _attributes(parameter: Part, schema: Part) -> dict[str, Any]:
     """Attributes of an input that let the browser say what does not fit."""
-    of_type = _INPUT_TYPES.get(str(schema.get("type")), "text")
-    found = {"type": _INPUT_FORMATS.get(schema.get("format", ""), of_type)}
+    kind = "number" if schema["type"] == "integer" else "text"
+    found = {"type": "date" if schema.get("format") == "date" else kind}
     for keyword, attribute in _INPUT_LIMITS.items():
         if keyword in schema:
             found[attribute] = str(schema[keyword])
+    if parameter["required"] or schema["default"] != "":
+        found["required"] = ""  # so that the browser does not send it empty
     return found

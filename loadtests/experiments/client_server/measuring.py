@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from loadtests.experiments.client_server.asked import Drawn, Flights, endless
-from loadtests.generation.calibration import Calibration, calibrate
+from loadtests.generation.calibrating import calibrate
+from loadtests.generation.calibration import Calibration
 from loadtests.generation.rules import judge
 from loadtests.generation.run import RunRecord, Target, append_verdict, open_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands, poisson_times

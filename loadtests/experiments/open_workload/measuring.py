@@ -28,7 +28,8 @@ from loadtests.experiments.open_workload.plan import (
 )
 from loadtests.experiments.open_workload.servers import Measured, measured, scale_of
 from loadtests.generation import samples as sampling
-from loadtests.generation.calibration import Calibration, calibrate
+from loadtests.generation.calibrating import calibrate
+from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import judge
 from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, append_verdict, open_run

@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from loadtests.generation import samples
-from loadtests.generation.calibration import calibrate
+from loadtests.generation.calibrating import calibrate
 from loadtests.generation.rows import customer_of, in_flight, number_of, read_rows
 from loadtests.generation.rules import judge
 from loadtests.generation.run import Elsewhere, append_verdict, closed_run, open_run

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.generation.asking import Place
-from loadtests.generation.calibration import calibrate
+from loadtests.generation.calibrating import calibrate
 from loadtests.generation.client import Answer
 from loadtests.generation.run import open_run
 from loadtests.generation.schedule import Request, arrivals

@@ -1,0 +1,49 @@
+"""Measures the service time with one customer, who asks again as soon as he is answered."""
+
+from pathlib import Path
+from statistics import fmean, variance
+
+from loadtests.generation.calibration import Calibration
+from loadtests.generation.run import Say, Target, closed_run, to_stderr
+from loadtests.generation.schedule import Choices
+from loadtests.processes import ProgramFailed
+
+WARM_UP = 10
+
+
+def calibrate(
+    target: Target,
+    choices: Choices,
+    *,
+    requests: int,
+    run: str,
+    folder: Path,
+    warm_up: int = WARM_UP,
+    seed: int = 1,
+    say: Say = to_stderr,
+) -> Calibration:
+    """Mean and variance over `requests` requests, at least 2, after `warm_up` that do not count.
+
+    choices: what is asked, drawn at random with `seed`. The rows are kept as those of `run`. Raises
+    ValueError, and ProgramFailed if a request fails.
+    """
+    if requests < 2:
+        raise ValueError(f"requests is {requests}; a variance needs at least 2")
+    record = closed_run(
+        target,
+        choices,
+        customers=1,
+        requests=requests,
+        warm_up=warm_up,
+        run=run,
+        folder=folder,
+        seed=seed,
+        say=say,
+    )
+    if failed := [row for row in record.rows if not row.succeeded]:
+        raise ProgramFailed(f"{run}: {len(failed)} requests failed, one with {failed[0].status}")
+    rows = record.rows[warm_up:]
+    times_s = [row.closed_response_s for row in rows]
+    told_s = [row.service_s for row in rows if row.service_s is not None]
+    overhead_s = fmean(times_s) - fmean(told_s) if len(told_s) == len(rows) else None
+    return Calibration(run, len(rows), fmean(times_s), variance(times_s), overhead_s)
