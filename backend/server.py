@@ -34,6 +34,7 @@ from backend.watching import Watch, overdue_miner, silent_server, stopped
 
 GRACE_S, WORKER_GRACE_S = 30, 5
 READY_WITHIN_S = 60
+OWN_WORKERS = ("loop", "asgi")
 SILENT_S, LONGEST_REQUEST_S = 18, 120
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
@@ -140,7 +141,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         signal.signal(number, lambda received, frame: stopping.append(received))
     url = base_url(settings.host, settings.port)
     # With the other types of worker everybody waits behind long requests, this question, too.
-    asking = [silent_server(url)] if settings.worker_type == "loop" else []
+    asking = [silent_server(url)] if settings.worker_type in OWN_WORKERS else []
     children = [
         Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),
         Child("the web server", "backend", ["serve", "--only-http"], report, asking),
@@ -234,6 +235,7 @@ def run_http(settings: Settings) -> None:
     from gunicorn.app.base import BaseApplication
 
     from backend.api import create_app
+    from backend.service.front import Front
 
     class Application(BaseApplication):
         def load_config(self) -> None:
@@ -241,7 +243,8 @@ def run_http(settings: Settings) -> None:
                 self.cfg.set(name, value)
 
         def load(self) -> Any:
-            return create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
+            app = create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
+            return Front(app, settings.threads) if settings.worker_type == "asgi" else app
 
     logging.getLogger("gunicorn.error").addFilter(hide_secrets)
     with run_folder(settings) as metrics_folder:
@@ -249,20 +252,22 @@ def run_http(settings: Settings) -> None:
 
 
 def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
+    from backend.service.asgi_worker import FrontWorker
     from backend.worker import LoopWorker
 
+    own = {"loop": LoopWorker, "asgi": FrontWorker}
     return {
         "bind": f"[{settings.host}]:{settings.port}"
         if ":" in settings.host
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
-        "worker_class": LoopWorker if settings.worker_type == "loop" else settings.worker_type,
+        "worker_class": own.get(settings.worker_type, settings.worker_type),
         # with more than one, gunicorn would make a gthread worker of it
         "threads": 1 if settings.worker_type == "sync" else settings.threads,
         "keepalive": 30,
         "timeout": _silent_s(settings),
         "graceful_timeout": WORKER_GRACE_S,
-        "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
+        "child_exit": lambda arbiter, worker: _forget(worker),
         "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
         "post_worker_init": lambda worker: _begin(worker, metrics_folder),
         "preload_app": True,  # workers share the memory of the code
@@ -270,7 +275,17 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         "loglevel": "warning",
         "limit_request_fields": 50,
         "limit_request_field_size": 4096,
+        "http_parser": "python",
+        "asgi_lifespan": "off",
+        "asgi_disconnect_grace_period": 0,  # who is gone gets no answer
     }
+
+
+def _forget(worker: Any) -> None:
+    """In the web server, when a worker has died."""
+    forget = getattr(type(worker), "forget", None)
+    if forget is not None:
+        forget(worker)
 
 
 def _silent_s(settings: Settings) -> int:
@@ -290,7 +305,8 @@ def _begin(worker: Any, metrics_folder: Path | None) -> None:
 
     if metrics_folder is not None:
         worker.wsgi.extensions[METRICS].share(metrics_folder)
-    _let_waiters_go_at_the_end(worker)
+    if not hasattr(worker, "asgi"):  # which lets them go by itself
+        _let_waiters_go_at_the_end(worker)
 
 
 def _let_waiters_go_at_the_end(worker: Any) -> None:

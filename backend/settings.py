@@ -69,8 +69,9 @@ class Settings:
         8, 1, 256, "threads", "requests one worker has in hand besides the quick ones"
     )
     worker_type: str = _choice(
-        ("loop", "gthread", "sync"),
-        "how workers serve; the others are gunicorn's, to compare with, and `sync` has one thread",
+        ("loop", "asgi", "gthread", "sync"),
+        "how workers serve; `asgi` will take the place of `loop`; the others are gunicorn's, to "
+        "compare with, and `sync` has one thread",
     )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
     mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")

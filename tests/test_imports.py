@@ -74,10 +74,11 @@ LAYERS: dict[str, set[str] | None] = {
     "cli": None,
     "in_process": None,
     "server": None,
+    "service": None,
     "worker": None,
     "__main__": None,
 }
-SPEAK_HTTP = {"api", "cli", "server", "worker", "__main__"}
+SPEAK_HTTP = {"api", "cli", "server", "service", "worker", "__main__"}
 HTTP_PACKAGES = {"flask", "werkzeug", "gunicorn", "jinja2", "requests"}
 
 # Pure package -> what it may import beside itself and the backend, whose layers stand above.

@@ -12,7 +12,7 @@ from backend.settings import Settings, from_environment, table, variable
 
 TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
 NAMES = {"hosts"}
-CHOICES = {"worker_type": ("loop", "gthread", "sync"), "lab": ("no", "yes")}
+CHOICES = {"worker_type": ("loop", "asgi", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
     "port": ("1", "65535", "8001"),
@@ -54,7 +54,12 @@ def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
     found = Config()
     for name, value in server._gunicorn_options(chosen, None).items():
         found.set(name, value)
-    names = {"loop": "LoopWorker", "gthread": "ThreadWorker", "sync": "SyncWorker"}
+    names = {
+        "loop": "LoopWorker",
+        "asgi": "FrontWorker",
+        "gthread": "ThreadWorker",
+        "sync": "SyncWorker",
+    }
     assert found.worker_class.__name__ == names[kind]
 
 
