@@ -25,7 +25,6 @@ LAYERS: dict[str, set[str] | None] = {
     "stopping": set(),
     "version": set(),
     "notify": set(),
-    "together": set(),
     "visitors": set(),
     "chain": {"errors"},
     # limits of the format are limits of settings
@@ -62,7 +61,7 @@ LAYERS: dict[str, set[str] | None] = {
     "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens"} | COMMON,
     "ledger": ENGINE
     | {"keys", "costs", "sources", "importer", "audit", "scan", "scrub_state", "selection"}
-    | {"coverage", "distribution", "suggestions", "together"}
+    | {"coverage", "distribution", "suggestions"}
     | ASKED
     | COMMON,
     "tokens": {"storage"} | COMMON,
@@ -75,10 +74,9 @@ LAYERS: dict[str, set[str] | None] = {
     "in_process": None,
     "server": None,
     "service": None,
-    "worker": None,
     "__main__": None,
 }
-SPEAK_HTTP = {"api", "cli", "server", "service", "worker", "__main__"}
+SPEAK_HTTP = {"api", "cli", "server", "service", "__main__"}
 HTTP_PACKAGES = {"flask", "werkzeug", "gunicorn", "jinja2", "requests"}
 
 # Pure package -> what it may import beside itself and the backend, whose layers stand above.

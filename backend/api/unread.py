@@ -3,23 +3,25 @@
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask
-
 from backend.api.conditions import NO_STORE
 from backend.api.metrics import Metrics
-from backend.api.observing import ACCESS_LOG, ALWAYS, new_request_id, write_line
+from backend.api.observing import new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
 RETRY_AFTER_S = 1
 
 
 class Unread:
-    """Makes these problems for an application, counts them and logs them like other answers."""
+    """Makes these problems, counts them, and logs them like other answers.
 
-    def __init__(self, application: Flask, metrics: Metrics) -> None:
+    always: headers that every answer has besides.
+    """
+
+    def __init__(
+        self, metrics: Metrics, *, access_log: bool, always: tuple[tuple[str, str], ...]
+    ) -> None:
         self._metrics = metrics
-        self._access_log: bool = application.extensions[ACCESS_LOG]
-        always: tuple[tuple[str, str], ...] = application.extensions[ALWAYS]
+        self._access_log = access_log
         self._always = "".join(f"{name}: {value}\r\n" for name, value in always)
 
     def problem(self, client: Any, status: int, detail: str, **more: object) -> bytes:

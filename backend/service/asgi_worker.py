@@ -15,7 +15,6 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -25,6 +24,7 @@ from typing import Any
 
 from gunicorn.workers.gasgi import ASGIWorker
 
+from backend.api import Service
 from backend.service.http_connection import Connection, use_all_phrases
 
 MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
@@ -80,10 +80,10 @@ class FrontWorker(ASGIWorker):
         super().init_process()
 
     def load_wsgi(self) -> None:
-        """Load the front, and the application behind it."""
+        """Load the front, and know the service behind it."""
         super().load_wsgi()
-        self.wsgi = self.asgi.wsgi
-        self.max_body_bytes: int = self.asgi.max_body_bytes
+        self._service: Service = self.asgi.service
+        self.max_body_bytes = self._service.settings.max_body_bytes
 
     # --- accepting ---------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class FrontWorker(ASGIWorker):
 
     def look(self) -> None:
         """What is done once a second."""
-        self.asgi.sample()
+        self._service.metrics.sample()
         self.listen()
         now = time.monotonic()
         for connection in list(self.connections):
@@ -206,14 +206,13 @@ class FrontWorker(ASGIWorker):
     def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
         """A whole answer, after which the connection ends; counted and logged like any other."""
         client = connection.transport.get_extra_info("peername")
-        problem: Callable[..., bytes] = self.asgi.unread_problem
-        return problem(client, status, detail, **more)
+        return self._service.unread.problem(client, status, detail, **more)
 
     # --- ending ------------------------------------------------------------------------------
 
     def handle_exit_signal(self) -> None:
         """Stop in order."""
-        self.asgi.stop_waiting()
+        self._service.ledger.stop_waiting()
         super().handle_exit_signal()
         self._told.set()
 
@@ -232,4 +231,4 @@ class FrontWorker(ASGIWorker):
             await asyncio.sleep(STOP_LOOK_S)
         for connection in list(self.connections):
             connection.transport.abort()
-        self.asgi.sample()
+        self._service.metrics.sample()

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import requests
 
-from backend.server import OWN_WORKERS
 from tests.api.processes import Service, backend, serving, until
 from tests.api.worlds import World, generated, seal, settings_for, world_in
 from tests.flights import on_disk
@@ -32,24 +30,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world_in(tmp_path_factory.mktemp("wire") / "chain")
 
 
-@pytest.fixture(scope="module", params=OWN_WORKERS)
-def kind(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Settings that choose one of our workers."""
-    return {"FLIGHTCHAIN_WORKER_TYPE": request.param, **NEVER}
-
-
 @pytest.fixture(scope="module")
-def service(world: World, kind: dict[str, Any]) -> Iterator[Service]:
-    with serving(world.settings.folder, FLIGHTCHAIN_ACCESS_LOG=1, **kind) as found:
+def service(world: World) -> Iterator[Service]:
+    with serving(world.settings.folder, FLIGHTCHAIN_ACCESS_LOG=1, **NEVER) as found:
         yield found
 
 
 @pytest.fixture
-def damaged(tmp_path: Path, kind: dict[str, Any]) -> Iterator[Service]:
+def damaged(tmp_path: Path) -> Iterator[Service]:
     """A service over a chain of which a block in the last quarter has just been damaged."""
     folder = tmp_path / "chain"
     world_in(folder)
-    with serving(folder, FLIGHTCHAIN_CACHE_BYTES=0, **kind) as found:
+    with serving(folder, FLIGHTCHAIN_CACHE_BYTES=0, **NEVER) as found:
         (file,) = (folder / "blocks").glob("blocks-*.dat")
         data = bytearray(file.read_bytes())
         data[len(data) * 7 // 8] ^= 1
@@ -219,13 +211,11 @@ def test_clients_that_go_away_leave_their_places_to_others(service: Service) -> 
     until(lambda: asked(service, "GET", f"/flights?{DAYS}")[0].status == 200)
 
 
-def test_everything_is_answered_while_exports_wait_for_their_clients(
-    tmp_path: Path, kind: dict[str, Any]
-) -> None:
+def test_everything_is_answered_while_exports_wait_for_their_clients(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "chain")
     seal(settings, [generated(1000)] * 12)
     export = f"GET /flights?{DAYS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **kind) as service, ExitStack() as open_:
+    with serving(settings.folder, FLIGHTCHAIN_THREADS=4, **NEVER) as service, ExitStack() as open_:
         address = ("127.0.0.1", service.port)
         held = [open_.enter_context(socket.create_connection(address, 10)) for _ in range(8)]
         for connection in held:
@@ -238,7 +228,7 @@ def test_everything_is_answered_while_exports_wait_for_their_clients(
         assert answers.count(b"HTTP/1.1 200") <= 2
 
 
-def test_memory_does_not_grow_with_an_export(tmp_path: Path, kind: dict[str, Any]) -> None:
+def test_memory_does_not_grow_with_an_export(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "chain")
     seal(settings, [generated(1000)] * 60)
 
@@ -247,7 +237,7 @@ def test_memory_does_not_grow_with_an_export(tmp_path: Path, kind: dict[str, Any
         (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
         return int(line.split()[1]) * 1024
 
-    with serving(settings.folder, **kind) as service:
+    with serving(settings.folder, **NEVER) as service:
         workers = service.workers()
         for _ in range(6):
             asked(service, "GET", f"/flights?{DAYS}&as_of=4")

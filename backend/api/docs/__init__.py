@@ -14,12 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from backend.api.answers import versioned
-from backend.api.conditions import REVALIDATE, tag_of_content
+from backend.api.conditions import REVALIDATE, Environ, tag_of_content
 from backend.api.docs.operations import Operation, Operations, Other, others
 from backend.api.docs.prose import phrase, prose
 from backend.api.docs.references import Document, Part
@@ -27,6 +27,7 @@ from backend.api.docs.schemas import Schemas
 from backend.api.encodings import compressed
 from backend.api.operation import OPERATION, Answer, Media
 from backend.api.operation import Operation as Described
+from backend.api.routes import Row
 
 MIMETYPE = "text/html; charset=utf-8"
 
@@ -67,9 +68,8 @@ class Scheme:
     others: list[Other]
 
 
-def blueprint(spec: Callable[[], Mapping[str, Any]]) -> Blueprint:
+def rows(spec: Callable[[], Mapping[str, Any]]) -> list[Row]:
     """The page of what `spec` says; it is asked once in each process, when the page is wanted."""
-    routes = Blueprint("docs", __name__)
     kept_compressed = lru_cache(maxsize=4)(compressed)
 
     @cache
@@ -77,19 +77,17 @@ def blueprint(spec: Callable[[], Mapping[str, Any]]) -> Blueprint:
         body = page(spec()).encode()
         return body, tag_of_content(body), content_security_policy()
 
-    @routes.get("/docs")
-    @READ
-    def docs() -> Response:
+    def docs(environ: Environ) -> Response:
         """The service's description, to be read."""
-        READ.given()
+        READ.given(environ)
         body, tag, policy = rendered()
-        response = versioned(request.environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)
+        response = versioned(environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)
         response.headers["Content-Security-Policy"] = policy
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
-    return routes
+    return [Row("GET", "/docs", READ, docs)]
 
 
 def page(spec: Mapping[str, Any]) -> str:
