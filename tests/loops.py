@@ -58,13 +58,14 @@ class Small:
     """A service that answers with what it was asked, each path in a lane.
 
     /quick is answered in the loop, /slow by a thread, /together with others, each group of which is
-    noted in `groups`. /big behind a path gives much, /error raises.
+    noted in `groups`; /scan, /export, /batch and /commit by threads of their own. /big behind a
+    path gives much, /error raises.
     """
 
     metrics: Any
 
     def __init__(self, **options: Any) -> None:
-        self.before: Callable[[], object] = lambda: None  # run by requests for /slow and by groups
+        self.before: Callable[[], object] = lambda: None  # run by threads and by groups
         self.groups: list[list[str]] = []  # what was asked in each
         numbers = CountedRequests(Numbers())
         self.metrics = Refusals()
@@ -79,7 +80,12 @@ class Small:
         self.flask: Any = Response(status=404)
 
     def _rows(self) -> Iterator[Row]:
-        lanes = {"/quick": Lane.INLINE, "/slow": Lane.THREAD, "/together": Lane.GROUPED}
+        lanes = {
+            "/quick": Lane.INLINE,
+            "/slow": Lane.THREAD,
+            "/together": Lane.GROUPED,
+            **{f"/{lane}": lane for lane in (Lane.SCAN, Lane.EXPORT, Lane.BATCH, Lane.COMMIT)},
+        }
         operation = Operation("small", OPERATION, "", {})
         group = Group(self._prepare, self._accept_all)
         for method in ("GET", "POST"):
@@ -95,7 +101,7 @@ class Small:
         path = environ["PATH_INFO"]
         if "error" in path:
             raise ValueError(path)
-        if path == "/slow":
+        if not path.startswith(("/quick", "/together")):
             self.before()
         given = environ["wsgi.input"].read()
         body = b"x" * BIG if "big" in path else f"{path} {environ['QUERY_STRING']} ".encode()

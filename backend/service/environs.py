@@ -12,6 +12,19 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
+_ALWAYS: Environ = {
+    "SCRIPT_NAME": "",
+    "REMOTE_ADDR": "",
+    "SERVER_NAME": "",
+    "SERVER_PORT": "",
+    "wsgi.version": (1, 0),
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+
+
 async def body_of(scope: Scope, receive: Receive) -> bytes:
     """The body of a request."""
     if not any(name == b"content-length" for name, _ in scope["headers"]):
@@ -25,29 +38,26 @@ async def body_of(scope: Scope, receive: Receive) -> bytes:
 
 
 def environ_of(scope: Scope, body: bytes) -> Environ:
-    """The WSGI environ (PEP 3333) of a request."""
+    """The environ of a request."""
     target: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]
     if not target.startswith(b"/") or b"#" in target or b"#" in query:
         target, query = _path_and_query(target, query)
     client, server = scope["client"], scope["server"]
-    environ: Environ = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": (unquote_to_bytes(target) if b"%" in target else target).decode("latin-1"),
-        "QUERY_STRING": query.decode("latin-1"),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
-        "SERVER_NAME": str(server[0]) if server else "",
-        "SERVER_PORT": str(server[1]) if server and len(server) > 1 else "",
-        "REMOTE_ADDR": str(client[0]) if client else "",
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-    }
+    environ = _ALWAYS.copy()
+    environ["REQUEST_METHOD"] = scope["method"]
+    environ["PATH_INFO"] = (unquote_to_bytes(target) if b"%" in target else target).decode(
+        "latin-1"
+    )
+    environ["QUERY_STRING"] = query.decode("latin-1")
+    environ["SERVER_PROTOCOL"] = "HTTP/1.1" if scope["http_version"] == "1.1" else "HTTP/1.0"
+    environ["wsgi.url_scheme"] = scope["scheme"]
+    environ["wsgi.input"] = BytesIO(body)
+    if client:
+        environ["REMOTE_ADDR"] = client[0]
+    if server:
+        environ["SERVER_NAME"] = server[0]
+        environ["SERVER_PORT"] = str(server[1]) if len(server) > 1 else ""
     for name, value in scope["headers"]:
         variable = _variable(name)
         text = value.decode("latin-1")

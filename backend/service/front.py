@@ -34,12 +34,15 @@ Wsgi = Callable[..., Iterable[bytes]]
 
 
 class Answer(NamedTuple):
-    """The begin of an answer. rest: what follows the body. threads: who may ask for the rest."""
+    """The begin of an answer.
+
+    rest: what follows the body; None if that is all. threads: who may ask for the rest.
+    """
 
     status: str
     headers: Headers
     body: bytes
-    rest: "Rest"
+    rest: "Rest | None" = None
     threads: Threads | None = None
 
 
@@ -136,7 +139,7 @@ class Front:
             return Answer(status, headers, body, rest, threads)
 
         try:
-            return await threads.run(answered, lambda answer: answer.rest.close())
+            return await threads.run(answered, close)
         except LaneFullError:
             return self._taken(full(lane), environ)
 
@@ -144,16 +147,20 @@ class Front:
         """The answer that a response is, which is short."""
         pieces, status, headers = response.get_wsgi_response(environ)
         self._reception.dismiss(environ, status, headers)
+        if isinstance(pieces, list):
+            return Answer(status, headers, b"".join(pieces))
         rest = Rest(pieces)
         return Answer(status, headers, rest.piece(), rest)
 
     async def _send(self, answer: Answer, environ: Environ, scope: Scope, send: Send) -> None:
         status, headers, body, rest, threads = answer
+        await send({"type": "http.response.start", "status": int(status[:3]), "headers": headers})
+        if rest is None:
+            await send({"type": "http.response.body", "body": body})
+            self._reception.log(environ, len(body), is_whole=True)
+            return
         sent_bytes = len(body)
         try:
-            await send(
-                {"type": "http.response.start", "status": int(status[:3]), "headers": headers}
-            )
             while not rest.is_taken and threads is not None:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 body = await threads.run(lambda _: rest.piece())
@@ -165,6 +172,12 @@ class Front:
         finally:
             rest.close()
             self._reception.log(environ, sent_bytes, is_whole=rest.is_taken)
+
+
+def close(answer: Answer) -> None:
+    """Let go an answer that nobody waits for any more."""
+    if answer.rest is not None:
+        answer.rest.close()
 
 
 def full(lane: Lane) -> Response:

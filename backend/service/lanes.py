@@ -27,7 +27,7 @@ class LaneFullError(Exception):
 
 @dataclass(slots=True)
 class Threads:
-    """The threads of a lane. Every method belongs to the thread of the loop.
+    """The threads of a lane. It belongs to the thread of the loop; others may ask for `numbers`.
 
     most_waiting: how many requests may wait for one of `count` threads.
     """
