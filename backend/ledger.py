@@ -47,7 +47,6 @@ from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 from backend.storage.recovery import WHAT_TO_DO
 from backend.storage.unpacked import CacheStatistics
-from backend.together import Together
 from backend.trusted_clock import TrustedClock
 
 Json = dict[str, Any]
@@ -85,7 +84,6 @@ class Ledger:
         self._index = IndexReader(settings.folder, self._store, report)
         self._mempool = Mempool(settings, self.mined_count, report)
         self._clock = TrustedClock(settings, self._store, report)
-        self._accept = Together(self._accept_all)
         self._is_stopping = False
 
     def stop_waiting(self) -> None:
@@ -434,7 +432,20 @@ class Ledger:
         wait_s: how long to wait until it is mined and in the index. key: see `Offer`.
         Raises TryLater when full or the clock is doubted, KeyReused, WriteFailed, DamagedMempool.
         """
-        accepted = self._accept(Offer([flight], key, durable))
+        offer = self.offer(flight, durable=durable, key=key)
+        accepted = self._accept(offer)
+        return self.receipt(offer, accepted, wait_s=wait_s, durable=durable)
+
+    @staticmethod
+    def offer(flight: Flight, *, durable: bool = True, key: IdempotencyKey | None = None) -> Offer:
+        """A flight as `accept_all` takes it."""
+        return Offer([flight], key, durable)
+
+    def receipt(
+        self, offer: Offer, accepted: Accepted, *, wait_s: float = 0, durable: bool = True
+    ) -> Json:
+        """What `add` returns for the offer of one flight that was accepted."""
+        (flight,) = offer.flights
         (copy,) = _others(accepted)
         transaction_id = accepted.first_transaction
         content = transaction_bytes(transaction(flight, transaction_id, accepted.timestamp))
@@ -473,10 +484,17 @@ class Ledger:
             "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
         }
 
-    def _accept_all(self, offers: list[Offer]) -> list[Accepted | Refused]:
-        """What becomes of each offer; in `copies`, mined flights go before pending ones.
+    def _accept(self, offer: Offer) -> Accepted:
+        (outcome,) = self.accept_all([offer])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-        Raises TryLater while the clock is doubted.
+    def accept_all(self, offers: Sequence[Offer]) -> list[Accepted | Refused]:
+        """What becomes of each offer; they share one sync of the disk.
+
+        In `copies`, mined flights go before pending ones. Raises TryLater while the clock is
+        doubted.
         """
         now = self._clock.now_ms()
         mined = [self._mined_copies_of(offer) for offer in offers]

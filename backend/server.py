@@ -140,7 +140,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         signal.signal(number, lambda received, frame: stopping.append(received))
     url = base_url(settings.host, settings.port)
     # With the other types of worker everybody waits behind long requests, this question, too.
-    asking = [silent_server(url)] if settings.worker_type == "loop" else []
+    asking = [silent_server(url)] if settings.worker_type == "asgi" else []
     children = [
         Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),
         Child("the web server", "backend", ["serve", "--only-http"], report, asking),
@@ -233,7 +233,8 @@ def run_http(settings: Settings) -> None:
     """Run gunicorn in this process until it is told to stop."""
     from gunicorn.app.base import BaseApplication
 
-    from backend.api import create_app
+    from backend.api import Service
+    from backend.service.front import Front
 
     class Application(BaseApplication):
         def load_config(self) -> None:
@@ -241,7 +242,8 @@ def run_http(settings: Settings) -> None:
                 self.cfg.set(name, value)
 
         def load(self) -> Any:
-            return create_app(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
+            service = Service(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
+            return Front(service) if settings.worker_type == "asgi" else service.application
 
     logging.getLogger("gunicorn.error").addFilter(hide_secrets)
     with run_folder(settings) as metrics_folder:
@@ -249,20 +251,20 @@ def run_http(settings: Settings) -> None:
 
 
 def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
-    from backend.worker import LoopWorker
+    from backend.service.asgi_worker import FrontWorker
 
     return {
         "bind": f"[{settings.host}]:{settings.port}"
         if ":" in settings.host
         else f"{settings.host}:{settings.port}",
         "workers": settings.workers,
-        "worker_class": LoopWorker if settings.worker_type == "loop" else settings.worker_type,
+        "worker_class": FrontWorker if settings.worker_type == "asgi" else settings.worker_type,
         # with more than one, gunicorn would make a gthread worker of it
         "threads": 1 if settings.worker_type == "sync" else settings.threads,
         "keepalive": 30,
         "timeout": _silent_s(settings),
         "graceful_timeout": WORKER_GRACE_S,
-        "child_exit": lambda arbiter, worker: LoopWorker.forget(worker),
+        "child_exit": lambda arbiter, worker: FrontWorker.forget(worker),
         "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
         "post_worker_init": lambda worker: _begin(worker, metrics_folder),
         "preload_app": True,  # workers share the memory of the code
@@ -270,6 +272,9 @@ def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[s
         "loglevel": "warning",
         "limit_request_fields": 50,
         "limit_request_field_size": 4096,
+        "http_parser": "python",
+        "asgi_lifespan": "off",
+        "asgi_disconnect_grace_period": 0,  # who is gone gets no answer
     }
 
 
@@ -286,22 +291,27 @@ def _silent_s(settings: Settings) -> int:
 
 def _begin(worker: Any, metrics_folder: Path | None) -> None:
     """In a new worker, before it answers."""
-    from backend.api import METRICS
-
+    service = _service_of(worker)
     if metrics_folder is not None:
-        worker.wsgi.extensions[METRICS].share(metrics_folder)
-    _let_waiters_go_at_the_end(worker)
+        service.metrics.share(metrics_folder)
+    if not hasattr(worker, "asgi"):  # which lets them go by itself
+        _let_waiters_go_at_the_end(service)
 
 
-def _let_waiters_go_at_the_end(worker: Any) -> None:
+def _service_of(worker: Any) -> Any:
+    from backend.api import SERVICE
+
+    asgi = getattr(worker, "asgi", None)
+    return worker.wsgi.extensions[SERVICE] if asgi is None else asgi.service
+
+
+def _let_waiters_go_at_the_end(service: Any) -> None:
     """In a new worker: those who wait for a block are answered when it is told to stop."""
-    from backend.api import LEDGER
-
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
         of_gunicorn = signal.getsignal(number)
 
         def handle(received: int, frame: Any, then: Any = of_gunicorn) -> None:
-            worker.wsgi.extensions[LEDGER].stop_waiting()
+            service.ledger.stop_waiting()
             if callable(then):
                 then(received, frame)
 

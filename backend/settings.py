@@ -66,10 +66,20 @@ class Settings:
         2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
     )
     threads: int = _number(
-        8, 1, 256, "threads", "requests one worker has in hand besides the quick ones"
+        8, 1, 256, "threads", "for requests that may wait for the disk; per worker"
+    )
+    lane_threads: int = _number(
+        2, 1, 256, "threads", "for long requests of a kind: scans, exports, batches; per worker"
+    )
+    lane_queue: int = _number(
+        8,
+        0,
+        100_000,
+        "requests",
+        "of a kind of long ones that may wait for a thread, per worker; the next gets a 503",
     )
     worker_type: str = _choice(
-        ("loop", "gthread", "sync"),
+        ("asgi", "gthread", "sync"),
         "how workers serve; the others are gunicorn's, to compare with, and `sync` has one thread",
     )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")

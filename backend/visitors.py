@@ -120,9 +120,7 @@ def guarded(
         refusal = visitors.refusal(environ)
         if refusal is None:
             return application(environ, start_response)
-        if _of_query(environ.get("QUERY_STRING", "")):  # whatever it is refused for
-            environ["QUERY_STRING"] = HIDDEN
-            environ["RAW_URI"] = environ.get("PATH_INFO", "")
+        hide_query(environ)
         headers, body = answer(refusal)
         phrase = HTTPStatus(refusal.status).phrase
         start_response(
@@ -132,6 +130,13 @@ def guarded(
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     return guard
+
+
+def hide_query(environ: Environ) -> None:
+    """Take a query that holds a token out of a request that is refused, whatever for."""
+    if _of_query(environ.get("QUERY_STRING", "")):
+        environ["QUERY_STRING"] = HIDDEN
+        environ["RAW_URI"] = environ.get("PATH_INFO", "")
 
 
 def without_secrets(text: str) -> str:

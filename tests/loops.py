@@ -1,30 +1,41 @@
-"""The worker's loop with a small application, run step by step in the test, and clients of it."""
+"""The worker's loop with a small service, run step by step in the test, and clients of it."""
 
+import asyncio
 import os
 import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from flask import Response
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from backend.api import LEDGER, METRICS, QUICK, TOGETHER, create_app
-from backend.api.observing import ACCESS_LOG, ALWAYS
+from backend.api import Service
+from backend.api.conditions import Environ
+from backend.api.metrics import CountedRequests
+from backend.api.operation import OPERATION, Operation
+from backend.api.problems import Problems
+from backend.api.reception import Reception
+from backend.api.routes import Group, Lane, Post, Row, Table
+from backend.api.unread import Unread
 from backend.ledger import Ledger
+from backend.metrics import Numbers
+from backend.service.asgi_worker import FrontWorker
+from backend.service.front import Front
 from backend.settings import Settings
-from backend.together import Together
-from backend.worker import LoopWorker
+from backend.visitors import Visitors
 from tests.api.processes import WITHIN_S, free_port
 
 BIG = 20_000_000  # more than the system buffers for a connection
-MAX_BODY_BYTES = 64 * 1024
+MAX_BODY_BYTES = 2**16
 KEEPALIVE_S = 30
+THREADS = 2
 
 
 class Refusals:
@@ -39,51 +50,79 @@ class Refusals:
     def sample(self) -> None:
         pass
 
+    def watch(self, lanes: object) -> None:
+        pass
 
-class Application:
-    """Answers with what it was asked. What starts with /quick is quick; /big gives much.
 
-    What starts with /together goes together, and each group of it is noted in `groups`.
+class Small:
+    """A service that answers with what it was asked, each path in a lane.
+
+    /quick is answered in the loop, /slow by a thread, /together with others, each group of which is
+    noted in `groups`; /scan, /export, /batch and /commit by threads of their own. /big behind a
+    path gives much, /error raises.
     """
 
-    def __init__(self) -> None:
-        self.extensions: dict[str, object] = {
-            QUICK: lambda request: b" /quick" in request.partition(b"\r\n")[0],
-            TOGETHER: lambda request: b" /together" in request.partition(b"\r\n")[0],
-            ACCESS_LOG: False,
-            ALWAYS: (),
-            METRICS: Refusals(),
-        }
-        self.config = {"MAX_CONTENT_LENGTH": MAX_BODY_BYTES}
-        self.before: Callable[[], object] = lambda: None  # run by requests for /slow and by groups
+    metrics: Any
+
+    def __init__(self, **options: Any) -> None:
+        self.before: Callable[[], object] = lambda: None  # run by threads and by groups
         self.groups: list[list[str]] = []  # what was asked in each
-        self._together = Together(self._meet)
+        numbers = CountedRequests(Numbers())
+        self.metrics = Refusals()
+        self.settings = Settings(threads=THREADS, max_body_bytes=MAX_BODY_BYTES, **options)
+        self.reception = Reception(
+            Visitors("127.0.0.1", "localhost", "machine"), numbers, access_log=False
+        )
+        self.problems = Problems(lambda: None)
+        self.unread = Unread(self.metrics, access_log=False, always=())
+        self.table = Table(self._rows())
+        self.ledger = SimpleNamespace(stop_waiting=lambda: None)
+        self.flask: Any = Response(status=404)
 
-    def wsgi(self) -> "Application":
-        return self
+    def _rows(self) -> Iterator[Row]:
+        lanes = {
+            "/quick": Lane.INLINE,
+            "/slow": Lane.THREAD,
+            "/together": Lane.GROUPED,
+            **{f"/{lane}": lane for lane in (Lane.SCAN, Lane.EXPORT, Lane.BATCH, Lane.COMMIT)},
+        }
+        operation = Operation("small", OPERATION, "", {})
+        group = Group(self._prepare, self._accept_all)
+        for method in ("GET", "POST"):
+            yield Row(method, "/ignored", operation, self._ignored, Lane.INLINE)
+            for path, lane in lanes.items():
+                for more in ("", "/big", "/error"):
+                    yield Row(method, path + more, operation, self._answer, lane, group)
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def _ignored(self, environ: Environ) -> Response:
+        return Response("/ignored  ")
+
+    def _answer(self, environ: Environ) -> Response:
         path = environ["PATH_INFO"]
         if "error" in path:
             raise ValueError(path)
-        if path == "/slow":
+        if not path.startswith(("/quick", "/together")):
             self.before()
-        if path == "/together":
-            self._together(environ["QUERY_STRING"])
-        given = b"" if path == "/ignored" else environ["wsgi.input"].read()
-        body = (
-            b"x" * BIG if "big" in path else f"{path} {environ['QUERY_STRING']} ".encode() + given
-        )
-        start_response("200 OK", [("Content-Length", str(len(body)))])
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+        given = environ["wsgi.input"].read()
+        body = b"x" * BIG if "big" in path else f"{path} {environ['QUERY_STRING']} ".encode()
+        return Response(body if "big" in path else body + given)
 
-    def _meet(self, asked: list[str]) -> list[None]:
-        self.groups.append(asked)
+    def _prepare(self, environ: Environ) -> Post:
+        return Post(environ["QUERY_STRING"], lambda _: self._answer(environ))
+
+    def _accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:
+        self.groups.append([post.offer for post in posts])
         self.before()
-        return [None] * len(asked)
+        found: list[Response | Exception] = []
+        for post in posts:
+            try:
+                found.append(post.answer(None))
+            except ValueError as error:
+                found.append(error)
+        return found
 
 
-class _Stepped(LoopWorker):
+class _Stepped(FrontWorker):
     """Leaves signals and the loop to the test."""
 
     def init_signals(self) -> None:
@@ -133,38 +172,49 @@ class Client:
 
 
 class Loop:
-    """A worker, its application and its clients."""
+    """A worker, its service and its clients."""
+
+    service: Any
 
     def __init__(
         self,
         patch: pytest.MonkeyPatch,
         address: Any,
         family: socket.AddressFamily,
-        application: Any,
+        service: Any,
         **options: int,
     ) -> None:
         self.later_s = 0.0  # how far the worker's clock is ahead
         now = lambda: time.monotonic() + self.later_s  # noqa: E731
-        patch.setattr("backend.worker.time", SimpleNamespace(monotonic=now))
+        for module in ("asgi_worker", "http_connection"):
+            patch.setattr(f"backend.service.{module}.time", SimpleNamespace(monotonic=now))
         self.listener = socket.socket(family)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(address)
         self.listener.listen(100)
         self.address, self.family = address, family
         cfg = Config()
-        for name, value in {"threads": 2, "keepalive": KEEPALIVE_S, **options}.items():
+        given = {"keepalive": KEEPALIVE_S, "asgi_disconnect_grace_period": 0, **options}
+        for name, value in given.items():
             cfg.set(name, value)
         cfg.set("errorlog", os.devnull)
-        application = application or Application()
-        self.application: Application = application
-        LoopWorker.setup()
-        self.worker = _Stepped(1, os.getppid(), [self.listener], application, 30, cfg, Logger(cfg))
+        self.service = service or Small()
+        application: Any = SimpleNamespace(wsgi=lambda: Front(self.service))
+        FrontWorker.setup()
+        self.worker: Any = _Stepped(
+            1, os.getppid(), [self.listener], application, 30, cfg, Logger(cfg)
+        )
         interval = sys.getswitchinterval()
         self.worker.init_process()
         sys.setswitchinterval(interval)
-        queue: Any = self.worker.method_queue
-        self.worker.poller.register(queue.fileno(), 1, queue.run_callbacks)
+        self.worker.listen()
         self.clients: list[Client] = []
+
+    @property
+    def application(self) -> Small:
+        """The small service."""
+        assert isinstance(self.service, Small)
+        return self.service
 
     def client(self, data: bytes = b"", **options: int) -> Client:
         """A new client that has said `data`. options: of its socket."""
@@ -173,24 +223,18 @@ class Loop:
         found.say(data)
         return found
 
-    def step(self, timeout_s: float = 0.02) -> None:
-        """What gunicorn's main loop does in a round."""
-        worker = self.worker
-        worker.set_accept_enabled(worker.nr_conns < worker.worker_connections)
-        worker.wait_for_and_dispatch_events(timeout_s)
-        worker.murder_keepalived()
+    def step(self, timeout_s: float = 0.01) -> None:
+        """What the worker does in a moment."""
+        self.worker.loop.run_until_complete(asyncio.sleep(timeout_s))
+        self.worker.look()
         self.check()
 
     def check(self) -> None:
-        """What must be true between rounds."""
+        """What must be true between steps."""
         worker = self.worker
         assert worker.nr_conns == len(worker.connections)
-        watched = {key.fileobj for key in worker.poller.get_map().values()}
         for one in worker.connections:
-            assert one.raw.fileno() >= 0
-            assert (one.raw in watched) == (one.deadline < float("inf"))
-        others = watched - {self.listener, worker.method_queue.fileno()}
-        assert others <= {one.raw for one in worker.connections}
+            assert one.received_bytes == 0 or one.deadline < float("inf")
 
     def until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WITHIN_S
@@ -215,40 +259,37 @@ class Loop:
         return client
 
     def close(self) -> None:
-        self.until(self._is_idle)
         for client in self.clients:
             client.socket.close()
         self.until(lambda: not self.worker.connections)
-        assert list(LoopWorker._open_connections).count(0) == 1
-        self.worker.set_accept_enabled(False)
-        self.worker.tpool.shutdown()
-        self.worker.poller.close()
-        self.worker.method_queue.close()
+        assert list(FrontWorker._open_connections).count(0) == 1
+        self.worker.alive = False
+        self.worker.asgi.close()
+        self.worker._stop_listening()
+        self.worker._cleanup()
         self.worker.tmp.close()
         for descriptor in self.worker.PIPE:
             os.close(descriptor)
         for handler in self.worker.log.error_log.handlers:
             handler.close()
         self.listener.close()
-
-    def _is_idle(self) -> bool:
-        return all(one.deadline < float("inf") for one in self.worker.connections)
+        asyncio.set_event_loop(None)
 
 
 @contextmanager
 def looping(
     address: Any = None,
     family: socket.AddressFamily = socket.AF_INET,
-    application: Any = None,
+    service: Any = None,
     **options: int,
 ) -> Iterator[Loop]:
-    """A loop at a free port, or at `address`, with a small application, or with `application`.
+    """A loop at a free port, or at `address`, with a small service, or with `service`.
 
     options: settings of gunicorn.
     """
     with pytest.MonkeyPatch.context() as patch:
         address = address or ("127.0.0.1", free_port())
-        loop = Loop(patch, address, family, application, **options)
+        loop = Loop(patch, address, family, service, **options)
         try:
             yield loop
         finally:
@@ -259,12 +300,9 @@ def looping(
 def looping_service(
     settings: Settings, restart: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[Loop, Ledger]]:
-    """A loop with the real application over the chain of `settings`, and its ledger."""
-    app = create_app(settings, restart)
-    application = SimpleNamespace(
-        wsgi=lambda: app, extensions=app.extensions, config=app.config
-    )  # as gunicorn wants it
-    with closing(app.extensions[LEDGER]) as ledger, looping(application=application) as loop:
+    """A loop with the real service over the chain of `settings`, and its ledger."""
+    service = Service(settings, restart)
+    with closing(service.ledger) as ledger, looping(service=service) as loop:
         yield loop, ledger
 
 

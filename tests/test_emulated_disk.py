@@ -115,7 +115,7 @@ def test_one_worker_of_type_sync_answers_one_request_at_a_time(world: World) -> 
         assert client.recv(15) == b"HTTP/1.1 200 OK"
 
 
-@pytest.mark.parametrize("worker_type", ["sync", "gthread", "loop"])
+@pytest.mark.parametrize("worker_type", ["sync", "gthread", "asgi"])
 def test_a_scan_waits_for_each_block_it_reads_whatever_the_workers(
     world: World, worker_type: str
 ) -> None:

@@ -28,7 +28,6 @@ LAYERS: dict[str, set[str] | None] = {
     "version": set(),
     "notify": set(),
     "lru": set(),
-    "together": set(),
     "visitors": set(),
     "chain": {"errors"},
     # limits of the format are limits of settings
@@ -65,7 +64,7 @@ LAYERS: dict[str, set[str] | None] = {
     "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens", "errors"},
     "ledger": {"chain", "storage", "index", "mempool", "keys", "miner_status", "trusted_clock"}
     | {"questions", "selection", "scan", "coverage", "distribution", "suggestions", "sources"}
-    | {"clock", "costs", "scrub_state", "together"}
+    | {"clock", "costs", "scrub_state"}
     | COMMON,
     "tokens": {"storage"} | COMMON,
     "backup": {"chain", "storage", "mempool", "miner", "miner_status", "audit", "keys", "tokens"}
@@ -76,10 +75,10 @@ LAYERS: dict[str, set[str] | None] = {
     "cli": None,
     "in_process": None,
     "server": None,
-    "worker": None,
+    "service": None,
     "__main__": None,
 }
-SPEAK_HTTP = {"api", "cli", "server", "worker", "__main__"}
+SPEAK_HTTP = {"api", "cli", "server", "service", "__main__"}
 HTTP_PACKAGES = {"flask", "werkzeug", "gunicorn", "jinja2", "requests"}
 
 # Pure package -> what it may import beside itself and the backend, whose layers stand above.
@@ -304,12 +303,12 @@ def test_a_circle_of_modules_is_found() -> None:
 
 
 def test_a_web_worker_loads_no_code_that_writes_blocks() -> None:
-    script = "import sys, backend.api, backend.worker; print(*sys.modules)"
+    script = "import sys, backend.api, backend.service.asgi_worker; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True
     )
     loaded = {layer_of(name) for name in done.stdout.split() if is_within(name, "backend")}
-    assert {"api", "ledger", "worker"} <= loaded
+    assert {"api", "ledger", "service"} <= loaded
     assert loaded & {"miner", "builder", "importer", "audit", "scrub", "backup", "cli"} == set()
     assert "backend.storage.block_writer" not in done.stdout.split()
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from backend.api.routes import Lane
 from backend.ledger import Ledger
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import RECENT_S
 from backend.storage.layout import Place
 from tests.api.worlds import World, seal, world_in
+from tests.doors import environ
 from tests.loops import Loop, answers, looping_service
 from tests.storage.chains import block_file, flip
 
@@ -33,14 +35,13 @@ class Lanes:
     def __init__(self, loop: Loop, world: World, ledger: Ledger) -> None:
         self.loop, self.world, self.ledger = loop, world, ledger
         self.handed_over = 0
-        pool: Any = loop.worker.tpool
-        submit = pool.submit
+        in_thread = loop.worker.asgi._in_thread
 
         def counted(*arguments: Any) -> Any:
             self.handed_over += 1
-            return submit(*arguments)
+            return in_thread(*arguments)
 
-        pool.submit = counted
+        loop.worker.asgi._in_thread = counted
 
     def ask(self, path: str, *headers: str) -> tuple[int, Any, str]:
         """Status and body of an answer, and who gave it: "loop" or "thread"."""
@@ -81,7 +82,10 @@ def test_asking_whether_a_block_is_at_hand_counts_nothing(lanes: Lanes) -> None:
     lanes.ask(PAGE)
     before = lanes.ledger.cache_statistics()
     for path in (PAGE, TRANSACTION):
-        assert lanes.loop.worker._is_quick(request(path))
+        asked = environ("GET", path)
+        match = lanes.loop.service.table.match(asked)
+        assert match is not None
+        assert match.lane(asked) is Lane.INLINE
     assert lanes.ledger.cache_statistics() == before
 
 

@@ -12,13 +12,15 @@ from backend.settings import Settings, from_environment, table, variable
 
 TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
 NAMES = {"hosts"}
-CHOICES = {"worker_type": ("loop", "gthread", "sync"), "lab": ("no", "yes")}
+CHOICES = {"worker_type": ("asgi", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)
 NUMBERS: dict[str, tuple[str, str, str]] = {
     "port": ("1", "65535", "8001"),
     "frontend_port": ("1", "65535", "5001"),
     "workers": ("1", "64", "4"),
     "threads": ("1", "256", "16"),
+    "lane_threads": ("1", "256", "4"),
+    "lane_queue": ("0", "100000", "20"),
     "mine_interval_s": ("0.1", "86400", "2.5"),
     "mine_empty": ("0", "1", "1"),
     "answer_cache_bytes": ("0", str(2**40), "1000000"),
@@ -54,7 +56,11 @@ def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
     found = Config()
     for name, value in server._gunicorn_options(chosen, None).items():
         found.set(name, value)
-    names = {"loop": "LoopWorker", "gthread": "ThreadWorker", "sync": "SyncWorker"}
+    names = {
+        "asgi": "FrontWorker",
+        "gthread": "ThreadWorker",
+        "sync": "SyncWorker",
+    }
     assert found.worker_class.__name__ == names[kind]
 
 

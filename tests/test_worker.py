@@ -15,15 +15,14 @@ from urllib.parse import urlencode
 
 import pytest
 
-from backend import worker as worker_module
-from backend.worker import (
+from backend.service import asgi_worker, lanes
+from backend.service.asgi_worker import FrontWorker
+from backend.service.http_connection import (
     BYTES_PER_S,
     HEAD_WITHIN_S,
     LINGER_S,
     MAX_HEAD_BYTES,
-    RECEIVE_BYTES,
     SEND_WITHIN_S,
-    LoopWorker,
 )
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import world_in
@@ -137,7 +136,7 @@ def test_what_is_too_large_is_refused_before_it_has_come(loop: Loop) -> None:
     found = loop.answered(request("POST /slow", body, EXPECTS))
     assert answers(found.got)[0][0] == 413
     assert CONTINUE not in found.got
-    found = loop.answered(b"GET /quick HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD_BYTES + RECEIVE_BYTES))
+    found = loop.answered(b"GET /quick HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD_BYTES + 4096))
     assert answers(found.got)[0][0] == 431
 
 
@@ -230,10 +229,24 @@ def test_whoever_has_closed_its_half_gets_a_big_answer_whole(loop: Loop, path: s
 
 
 @LANES
-def test_an_error_of_the_application_is_a_problem_and_ends_the_connection(
+def test_an_error_of_the_application_is_a_problem_of_its_request_alone(
     loop: Loop, path: str
 ) -> None:
     client = loop.answered(request(f"GET {path}/error") + QUICK, 2)
+    (status, body), after = answers(client.got)
+    assert (status, b"application/problem+json" in client.got) == (500, True)
+    assert b"ValueError" not in body
+    assert after == (200, b"/quick  ")
+
+
+def test_an_error_of_the_front_itself_is_a_problem_and_ends_the_connection(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(environ: object) -> None:
+        raise ValueError(environ)
+
+    monkeypatch.setattr(loop.service.table, "match", fails)
+    client = loop.answered(QUICK + QUICK, 2)
     loop.until(client.ended)
     ((status, body),) = answers(client.got)
     assert (status, b"application/problem+json" in client.got) == (500, True)
@@ -259,9 +272,9 @@ def test_a_client_may_vanish_while_a_thread_answers_it(loop: Loop) -> None:
     loop.until(lambda: len(loop.worker.connections) == 1)
     client.reset()
     loop.settle()
-    assert loop.worker.nr_conns == 1  # noticed when the answer is to be sent
     going_on.set()
     loop.until(lambda: not loop.worker.connections)
+    assert answers(loop.answered(SLOW).got)[0][0] == 200
 
 
 # --- time ----------------------------------------------------------------------------------------
@@ -326,7 +339,7 @@ def test_whoever_does_not_close_is_closed(loop: Loop) -> None:
 @LANES
 def test_an_answer_that_is_not_read_is_given_up_and_never_spoiled(loop: Loop, path: str) -> None:
     client = loop.client(request(f"GET {path}/big") + QUICK + b"GET /in part")
-    loop.until(lambda: any(one.unsent for one in loop.worker.connections))
+    loop.until(lambda: any(one.unsent_bytes() for one in loop.worker.connections))
     loop.wait(SEND_WITHIN_S + BIG / BYTES_PER_S + 2)
     loop.until(client.ended)
     assert client.got.count(b"HTTP/1.1") == 1
@@ -377,7 +390,7 @@ def test_what_comes_while_a_group_is_in_hand_is_the_next_group(loop: Loop) -> No
 
 
 def test_a_group_has_a_bound(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "MOST_TOGETHER", 3)
+    monkeypatch.setattr(lanes, "MOST_TOGETHER", 3)
     clients = [loop.client() for _ in range(8)]
     loop.settle()
     for number, client in enumerate(clients):
@@ -415,28 +428,30 @@ def test_answers_that_nobody_reads_hold_no_thread(loop: Loop) -> None:
 def test_of_too_many_unread_answers_the_oldest_is_given_up(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "MAX_UNSENT_BYTES", int(BIG * 2.5))
+    monkeypatch.setattr(asgi_worker, "MAX_UNSENT_BYTES", int(BIG * 2.5))
     clients = []
     for _ in range(4):
         clients.append(loop.client(request("GET /quick/big")))
         loop.settle()
-    assert loop.worker.nr_conns == 2
-    for client in clients[2:]:
+    kept = loop.worker.nr_conns
+    assert 0 < kept < 4
+    assert sum(one.unsent_bytes() for one in loop.worker.connections) <= BIG * 2.5
+    for client in clients[-kept:]:
         loop.until(lambda one=client: bool(answers(one.read())))  # type: ignore[misc]
-    for client in clients[:2]:
+    for client in clients[:-kept]:
         assert not answers(client.read())
         assert client.has_ended
 
 
 def test_one_answer_may_be_as_large_as_it_is(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "MAX_UNSENT_BYTES", 1000)
+    monkeypatch.setattr(asgi_worker, "MAX_UNSENT_BYTES", 1000)
     assert len(answers(loop.answered(request("GET /slow/big")).got)[0][1]) == BIG
 
 
 def test_too_much_at_once_is_refused_but_small_requests_are_not(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "MAX_RECEIVED_BYTES", 100_000)
+    monkeypatch.setattr(asgi_worker, "MAX_RECEIVED_BYTES", 100_000)
     large = request("POST /slow", body=b"x" * MAX_BODY_BYTES)
     first = loop.client(large[:-1])
     second = loop.client(large[:-1])
@@ -474,26 +489,30 @@ def test_connections_leave_descriptors_for_the_files() -> None:
 # --- taking turns --------------------------------------------------------------------------------
 
 
-def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(loop: Loop) -> None:
+def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop.answered(QUICK)
-    LoopWorker._open_connections[7] = 0
+    FrontWorker._open_connections[7] = 0
+    monkeypatch.setattr(asgi_worker, "LEAVE_TO_OTHERS_S", 60.0)
     client = loop.client(QUICK)
-    loop.step(0.0)
+    loop.settle()
     assert (client.read(), loop.worker.nr_conns) == (b"", 1)
-    loop.later_s += worker_module.LEAVE_TO_OTHERS_S
+    loop.later_s += 60.0
     loop.until(lambda: bool(answers(client.read())))
-    LoopWorker._open_connections[7] = -1
+    FrontWorker._open_connections[7] = -1
 
 
-def test_a_worker_alone_accepts_at_once(loop: Loop) -> None:
+def test_a_worker_alone_accepts_at_once(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi_worker, "LEAVE_TO_OTHERS_S", 60.0)
     loop.answered(QUICK)
     client = loop.client(QUICK)
-    loop.step(0.0)
+    loop.settle()
     assert answers(client.read())
 
 
 def test_a_worker_that_was_forgotten_by_mistake_goes_on(loop: Loop) -> None:
-    LoopWorker.forget(loop.worker)  # one with the same place has died
+    FrontWorker.forget(loop.worker)  # one with the same place has died
     assert answers(loop.answered(QUICK).got)[0][0] == 200
 
 

@@ -4,21 +4,20 @@ Every error on every route is `application/problem+json` (RFC 9457) and names th
 """
 
 from collections.abc import Callable
+from socket import gethostname
+from typing import Any
 
 from flask import Flask, Response
 
 from backend.api import (
     batch,
     blocks,
-    direct,
     docs,
     exporting,
-    gate,
     health,
     metrics,
-    observing,
-    problems,
     questions,
+    routes,
     specification,
     study,
     suggest,
@@ -27,52 +26,80 @@ from backend.api import (
 from backend.api.answering import Answering
 from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE
-from backend.api.quick import Quick, goes_together
+from backend.api.metrics import Metrics
+from backend.api.observing import emulation_headers
+from backend.api.problems import Problems
+from backend.api.reception import Reception
+from backend.api.routes import Table
+from backend.api.unread import Unread
 from backend.api.writing import Writing
 from backend.ledger import Ledger
 from backend.settings import Settings
+from backend.visitors import Visitors
 
-LEDGER = "flightchain.ledger"
-QUICK = "flightchain.quick"
-TOGETHER = "flightchain.together"
-METRICS = "flightchain.metrics"
+SERVICE = "flightchain.service"  # in the application's extensions
+
+
+class Service:
+    """The service over the ledger in `settings.folder`. Opens no file and starts no thread.
+
+    table: all routes. application: answers them all by itself, under any WSGI server; `flask` is
+    the same without a reception. reception, problems, metrics: what every door needs besides.
+    restart: has this process replaced by a new
+    one; called after a write has failed.
+    """
+
+    def __init__(self, settings: Settings, restart: Callable[[], None]) -> None:
+        self.settings = settings
+        self.application = app = _Application(__name__, static_folder=None)
+        self.ledger = ledger = Ledger(settings, app.logger.warning)
+        answers = AnswerCache(settings.answer_cache_bytes)
+        self.metrics = Metrics(ledger, answers)
+        self.problems = Problems(restart)
+        always = emulation_headers(settings.emulated_disk)
+        self.reception = Reception(
+            Visitors(settings.host, settings.hosts, gethostname()),
+            self.metrics.requests,
+            access_log=bool(settings.access_log),
+            always=always,
+        )
+        self.unread = Unread(self.metrics, access_log=bool(settings.access_log), always=always)
+        self.table = _table(ledger, answers, self.metrics)
+        self._install(app)
+
+    def _install(self, app: Flask) -> None:
+        app.extensions[SERVICE] = self
+        app.config["MAX_CONTENT_LENGTH"] = self.settings.max_body_bytes
+        app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
+        app.url_map.converters["id"] = transactions.Id
+        routes.install(app, self.table)
+        study.install(app)
+        self.problems.install(app)
+        self.flask = app.wsgi_app
+        inner: Any = self.reception.around(app.wsgi_app)
+        app.wsgi_app = inner  # type: ignore[method-assign]
 
 
 def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -> Flask:
-    """The service over the ledger in `settings.folder`. Opens no file and starts no thread.
+    """The `Service` with these settings as a WSGI application."""
+    return Service(settings, restart).application
 
-    restart: has this process replaced by a new one; called after a write has failed.
-    """
-    app = _Application(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
-    app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
-    app.url_map.converters["id"] = transactions.Id
-    ledger = app.extensions[LEDGER] = Ledger(settings, app.logger.warning)
-    answers = AnswerCache(settings.answer_cache_bytes)
+
+def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     answering, writing = Answering(ledger, answers), Writing(ledger)
-    for part in (
-        questions.blueprint(ledger, answering),
-        exporting.blueprint(ledger),
-        suggest.blueprint(ledger),
-        transactions.blueprint(ledger, writing),
-        batch.blueprint(ledger, writing),
-        blocks.blueprint(ledger),
-        study.blueprint(ledger, answering, writing),
-        health.blueprint(ledger),
-        specification.blueprint(),
-        docs.blueprint(lambda: specification.document(app)),
-    ):
-        app.register_blueprint(part)
-    problems.install(app, restart)
-    direct.install(app)
-    gate.install(app, settings)
-    observing.install(
-        app, access_log=bool(settings.access_log), emulated_disk=settings.emulated_disk
-    )
-    app.extensions[QUICK] = Quick(ledger)
-    app.extensions[TOGETHER] = goes_together
-    app.extensions[METRICS] = metrics.install(app, ledger, answers)
-    return app
+    table = Table()
+    table.add(questions.rows(ledger, answering))
+    table.add(exporting.rows(ledger))
+    table.add(suggest.rows(ledger))
+    table.add(transactions.rows(ledger, writing))
+    table.add(batch.rows(ledger, writing))
+    table.add(blocks.rows(ledger))
+    table.add(study.rows(ledger, answering, writing))
+    table.add(health.rows(ledger))
+    table.add(specification.rows(table))
+    table.add(docs.rows(lambda: specification.document(table)))
+    table.add(metrics.rows(metrics_))
+    return table
 
 
 class _Application(Flask):

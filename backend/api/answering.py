@@ -4,12 +4,11 @@ An answer's ETag is made from the hash of the block it stands for and the query 
 304 costs a comparison and nothing is asked. A scan is for reading the blocks, so it always does.
 """
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 
 from backend.api.answers import AnswerCache, encode, versioned
 from backend.api.conditions import REVALIDATE, SETTLED, Environ, tag_of, unchanged
@@ -17,9 +16,11 @@ from backend.api.encodings import compressed
 from backend.api.lines import FORMAT, FORMATS, IN_LINES, LineFormat, table
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
-from backend.api.reading import parameters, query_string
+from backend.api.reading import given_in, query_string
+from backend.api.routes import Lane
 from backend.api.schemas import ref
 from backend.costs import EMULATED, FILE, Costs
+from backend.errors import InvalidQuery
 from backend.ledger import Ledger
 from backend.parameters import AS_OF
 from backend.questions import (
@@ -40,8 +41,6 @@ _DEFAULTS: dict[str, str | None] = {
     FORMAT.name: None,
 }
 """Parameters with which an answer is not kept, but for these values; None: for no value."""
-
-_given_default = re.compile(rf"(?:^|&){ENGINE.name}={ENGINE.default}(?=&|$)").sub
 
 Ask = Callable[[Asked, Options, Costs | None], Json]
 
@@ -76,19 +75,12 @@ class Answering:
         self._ledger = ledger
         self._kept = kept
 
-    def answered(self, kind: type[Asked], ask: Ask[Asked]) -> Response:
-        """The answer to this request, a question of `kind` that `ask` answers."""
-        found = self.usual(request.environ, kind, ask)
-        if found is None:
-            found = self._answered_anew(kind, ask, query_string(request.environ))
-        return found
-
-    def usual(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response | None:
-        """The answer to a request without options; None if it has some. For `direct`, too."""
-        query = query_string(environ)
-        if not _is_usual(query):
-            return None
-        route = kind.__name__
+    def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
+        """The answer to a request, a question of `kind` that `ask` answers."""
+        given = given_in(environ)
+        if any(given.get(name, default) != default for name, default in _DEFAULTS.items()):
+            return self._answered_anew(environ, kind, ask)
+        query, route = query_string(environ), kind.__name__
         state = self._ledger.recent_state()
         if "HTTP_IF_NONE_MATCH" in environ:
             known = unchanged(environ, tag_of(state.tip_hash, route, query), REVALIDATE)
@@ -96,9 +88,6 @@ class Answering:
                 return known
         tip_hash, body = state.tip_hash, self._kept.find(state, (kind, query))
         if body is None:
-            given = parameters(query)
-            if any(given.get(name, default) != default for name, default in _DEFAULTS.items()):
-                return None  # a name was encoded
             found = _timed(environ, ask, *asked(kind, given))
             body, tip_hash = encode(found), found["as_of"]["tip_hash"]
             if tip_hash == state.tip_hash:
@@ -115,10 +104,10 @@ class Answering:
 
         return versioned(environ, body, tag_of(tip_hash, route, query), REVALIDATE, compress)
 
-    def _answered_anew(self, kind: type[Asked], ask: Ask[Asked], query: str) -> Response:
+    def _answered_anew(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """An answer that is not kept: it was asked for with options."""
-        environ, route = request.environ, kind.__name__
-        given = parameters(query)
+        query, route = query_string(environ), kind.__name__
+        given = dict(given_in(environ))
         form = _format_for(kind, given)
         question, options = asked(kind, given)
         is_scan, height = options.engine == "scan", options.as_of
@@ -140,11 +129,21 @@ class Answering:
         return ledger.recent_state().tip_hash if height is None else ledger.block_hash(height)
 
 
-def _is_usual(query: str) -> bool:
-    """Whether no option stands in a query string that does more than say its default."""
-    if any(name in query for name in _DEFAULTS):
-        query = _given_default("", query)
-    return not any(name in query for name in _DEFAULTS)
+def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
+    """What tells the lane of a question of `kind`: a scan, or one that costs the same always."""
+    plain = {*PARAMETERS[kind], ENGINE.name}
+
+    def lane(environ: Environ) -> Lane:
+        try:
+            given = given_in(environ)
+        except InvalidQuery:
+            return Lane.THREAD
+        engine = given.get(ENGINE.name, ENGINE.default)
+        if engine == "scan":
+            return Lane.SCAN
+        return Lane.INLINE if engine == ENGINE.default and plain.issuperset(given) else Lane.THREAD
+
+    return lane
 
 
 def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:

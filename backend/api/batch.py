@@ -6,12 +6,14 @@ reports the bad ones, `dry_run=true` says what would happen. Rows are numbered b
 
 from functools import partial
 
-from flask import Blueprint, Response, request
+from flask import Response
 
 from backend.api.answers import answer, encode
+from backend.api.conditions import Environ
 from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
+from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.writing import MODE, Json, Writing, accepted
 from backend.ledger import Ledger
@@ -59,28 +61,25 @@ ADD_BATCH = Operation(
 )
 
 
-def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
+def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     """Batches for `ledger`."""
-    routes = Blueprint("batch", __name__)
     most_bytes = ledger.settings.max_body_bytes
     most_flights = ledger.settings.mempool_transactions
 
-    @routes.post("/transactions/batch")
-    @ADD_BATCH
-    def add_batch() -> Response:
+    def add_batch(environ: Environ) -> Response:
         """Accept many flights: all or none, or with on_error=skip the good ones."""
-        writing.require_token(request.environ)
-        given = ADD_BATCH.given()
+        writing.require_token(environ)
+        given = ADD_BATCH.given(environ)
         mode = MODE.of(given)
         skips = ON_ERROR.of(given) == "skip"
         is_dry = DRY_RUN.of(given) == "true"
-        given_kind = mimetype(request.environ)
+        given_kind = mimetype(environ)
         kind = KINDS.get(given_kind)
         if kind is None:
             reason = f"must be sent as Content-Type: {' or '.join(KINDS)}"
             raise BadBody(415, given_kind, reason)
-        data = body(request.environ, most_bytes)
-        key = idempotency_key(request.environ, data)
+        data = body(environ, most_bytes)
+        key = idempotency_key(environ, data)
         batch = ledger.batch_of(data, kind)
         if batch.bad and not (skips or is_dry):
             raise InvalidFlights(batch.bad)
@@ -90,6 +89,6 @@ def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
             return answer({"dry_run": is_dry, "accepted": accepted, **bad})
         if len(batch.flights) > most_flights:
             raise BadBody(413, f"{len(batch.flights)} flights", "are more than may be pending")
-        return writing.accept(mode, partial(ledger.add_batch, batch.flights, key=key), **bad)
+        return writing.answer(mode, partial(ledger.add_batch, batch.flights, key=key), **bad)
 
-    return routes
+    return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]

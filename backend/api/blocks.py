@@ -7,18 +7,29 @@ compressed size without being read, decoded or compressed again.
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Response
 
 from backend.api.answers import KeptBodies, encode, encoded, versioned
-from backend.api.conditions import REVALIDATE, SETTLED, tag_of, tag_of_content, unchanged
-from backend.api.direct import direct
+from backend.api.conditions import (
+    REVALIDATE,
+    SETTLED,
+    Environ,
+    known_encoding,
+    tag_of,
+    tag_of_content,
+    unchanged,
+)
 from backend.api.encodings import compressed, encoding_for
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import query_string
+from backend.api.routes import Lane, Row
 from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
+from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.parameters import Hash, Number
+
+SHORT = 50  # transactions of a page that is made in a fraction of a millisecond
 
 HEIGHT = Number("HEIGHT", "Of the block; genesis is 0.", "337")
 OFFSET = Number(
@@ -68,17 +79,13 @@ LIST_BLOCKS = Operation(
 )
 
 
-def blueprint(ledger: Ledger) -> Blueprint:
+def rows(ledger: Ledger) -> list[Row]:
     """The blocks of `ledger`."""
-    routes = Blueprint("blocks", __name__)
     kept = KeptBodies(ledger.settings.block_bodies_bytes)
 
-    @routes.get("/tip")
-    @TIP
-    def tip() -> Response:
+    def tip(environ: Environ) -> Response:
         """Where the ledger stands."""
-        TIP.given()
-        environ = request.environ
+        TIP.given(environ)
         if "HTTP_IF_NONE_MATCH" in environ and (
             known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
         ):
@@ -86,9 +93,9 @@ def blueprint(ledger: Ledger) -> Blueprint:
         found = ledger.tip()
         return versioned(environ, encode(found), _tag_of_tip(found), REVALIDATE)
 
-    def one(environ: dict[str, Any], height: str) -> Response:
-        query = query_string(environ)
-        given = GET_BLOCK.given_in(query)
+    def block(environ: Environ, height: str) -> Response:
+        """One block; `offset` and `limit` choose some of its transactions."""
+        query, given = query_string(environ), GET_BLOCK.given(environ)
         offset, limit = OFFSET.of(given), LIMIT.of(given)
         number = HEIGHT.parse(height)
         block_hash = ledger.block_hash(number)
@@ -108,18 +115,9 @@ def blueprint(ledger: Ledger) -> Blueprint:
             partial(_compressed_block, kept, name),
         )
 
-    @routes.get("/blocks/<height>")
-    @GET_BLOCK
-    @direct(one)
-    def block(height: str) -> Response:
-        """One block; `offset` and `limit` choose some of its transactions."""
-        return one(request.environ, height)
-
-    @routes.get("/blocks")
-    @LIST_BLOCKS
-    def blocks() -> Response:
+    def blocks(environ: Environ) -> Response:
         """Headers, newest first, `limit` below height `before`; `next` is the following page."""
-        given = LIST_BLOCKS.given()
+        given = LIST_BLOCKS.given(environ)
         block_hash, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
         found = ledger.blocks(before, limit, block_hash)
         lowest = found[-1]["height"] if found and block_hash is None else 0
@@ -127,12 +125,30 @@ def blueprint(ledger: Ledger) -> Blueprint:
         body = encode({"blocks": found, "next": following})
         is_settled = bool(found) and found[0]["height"] + 1 == before  # not cut off by the tip
         cache_control = SETTLED if is_settled else REVALIDATE
-        response = versioned(request.environ, body, tag_of_content(body), cache_control)
+        response = versioned(environ, body, tag_of_content(body), cache_control)
         if following:
             response.headers["Link"] = f'<{following}>; rel="next"'
         return response
 
-    return routes
+    return [
+        Row("GET", "/tip", TIP, tip),
+        Row("GET", "/blocks/<height>", GET_BLOCK, block, partial(_lane_of_block, ledger)),
+        Row("GET", "/blocks", LIST_BLOCKS, blocks),
+    ]
+
+
+def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
+    """A short page of a block at hand is answered at once, and so is what the client has."""
+    try:
+        number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
+        if not ledger.has_block(number):
+            return Lane.THREAD
+        if given:
+            return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.THREAD
+        tag = tag_of_block(ledger.block_hash(number), "")
+    except (FlightchainError, OSError):  # whoever answers will meet it, and say so
+        return Lane.THREAD
+    return Lane.THREAD if known_encoding(environ, tag) is None else Lane.INLINE
 
 
 def tag_of_block(block_hash: str, query: str) -> str:

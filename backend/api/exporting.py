@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Response
 from werkzeug.exceptions import NotAcceptable
 
 from backend.api.conditions import (
@@ -52,6 +52,7 @@ from backend.api.lines import (
 from backend.api.observing import REQUEST_ID
 from backend.api.operation import READING, Answer, Operation
 from backend.api.reading import query_string
+from backend.api.routes import Lane, Row
 from backend.errors import FlightchainError, TryLater
 from backend.ledger import Ledger
 from backend.parameters import AS_OF
@@ -92,17 +93,14 @@ class CutAnswerError(ConnectionResetError):
         super().__init__(errno.ECONNRESET, "the answer broke off")
 
 
-def blueprint(ledger: Ledger) -> Blueprint:
+def rows(ledger: Ledger) -> list[Row]:
     """The export of flights from `ledger`."""
-    routes = Blueprint("flights", __name__)
     places = threading.BoundedSemaphore(max(1, ledger.settings.threads // 4))
 
-    @routes.get("/flights")
-    @EXPORT_FLIGHTS
-    def flights() -> Response:
+    def flights(environ: Environ) -> Response:
         """The flights of some days as CSV or NDJSON."""
-        environ, query = request.environ, query_string(request.environ)
-        given = EXPORT_FLIGHTS.given()
+        query = query_string(environ)
+        given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         selection, height = selected(given)
         as_of = ledger.as_of(height)
@@ -138,7 +136,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
             response.call_on_close(places.release)
         return response
 
-    return routes
+    return [Row("GET", "/flights", EXPORT_FLIGHTS, flights, Lane.EXPORT)]
 
 
 def accepted_format(environ: Environ) -> str:

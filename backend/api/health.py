@@ -1,11 +1,12 @@
 """`GET /health/live` and `/health/ready`."""
 
-from flask import Blueprint, Response
+from flask import Response
 
 from backend.api.answers import MIMETYPE, answer
-from backend.api.conditions import NO_STORE
+from backend.api.conditions import NO_STORE, Environ
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
+from backend.api.routes import Lane, Row
 from backend.api.schemas import ref
 from backend.api.whole import Whole
 from backend.ledger import Ledger
@@ -32,24 +33,19 @@ READY = Operation(
 _ALIVE = b'{"status":"ok"}'
 
 
-def blueprint(ledger: Ledger) -> Blueprint:
+def rows(ledger: Ledger) -> list[Row]:
     """Whether the service over `ledger` lives and works."""
-    routes = Blueprint("health", __name__)
 
-    @routes.get("/health/live")
-    @LIVE
-    def live() -> Response:
+    def live(environ: Environ) -> Response:
         """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
-        LIVE.given()
+        LIVE.given(environ)
         response = Whole(_ALIVE, content_type=MIMETYPE)
         response.headers["Cache-Control"] = NO_STORE
         return response
 
-    @routes.get("/health/ready")
-    @READY
-    def ready() -> Response:
+    def ready(environ: Environ) -> Response:
         """Whether everything works: chain, index at the tip, miner. 503 says what does not."""
-        READY.given()
+        READY.given(environ)
         reasons = ledger.not_ready()
         if not reasons:
             return answer({"status": "ready"})
@@ -57,4 +53,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
         return response
 
-    return routes
+    return [
+        Row("GET", "/health/live", LIVE, live, Lane.INLINE),
+        Row("GET", "/health/ready", READY, ready),
+    ]

@@ -16,9 +16,9 @@ from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from flask import Blueprint, Flask, Response
+from flask import Response
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -34,6 +34,7 @@ from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE, Environ
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
+from backend.api.routes import Row
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.metrics import (
@@ -54,6 +55,9 @@ from backend.metrics import (
 REQUESTS = "flightchain_requests_total"
 DURATION = "flightchain_request_duration_seconds"
 IN_PROGRESS = "flightchain_requests_in_progress"
+LANE_IN_HAND, LANE_WAITING = "flightchain_lane_in_hand", "flightchain_lane_waiting"
+LANE_REFUSED = "flightchain_lane_refused_total"
+LANE_WAIT = "flightchain_lane_wait_seconds"
 BLOCK_CACHE, ANSWER_CACHE = "flightchain_block_cache", "flightchain_answer_cache"
 
 ROLE = "worker"
@@ -65,8 +69,16 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS",
 
 
 Request = tuple[str, str, str]  # route, method, status
-StartResponse = Callable[..., Any]
-Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+
+class LaneNumbers(NamedTuple):
+    """What a lane counts. refused: since the start. waits_s: seconds, since the last time."""
+
+    lane: str
+    in_hand: int
+    waiting: int
+    refused: int
+    waits_s: list[float]
 
 
 class Counted(NamedTuple):
@@ -92,6 +104,17 @@ COUNTED = (
         ("route",),
     ),
     Counted(IN_PROGRESS, GaugeMetricFamily, "Requests in the application now."),
+    Counted(LANE_IN_HAND, GaugeMetricFamily, "Requests that threads of a lane do.", ("lane",)),
+    Counted(LANE_WAITING, GaugeMetricFamily, "Requests that wait for a lane.", ("lane",)),
+    Counted(
+        LANE_REFUSED,
+        CounterMetricFamily,
+        "Requests answered 503 because as many as may wait for their lane waited already.",
+        ("lane",),
+    ),
+    Counted(
+        LANE_WAIT, HistogramMetricFamily, "Time until a thread of the lane was free.", ("lane",)
+    ),
     Counted(f"{BLOCK_CACHE}_hits_total", CounterMetricFamily, "Blocks found.", ("cache",)),
     Counted(f"{BLOCK_CACHE}_misses_total", CounterMetricFamily, "Blocks not found.", ("cache",)),
     Counted(f"{BLOCK_CACHE}_evictions_total", CounterMetricFamily, "Blocks evicted.", ("cache",)),
@@ -159,13 +182,13 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
 class Metrics:
     """The numbers of one application. Opens nothing until `share`."""
 
-    def __init__(self, application: Application, ledger: Ledger, answers: AnswerCache) -> None:
-        """application: whose requests `requests` counts."""
+    def __init__(self, ledger: Ledger, answers: AnswerCache) -> None:
         self.numbers = Numbers()
-        self.requests = CountedRequests(application, self.numbers)
+        self.requests = CountedRequests(self.numbers)
         self._ledger = ledger
         self._answers = answers
         self._folder: Path | None = None
+        self._lanes: Callable[[], Iterable[LaneNumbers]] = tuple
         self._registry = CollectorRegistry()
         self._registry.register(_Numbers(self._totals))
         self._registry.register(_State(ledger))
@@ -176,6 +199,10 @@ class Metrics:
             self._folder = folder
         self.sample()
 
+    def watch(self, lanes: Callable[[], Iterable[LaneNumbers]]) -> None:
+        """Show the numbers of lanes, too. lanes: is asked for them once in each sample."""
+        self._lanes = lanes
+
     def refused(self, status: int) -> None:
         """Count a request that never became one."""
         self.numbers.add(self.numbers.place(REQUESTS, UNREAD, UNREAD, str(status)))
@@ -185,6 +212,13 @@ class Metrics:
         OwnUse(self.numbers, ROLE).sample()
         self.requests.count()
         self._set(IN_PROGRESS, (), self.requests.in_progress())
+        for lane in self._lanes():
+            self._set(LANE_IN_HAND, (lane.lane,), lane.in_hand)
+            self._set(LANE_WAITING, (lane.lane,), lane.waiting)
+            self.numbers.follow(self.numbers.place(LANE_REFUSED, lane.lane), lane.refused)
+            if lane.waits_s:
+                place = self.numbers.histogram(LANE_WAIT, lane.lane)
+                self.numbers.observe(place, lane.waits_s)
         for cache in self._ledger.cache_statistics():
             labels = (cache.name,)
             self._follow(BLOCK_CACHE, labels, cache.hits, cache.misses, cache.evictions)
@@ -212,40 +246,37 @@ class Metrics:
 
 
 class CountedRequests:
-    """WSGI around an application: counts and times its requests.
+    """Counts and times the requests of an application.
 
     Between two requests much else runs, so that every step here finds cold caches: three numbers
     added up under a lock cost as much as all the rest. So a request only leaves its duration in a
     list, which takes no lock, and `count` adds them up.
     """
 
-    def __init__(self, application: Application, numbers: Numbers) -> None:
-        self._application = application
+    def __init__(self, numbers: Numbers) -> None:
         self._numbers = numbers
         self._durations: dict[Request, list[float]] = {}
         self._in_hand: list[None] = []  # as long as there are requests
         self._count_at = 0.0
         self._counting = Lock()
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request."""
-        started = perf_counter()
-
-        def begin(status: str, headers: Any, exc_info: Any = None) -> Any:
-            asked = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
-            try:
-                self._durations[asked].append(perf_counter() - started)
-            except KeyError:
-                self._new(*asked).append(perf_counter() - started)
-            return start_response(status, headers, exc_info)
-
+    def begin(self) -> None:
+        """A request is in hand."""
         self._in_hand.append(None)
+
+    def answered(self, environ: Environ, status: str, took_s: float) -> None:
+        """The headers of its answer go out."""
+        asked = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
         try:
-            return self._application(environ, begin)
-        finally:
-            self._in_hand.pop()
-            if started > self._count_at:
-                self.count()
+            self._durations[asked].append(took_s)
+        except KeyError:
+            self._new(*asked).append(took_s)
+
+    def end(self, now_s: float) -> None:
+        """It has been answered. now_s: of `perf_counter`."""
+        self._in_hand.pop()
+        if now_s > self._count_at:
+            self.count()
 
     def _new(self, route: str, method: str, status: str) -> list[float]:
         """The list of durations for requests that were not seen before."""
@@ -322,25 +353,14 @@ SHOW_METRICS = Operation(
 )
 
 
-def blueprint(shown: Metrics) -> Blueprint:
+def rows(shown: Metrics) -> list[Row]:
     """The numbers that are counted in `shown`."""
-    routes = Blueprint("metrics", __name__)
 
-    @routes.get("/metrics")
-    @SHOW_METRICS
-    def metrics() -> Response:
+    def metrics(environ: Environ) -> Response:
         """Numbers for Prometheus."""
-        SHOW_METRICS.given()
+        SHOW_METRICS.given(environ)
         response = Response(shown.text(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
         response.headers["Cache-Control"] = NO_STORE
         return response
 
-    return routes
-
-
-def install(app: Flask, ledger: Ledger, answers: AnswerCache) -> Metrics:
-    """Count what `app` does from now on, and show it."""
-    found = Metrics(app.wsgi_app, ledger, answers)
-    app.register_blueprint(blueprint(found))
-    app.wsgi_app = found.requests  # type: ignore[method-assign]
-    return found
+    return [Row("GET", "/metrics", SHOW_METRICS, metrics)]

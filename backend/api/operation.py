@@ -1,17 +1,15 @@
-"""Operations: what one method of one route takes and answers, said once, beside the view.
+"""Operations: what one method of one route takes and answers, said once, beside the handler.
 
-A view reads its parameters through its operation, and the OpenAPI document is made from the
-operations of all views, so the two cannot differ. `OPERATION(view)` is the view, with its operation
-noted; `operation_of` finds it again.
+A handler reads its parameters through its operation, and the OpenAPI document is made from the
+operations of all rows of the table of routes, so the two cannot differ.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-from flask import request
-
-from backend.api.reading import parameters, query_string
+from backend.api.conditions import Environ
+from backend.api.reading import given_in
 from backend.parameters import Parameter, Schema, require_known
 
 QUESTIONS = "The three questions"
@@ -33,8 +31,6 @@ TAGS = {
 """The groups of operations in the order of the README, with a line about each."""
 
 JSON = "application/json"
-
-View = TypeVar("View", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +77,9 @@ class Operation:
     writes: bool = False
     takes_key: bool = False
 
-    def __call__(self, view: View) -> View:
-        """Note that `view` is this operation."""
-        vars(view)[_NOTED] = self
-        return view
-
-    def given(self) -> dict[str, str]:
-        """Parameter name -> text, of the request in hand. Raises InvalidQuery for unknown ones."""
-        return self.given_in(query_string(request.environ))
-
-    def given_in(self, query: str) -> dict[str, str]:
-        """The same, of a query string."""
-        found = parameters(query)
+    def given(self, environ: Environ) -> Mapping[str, str]:
+        """Parameter name -> text, of a request. Raises InvalidQuery for unknown ones."""
+        found = given_in(environ)
         if found:
             require_known(found, [parameter.name for parameter in self.parameters])
         return found
-
-
-_NOTED = "operation"
-
-
-def operation_of(view: Callable[..., Any]) -> Operation:
-    """The operation that `view` is. Raises KeyError if it is none."""
-    noted: Operation = vars(view)[_NOTED]
-    return noted

@@ -9,7 +9,7 @@ import msgspec
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from backend.api.conditions import NO_STORE
+from backend.api.conditions import NO_STORE, Environ
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
 from backend.errors import (
@@ -73,27 +73,39 @@ def problem(status: int, detail: str, **more: object) -> Response:
     return response
 
 
-def install(app: Flask, restart: Callable[[], None]) -> None:
-    """Make `app` answer every error with a problem, and call `restart` after a failed write."""
+class Problems:
+    """Answers every error with a problem, and calls `restart` after a failed write."""
 
-    def ours(error: FlightchainError) -> Response:
-        response = _ours(error)
-        if isinstance(error, WriteFailed):
-            response.call_on_close(restart)  # a new process reads the files anew
-        return response
+    def __init__(self, restart: Callable[[], None]) -> None:
+        self._restart = restart
 
-    app.register_error_handler(FlightchainError, ours)
-    app.register_error_handler(HTTPException, _of_http)
-    app.register_error_handler(OSError, _refused_by_system)
-    app.register_error_handler(Exception, _unexpected)
+    def answer(self, error: Exception, environ: Environ) -> Response:
+        """The answer to a request whose handler raised `error`."""
+        request_id = environ.get(REQUEST_ID)
+        if isinstance(error, FlightchainError):
+            response = _ours(error, request_id)
+            if isinstance(error, WriteFailed):
+                response.call_on_close(self._restart)  # a new process reads the files anew
+            return response
+        if isinstance(error, HTTPException):
+            return _of_http(error)
+        if isinstance(error, OSError):
+            return _refused_by_system(error, request_id)
+        _log.exception("unexpected error (request %s)", request_id, exc_info=error)
+        return problem(500, "something went wrong in the service; its log says what")
+
+    def install(self, app: Flask) -> None:
+        """Let `app` answer so."""
+        for kind in (FlightchainError, HTTPException, OSError, Exception):
+            app.register_error_handler(kind, lambda error: self.answer(error, request.environ))
 
 
-def _ours(error: FlightchainError) -> Response:
+def _ours(error: FlightchainError, request_id: str | None) -> Response:
     status = next(status for kind, status in STATUS if isinstance(error, kind))
     if isinstance(error, BadBody):
         status = error.status
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("%s (request %s)", error, request.environ.get(REQUEST_ID))
+        _log.error("%s (request %s)", error, request_id)
     response = problem(status, str(error), **_members(error))
     if isinstance(error, TryLater):
         response.headers["Retry-After"] = str(error.retry_after_s)
@@ -143,18 +155,11 @@ def _of_http(error: HTTPException) -> Response:
     return response
 
 
-def _refused_by_system(error: OSError) -> Response:
+def _refused_by_system(error: OSError, request_id: str | None) -> Response:
     """What the disk refuses is no fault of the request, and may pass."""
     what = f"{error.filename}: " if error.filename else ""
-    request_id = request.environ.get(REQUEST_ID)
     _log.error("the system refuses: %s (request %s)", error, request_id)
     detail = f"the system refuses: {what}{error.strerror or error}; look at the disk and its folder"
     response = problem(503, detail)
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response
-
-
-def _unexpected(error: Exception) -> Response:
-    request_id = request.environ.get(REQUEST_ID)
-    _log.exception("unexpected error (request %s)", request_id, exc_info=error)
-    return problem(500, "something went wrong in the service; its log says what")

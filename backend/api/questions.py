@@ -1,10 +1,11 @@
 """`GET /filter_transactions`, `/average_delays` and `/flight_counter`."""
 
-from flask import Blueprint, Response
+from flask import Response
 
-from backend.api.answering import Answering, question
-from backend.api.direct import direct
+from backend.api.answering import Answering, lane_of, question
+from backend.api.conditions import Environ
 from backend.api.operation import QUESTIONS
+from backend.api.routes import Row
 from backend.ledger import Ledger
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter
 
@@ -34,30 +35,26 @@ FLIGHT_COUNTER = question(
 )
 
 
-def blueprint(ledger: Ledger, answering: Answering) -> Blueprint:
+def rows(ledger: Ledger, answering: Answering) -> list[Row]:
     """The three questions to `ledger`."""
-    routes = Blueprint("questions", __name__)
-    answered, usual = answering.answered, answering.usual
 
-    @routes.get("/filter_transactions")
-    @FILTER_TRANSACTIONS
-    @direct(lambda environ, _: usual(environ, FilterTransactions, ledger.filter_transactions))
-    def filter_transactions() -> Response:
+    def filter_transactions(environ: Environ) -> Response:
         """What happened to flight N on day D?"""
-        return answered(FilterTransactions, ledger.filter_transactions)
+        return answering.answered(environ, FilterTransactions, ledger.filter_transactions)
 
-    @routes.get("/average_delays")
-    @AVERAGE_DELAYS
-    @direct(lambda environ, _: usual(environ, AverageDelays, ledger.average_delays))
-    def average_delays() -> Response:
+    def average_delays(environ: Environ) -> Response:
         """How late was carrier C on average between two dates?"""
-        return answered(AverageDelays, ledger.average_delays)
+        return answering.answered(environ, AverageDelays, ledger.average_delays)
 
-    @routes.get("/flight_counter")
-    @FLIGHT_COUNTER
-    @direct(lambda environ, _: usual(environ, FlightCounter, ledger.flight_counter))
-    def flight_counter() -> Response:
+    def flight_counter(environ: Environ) -> Response:
         """How many flights went from city A to city B between two dates?"""
-        return answered(FlightCounter, ledger.flight_counter)
+        return answering.answered(environ, FlightCounter, ledger.flight_counter)
 
-    return routes
+    return [
+        Row("GET", f"/{operation.name}", operation, handler, lane_of(kind))
+        for kind, operation, handler in (
+            (FilterTransactions, FILTER_TRANSACTIONS, filter_transactions),
+            (AverageDelays, AVERAGE_DELAYS, average_delays),
+            (FlightCounter, FLIGHT_COUNTER, flight_counter),
+        )
+    ]

@@ -6,6 +6,7 @@ time budget on it otherwise; and because a parameter given twice must not be hal
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from io import BytesIO
 from urllib.parse import unquote_plus
@@ -22,6 +23,7 @@ from backend.keys import IdempotencyKey
 MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255
 IDENTITY = "identity"
+GIVEN = "flightchain.given"  # in the environ: parameters by name
 
 
 class BadBody(InvalidInput):
@@ -53,6 +55,14 @@ def parameters(query: str) -> dict[str, str]:
             raise InvalidQuery(name, text, "is given twice")
         if name or text:
             found[name] = text
+    return found
+
+
+def given_in(environ: Environ) -> Mapping[str, str]:
+    """The parameters of a request, which are parsed once. Raises InvalidQuery as `parameters`."""
+    found: Mapping[str, str] | None = environ.get(GIVEN)
+    if found is None:
+        found = environ[GIVEN] = parameters(query_string(environ))
     return found
 
 

@@ -1,23 +1,23 @@
-"""`GET /openapi.json`: the service in OpenAPI 3.1, made from its routes and their operations.
+"""`GET /openapi.json`: the service in OpenAPI 3.1, made from the table of routes.
 
-A route without an operation is an error, so nothing can be left out.
+Every row has an operation, so nothing can be left out.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, Flask, Response, current_app, request
-from werkzeug.routing import Rule
+from flask import Response
 
 from backend.api.answers import encode, versioned
-from backend.api.conditions import REVALIDATE, tag_of_content
+from backend.api.conditions import REVALIDATE, Environ, tag_of_content
 from backend.api.encodings import compressed
-from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operation, operation_of
+from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operation
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
+from backend.api.routes import Row
 from backend.api.schemas import SCHEMAS, ref
 from backend.parameters import Parameter, Schema
 from backend.version import VERSION
@@ -73,9 +73,10 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     "Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1}),
     "Server-Timing": (
         (
-            "How long the answer took, in milliseconds: `total`, in it `index` or `scan`, and of a "
-            "scan its stages: `file` (with how many blocks were read), `decompress`, `hash`, "
-            "`decode`, `filter`; `last` and `random` say how many blocks these caches had."
+            "How long the answer took, in milliseconds: `total`, in it `index` or `scan`, before "
+            "it `wait` for a thread, and of a scan its stages: `file` (with how many blocks were "
+            "read), `decompress`, `hash`, `decode`, `filter`; `last` and `random` say how many "
+            "blocks these caches had."
         ),
         {"type": "string"},
     ),
@@ -124,32 +125,29 @@ DESCRIBE = Operation(
 )
 
 
-def blueprint() -> Blueprint:
-    """The description of the application that it is registered with."""
-    routes = Blueprint("specification", __name__)
+def rows(table: Iterable[Row]) -> list[Row]:
+    """The description of the rows that will be in `table` when it is asked for."""
     compressed_once = cache(compressed)
 
     @cache
     def described() -> tuple[bytes, str]:
-        body = encode(document(current_app))
+        body = encode(document(table))
         return body, tag_of_content(body)
 
-    @routes.get("/openapi.json")
-    @DESCRIBE
-    def specification() -> Response:
+    def specification(environ: Environ) -> Response:
         """What the service takes and answers."""
-        DESCRIBE.given()
+        DESCRIBE.given(environ)
         body, tag = described()
-        return versioned(request.environ, body, tag, REVALIDATE, compressed_once)
+        return versioned(environ, body, tag, REVALIDATE, compressed_once)
 
-    return routes
+    return [Row("GET", "/openapi.json", DESCRIBE, specification)]
 
 
-def document(app: Flask) -> Schema:
-    """The OpenAPI document of `app`. Raises KeyError for a route without an operation."""
+def document(rows: Iterable[Row]) -> Schema:
+    """The OpenAPI document of `rows`."""
     paths: dict[str, Schema] = {}
-    for rule, method, operation in sorted(operations(app), key=_place):
-        paths.setdefault(path_of(rule), {})[method.lower()] = _operation(operation)
+    for row in sorted(rows, key=_place):
+        paths.setdefault(path_of(row.rule), {})[row.method.lower()] = _operation(row.operation)
     return {
         "openapi": "3.1.0",
         "info": INFO,
@@ -168,20 +166,13 @@ def document(app: Flask) -> Schema:
     }
 
 
-def operations(app: Flask) -> Iterator[tuple[Rule, str, Operation]]:
-    """Every route and method of `app`, but for OPTIONS and HEAD. Raises KeyError as `document`."""
-    for rule in app.url_map.iter_rules():
-        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            yield rule, method, operation_of(app.view_functions[rule.endpoint])
-
-
-def path_of(rule: Rule) -> str:
+def path_of(rule: str) -> str:
     """`/transactions/<id:transaction_id>` -> `/transactions/{TRANSACTION_ID}`."""
-    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: f"{{{found[1].upper()}}}", rule.rule)
+    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: f"{{{found[1].upper()}}}", rule)
 
 
-def _place(found: tuple[Rule, str, Operation]) -> int:
-    return list(TAGS).index(found[2].tag)
+def _place(row: Row) -> int:
+    return list(TAGS).index(row.operation.tag)
 
 
 def _operation(operation: Operation) -> Schema:

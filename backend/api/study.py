@@ -8,13 +8,13 @@
 Pages count from 0. The study answered 404 behind the last page; so do we.
 """
 
-from functools import partial
+from flask import Flask, Response
 
-from flask import Blueprint, Response, request
-
-from backend.api.answering import Answering, question
+from backend.api.answering import Answering, lane_of, question
 from backend.api.answers import answer
+from backend.api.conditions import Environ
 from backend.api.operation import JSON, STUDY, Answer, Media, Operation
+from backend.api.routes import Group, Lane, Post, Row
 from backend.api.schemas import ref
 from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
 from backend.chain.block import MAX_TRANSACTIONS
@@ -54,41 +54,56 @@ TRANSACTIONS_PAGES = Operation(
 )
 
 
-def blueprint(ledger: Ledger, answering: Answering, writing: Writing) -> Blueprint:
+def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
     """The study's paths to `ledger`."""
-    routes = Blueprint("study", __name__)
 
-    @routes.get("/transactions")
-    @FLIGHT_STATUS
-    def flight_status() -> Response:
+    def flight_status(environ: Environ) -> Response:
         """What happened to flight N on day D?"""
-        return answering.answered(FilterTransactions, ledger.filter_transactions)
+        return answering.answered(environ, FilterTransactions, ledger.filter_transactions)
 
-    @routes.post("/new_transaction")
-    @NEW_TRANSACTION
-    def new_transaction() -> Response:
+    def prepare(environ: Environ) -> Post:
+        writing.require_token(environ)
+        NEW_TRANSACTION.given(environ)
+        flight, _ = sent_flight(environ)
+        post = writing.post("sync", flight)
+        return Post(post.offer, lambda accepted: _created(post.answer(accepted)))
+
+    def new_transaction(environ: Environ) -> Response:
         """Accept one flight; durable when this answers."""
-        writing.require_token(request.environ)
-        NEW_TRANSACTION.given()
-        flight, _ = sent_flight(request.environ)
-        response = writing.accept("sync", partial(ledger.add, flight))
-        response.status_code = 201
-        return response
+        return writing.accept(prepare(environ))
 
-    @routes.route("/mine", methods=["OPTIONS"], provide_automatic_options=False)
-    def mine() -> Response:
-        """Nothing is allowed here: blocks are mined by the miner alone."""
-        return Response(headers={"Allow": "OPTIONS"})
-
-    @routes.get("/transactions_pages")
-    @TRANSACTIONS_PAGES
-    def transactions_pages() -> Response:
+    def transactions_pages(environ: Environ) -> Response:
         """One page of all mined transactions."""
-        given = TRANSACTIONS_PAGES.given()
+        given = TRANSACTIONS_PAGES.given(environ)
         page, count = PAGE.of(given), PER_PAGE.of(given)
         found = ledger.transactions(page * count, count)
         if not found:
             raise NotFound(f"there is no page {page} of {count} transactions")
         return answer({"transactions": found})
 
-    return routes
+    together = Group(prepare, writing.accept_all)
+    return [
+        Row("GET", "/transactions", FLIGHT_STATUS, flight_status, lane_of(FilterTransactions)),
+        Row(
+            "POST",
+            "/new_transaction",
+            NEW_TRANSACTION,
+            new_transaction,
+            Lane.GROUPED,
+            together,
+        ),
+        Row("GET", "/transactions_pages", TRANSACTIONS_PAGES, transactions_pages),
+    ]
+
+
+def install(app: Flask) -> None:
+    """Let `app` say that nothing is allowed at `/mine`: blocks are mined by the miner alone."""
+
+    @app.route("/mine", methods=["OPTIONS"], provide_automatic_options=False)
+    def mine() -> Response:
+        return Response(headers={"Allow": "OPTIONS"})
+
+
+def _created(response: Response) -> Response:
+    response.status_code = 201
+    return response

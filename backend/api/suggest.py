@@ -1,10 +1,11 @@
 """`GET /suggest` and `/coverage`."""
 
-from flask import Blueprint, Response, request
+from flask import Response
 
 from backend.api.answers import answer, encode, versioned
-from backend.api.conditions import REVALIDATE, tag_of, unchanged
+from backend.api.conditions import REVALIDATE, Environ, tag_of, unchanged
 from backend.api.operation import JSON, READING, Answer, Media, Operation
+from backend.api.routes import Row
 from backend.api.schemas import ref
 from backend.ledger import Ledger
 from backend.parameters import Choice, Number, Text
@@ -30,23 +31,17 @@ COVERAGE = Operation(
 )
 
 
-def blueprint(ledger: Ledger) -> Blueprint:
+def rows(ledger: Ledger) -> list[Row]:
     """Completions from `ledger`."""
-    routes = Blueprint("suggest", __name__)
 
-    @routes.get("/suggest")
-    @SUGGEST
-    def suggest() -> Response:
+    def suggest(environ: Environ) -> Response:
         """Cities, airports, carriers or flight numbers that begin with or hold `q`."""
-        given = SUGGEST.given()
+        given = SUGGEST.given(environ)
         return answer(ledger.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
 
-    @routes.get("/coverage")
-    @COVERAGE
-    def coverage() -> Response:
+    def coverage(environ: Environ) -> Response:
         """What the ledger covers: days, carriers, airports."""
-        COVERAGE.given()
-        environ = request.environ
+        COVERAGE.given(environ)
         tag = tag_of(ledger.recent_state().tip_hash, "coverage", "")
         if known := unchanged(environ, tag, REVALIDATE):
             return known
@@ -54,4 +49,7 @@ def blueprint(ledger: Ledger) -> Blueprint:
         tag = tag_of(found["as_of"]["tip_hash"], "coverage", "")
         return versioned(environ, encode(found), tag, REVALIDATE)
 
-    return routes
+    return [
+        Row("GET", "/suggest", SUGGEST, suggest),
+        Row("GET", "/coverage", COVERAGE, coverage),
+    ]

@@ -1,17 +1,16 @@
 """`POST /transactions` and `GET /transactions/ID`. What the modes promise: see `writing`."""
 
-from functools import partial
-
-from flask import Blueprint, Response, request
+from flask import Response
 from werkzeug.routing import BaseConverter
 
 from backend.api.answers import answer, versioned
 from backend.api.conditions import SETTLED, Environ, tag_of, unchanged
-from backend.api.direct import Act, direct
 from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
-from backend.api.reading import idempotency_key, query_string
+from backend.api.reading import idempotency_key
+from backend.api.routes import Group, Lane, Post, Row
 from backend.api.schemas import ref
 from backend.api.writing import MODE, ONE_FLIGHT, Writing, accepted, sent_flight
+from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.parameters import Number
 
@@ -53,41 +52,53 @@ class Id(BaseConverter):
     part_isolating = True  # it never takes a slash
 
 
-def blueprint(ledger: Ledger, writing: Writing) -> Blueprint:
+def rows(ledger: Ledger, writing: Writing) -> list[Row]:
     """The transactions of `ledger`."""
-    routes = Blueprint("transactions", __name__)
 
-    def adding(environ: Environ, _rest: str = "") -> Act:
+    def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
-        mode = MODE.of(ADD_TRANSACTION.given_in(query_string(environ)))
+        mode = MODE.of(ADD_TRANSACTION.given(environ))
         flight, data = sent_flight(environ)
-        add = partial(ledger.add, flight, key=idempotency_key(environ, data))
-        return partial(writing.accept, mode, add)
+        return writing.post(mode, flight, idempotency_key(environ, data))
 
-    @routes.post("/transactions")
-    @ADD_TRANSACTION
-    @direct(adding, "POST")
-    def add() -> Response:
+    def add(environ: Environ) -> Response:
         """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined; async: 202."""
-        return adding(request.environ)()
+        return writing.accept(prepare(environ))
 
-    def mined(environ: Environ, transaction_id: str) -> Response | None:
-        GET_TRANSACTION.given_in(query_string(environ))
+    def transaction(environ: Environ, transaction_id: str) -> Response:
+        """A transaction, pending or mined, with its block."""
+        GET_TRANSACTION.given(environ)
         number = TRANSACTION_ID.parse(transaction_id)
         where = ledger.where_mined(number)
         if where is None:
-            return None
+            return answer(ledger.transaction(number))
         tag = tag_of(where.hash, "transaction", str(number))
         return unchanged(environ, tag, SETTLED) or versioned(
             environ, ledger.encoded_transaction(number, where), tag, SETTLED
         )
 
-    @routes.get("/transactions/<id:transaction_id>")
-    @GET_TRANSACTION
-    @direct(mined)
-    def transaction(transaction_id: str) -> Response:
-        """A transaction, pending or mined, with its block."""
-        found = mined(request.environ, transaction_id)
-        return found or answer(ledger.transaction(TRANSACTION_ID.parse(transaction_id)))
+    def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
+        """What a block at hand holds is answered at once."""
+        try:
+            is_at_hand = ledger.has_transaction(TRANSACTION_ID.parse(transaction_id))
+        except (FlightchainError, OSError):  # whoever answers will meet it, and say so
+            return Lane.THREAD
+        return Lane.INLINE if is_at_hand else Lane.THREAD
 
-    return routes
+    return [
+        Row(
+            "POST",
+            "/transactions",
+            ADD_TRANSACTION,
+            add,
+            writing.lane_of(Lane.GROUPED),
+            Group(prepare, writing.accept_all),
+        ),
+        Row(
+            "GET",
+            "/transactions/<id:transaction_id>",
+            GET_TRANSACTION,
+            transaction,
+            lane_of_transaction,
+        ),
+    ]

@@ -7,7 +7,8 @@ Writing has three modes, which differ in what the answer promises:
     commit  mined: in a block and in the index; or durable, if that takes longer than the wait
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -16,10 +17,13 @@ from backend.api.answers import answer
 from backend.api.conditions import Environ
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
-from backend.api.reading import json_object
+from backend.api.reading import given_in, json_object
+from backend.api.routes import Lane, Post
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.waiting import CommitWaiters
 from backend.chain.flight import Flight, examine
+from backend.errors import InvalidQuery
+from backend.keys import IdempotencyKey
 from backend.ledger import Ledger
 from backend.parameters import Choice
 from backend.tokens import Tokens, are_needed
@@ -38,7 +42,7 @@ ONE_FLIGHT = {JSON: Media(ref("Flight"), FLIGHT_EXAMPLE)}
 
 
 def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
-    """What `Writing.accept` answers: 201 and 202."""
+    """What `Writing.answer` answers: 201 and 202."""
     content = {JSON: Media(ref(schema))}
     return {
         201: Answer(mined, content, headers=("Location",)),
@@ -62,6 +66,7 @@ class Writing:
     """The way into `ledger`."""
 
     def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._waiters = CommitWaiters(ledger.settings)
         self._tokens = Tokens(ledger.settings.folder)
         self._needs_token = are_needed(ledger.settings)
@@ -71,11 +76,63 @@ class Writing:
         if self._needs_token:
             self._tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
 
-    def accept(self, mode: str, add: Callable[..., Json], **more: Any) -> Response:
-        """The answer to flights that `add` gives to the ledger; more: further members of it."""
+    def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
+        """What tells the lane of a write: one that waits for its block keeps nobody else waiting.
+
+        usual: of one that is durable when it is answered.
+        """
+
+        def lane(environ: Environ) -> Lane:
+            try:
+                mode = given_in(environ).get(MODE.name, "sync")
+            except InvalidQuery:
+                return Lane.THREAD
+            if mode == "commit":
+                return Lane.COMMIT
+            return Lane.THREAD if usual == Lane.GROUPED and mode != "sync" else usual
+
+        return lane
+
+    def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
+        """One flight that is to be accepted."""
+        offer = self._ledger.offer(flight, durable=mode != "async", key=key)
+        return Post(
+            offer,
+            lambda accepted: self.answer(mode, partial(self._ledger.receipt, offer, accepted)),
+        )
+
+    def accept(self, post: Post) -> Response:
+        """The answer to a post that goes alone. Raises what stands against it."""
+        (outcome,) = self.accept_all([post])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:
+        """The answer to each post, or what stands against it; they share the sync of the disk."""
+        try:
+            outcomes = self._ledger.accept_all([post.offer for post in posts])
+        except Exception as error:  # noqa: BLE001  each of them is told
+            return [error] * len(posts)
+        return [_answer(*pair) for pair in zip(posts, outcomes, strict=True)]
+
+    def answer(self, mode: str, receipt: Callable[..., Json], **more: Any) -> Response:
+        """The answer to flights that `receipt` tells of, after a wait if `mode` asks for one.
+
+        more: further members of it.
+        """
         with self._waiters.wait_s(mode == "commit") as wait_s:
-            receipt = add(wait_s=wait_s, durable=mode != "async")
-        response = answer({**receipt, **more}, 201 if receipt["state"] == "mined" else 202)
-        first = receipt.get("TRANSACTION_ID", receipt.get("first_transaction"))
+            told = receipt(wait_s=wait_s, durable=mode != "async")
+        response = answer({**told, **more}, 201 if told["state"] == "mined" else 202)
+        first = told.get("TRANSACTION_ID", told.get("first_transaction"))
         response.headers["Location"] = f"/transactions/{first}"
         return response
+
+
+def _answer(post: Post, outcome: Any) -> Response | Exception:
+    if isinstance(outcome, Exception):
+        return outcome
+    try:
+        return post.answer(outcome)
+    except Exception as error:  # noqa: BLE001  the others of its group are answered all the same
+        return error

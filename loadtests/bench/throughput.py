@@ -24,7 +24,7 @@ MOST_TIMES_SLOWER = 1.2
 LONG_FACTOR = 4
 PAGE = 20
 RECENT_BLOCKS = 20
-WORKER_TYPES = ("loop", "gthread", "sync")
+WORKER_TYPES = ("asgi", "gthread", "sync")
 
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:

@@ -57,26 +57,27 @@ VALIDATION, DUPLICATES, HASHING = "validation", "looking for duplicates", "canon
 MEMPOOL = (_MEMPOOL, "mempool: locks", "mempool: syncing the disk", DUPLICATES)
 WORK = (
     Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
-    Pattern(
-        _PARSING, r".* \(gunicorn/http/|_Connection\.(is_whole|_look_for_head)|_length \(backend/"
-    ),
-    Pattern(_LOOP, r"LoopWorker\.(accept|_readable|_serve|_send|_listen_to|_goes_on|_writable) \("),
-    Pattern(_LOOP, r"LoopWorker\.(_drop|_end|_finish|finish_request|_serve_next) \(|_Outgoing\."),
+    Pattern(_PARSING, r".* \(gunicorn/(http/|asgi/parser)|.* \(backend/service/environs\.py"),
+    Pattern(_LOOP, r".* \(gunicorn/asgi/protocol|.* \(backend/service/http_connection\.py"),
+    Pattern(_LOOP, r".* \(backend/service/asgi_worker\.py"),
     Pattern(_LOOP, r"\w*Selector\w*\.\w+ \(selectors"),
     Pattern(
         _LOOP,
-        r"(Thread|Loop)Worker\.(run|wait_for_and_dispatch_events|murder_\w+) \(",
+        r"ThreadWorker\.(run|wait_for_and_dispatch_events|murder_\w+) \(",
         innermost=True,
     ),
-    Pattern(
-        _HANDING, r"LoopWorker\.(enqueue_req|_in_thread|_\w+_group)|PollableMethodQueue\.defer"
-    ),
-    Pattern(_HANDING, r".* \(backend/together\.py"),
+    Pattern(_LOOP, r"ASGIWorker\.run \(", innermost=True),
+    Pattern(_HANDING, r".* \(backend/service/lanes\.py|PollableMethodQueue\.defer"),
     Pattern(_HANDING, r".* \((concurrent/futures/|threading\.py|queue\.py)", innermost=True),
     Pattern(_HANDING, r"PollableMethodQueue\.", innermost=True),
-    Pattern(_ROUTING, r".* \((flask|werkzeug|blinker)/|.* \(backend/api/direct\.py"),
+    Pattern(
+        _ROUTING, r".* \((flask|werkzeug|blinker)/|.* \(backend/(api/routes|service/front)\.py"
+    ),
+    Pattern(_ROUTING, r".* \((flask|werkzeug|blinker)/"),
+    Pattern(_ROUTING, r".* \(backend/(api/routes|service/front)\.py"),
     Pattern(_ROUTING, r".* \(gunicorn/workers/", innermost=True),
-    Pattern("counting for /metrics", r".* \(backend/(api/metrics|api/observing|metrics)\.py\)"),
+    Pattern("counting for /metrics", r".* \(backend/(api/metrics|metrics)\.py\)"),
+    Pattern("counting for /metrics", r".* \(backend/api/(observing|reception)\.py\)"),
     Pattern("reading the JSON", r".* \((json/|backend/api/reading\.py)"),
     Pattern(VALIDATION, r".* \(backend/chain/(flight|stored|fields)\.py\)"),
     Pattern(VALIDATION, r"sent_flight \(backend/"),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from backend.api import SERVICE
 from backend.api.specification import document
 from backend.importer import import_flights
 from backend.settings import Settings
@@ -35,4 +36,4 @@ def default_chain(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="session")
 def described(client: FlaskClient) -> dict[str, Any]:
     """The service's OpenAPI document. Not to be changed."""
-    return document(client.application)
+    return document(client.application.extensions[SERVICE].table)

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
-from backend.api import create_app
+from backend.api import SERVICE, create_app
 from backend.api.specification import document, path_of
 from backend.settings import Settings
 
@@ -37,7 +37,7 @@ class HeldClient(FlaskClient):
             rule, _ = routes.match(request.path, request.method, return_rule=True)
         except HTTPException:
             return None
-        return path_of(rule)
+        return path_of(rule.rule)
 
 
 def hold(response: TestResponse, path: str | None) -> None:
@@ -65,7 +65,7 @@ def hold(response: TestResponse, path: str | None) -> None:
 @cache
 def described() -> Json:
     """The document; of an application that nothing is asked of, since all of them have the same."""
-    return document(create_app(Settings()))
+    return document(create_app(Settings()).extensions[SERVICE].table)
 
 
 @cache

@@ -10,8 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from backend.api import docs
+from backend.api import SERVICE, docs, routes
 from backend.api.docs import trying
+from backend.api.routes import Table
 from backend.api.specification import document
 from backend.settings import Settings
 from tests.api.openapi_small import Json, query, small
@@ -172,7 +173,9 @@ def reader(default_chain: Settings) -> Iterator[FlaskClient]:
 def test_the_page_is_served_with_its_policy(reader: FlaskClient) -> None:
     response = reader.get("/docs")
     assert (response.status_code, response.mimetype) == (200, "text/html")
-    assert response.get_data(as_text=True) == docs.page(document(reader.application))
+    assert response.get_data(as_text=True) == docs.page(
+        document(reader.application.extensions[SERVICE].table)
+    )
     assert response.headers["Content-Security-Policy"] == docs.content_security_policy()
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
@@ -198,7 +201,7 @@ def test_the_document_is_asked_for_once_and_not_before_the_page_is() -> None:
         return small()
 
     app = Flask(__name__)
-    app.register_blueprint(docs.blueprint(spec))
+    routes.install(app, Table(docs.rows(spec)))
     assert asked == []
     client = app.test_client()
     tags = {client.get("/docs").headers["ETag"] for _ in range(3)}

@@ -17,7 +17,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.api import create_app
+from backend.api import SERVICE, create_app
 from backend.api.answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import METHODS, UNMATCHED, UNREAD
 from backend.metrics import PREFIX
@@ -163,13 +163,13 @@ def test_a_request_in_hand_is_in_progress_until_it_has_an_answer(fresh: FlaskCli
 
 def test_an_error_that_gets_through_leaves_nothing_in_progress(world: World) -> None:
     app: Flask = create_app(world.settings)
-    counted = app.extensions["flightchain.metrics"].requests
+    counted = app.extensions[SERVICE].metrics.requests
 
     def fails(environ: object, start_response: object) -> list[bytes]:
         assert counted.in_progress() == 1
         raise KeyboardInterrupt
 
-    counted._application = fails
+    app.wsgi_app = app.extensions[SERVICE].reception.around(fails)  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         app.test_client().get("/tip")
     assert counted.in_progress() == 0
@@ -177,7 +177,7 @@ def test_an_error_that_gets_through_leaves_nothing_in_progress(world: World) -> 
 
 def test_durations_do_not_pile_up_when_nobody_scrapes(world: World) -> None:
     app = create_app(world.settings)
-    counted = app.extensions["flightchain.metrics"].requests
+    counted = app.extensions[SERVICE].metrics.requests
     client = app.test_client()
     client.get("/health/live")
     counted._count_at = time.perf_counter() + 60
@@ -200,7 +200,7 @@ def test_the_caches_report_what_they_do(world: World) -> None:
             client.get(question)
         samples = scraped(client)
         statistics = {one.name: one for one in client.application.extensions[
-            "flightchain.ledger"].cache_statistics()}  # fmt: skip
+            SERVICE].ledger.cache_statistics()}  # fmt: skip
     asked = 0.0
     for cache in ("last", "random"):
         for what in ("hits", "misses", "evictions"):
@@ -292,7 +292,7 @@ def test_a_worker_that_cannot_share_shows_its_own_numbers(
     tmp_path: Path, fresh: FlaskClient
 ) -> None:
     (tmp_path / "file").touch()
-    fresh.application.extensions["flightchain.metrics"].share(tmp_path / "file" / "folder")
+    fresh.application.extensions[SERVICE].metrics.share(tmp_path / "file" / "folder")
     fresh.get("/tip")
     assert requests_in(scraped(fresh)) == {("/tip", "GET", "200"): 1}
 
@@ -413,7 +413,8 @@ def test_what_http_refuses_is_counted_too(service: Service) -> None:
         "411": b"POST /transactions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "413": b"POST /transactions HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n",
         "400": b"GET /tip\r\n\r\n",
-        "431": b"GET /" + b"a" * 40_000,
+        "414": b"GET /" + b"a" * 40_000,
+        "431": b"GET / HTTP/1.1\r\nX: " + b"a" * 40_000,
     }
     for head in heads.values():
         with socket.create_connection(("127.0.0.1", service.port), 10) as connection:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from backend.api import observing
+from backend.api.metrics import CountedRequests
+from backend.api.reception import Reception
+from backend.metrics import Numbers
+from backend.visitors import Visitors
 from tests.api.worlds import Json, World, client_of, seal, settings_for
 
 QUESTION = "/average_delays?OP_CARRIER_AIRLINE_ID=1&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-02"
@@ -170,16 +173,15 @@ def test_the_access_log_has_a_line_for_each_request(
 
 
 def test_the_access_log_says_when_an_answer_broke_off(capfd: pytest.CaptureFixture[str]) -> None:
-    app = Flask("broken")
-
     def broken(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         start_response("200 OK", [])
         yield b"abc"
         raise ConnectionResetError
 
-    app.wsgi_app = broken  # type: ignore[method-assign]
-    observing.install(app, access_log=True)
-    pieces = iter(app.wsgi_app({"REQUEST_METHOD": "GET"}, lambda *started: None))
+    counted = CountedRequests(Numbers())
+    reception = Reception(Visitors("127.0.0.1", "*", "machine"), counted, access_log=True)
+    environ = {"REQUEST_METHOD": "GET", "HTTP_HOST": "localhost"}
+    pieces = iter(reception.around(broken)(environ, lambda *started: None))
     assert next(iter(pieces)) == b"abc"
     with pytest.raises(ConnectionResetError):
         next(pieces)

@@ -15,17 +15,18 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from backend.api.answers import versioned
-from backend.api.conditions import REVALIDATE, tag_of_content
+from backend.api.conditions import REVALIDATE, Environ, tag_of_content
 from backend.api.docs import trying, words
 from backend.api.docs.words import Part
 from backend.api.encodings import compressed
 from backend.api.operation import OPERATION, Answer, Media
 from backend.api.operation import Operation as Described
+from backend.api.routes import Row
 
 MIMETYPE = "text/html; charset=utf-8"
 
@@ -71,9 +72,8 @@ class Operation:
     fields: list[trying.Field]
 
 
-def blueprint(spec: Callable[[], Mapping[str, Any]]) -> Blueprint:
+def rows(spec: Callable[[], Mapping[str, Any]]) -> list[Row]:
     """The page of what `spec` says; it is asked once in each process, when the page is wanted."""
-    routes = Blueprint("docs", __name__)
     kept_compressed = lru_cache(maxsize=4)(compressed)
 
     @cache
@@ -81,19 +81,17 @@ def blueprint(spec: Callable[[], Mapping[str, Any]]) -> Blueprint:
         body = page(spec()).encode()
         return body, tag_of_content(body), content_security_policy()
 
-    @routes.get("/docs")
-    @READ
-    def docs() -> Response:
+    def docs(environ: Environ) -> Response:
         """The service's description, to be read."""
-        READ.given()
+        READ.given(environ)
         body, tag, policy = rendered()
-        response = versioned(request.environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)
+        response = versioned(environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)
         response.headers["Content-Security-Policy"] = policy
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
-    return routes
+    return [Row("GET", "/docs", READ, docs)]
 
 
 def page(spec: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from loadtests.generation.rules import Facts, Verdict, judge
 
 QUESTIONS, NOTHING = "questions", "nothing"
 ENDPOINTS = (QUESTIONS, NOTHING)
-WORKER_TYPES = ("loop", "gthread", "sync")  # the service's own first
+WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's own first
 
 RULES = tuple(
     rule for rule in ALL_RULES if rule.name in {"failed_requests", "foreign_cpu", "client_cpu"}

@@ -9,7 +9,7 @@ from loadtests.lab.results import Results
 from loadtests.models.scalability import ScalabilityLaw
 
 LAWS = {
-    "loop": ScalabilityLaw(4000, 0.4, 0.0005),
+    "asgi": ScalabilityLaw(4000, 0.4, 0.0005),
     "gthread": ScalabilityLaw(2500, 0.5, 0.002),
     "sync": ScalabilityLaw(1500, 0.6, 0.004),
 }
@@ -17,7 +17,7 @@ CONNECTIONS = (1, 2, 4, 8, 16, 32, 64)
 ROUND = Round(
     run="one",
     turn=1,
-    worker_type="loop",
+    worker_type="asgi",
     workers=2,
     endpoint=QUESTIONS,
     connections=8,

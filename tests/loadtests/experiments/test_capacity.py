@@ -26,7 +26,7 @@ from tests.loadtests.experiments.made_up_rounds import LAWS, ROUND, rounds, writ
 needs_wrk = pytest.mark.skipif(
     shutil.which("wrk") is None, reason="needs the load generator wrk; on Debian: apt install wrk"
 )
-LOOP = Configuration("loop", 2)
+LOOP = Configuration("asgi", 2)
 GTHREAD = Configuration("gthread", 2)
 SYNC = Configuration("sync", 2)
 
@@ -113,7 +113,7 @@ class TestFindings:
         assert "type loop are the ones to choose" in told(rounds())
 
     def test_types_that_do_the_same_are_not_decided(self) -> None:
-        loops = [one for one in rounds() if one.worker_type == "loop"]
+        loops = [one for one in rounds() if one.worker_type == "asgi"]
         others = [replace(one, worker_type="sync") for one in loops]
         assert "ones to choose" not in told([*loops, *others])
 
@@ -169,7 +169,7 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
         QUICK,
         flights=2000,
         questions_per_kind=5,
-        worker_types=("loop",),
+        worker_types=("asgi",),
         worker_counts=(1,),
         connections=(1, 3),
     )

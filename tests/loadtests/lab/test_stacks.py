@@ -13,9 +13,11 @@ VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py
 ADD = f"{VIEW};Writing.accept (backend/api/writing.py:76);Ledger.add (backend/ledger.py:375)"
 ACCEPT = f"{ADD};Mempool.accept_all (backend/mempool/mempool.py:94)"
 SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
-TOGETHER = f"{ADD};Together.__call__ (backend/together.py:37)"
-MANY = f"{BASE};run (backend/together.py:66);Ledger._accept_all (backend/ledger.py:446)"
-LOOP = "ThreadWorker.run (gunicorn/workers/gthread.py:1)"
+POSTS = f"{BASE};Writing.accept_all (backend/api/writing.py:6)"
+MANY = f"{POSTS};Ledger.accept_all (backend/ledger.py:446)"
+
+LOOP = "ASGIWorker.run (gunicorn/workers/gasgi.py:1)"
+PARSER = "PythonProtocol.feed (gunicorn/asgi/parser.py:2)"
 SYNC = f"{ACCEPT};GroupCommit.sync (backend/mempool/syncs.py:38)"
 EXCLUSIVE = f"{ACCEPT};Mempool.exclusive (backend/mempool/mempool.py:121)"
 SENDING, HANDING = "HTTP: the loop, receiving and sending", "handing requests to threads"
@@ -29,18 +31,17 @@ WORKS = [
     (f"{ACCEPT};Mempool._copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
     (f"{MANY};IndexReader.first_ids (backend/index/queries.py:1)", "looking for duplicates"),
     (f"{MANY};now_ms (backend/clock.py:7)", "making the answer"),
-    (f"{TOGETHER};_Task.wait (backend/together.py:53)", HANDING),
-    (f"{LOOP};LoopWorker._finish_group (backend/worker.py:2)", HANDING),
-    (f"{BASE};Flask.__call__ (flask/app.py:1);answer (backend/api/direct.py:61)", ROUTING),
+    (f"{LOOP};RequestGroups._finish (backend/service/lanes.py:2)", HANDING),
+    (f"{LOOP};Table.match (backend/api/routes.py:1)", ROUTING),
     (EXCLUSIVE, "mempool: locks"),
     (f"{ACCEPT};Log.append (backend/mempool/log.py:9)", "mempool: log, ids and keys"),
     (f"{SYNC};sync (backend/storage/files.py:80)", "mempool: syncing the disk"),
     (f"{ADD};now_ms (backend/clock.py:7)", "making the answer"),
     (f"{VIEW};Headers.set (werkzeug/datastructures/headers.py:1)", ROUTING),
-    (f"{LOOP};LoopWorker._send (backend/worker.py:2)", SENDING),
+    (f"{LOOP};Connection.data_received (backend/service/http_connection.py:2)", SENDING),
     (LOOP, SENDING),
-    (f"{LOOP};Request.parse (gunicorn/http/message.py:2)", "HTTP: parsing the request"),
-    ("LoopWorker.enqueue_req (backend/worker.py:2);submit (concurrent/futures/x.py:2)", HANDING),
+    (f"{LOOP};{PARSER}", "HTTP: parsing the request"),
+    ("Threads.run (backend/service/lanes.py:2);submit (concurrent/futures/x.py:2)", HANDING),
     (BASE, HANDING),
     (f"{BASE};nobody (nowhere.py:1)", OTHER),
     (f"{LOOP};nobody (nowhere.py:1)", OTHER),
@@ -69,7 +70,7 @@ def test_waiting_is_told_by_the_innermost_frame_alone(line: str, name: str) -> N
     assert activity(stack, WAITS) == name
 
 
-CLASSES = r"(LoopWorker|Mempool|GroupCommit|SyncSoon|FileLock|Ledger|_Connection|_Outgoing)\\\."
+CLASSES = r"(Mempool|GroupCommit|SyncSoon|FileLock|Ledger)\\\."
 
 
 def test_the_classes_modules_and_waits_of_ours_that_patterns_name_are_there() -> None:

@@ -1,0 +1,130 @@
+"""What is done with every request, whichever door it came by: received, dismissed, logged.
+
+A request that is received gets its id, and is refused if it comes from another site or carries a
+token in its address (see `backend.visitors`): nothing more is done for it then, but it is counted
+and logged like all others. An answer that is dismissed gets the headers that all have (see
+`observing`), and is counted with its duration.
+
+`around` is all of it as a WSGI layer. The front, whose answers may be awaited, calls the steps.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from flask import Response
+
+from backend.api.conditions import Environ
+from backend.api.metrics import CountedRequests
+from backend.api.observing import (
+    MAX_LOGGED_CHARACTERS,
+    PARTS,
+    REQUEST_ID,
+    WAIT,
+    Headers,
+    is_good_id,
+    new_request_id,
+    route_of,
+    write_line,
+)
+from backend.api.problems import problem
+from backend.visitors import Refusal, Visitors, hide_query
+
+STARTED = "flightchain.started"  # in the environ: when it was received, of `perf_counter`
+ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
+
+RECEPTION = "flightchain.reception"  # in the application's extensions
+
+Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+
+class Reception:
+    """Receives the requests of one application. always: headers that every answer has besides."""
+
+    def __init__(
+        self,
+        visitors: Visitors,
+        counted: CountedRequests,
+        *,
+        access_log: bool,
+        always: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self._visitors = visitors
+        self._counted = counted
+        self._always = always
+        self.access_log = access_log
+
+    def receive(self, environ: Environ) -> Response | None:
+        """Begin with a request; the answer if it goes no further. `leave` must follow."""
+        environ[STARTED] = time.perf_counter()
+        request_id = environ.get("HTTP_X_REQUEST_ID")
+        if request_id is None or not is_good_id(request_id):
+            request_id = new_request_id()
+        environ[REQUEST_ID] = request_id
+        self._counted.begin()
+        refusal = self._visitors.refusal(environ)
+        return None if refusal is None else _refused(environ, refusal)
+
+    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
+        """Complete the headers of an answer that goes out. status: as WSGI has it, `200 OK`."""
+        took_s = time.perf_counter() - environ[STARTED]
+        timing = f"total;dur={1000 * took_s:.3f}{environ.get(PARTS, '')}{environ.get(WAIT, '')}"
+        headers += (("X-Request-ID", environ[REQUEST_ID]), ("Server-Timing", timing), *self._always)
+        self._counted.answered(environ, status, took_s)
+        if self.access_log:
+            environ[ANSWERED] = int(status[:3]), route_of(environ)
+
+    def leave(self, environ: Environ) -> None:
+        """The application has made its answer, or failed to."""
+        self._counted.end(environ[STARTED])
+
+    def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
+        """Write a line of the access log, if it is on: the body has gone out or broken off."""
+        if not self.access_log:
+            return
+        status, route = environ.get(ANSWERED, (500, None))
+        write_line(
+            request_id=environ.get(REQUEST_ID),
+            method=environ["REQUEST_METHOD"],
+            route=route,
+            query=environ.get("QUERY_STRING", "")[:MAX_LOGGED_CHARACTERS],
+            status=status,
+            bytes=sent_bytes,
+            duration_ms=round(1000 * (time.perf_counter() - environ[STARTED]), 3),
+            client=environ.get("REMOTE_ADDR"),
+            is_whole=is_whole,
+        )
+
+    def around(self, application: Application) -> Application:
+        """`application` with a reception."""
+
+        def received(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+            def start(status: str, headers: Headers, *more: Any) -> Any:
+                self.dismiss(environ, status, headers)
+                return start_response(status, headers, *more)
+
+            try:
+                pieces = (self.receive(environ) or application)(environ, start)
+            finally:
+                self.leave(environ)
+            return self._logged(pieces, environ) if self.access_log else pieces
+
+        return received
+
+    def _logged(self, pieces: Iterable[bytes], environ: Environ) -> Iterator[bytes]:
+        """`pieces`, and when they have gone out or broken off a line about them."""
+        sent, is_whole = 0, False
+        try:
+            for piece in pieces:
+                sent += len(piece)
+                yield piece
+            is_whole = True
+        finally:
+            if close := getattr(pieces, "close", None):
+                close()
+            self.log(environ, sent, is_whole=is_whole)
+
+
+def _refused(environ: Environ, refusal: Refusal) -> Response:
+    hide_query(environ)
+    return problem(refusal.status, refusal.detail, field=refusal.field)

@@ -1,0 +1,169 @@
+"""The table of routes: who answers which method of which address, and in which lane.
+
+Everything that knows the service's addresses is made from it: what Flask routes, what the front
+answers without Flask, the OpenAPI document and the labels of the metrics. A row's handler takes the
+WSGI environ of a request and what stands in its path, and returns the response. It is called once
+for each request, whichever door that came by.
+
+The lane says who may have to wait for whom:
+
+- `INLINE`: answered at once; the handler waits for nothing, neither a disk nor a lock nor a thread.
+- `GROUPED`: posts that are durable when they are answered. Those that come while the disk is synced
+  share the next sync (see `Group`).
+- `THREAD`: may wait for the disk, briefly.
+- `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long ones, each kind with threads of its own.
+
+A row's lane may depend on the request. It then only tells which threads a request may keep busy,
+and never what is answered.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from flask import Flask, Response, request
+
+from backend.api.conditions import Environ
+from backend.api.operation import Operation
+
+Handler = Callable[..., Response]
+
+READING = frozenset({"GET", "HEAD"})
+
+
+class Lane(StrEnum):
+    """Who may have to wait for whom. The value is the lane's name in metrics and documents."""
+
+    INLINE = "inline"
+    GROUPED = "grouped"
+    THREAD = "thread"
+    SCAN = "scan"
+    EXPORT = "export"
+    BATCH = "batch"
+    COMMIT = "commit"
+
+
+class Post(NamedTuple):
+    """A post that can share its wait with others.
+
+    offer: what is to be accepted. answer: makes the response of what became of it, or raises what
+    stands against it.
+    """
+
+    offer: Any
+    answer: Callable[[Any], Response]
+
+
+class Group(NamedTuple):
+    """How posts are answered together.
+
+    prepare: makes a post of a request, without waiting, or raises what is wrong with it.
+    accept_all: for each post its response, or what stands against it; waits once for all.
+    """
+
+    prepare: Callable[[Environ], Post]
+    accept_all: Callable[[Sequence[Post]], "list[Response | Exception]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method of one address.
+
+    method: GET answers HEAD, too. rule: as Flask writes it; a parameter may stand at its end.
+    handler: takes the environ and the parameter by its name. lane: a lane, or what tells it from
+    the same arguments. group: of a row that may be in the lane GROUPED.
+    """
+
+    method: str
+    rule: str
+    operation: Operation
+    handler: Handler
+    lane: Lane | Callable[..., Lane] = Lane.THREAD
+    group: Group | None = None
+
+    @property
+    def before_parameter(self) -> str:
+        """The rule up to its parameter, all of it if there is none."""
+        return self.rule.partition("<")[0]
+
+    @property
+    def parameter(self) -> str:
+        """The name of the parameter in the path; "" if there is none."""
+        return self.rule.partition("<")[2].removesuffix(">").rpartition(":")[2]
+
+
+class Match(NamedTuple):
+    """A row, and what stands in the path for its parameter."""
+
+    row: Row
+    parameters: dict[str, str]
+
+    def answer(self, environ: Environ) -> Response:
+        """What the row's handler answers. Raises what it raises."""
+        return self.row.handler(environ, **self.parameters)
+
+    def lane(self, environ: Environ) -> Lane:
+        """The lane of this request."""
+        lane = self.row.lane
+        return lane if isinstance(lane, Lane) else lane(environ, **self.parameters)
+
+
+class Table:
+    """All rows, in the order in which they are described."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._rows: list[Row] = []
+        self._whole: dict[tuple[str, str], Match] = {}
+        self._with_parameter: dict[tuple[str, str], Row] = {}
+        self._addresses: set[str] = set()  # without a parameter: these are taken for none
+        self.add(rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Append rows. Raises ValueError for a second one of the same method and address."""
+        for row in rows:
+            self._rows.append(row)
+            for method in READING if row.method == "GET" else {row.method}:
+                place = (method, row.before_parameter)
+                if place in self._whole or place in self._with_parameter:
+                    raise ValueError(f"there are two rows for {method} {row.rule}")
+                if row.parameter:
+                    self._with_parameter[place] = row
+                else:
+                    self._addresses.add(row.rule)
+                    self._whole[place] = Match(row, {})
+
+    def match(self, environ: Environ) -> Match | None:
+        """The row for a request; None for what is not ours, or not by this method."""
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        found = self._whole.get((method, path))
+        if found is not None:
+            return found
+        at = path.find("/", 1) + 1
+        row = self._with_parameter.get((method, path[:at]))
+        if row is None:
+            return None
+        text = path[at:]
+        if not text or "/" in text or path in self._addresses:
+            return None
+        if not text.isascii():  # WSGI hands bytes over as Latin-1 (PEP 3333)
+            text = text.encode("latin-1").decode(errors="replace")
+        return Match(row, {row.parameter: text})
+
+
+def install(app: Flask, table: Table) -> None:
+    """Let `app` route what is in the table."""
+    for row in table:
+        app.add_url_rule(
+            row.rule, endpoint=row.operation.name, view_func=_view(row), methods=[row.method]
+        )
+
+
+def _view(row: Row) -> Handler:
+    def view(**parameters: str) -> Response:
+        return row.handler(request.environ, **parameters)
+
+    return view

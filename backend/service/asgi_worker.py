@@ -1,0 +1,234 @@
+"""The gunicorn worker: accepts connections, watches their deadlines, and stops cleanly.
+
+gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
+
+- Workers take turns with new connections: one that has more than another leaves them to it for a
+  moment. Otherwise few clients can all end up with the same worker, while the others idle.
+- Connections never take the descriptors that the ledger needs for its files.
+- Once a second it gives up the connections whose deadline has come, and counts.
+- What clients have sent in part, and what they do not read, is bounded for all of them together.
+- Told to stop, it lets go who waits for a block, finishes what is in hand and drops who is silent.
+"""
+
+import asyncio
+import os
+import resource
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
+from multiprocessing.sharedctypes import RawArray
+from socket import socket
+from typing import Any
+
+from gunicorn.workers.gasgi import ASGIWorker
+
+from backend.api import Service
+from backend.service.http_connection import Connection, use_all_phrases
+
+MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
+MAX_UNSENT_BYTES = 32 * 2**20  # of answers that nobody reads, in one worker
+LEAVE_TO_OTHERS_S = 0.002
+NOT_ACCEPTING_S = 0.5  # after the system has refused a connection
+LOOK_EVERY_S = 1.0
+STOP_LOOK_S = 0.02
+OTHER_DESCRIPTORS = 100  # that a worker keeps free for files, and some for each thread
+DESCRIPTORS_A_THREAD = 4
+MOST_WORKERS = 128  # live ones and those that have just died
+SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
+
+use_all_phrases({status.value: status.phrase for status in HTTPStatus})
+
+
+class FrontWorker(ASGIWorker):
+    """Serves `asgi`, a `backend.service.front.Front`, to the connections of one process."""
+
+    asgi: Any
+    loop: Any
+    _open_connections: Any  # of each worker, by `_place`; -1 where there is none
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        """Nothing is wrong with threads: the lanes of the front have them."""
+
+    @classmethod
+    def setup(cls) -> None:
+        """Run by gunicorn before it starts workers: make what they share."""
+        cls._open_connections = RawArray("i", [-1] * MOST_WORKERS)
+
+    @classmethod
+    def forget(cls, worker: Any) -> None:
+        """Run by gunicorn when a worker of any kind has died."""
+        if isinstance(worker, cls):
+            cls._open_connections[worker.age % MOST_WORKERS] = -1
+
+    def init_process(self) -> None:
+        """Run in the new process, until it ends."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        self.connections: set[Connection] = set()
+        self._coming: set[asyncio.Task[Any]] = set()  # accepted, and not yet among `connections`
+        self._place = self.age % MOST_WORKERS
+        self._leaves_since = 0.0
+        self._listens = False
+        self._accept_from = 0.0
+        self._told = asyncio.Event()
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * self.cfg.threads
+        self.worker_connections = min(self.worker_connections, max(1, most - others))
+        self._count()
+        super().init_process()
+
+    def load_wsgi(self) -> None:
+        """Load the front, and know the service behind it."""
+        super().load_wsgi()
+        self._service: Service = self.asgi.service
+        self.max_body_bytes = self._service.settings.max_body_bytes
+
+    # --- accepting ---------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """Serve until told to stop."""
+        self.listen()
+        while self.alive and self.ppid == os.getppid():
+            self.notify()
+            self.look()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), LOOK_EVERY_S)
+        await self._shutdown()
+
+    def listen(self) -> None:
+        """Accept connections, if there is room for one more and the system can."""
+        is_full = self._taken() >= self.worker_connections
+        if self._listens or is_full or not self.alive or time.monotonic() < self._accept_from:
+            return
+        self._listens = True
+        for listener in self.sockets:
+            listener.setblocking(False)
+            self.loop.add_reader(listener.fileno(), self._accept, listener)
+
+    def _stop_listening(self) -> None:
+        self._listens = False
+        for listener in self.sockets:
+            self.loop.remove_reader(listener.fileno())
+
+    def _taken(self) -> int:
+        return len(self.connections) + len(self._coming)
+
+    def _count(self) -> None:
+        self._open_connections[self._place] = self._taken()
+
+    def _accept(self, listener: socket) -> None:
+        if self._taken() >= self.worker_connections:
+            self._stop_listening()
+            return
+        if self._leaves_to_others():
+            return
+        try:
+            raw, _ = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError as error:  # no descriptor is left, or no memory
+            self.log.warning("cannot accept connections for a moment: %s", error)
+            self._accept_from = time.monotonic() + NOT_ACCEPTING_S
+            self._stop_listening()
+            return
+        raw.setblocking(False)
+        joining = self.loop.create_task(
+            self.loop.connect_accepted_socket(partial(Connection, self), raw)
+        )
+        self._coming.add(joining)
+        self._count()
+        joining.add_done_callback(self._has_come)
+
+    def _has_come(self, joining: "asyncio.Task[Any]") -> None:
+        self._coming.discard(joining)
+        self._count()
+        if not joining.cancelled() and (error := joining.exception()):
+            self.log.debug("a client was gone before it was served: %s", error)
+
+    def _leaves_to_others(self) -> bool:
+        """Whether a worker with fewer connections should take the next; not if it lets us wait."""
+        least = min((count for count in self._open_connections if count >= 0), default=0)
+        now = time.monotonic()
+        if self._taken() <= least:
+            self._leaves_since = 0.0
+        elif not self._leaves_since:
+            self._leaves_since = now
+        elif now - self._leaves_since > LEAVE_TO_OTHERS_S:
+            self._leaves_since = 0.0
+        return self._leaves_since > 0
+
+    def joined(self, connection: Connection) -> None:
+        """A connection begins."""
+        self.connections.add(connection)
+        self._count()
+
+    def left(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self.connections.discard(connection)
+        self._count()
+        self.listen()
+
+    # --- bounds ------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """What is done once a second."""
+        self._service.metrics.sample()
+        self.listen()
+        now = time.monotonic()
+        for connection in list(self.connections):
+            if now >= connection.deadline:
+                connection.give_up()
+        self.limit_unsent()
+
+    def has_room_for(self, connection: Connection) -> bool:
+        """Whether a client may send more while all of them together hold so much.
+
+        Small requests always may: those below an equal share of the room.
+        """
+        share = MAX_RECEIVED_BYTES // self.worker_connections
+        if connection.held_bytes() <= share:
+            return True
+        return sum(one.held_bytes() for one in self.connections) <= MAX_RECEIVED_BYTES
+
+    def limit_unsent(self) -> None:
+        """Give up the clients whose time to read ends first, while too much waits for clients."""
+        waiting = [(one.deadline, one.unsent_bytes(), one) for one in self.connections]
+        waiting = sorted((w for w in waiting if w[1]), key=lambda w: w[0])
+        total = sum(size for _, size, _ in waiting)
+        for _, size, connection in waiting[:-1]:
+            if total <= MAX_UNSENT_BYTES:
+                break
+            total -= size
+            connection.transport.abort()
+
+    def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
+        """A whole answer, after which the connection ends; counted and logged like any other."""
+        client = connection.transport.get_extra_info("peername")
+        return self._service.unread.problem(client, status, detail, **more)
+
+    # --- ending ------------------------------------------------------------------------------
+
+    def handle_exit_signal(self) -> None:
+        """Stop in order."""
+        self._service.ledger.stop_waiting()
+        super().handle_exit_signal()
+        self._told.set()
+
+    def handle_quit_signal(self) -> None:
+        """End at once."""
+        os._exit(0)
+
+    async def _shutdown(self) -> None:
+        """Finish what is in hand, within the time that gunicorn gives."""
+        self._stop_listening()
+        deadline = time.monotonic() + float(self.cfg.graceful_timeout)
+        while self._taken() and time.monotonic() < deadline:
+            for connection in list(self.connections):
+                connection.end_if_idle()
+            self.notify()
+            await asyncio.sleep(STOP_LOOK_S)
+        for connection in list(self.connections):
+            connection.transport.abort()
+        self._service.metrics.sample()

@@ -1,0 +1,83 @@
+"""Requests as ASGI hands them over, made into WSGI environs (PEP 3333)."""
+
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
+from io import BytesIO
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+Environ = dict[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+_ALWAYS: Environ = {
+    "SCRIPT_NAME": "",
+    "REMOTE_ADDR": "",
+    "SERVER_NAME": "",
+    "SERVER_PORT": "",
+    "wsgi.version": (1, 0),
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+
+
+async def body_of(scope: Scope, receive: Receive) -> bytes:
+    """The body of a request."""
+    if not any(name == b"content-length" for name, _ in scope["headers"]):
+        return b""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def environ_of(scope: Scope, body: bytes) -> Environ:
+    """The environ of a request."""
+    target: bytes = scope["raw_path"]
+    query: bytes = scope["query_string"]
+    if not target.startswith(b"/") or b"#" in target or b"#" in query:
+        target, query = _path_and_query(target, query)
+    client, server = scope["client"], scope["server"]
+    environ = _ALWAYS.copy()
+    environ["REQUEST_METHOD"] = scope["method"]
+    environ["PATH_INFO"] = (unquote_to_bytes(target) if b"%" in target else target).decode(
+        "latin-1"
+    )
+    environ["QUERY_STRING"] = query.decode("latin-1")
+    environ["SERVER_PROTOCOL"] = "HTTP/1.1" if scope["http_version"] == "1.1" else "HTTP/1.0"
+    environ["wsgi.url_scheme"] = scope["scheme"]
+    environ["wsgi.input"] = BytesIO(body)
+    if client:
+        environ["REMOTE_ADDR"] = client[0]
+    if server:
+        environ["SERVER_NAME"] = server[0]
+        environ["SERVER_PORT"] = str(server[1]) if len(server) > 1 else ""
+    for name, value in scope["headers"]:
+        variable = _variable(name)
+        text = value.decode("latin-1")
+        if variable in environ:
+            text = f"{environ[variable]},{text}"
+        environ[variable] = text
+    return environ
+
+
+def _path_and_query(target: bytes, query: bytes) -> tuple[bytes, bytes]:
+    """Path and query of an address in full (RFC 9112 section 3.2.2), or with a fragment."""
+    target, fragment, _ = target.partition(b"#")
+    query = b"" if fragment else query.partition(b"#")[0]
+    if b"://" in target and not target.startswith(b"/"):
+        target = b"/" + target.partition(b"://")[2].partition(b"/")[2]
+    return target, query
+
+
+@lru_cache(maxsize=256)
+def _variable(header: bytes) -> str:
+    """The name in the environ of a header in small letters."""
+    name = header.decode("latin-1").upper().replace("-", "_")
+    return name if name in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{name}"

@@ -1,0 +1,323 @@
+"""A client's HTTP connection: gunicorn's protocol, with deadlines and bounds added.
+
+gunicorn's `ASGIProtocol` parses heads strictly, frames answers and keeps connections alive. It
+gives clients all the time and nearly all the memory they want, though, and it starts the
+application before the body is there. `Connection` adds what is missing and nothing else:
+
+- The application is called when head and body have arrived. Until then a request costs a buffer.
+- A client has `HEAD_WITHIN_S` to send a head, and for a body and for reading an answer as much more
+  as `BYTES_PER_S` allows. Dribbling gains no time.
+- A head has at most `MAX_HEAD_BYTES`, a body what the application takes. Its length is one number,
+  never chunks, so that nobody else can see its end at another place.
+- What HTTP itself refuses is answered with a problem (RFC 9457), like every other error.
+- A connection that ends is first closed for writing only, until the client has read everything
+  (RFC 9112 section 9.6). A client that has closed its own half still gets its answers.
+
+It relies on these parts of release 27.0.1, which `tests/service/test_pinned_gunicorn.py` holds it
+to: the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
+`is_complete`, `is_chunked` and `content_length`; `_feed_callback_parser`, by which all bytes come
+to it; `_serve_http_request`, once for each request; `_arm_keepalive_timer`, when nothing is in
+hand; `_send_error_response` and `_close_transport`.
+"""
+
+import struct
+import time
+from asyncio import Future
+from socket import SO_LINGER, SOL_SOCKET
+from typing import Any, Protocol
+
+from gunicorn.asgi import parser, protocol
+from gunicorn.http import errors
+
+from backend.visitors import without_secrets
+
+MAX_HEAD_BYTES = 32 * 1024
+MAX_LENGTH_DIGITS = 15
+HEAD_WITHIN_S = 10.0
+SEND_WITHIN_S = 30.0
+BYTES_PER_S = 8 * 1024  # on top of both; slower clients are given up
+LINGER_S = 2.0
+NEVER = float("inf")
+
+CONNECTION = "flightchain.connection"  # in the ASGI scope: the `Connection`
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+# What the parser raises -> status, and a sentence that needs what was raised at its end.
+_REFUSALS: tuple[tuple[type[Exception], int, str], ...] = (
+    (parser.LimitRequestLine, 414, "the request line is too long"),
+    (parser.LimitRequestHeaders, 431, "the head of the request is too large"),
+    (parser.UnsupportedTransferCoding, 501, "Transfer-Encoding is not understood"),
+    (parser.InvalidRequestMethod, 400, "the method is none of HTTP"),
+    (parser.InvalidHTTPVersion, 400, "the version of HTTP is unknown"),
+    (parser.InvalidHeaderName, 400, "a header has a name that HTTP does not allow"),
+    (parser.ParseError, 400, "this is no HTTP request"),
+    (errors.ParseException, 400, "this is no HTTP request"),
+)
+_PARSE_ERRORS = tuple(kind for kind, _, _ in _REFUSALS)
+
+
+class Refused(Exception):
+    """A request that gets no further than its connection. more: members of the problem."""
+
+    def __init__(self, status: int, detail: str, **more: object) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.more = more
+
+
+class Host(Protocol):
+    """The worker that a connection belongs to. max_body_bytes: of a request at most."""
+
+    loop: Any
+    alive: bool
+    max_body_bytes: int
+
+    def joined(self, connection: "Connection") -> None:
+        """Count a connection that begins."""
+
+    def left(self, connection: "Connection") -> None:
+        """Count a connection that has ended."""
+
+    def has_room_for(self, connection: "Connection") -> bool:
+        """Whether a client may send more while all of them together hold so much."""
+
+    def limit_unsent(self) -> None:
+        """Give up clients that do not read, while too much waits for clients."""
+
+    def problem(self, connection: "Connection", status: int, detail: str, **more: object) -> bytes:
+        """A whole answer, after which the connection ends."""
+
+
+_Protocol: Any = protocol.ASGIProtocol  # whose types lack most of what is used here
+
+
+class Connection(_Protocol):  # type: ignore[misc]
+    """One client's connection.
+
+    received_bytes: what has come of a request that is not whole. deadline: when the worker gives
+    the connection up, in monotonic seconds; NEVER while a request is in hand. is_ending: it only
+    waits until the client has closed.
+    """
+
+    _closed: bool
+
+    def __init__(self, worker: Host) -> None:
+        super().__init__(worker)
+        self.received_bytes = 0
+        self.deadline = NEVER
+        self.is_ending = False
+        self._has_said_all = False
+        self._whole: Future[None] | None = None
+
+    # --- receiving ---------------------------------------------------------------------------
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin: the client has time to send a head."""
+        super().connection_made(transport)
+        self.deadline = time.monotonic() + HEAD_WITHIN_S
+        self.worker.joined(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come. What comes while a request is in hand waits for its turn."""
+        if self.is_ending:
+            return
+        if self._callback_parser.is_complete:
+            self._callback_parser.feed(data)
+            self._pause_reading()
+            if not self.worker.has_room_for(self):
+                self.transport.abort()
+            return
+        if not self.received_bytes:
+            self.deadline = time.monotonic() + HEAD_WITHIN_S
+        self._feed_callback_parser(data)
+
+    def _feed_callback_parser(self, data: bytes) -> bool:
+        """Parse bytes of one request; whether more of it may come."""
+        if not self.received_bytes:
+            data = data.lstrip(b"\r\n")  # RFC 9112 section 2.2
+        if not data:
+            return True
+        self.received_bytes += len(data)
+        try:
+            self._callback_parser.feed(data)
+            self._require_bounds()
+        except Refused as refused:
+            self.refuse(refused.status, str(refused), **refused.more)
+            return False
+        except _PARSE_ERRORS as error:
+            status, what = next((s, w) for kind, s, w in _REFUSALS if isinstance(error, kind))
+            self.refuse(status, f"{what}: {without_secrets(str(error))}")
+            return False
+        return True
+
+    def _require_bounds(self) -> None:
+        """Raise Refused if what has come of a request that is not whole is too much."""
+        if self._callback_parser.is_complete:
+            return
+        if not self._request_ready.is_set():
+            if self.received_bytes > MAX_HEAD_BYTES:
+                raise _head_too_large()
+        elif self._body_receiver.expect_continue:
+            self._body_receiver.expect_continue = False
+            self._safe_write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not self.worker.has_room_for(self):
+            raise Refused(503, "too much is being sent at once; try later")
+
+    def _on_headers_complete(self) -> bool:
+        head = self._callback_parser
+        if self.received_bytes - len(head._buffer) > MAX_HEAD_BYTES:
+            raise _head_too_large()
+        length = _required_length(head, self.worker.max_body_bytes)
+        self.deadline = time.monotonic() + HEAD_WITHIN_S + length / BYTES_PER_S
+        is_without_body: bool = super()._on_headers_complete()
+        return is_without_body
+
+    def _on_message_complete(self) -> None:
+        super()._on_message_complete()
+        self.received_bytes = 0
+        self.deadline = NEVER
+        if self._whole is not None and not self._whole.done():
+            self._whole.set_result(None)
+
+    async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
+        """Answer a request once all of it is here; whether the connection can be kept."""
+        if not self._callback_parser.is_complete:
+            self._whole = self.worker.loop.create_future()
+            await self._whole
+        keeps: bool = await super()._serve_http_request(request, sockname, peername)
+        return keeps
+
+    def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> dict[str, Any]:
+        scope: dict[str, Any] = super()._build_http_scope(request, sockname, peername)
+        scope[CONNECTION] = self
+        return scope
+
+    def _is_websocket_upgrade(self, request: Any) -> bool:  # noqa: ARG002
+        """Ignore the wish, as RFC 9110 section 7.8 allows; WSGI servers do the same."""
+        return False
+
+    def held_bytes(self) -> int:
+        """How much is here that no answer has been given to, without a request in hand."""
+        parsed = self._callback_parser
+        return self.received_bytes + (len(parsed._buffer) if parsed.is_complete else 0)
+
+    # --- answering ---------------------------------------------------------------------------
+
+    def _send_response_start(
+        self, status: int, headers: Any, request: Any, close: bool = False
+    ) -> None:
+        """Begin an answer. HTTP/1.0 has to be told that its connection is kept."""
+        if not close and request.version < (1, 1):
+            headers = [*headers, (b"Connection", b"keep-alive")]
+        super()._send_response_start(status, headers, request, close)
+
+    def pause_writing(self) -> None:
+        """Give the client time to read what waits for it."""
+        super().pause_writing()
+        self.deadline = time.monotonic() + SEND_WITHIN_S + self.unsent_bytes() / BYTES_PER_S
+        self.worker.limit_unsent()
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read nearly everything."""
+        super().resume_writing()
+        self.deadline = time.monotonic() + LINGER_S if self.is_ending else NEVER
+
+    def unsent_bytes(self) -> int:
+        """How much the client has not taken yet."""
+        size: int = self.transport.get_write_buffer_size()
+        return size
+
+    def refuse(self, status: int, detail: str, **more: object) -> None:
+        """Answer a request that is not whole with a problem, and end."""
+        self._safe_write(self.worker.problem(self, status, detail, **more))
+        self._close_transport()
+
+    def _send_error_response(self, status: int, message: str, extra_headers: Any = ()) -> None:  # noqa: ARG002
+        """Answer with a problem what the application failed to answer."""
+        self._safe_write(self.worker.problem(self, status, message))
+
+    # --- ending ------------------------------------------------------------------------------
+
+    def _arm_keepalive_timer(self) -> None:
+        """Wait for the next request, of which a part may be here; or end, if none can come."""
+        within_s = HEAD_WITHIN_S if self.received_bytes else self._keepalive
+        self.deadline = time.monotonic() + within_s
+        if self._has_said_all or not self.worker.alive:
+            self._close_transport()
+            self._request_ready.set()
+
+    def end_if_idle(self) -> None:
+        """End unless the client has asked something, or a part of it."""
+        if self._awaiting_request and not self.received_bytes:
+            self._close_transport()
+            self._request_ready.set()
+
+    def eof_received(self) -> bool:
+        """The client sends nothing more; whether it still gets answers."""
+        self._has_said_all = True
+        return not self.is_ending and bool(self._callback_parser.is_complete)
+
+    def give_up(self) -> None:
+        """End because the deadline has come; a client that has sent a part of a request is told."""
+        if self.received_bytes and not self.is_ending and not self._flow_control.write_paused:
+            self.refuse(408, "the request did not arrive in time")
+        else:
+            self.transport.abort()
+
+    def reset(self) -> None:
+        """Break the connection so that the client cannot take what it has for a whole answer."""
+        raw = self.transport.get_extra_info("socket")
+        raw.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+        self.transport.abort()
+
+    def _close_transport(self) -> None:
+        """Say that nothing follows, and wait until the client has closed."""
+        if self._closed:
+            return
+        self._closed = self.is_ending = True
+        if not self._flow_control.write_paused:
+            self.deadline = time.monotonic() + LINGER_S
+        if self._has_said_all:
+            self.transport.close()
+            return
+        self._resume_reading()
+        try:
+            self.transport.write_eof()
+        except OSError:  # the client was faster
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave the worker."""
+        super().connection_lost(exc)
+        self.worker.left(self)
+
+
+def _required_length(head: Any, max_body_bytes: int) -> int:
+    """The length of the body in bytes. Raises Refused unless it is clear and allowed."""
+    if head.is_chunked:
+        reason = "body: must be sent with a Content-Length, not in chunks"
+        raise Refused(411, reason, field="body")
+    for name, value in head.headers:
+        if name == b"content-length" and len(value) > MAX_LENGTH_DIGITS:
+            reason = f"Content-Length: must be a number of at most {MAX_LENGTH_DIGITS} digits"
+            raise Refused(400, reason, field="Content-Length")
+        if name == b"expect" and value.lower() != b"100-continue":
+            reason = "Expect: only 100-continue is understood"
+            raise Refused(417, reason, field="Expect")
+    length: int = head.content_length or 0
+    if length > max_body_bytes:
+        reason = f"body: has {length} bytes; at most {max_body_bytes} are accepted"
+        raise Refused(413, reason, field="body")
+    return length
+
+
+def _head_too_large() -> Refused:
+    return Refused(431, f"the head of the request exceeds {MAX_HEAD_BYTES} bytes")
+
+
+def use_all_phrases(phrases: dict[int, str]) -> None:
+    """Teach gunicorn the reason phrases that its own table of statuses lacks."""
+    known: dict[int, str] = vars(protocol)["_REASON_PHRASES"]
+    for status, phrase in phrases.items():
+        known.setdefault(status, phrase)

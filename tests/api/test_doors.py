@@ -1,0 +1,183 @@
+"""The front, which finds rows without Flask, answers what Flask under a WSGI server answers."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask, Response
+from werkzeug.test import run_wsgi_app
+
+from backend.api import SERVICE, Service
+from backend.api.conditions import Environ
+from backend.api.operation import OPERATION, Operation
+from backend.api.routes import Lane, Row
+from backend.chain.fields import FIELD_NAMES
+from backend.errors import NotFound
+from backend.service.environs import environ_of
+from backend.service.front import Front
+from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
+from tests.doors import Seen, asked, scope_of
+
+NUMBER, DAY = FIELD_NAMES.index("OP_CARRIER_FL_NUM"), FIELD_NAMES.index("FL_DATE")
+IN_2015 = "INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-31"
+CITIES = "ORIGIN_CITY_NAME=Chicago%2C+IL&DEST_CITY_NAME=New+York,%20NY"
+PATHS = [
+    "/transactions/0", "/transactions/1557", "/transactions/007", "/transactions/%31",
+    "/transactions/batch", "/transactions/-1", "/transactions/x", "/transactions/", "/transactions",
+    "/transactions/1/", "/transactions/1/2", "/transactions/9%2F1", "/transactions/1?",
+    "/transactions/1?&", "/transactions/1?x=1", "/transactions/99999", "/transactions/" + "9" * 16,
+    "//transactions/1", "/blocks/3", "/blocks/3?limit=2", "/blocks/3?limit=2&offset=1",
+    "/blocks/3?limit=x", "/blocks/3?x", "/blocks/3?limit=1&limit=2", "/blocks/0", "/blocks/99",
+    "/blocks/x", "/blocks/", "/blocks", "/blocks/3/", "/blocks/%C3%A9",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&engine=scan",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&engine=index",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&format=csv",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-02-30", "/filter_transactions",
+    "/filter_transactions/", "/filter_transactions?FL_DATE=%ff&OP_CARRIER_FL_NUM=1",
+    f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{IN_2015}", "/average_delays?engine=index",
+    f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{IN_2015}&group_by=day",
+    f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{IN_2015}&as_of=4",
+    f"/average_delays?OP_CARRIER_AIRLINE_ID=19393&{IN_2015}&as_of=99",
+    f"/flight_counter?{CITIES}&{IN_2015}", f"/flight_counter/x?{CITIES}&{IN_2015}", "/health/live",
+    "/tip", "/", "/nothing/1",
+]  # fmt: skip
+Door = Callable[..., Seen]
+OF_THE_MOMENT = {"X-Request-ID", "Server-Timing", "Date"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("direct") / "chain")
+
+
+@pytest.fixture(scope="module")
+def both(world: World) -> Iterator[tuple[Door, Door]]:
+    """The front of a service, and its Flask application under a WSGI server."""
+    with client_of(world.settings) as client:
+        front = Front(client.application.extensions[SERVICE])
+
+        def by_front(*request: Any) -> Seen:
+            return without_moment(asked(front, *request))
+
+        def by_flask(
+            method: str,
+            path: str,
+            headers: dict[str, str] | None = None,
+            data: bytes | None = None,
+        ) -> Seen:
+            given = dict(headers or {})
+            if data is not None:
+                given["Content-Length"] = str(len(data))
+            request = environ_of(scope_of(method, path, given), data or b"")
+            pieces, status, answered = run_wsgi_app(client.application, request)
+            return without_moment(Seen(int(status[:3]), list(answered), b"".join(pieces)))
+
+        yield by_front, by_flask
+        front.close()
+
+
+def without_moment(seen: Seen) -> Seen:
+    kept = [(name, text) for name, text in seen.headers if name not in OF_THE_MOMENT]
+    return seen._replace(headers=kept)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nobody_can_tell_who_found_it(both: tuple[Door, Door], path: str) -> None:
+    for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
+        found, expected = (door(method, path) for door in both)
+        assert found == expected
+    for accepted in ("", "gzip", "zstd, gzip;q=0.5"):
+        headers = {"Accept-Encoding": accepted}
+        found, expected = (door("GET", path, headers) for door in both)
+        assert found == expected
+        etag = dict(expected.headers).get("ETag", '"none"')
+        for known in (etag, f'W/{etag}, "x"', "*", '"x"', ""):
+            for method in ("GET", "HEAD"):
+                headers["If-None-Match"] = known
+                ours, theirs = (door(method, path, headers) for door in both)
+                assert ours == theirs
+
+
+POSTS: list[tuple[str, str | None, bytes]] = [
+    ("", "application/json", b"{}"), ("", "application/json", b""), ("", "application/json", b"x"),
+    ("", "application/json", b"[]"), ("", "application/json", b'{"A": 1, "A": 2}'),
+    ("", "application/json", b" " * 70_000), ("", "text/plain", b"{}"), ("", None, b"{}"),
+    ("", "Application/JSON; charset=utf-8", b"{}"), ("?mode=soon", "application/json", b"{}"),
+    ("?mode=sync&mode=sync", "application/json", b"{}"), ("?x=1", "application/json", b"{}"),
+    ("/", "application/json", b"{}"), ("/x", "application/json", b"{}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "kind", "body"), POSTS)
+def test_nobody_can_tell_who_refused_it(
+    both: tuple[Door, Door], query: str, kind: str | None, body: bytes
+) -> None:
+    for more in ({}, {"Idempotency-Key": "k"}, {"Idempotency-Key": "\x01"}):
+        headers = {"Content-Type": kind, **more} if kind else dict(more)
+        found, expected = (door("POST", f"/transactions{query}", headers, body) for door in both)
+        assert found == expected
+        assert 400 <= found.status < 500
+
+
+def test_nobody_can_tell_who_accepted_it(both: tuple[Door, Door]) -> None:
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "the same"}
+    data = json.dumps(GOOD).encode()
+    found, expected = (door("POST", "/transactions", headers, data) for door in both)
+    assert found == expected  # the second is told of the first
+    assert found.status == 202
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) -> None:
+    begun: list[str] = []
+
+    def fails(environ: Environ) -> Response:
+        begun.append(environ["PATH_INFO"])
+        raise NotFound("half way")
+
+    service = Service(world.settings, lambda: None)
+    operation = Operation("things", OPERATION, "", {})
+    for lane in (Lane.INLINE, Lane.THREAD):
+        service.table.add([Row(method, f"/things/{lane}", operation, fails, lane)])
+    front = Front(service)
+    for lane in (Lane.INLINE, Lane.THREAD):
+        seen = asked(front, method, f"/things/{lane}")
+        assert (seen.status, begun) == (404, [f"/things/{lane}"])
+        assert json.loads(seen.body)["detail"] == "half way"
+        begun.clear()
+    front.close()
+    service.ledger.close()
+
+
+def test_what_is_in_the_table_is_found_without_flask(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dispatch(*_: object) -> Response:
+        raise AssertionError("Flask was asked")
+
+    monkeypatch.setattr(Flask, "full_dispatch_request", dispatch)
+    service = Service(world.settings, lambda: None)
+    front = Front(service)
+    for path in ("/blocks/3", "/transactions/5", "/tip", "/metrics", "/openapi.json"):
+        assert asked(front, "GET", path).status == 200
+    headers = {"Content-Type": "application/json"}
+    data = json.dumps(GOOD).encode()
+    assert asked(front, "POST", "/transactions", headers, data).status == 202
+    front.close()
+    service.ledger.close()
+
+
+def test_there_are_no_two_rows_for_one_address(world: World) -> None:
+    service = Service(world.settings, lambda: None)
+    (tip,) = [row for row in service.table if row.rule == "/tip"]
+    with pytest.raises(ValueError, match="there are two rows"):
+        service.table.add([tip])
+
+
+def test_a_service_without_a_chain_says_so(tmp_path: Path) -> None:
+    with client_of(settings_for(tmp_path)) as client:
+        for path in ("/blocks/3", "/transactions/5", f"/flight_counter?{CITIES}&{IN_2015}"):
+            assert client.get(path).status_code in {404, 503}

@@ -1,0 +1,66 @@
+"""Requests as ASGI servers hand them over, and answers as they take them; without a server."""
+
+import asyncio
+from collections.abc import Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+from backend.service.environs import environ_of
+from backend.service.front import Front
+
+
+class Seen(NamedTuple):
+    """An answer."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+def scope_of(
+    method: str, target: str, headers: Mapping[str, str] | None = None, version: str = "1.1"
+) -> dict[str, Any]:
+    """The ASGI scope of a request, as gunicorn makes it."""
+    path, _, query = target.partition("?")
+    given = {"Host": "localhost", **(headers or {})}
+    return {
+        "type": "http",
+        "http_version": version,
+        "method": method,
+        "scheme": "http",
+        "raw_path": path.encode("latin-1"),
+        "query_string": query.encode("latin-1"),
+        "headers": [(n.lower().encode(), text.encode("latin-1")) for n, text in given.items()],
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 8000),
+    }
+
+
+def environ(
+    method: str, target: str, headers: Mapping[str, str] | None = None, version: str = "1.1"
+) -> dict[str, Any]:
+    """The WSGI environ that the front makes of a request without a body."""
+    return environ_of(scope_of(method, target, headers, version), b"")
+
+
+def asked(
+    front: Front,
+    method: str,
+    target: str,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+) -> Seen:
+    """What the front answers."""
+    given = dict(headers or {})
+    if body is not None:
+        given["Content-Length"] = str(len(body))
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": body or b"", "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(front(scope_of(method, target, given), receive, send))
+    data = b"".join(message["body"] for message in sent[1:])
+    return Seen(sent[0]["status"], sent[0]["headers"], data)

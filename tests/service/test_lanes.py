@@ -1,0 +1,103 @@
+"""Lanes: each kind of long request has threads and a queue of its own, and nobody else waits."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from backend.api.metrics import LaneNumbers
+from backend.api.routes import Lane
+from tests.loops import Client, Loop, Small, answers, looping
+
+LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+@contextmanager
+def held(loop: Loop) -> Iterator[None]:
+    """All that threads do waits until this ends."""
+    goes_on = threading.Event()
+    loop.application.before = lambda: goes_on.wait(20)
+    try:
+        yield
+    finally:
+        goes_on.set()
+
+
+def status_of(client: Client) -> int:
+    return answers(client.read())[0][0]
+
+
+def numbers(loop: Loop, lane: Lane) -> LaneNumbers:
+    (found,) = [one for one in loop.worker.asgi._numbers() if one.lane == lane]
+    assert isinstance(found, LaneNumbers)
+    return found
+
+
+@pytest.mark.parametrize("lane", LONG)
+def test_who_finds_a_lane_full_is_told_at_once_and_the_others_are_answered(lane: Lane) -> None:
+    with looping(service=Small(lane_threads=2, lane_queue=3)) as loop:
+        with held(loop):
+            clients = [loop.client(get(f"/{lane}")) for _ in range(9)]
+            loop.until(lambda: sum(bool(answers(one.read())) for one in clients) == 4)
+            refused = [one for one in clients if answers(one.got)]
+            assert {status_of(one) for one in refused} == {503}
+            assert all(b"Retry-After: " in one.got for one in refused)
+            assert all(b"application/problem+json" in one.got for one in refused)
+            found = numbers(loop, lane)
+            assert (found.in_hand, found.waiting, found.refused) == (2, 3, 4)
+        loop.until(lambda: all(answers(one.read()) for one in clients))
+        assert sorted(map(status_of, clients)) == [200] * 5 + [503] * 4
+        after = numbers(loop, lane)
+        assert (after.in_hand, after.refused) == (0, 4)
+        assert len(found.waits_s) + len(after.waits_s) == 5
+
+
+def test_nobody_waits_behind_the_long_ones() -> None:
+    with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
+        goes_on = threading.Event()
+        loop.application.before = lambda: goes_on.wait(20)
+        long = [loop.client(get(f"/{lane}")) for lane in (*LONG, Lane.COMMIT) for _ in range(4)]
+        loop.settle()
+        assert not any(one.read() for one in long)
+        loop.application.before = lambda: None  # for those that come now
+        for path in ("/quick", "/slow", "/together"):
+            assert answers(loop.answered(get(path)).got)[0][0] == 200
+        goes_on.set()
+        loop.until(lambda: all(answers(one.read()) for one in long))
+
+
+def test_a_request_says_how_long_it_waited_for_a_thread() -> None:
+    with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
+        with held(loop):
+            clients = [loop.client(get("/scan")) for _ in range(2)]
+            loop.until(lambda: numbers(loop, Lane.SCAN).waiting == 1)
+            for _ in range(20):
+                loop.step()
+        loop.until(lambda: all(answers(one.read()) for one in clients))
+        waits = [re.search(rb"Server-Timing: .*, wait;dur=([0-9.]+)", one.got) for one in clients]
+        assert waits[0] is not None
+        assert waits[1] is not None
+        assert float(waits[0][1]) < 100 <= float(waits[1][1])
+        assert b"wait;" not in loop.answered(get("/quick")).got
+
+
+def test_a_client_that_goes_away_gives_its_place_in_the_queue_to_others() -> None:
+    with looping(service=Small(lane_threads=1, lane_queue=1)) as loop:
+        with held(loop):
+            first = loop.client(get("/scan"))
+            loop.until(lambda: numbers(loop, Lane.SCAN).in_hand == 1)
+            gone = loop.client(get("/scan"))
+            loop.until(lambda: numbers(loop, Lane.SCAN).waiting == 1)
+            gone.reset()
+            loop.until(lambda: numbers(loop, Lane.SCAN).waiting == 0)
+            after = loop.client(get("/scan"))
+            loop.settle()
+            assert not after.read()
+        loop.until(lambda: bool(answers(first.read()) and answers(after.read())))
+        assert (status_of(first), status_of(after)) == (200, 200)

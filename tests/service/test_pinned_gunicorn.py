@@ -1,0 +1,77 @@
+"""What our connection and worker rely on in gunicorn is there, in the release that is pinned."""
+
+import inspect
+import re
+from pathlib import Path
+
+import gunicorn
+import pytest
+from gunicorn.asgi import protocol
+from gunicorn.asgi.parser import PythonProtocol
+from gunicorn.workers.gasgi import ASGIWorker
+
+from backend.service.asgi_worker import FrontWorker
+from backend.service.http_connection import Connection
+
+ROOT = Path(__file__).parents[2]
+
+OWN = {  # methods that override none of gunicorn's
+    *("end_if_idle", "give_up", "held_bytes", "refuse", "reset", "unsent_bytes", "eof_received"),
+    "_require_bounds",
+}
+OWN_OF_WORKER = {
+    *("setup", "forget", "has_room_for", "joined", "left", "limit_unsent", "listen", "look"),
+    *("problem", "_accept", "_count", "_has_come", "_leaves_to_others", "_stop_listening"),
+    "_taken",
+}
+
+
+def methods_of(kind: type) -> dict[str, object]:
+    return {
+        name: getattr(value, "__func__", value)
+        for name, value in vars(kind).items()
+        if inspect.isfunction(getattr(value, "__func__", value)) and name != "__init__"
+    }
+
+
+def test_the_release_is_the_one_that_was_read() -> None:
+    pinned = re.search(r"^gunicorn==(\S+)", (ROOT / "requirements.in").read_text(), re.MULTILINE)
+    assert pinned is not None
+    assert gunicorn.__version__ == pinned[1]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "own"),
+    [(Connection, protocol.ASGIProtocol, OWN), (FrontWorker, ASGIWorker, OWN_OF_WORKER)],
+)
+def test_every_method_that_is_overridden_is_there_with_the_same_parameters(
+    ours: type, theirs: type, own: set[str]
+) -> None:
+    methods = methods_of(ours)
+    assert own <= methods.keys()
+    for name in methods.keys() - own:
+        expected = list(inspect.signature(getattr(theirs, name)).parameters)
+        found = list(inspect.signature(getattr(ours, name)).parameters)
+        assert found in (expected, ["self", *expected]), name
+
+
+def test_what_is_called_or_read_is_used_by_gunicorn_as_it_was() -> None:
+    source = inspect.getsource(protocol.ASGIProtocol)
+    for name in (
+        *("_callback_parser", "_body_receiver", "_request_ready", "_flow_control", "_closed"),
+        *("_awaiting_request", "_keepalive", "_safe_write", "_pause_reading", "_resume_reading"),
+    ):
+        assert f"self.{name}" in source, name
+    assert {"is_complete", "is_chunked", "content_length", "headers", "_buffer"} <= {
+        *PythonProtocol.__slots__
+    }
+    serving = inspect.getsource(protocol.ASGIProtocol._handle_connection)  # type: ignore[attr-defined]
+    assert "await self._serve_http_request(" in serving
+    assert "self._feed_callback_parser(pipelined)" in serving
+    assert "_send_error_response(500" in source
+
+
+def test_there_is_a_phrase_for_every_status_that_is_answered() -> None:
+    for status in (202, 304, 411, 413, 415, 417, 421, 422, 431, 501, 503):
+        line = vars(protocol)["_get_cached_status_line"]((1, 1), status)
+        assert b"Unknown" not in line
