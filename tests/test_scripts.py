@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 import requests
 
+from loadtests.__main__ import main as lab
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 from tests.browser.chromium import NAMES
+from tests.faults.scenarios import SCENARIOS
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -25,8 +27,11 @@ SHELL_SCRIPTS = sorted(
 )
 
 
+COMMANDS = ("bench", "lab", "refresh", "run", "screenshots", "soak", "test")
+
+
 def test_there_are_the_scripts_that_the_readme_promises() -> None:
-    assert {"run", "test"} <= {path.name for path in SCRIPTS.iterdir()}
+    assert set(COMMANDS) == {path.name for path in SHELL_SCRIPTS}
 
 
 @pytest.mark.parametrize("path", [SCRIPTS / "lib.sh", *SHELL_SCRIPTS], ids=str)
@@ -35,12 +40,94 @@ def test_bash_can_read_it(path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["run", "test", "bench", "lab", "screenshots"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_it_can_be_called_by_its_name(name: str) -> None:
     path = SCRIPTS / name
     assert os.access(path, os.X_OK)
     assert path.read_text(encoding="utf-8").startswith("#!/usr/bin/env bash\n")
     assert path in SHELL_SCRIPTS
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def asked_for_help(name: str, tmp_path: Path, *arguments: str) -> str:
+    """What the script prints on a machine that has nothing but `cat` and `dirname`, and no root."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for tool in ("bash", "cat", "dirname", "env"):
+        (bare / tool).symlink_to(str(shutil.which(tool)))
+    paths = {"PATH": bare, "PYTHON": tmp_path / "no-python", "VENV": tmp_path / "venv"}
+    done = subprocess.run(
+        [SCRIPTS / name, *arguments],
+        cwd=tmp_path,
+        env=environment(tmp_path / "chain", **paths),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["bare"]
+    return done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--quick", "--help"]], ids=str)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_printed_and_nothing_else_is_done(
+    name: str, arguments: list[str], tmp_path: Path
+) -> None:
+    said = asked_for_help(name, tmp_path, *arguments)
+    assert said.startswith(f"usage: scripts/{name}")
+    assert len(said.splitlines()) > 3
+
+
+@pytest.mark.parametrize("name", ["run", "screenshots"])
+def test_an_argument_that_would_do_nothing_is_refused(name: str, stand_in: Path) -> None:
+    done = subprocess.run(
+        [SCRIPTS / name, "--port=80"],
+        env=environment(stand_in.parent / "chain", PYTHON=stand_in, VENV=stand_in.parent / "venv"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, calls(stand_in)) == (1, "", [])
+    assert f"scripts/{name} takes no arguments" in done.stderr
+
+
+# Script -> the program that it starts, which has the options.
+PROGRAMS = {
+    "bench": ["-m", "loadtests.bench.benchmark"],
+    "refresh": ["scripts/pins.py"],
+    "soak": ["-m", "tests.faults"],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_help_names_the_options_of_the_program(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, *PROGRAMS[name], "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    said = asked_for_help(name, tmp_path, "--help")
+    assert set(OPTION.findall(said)) == set(OPTION.findall(done.stdout)) - {"--help"}
+
+
+def test_help_of_the_soak_has_a_line_for_every_scenario(tmp_path: Path) -> None:
+    said = asked_for_help("soak", tmp_path, "--help")
+    for one in SCENARIOS:
+        line = rf"^  {one.name} +--{one.option} N +{re.escape(one.what)} \({one.full:g}\)$"
+        assert re.search(line, said, re.MULTILINE), line
+
+
+def test_help_of_the_lab_names_its_commands_and_their_options(tmp_path: Path) -> None:
+    said = asked_for_help("lab", tmp_path, "--help")
+    parts = re.split(r"^  (?=\w)", said, flags=re.MULTILINE)[1:]
+    assert {part.split()[0]: set(OPTION.findall(part)) for part in parts} == {
+        name: {option for param in command.params for option in param.opts if option[0] == "-"}
+        for name, command in lab.commands.items()
+    }
 
 
 # --- installing ----------------------------------------------------------------------------------
