@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-COMMON = {"errors", "settings"}
+COMMON = {"errors", "settings", "words"}
 ENGINE = {"chain", "storage", "index", "mempool", "miner", "miner_status", "trusted_clock"}
 ASKED = {"clock", "parameters", "questions", "selection"}
 
@@ -27,7 +27,8 @@ LAYERS: dict[str, set[str] | None] = {
     "notify": set(),
     "together": set(),
     "visitors": set(),
-    "chain": {"errors"},
+    "words": set(),
+    "chain": {"errors", "words"},
     # limits of the format are limits of settings
     "settings": {"chain", "errors", "visitors"},
     "measure": {"chain"},
@@ -52,7 +53,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"miner_status", "trusted_clock"}
     | COMMON,
     "scan": {"chain", "costs", "storage", "questions", "selection"} | COMMON,
-    "sources": {"carriers", "chain", "errors"},
+    "sources": {"carriers", "chain", "errors", "words"},
     "suggestions": {"carriers", "chain", "index", "errors"},
     "coverage": {"carriers", "index"},
     "costs": set(),
