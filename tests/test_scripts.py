@@ -20,6 +20,7 @@ from loadtests.__main__ import main as lab
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 from tests.browser.chromium import NAMES
 from tests.faults.scenarios import SCENARIOS
+from tests.quick import LEFT_OUT, TESTS, is_left_out
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -307,11 +308,11 @@ def put(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def run_tests(machine: Path) -> "subprocess.CompletedProcess[str]":
+def run_tests(machine: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     here = machine.parent
     paths = {"PATH": machine, "PYTHON": here / "python", "VENV": here / "venv"}
     return subprocess.run(
-        [SCRIPTS / "test"],
+        [SCRIPTS / "test", *arguments],
         env=environment(here / "chain", **paths),
         capture_output=True,
         text=True,
@@ -346,6 +347,44 @@ def test_who_may_install_nothing_is_told_what_is_missing(machine: Path) -> None:
 
 def test_tests_and_scripts_know_the_same_browsers() -> None:
     assert f" {' '.join(NAMES)};" in (SCRIPTS / "lib.sh").read_text(encoding="utf-8")
+
+
+# --- the quick tests ------------------------------------------------------------------------------
+
+
+def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) -> None:
+    put(machine, "id", "echo 1000")
+    assert run_tests(machine, "--quick").returncode == 0
+    here = machine.parent
+    assert (
+        calls(here / "python")[-1]
+        == "--numprocesses=2 --dist=loadfile --no-loadscope-reorder --quick"
+    )
+
+
+@pytest.mark.parametrize("row", LEFT_OUT)
+def test_what_the_quick_run_leaves_out_is_there_and_has_a_reason(row: str) -> None:
+    path, _, name = row.partition("::")
+    assert (TESTS / path).exists()
+    if name:
+        assert re.search(rf"^ *def {name}\(", (TESTS / path).read_text("utf-8"), re.MULTILINE)
+    assert LEFT_OUT[row]
+
+
+def test_the_quick_run_leaves_out_browsers_laboratories_and_kills() -> None:
+    for name in ("browser", "faults", "loadtests/experiments", "loadtests/bench"):
+        assert is_left_out(TESTS / name), name
+    assert not is_left_out(TESTS / "chain")
+    assert not is_left_out(TESTS)
+
+
+def test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out() -> None:
+    left_out = "tests/mempool/test_damage.py"
+    for named, is_there in (("tests/mempool", False), (left_out, True)):
+        command = [sys.executable, "-m", "pytest", "-n0", "--quick", "--collect-only", named]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert (f"{left_out}::" in done.stdout) is is_there
+        assert f"{named}" in done.stdout, "some tests are collected"
 
 
 # --- running -------------------------------------------------------------------------------------

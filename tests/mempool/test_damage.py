@@ -34,8 +34,6 @@ NEW = flight(99)
 KEY = IdempotencyKey("k", "00")
 LOST = ("acknowledged flight is lost", "acknowledged flights are lost")
 
-pytestmark = pytest.mark.usefixtures("instant_disk")
-
 
 def batches_written(house: House) -> tuple[bytes, list[int]]:
     """A log with three batches; its bytes, and where each record ends."""
