@@ -20,6 +20,7 @@ from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
 from backend.tokens import Tokens
+from backend.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,9 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
     tokens = len(Tokens(folder).all())
     void = f", {found.void} of them void" if found.void else ""
     words = (
-        f"{found.pending:,} transactions are pending{void}; "
-        f"{found.keys:,} idempotency keys and {tokens:,} tokens are as they were written"
+        f"{counted(found.pending, 'transaction is', 'transactions are')} pending{void}; "
+        f"{counted(found.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they were "
+        "written"
     )
     return "; but ".join([words, *found.lost])
 

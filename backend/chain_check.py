@@ -26,6 +26,7 @@ from backend.parent import die_with_parent
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import Frame, FrameError, body_of, whole_frame
 from backend.storage.layout import Place
+from backend.words import counted
 
 BLOCKS_AT_ONCE = 64
 PIPE_BYTES = 2**20  # holds the results of hundreds of stretches, which nobody may be waiting for
@@ -166,7 +167,8 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
         )
     size = store.file_bytes(end[0])
     if size != end[1]:
-        raise DamagedBlock(height - 1, f"{size - end[1]} bytes stand behind it that belong to none")
+        told = counted(size - end[1], "byte stands", "bytes stand")
+        raise DamagedBlock(height - 1, f"behind it {told} that belong to none")
 
 
 def _whole(data: bytes, height: int) -> Block:

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from backend import stopping
 from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.settings import Settings, from_environment
+from backend.words import counted
 
 PROGRESS_EVERY_S = 0.2
 PROGRESS_EVERY_S_IN_A_LOG = 10.0
@@ -30,6 +31,12 @@ HELP = {"-h", "--help"}
 def say(line: str) -> None:
     """One line for people, at once even in a pipe."""
     click.echo(line, err=True)
+
+
+def _held_words(height: int, transactions: int, pending: int) -> str:
+    """What a backup holds, in words."""
+    mined, waiting = counted(transactions, "transaction"), counted(pending, "pending flight")
+    return f"blocks 0 to {height} with {mined}, and {waiting}"
 
 
 def _print(value: Any) -> None:
@@ -174,7 +181,9 @@ def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
         def show(tally: Tally) -> None:
             elapsed_s = bar.format_dict["elapsed"] or 1e-9
             rate = tally.imported / elapsed_s
-            bar.set_postfix_str(f"{tally.imported:,} flights, {rate:,.0f}/s", refresh=False)
+            bar.set_postfix_str(
+                f"{counted(tally.imported, 'flight')}, {rate:,.0f}/s", refresh=False
+            )
             bar.update(tally.fraction - bar.n)
 
         with _bar("bringing the index up", " blocks") as index_progress:
@@ -191,11 +200,11 @@ def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
 
 
 def _summary(label: str, imported: int, already_there: int, bad: int, blocks: int) -> str:
-    parts = [f"{label}: {imported:,} flights imported in {blocks:,} blocks"]
+    parts = [f"{label}: {counted(imported, 'flight')} imported in {counted(blocks, 'block')}"]
     if already_there:
-        parts.append(f"{already_there:,} were there already")
+        parts.append(counted(already_there, "was there already", "were there already"))
     if bad:
-        parts.append(f"{bad:,} bad rows were left out")
+        parts.append(counted(bad, "bad row was left out", "bad rows were left out"))
     return ", ".join(parts)
 
 
@@ -260,7 +269,7 @@ def mine(settings: Settings, once: bool) -> None:
             sealer.wait_for_clock()
             with sealer.writing(wait=True):
                 sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
-        say(f"sealed {len(sealed)} blocks")
+        say(f"sealed {counted(len(sealed), 'block')}")
         return
     miner = Miner(settings, say, Notifier(os.environ, say))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -325,8 +334,8 @@ def verify(settings: Settings, processes: int) -> None:
     with _bar("verifying", " blocks") as progress:
         found = audit(settings.folder, progress, processes)
     say(
-        f"blocks 0 to {found.height} with {found.transactions:,} transactions are as they were "
-        f"sealed; {found.index}; {found.mempool}"
+        f"blocks 0 to {found.height} with {counted(found.transactions, 'transaction')} are as they "
+        f"were sealed; {found.index}; {found.mempool}"
     )
     _print({"height": found.height, "tip_hash": found.tip_hash, "verified": True})
 
@@ -421,8 +430,8 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
         made = back_up(settings, folder, full=full, report=say, progress=progress)
     held = made.manifest
     say(
-        f"{folder} holds blocks 0 to {held.height} with {held.transactions:,} transactions, and "
-        f"{held.pending:,} pending flights; {made.new_blocks:,} blocks were new"
+        f"{folder} holds {_held_words(held.height, held.transactions, held.pending)}; "
+        f"{counted(made.new_blocks, 'block was new', 'blocks were new')}"
     )
     _print({
         "height": held.height,
@@ -446,10 +455,8 @@ def restore(settings: Settings, folder: Path) -> None:
     from backend.backup import restore as restore_backup
 
     held = restore_backup(settings, folder, watched=lambda what: _bar(what, " blocks"), report=say)
-    say(
-        f"{settings.folder} holds blocks 0 to {held.height} with {held.transactions:,} "
-        f"transactions, and {held.pending:,} pending flights, as on {held.time}"
-    )
+    words = _held_words(held.height, held.transactions, held.pending)
+    say(f"{settings.folder} holds {words}, as on {held.time}")
     _print({
         "height": held.height,
         "tip_hash": held.tip_hash,

@@ -36,6 +36,7 @@ from backend.ledger import Ledger
 from backend.questions import AverageDelays, FilterTransactions, FlightCounter, asked
 from backend.service.asgi_worker import SWITCH_INTERVAL_S
 from backend.settings import from_environment
+from backend.sources.sent import batch_of
 
 COLUMNS = (
     *("customer", "interaction", "step", "interaction_kind", "step_kind"),
@@ -113,7 +114,7 @@ def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
 
 def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
-    batch = ledger.batch_of(body, "ndjson")
+    batch = batch_of(body, "ndjson")
     if batch.bad:
         raise batch.bad[0]
     return ledger.add_batch(batch.flights)

@@ -40,7 +40,6 @@ from backend.questions import (
 from backend.scrub_state import ScrubState
 from backend.selection import Selection
 from backend.settings import Settings
-from backend.sources.sent import Batch, batch_of
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
 from backend.storage.emulated import EmulatedDisk
@@ -413,11 +412,6 @@ class Ledger:
         return completed_at / 1000
 
     # --- accepting ---------------------------------------------------------------------------
-
-    @staticmethod
-    def batch_of(body: bytes, kind: str) -> Batch:
-        """The flights in a body of NDJSON or CSV: see `sources.sent`."""
-        return batch_of(body, kind)
 
     def add(
         self,

@@ -37,6 +37,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
 from backend.trusted_clock import Doubt, TrustedClock
+from backend.words import counted
 
 POLL_S = 0.2
 RETRY_S = 1.0  # after something that a person may have to put right
@@ -311,8 +312,8 @@ class Miner:
                 self._status.working()
             with self._sealer.writing(wait=False, progress=self._indexing):
                 for block in self._sealer.seal_pending(empty=empty, only_full=only_full):
-                    count = block.header.transaction_count
-                    self._report(f"sealed block {block.header.height} with {count} transactions")
+                    count = counted(block.header.transaction_count, "transaction")
+                    self._report(f"sealed block {block.header.height} with {count}")
                 self._sealer.trim()
                 self._said = ""
 

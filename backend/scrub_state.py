@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from backend.storage import files
+from backend.words import counted
 
 NAME = "scrub.json"
 MOST_SHOWN = 3
@@ -82,5 +83,7 @@ def reasons(problems: Sequence[Problem]) -> list[str]:
     """Why a service with these problems is not ready; the first few, and how many more."""
     shown = [f"the scrub found that {problem.what}" for problem in problems[:MOST_SHOWN]]
     if more := len(problems) - len(shown):
-        shown.append(f"the scrub found {more} more problems; run `python -m backend verify`")
+        shown.append(
+            f"the scrub found {counted(more, 'more problem')}; run `python -m backend verify`"
+        )
     return shown

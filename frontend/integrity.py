@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from frontend.fields import HEADER_NAMES, TRANSACTION_NAMES
+from frontend.words import counted
 
 NO_PREVIOUS = "0" * 64
 HASH_BITS = 256
@@ -107,7 +108,7 @@ def transaction_checks(block: Mapping[str, Any]) -> list[Check]:
             False,
             "They are others.",
             _run(first, count),
-            f"{len(ids)} transactions" + (f", ids {ids[0]} to {ids[-1]}" if ids else ""),
+            counted(len(ids), "transaction") + (f", ids {ids[0]} to {ids[-1]}" if ids else ""),
         ),
         _same(
             "Its Merkle root is that of its transactions",
@@ -120,7 +121,7 @@ def transaction_checks(block: Mapping[str, Any]) -> list[Check]:
 def _run(first: int, count: int) -> str:
     if not count:
         return "None, as the header says."
-    return f"{count} transactions, ids {first} to {first + count - 1}, none missing."
+    return f"{counted(count, 'transaction')}, ids {first} to {first + count - 1}, none missing."
 
 
 def _same(what: str, claimed: str, computed: str, said: str = "Computed again, it fits.") -> Check:

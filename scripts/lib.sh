@@ -1,4 +1,4 @@
-# Shared by the scripts: the virtual environment, made and kept up to date without being asked.
+# Shared by the scripts: their help, and the virtual environment, made and kept up to date without being asked.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,6 +8,20 @@ VENV=${VENV:-.venv}
 fail() {
   echo "error: $*" >&2
   exit 1
+}
+
+# help_if_asked ARGUMENT...: print what the script's `usage` prints and end, before anything is installed, if
+# one of the arguments asks for help.
+help_if_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in -h | --help) usage; exit ;; esac
+  done
+}
+
+# no_arguments ARGUMENT...: end if there is any, as nothing would come of it.
+no_arguments() {
+  [ $# = 0 ] || fail "$0 takes no arguments, not even $1; $0 --help explains"
 }
 
 # make_venv: a virtual environment in $VENV.

@@ -1,10 +1,12 @@
-"""One hypothesis profile for all tests, and a service for those that want a whole one.
+"""One hypothesis profile for all tests, the choice of the quick ones, and a service for many.
 
 The profile is bounded, patient with slow machines, the same every time. A test that fails once in a
 hundred runs stops a release for nothing that was changed; to look for new examples, run
 `scripts/test --hypothesis-profile=explore`.
 """
 
+import gc
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.api.processes import Service, serving
 from tests.api.worlds import world_in
+from tests.quick import TESTS, is_left_out, tests_left_out, waits
 
 settings.register_profile(
     "flightchain",
@@ -23,10 +26,65 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("explore", settings.get_profile("flightchain"), derandomize=False)
+settings.register_profile("quick", settings.get_profile("flightchain"), max_examples=10)
 settings.load_profile("flightchain")
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would every program of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _synced(descriptor: int) -> None:
+    os.fstat(descriptor)  # refuses one that is not open, as a real sync does
+
+
+# Nobody cuts the power of this process, and a disk takes a millisecond for each of its many syncs.
+# Which of them are made, and what becomes of one that fails, is tested with others in this place;
+# the processes that tests start sync as ever, and tests/faults cuts their power.
+vars(os).update(fsync=_synced, fdatasync=_synced)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out what tests/quick.py names")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer examples in a quick run, unless it says how many."""
+    if config.getoption("quick") and not config.getoption("--hypothesis-profile"):
+        settings.load_profile("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders and files, so that they are not even imported."""
+    return True if config.getoption("quick") and is_left_out(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out single tests of the files that stay, and begin with the files that take longest.
+
+    A process that begins a long file when the others have nothing left keeps them waiting.
+    """
+    if config.getoption("quick"):
+        left_out = tests_left_out()
+        config.hook.pytest_deselected(items=[each for each in items if _name_of(each) in left_out])
+        items[:] = [each for each in items if _name_of(each) not in left_out]
+    elif "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: not waits(item.path))
+
+
+def _name_of(item: pytest.Item) -> str:
+    """`file::name` of a test, without its parameters."""
+    name = getattr(item, "originalname", None) or item.name
+    return f"{item.path.relative_to(TESTS).as_posix()}::{name}"
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector ten thousand tests and what they import.
+
+    They stay until the end, and each look at them takes a quarter of a second: the detectors of
+    leaks have it look, and so does whatever makes many objects.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

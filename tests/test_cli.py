@@ -7,18 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from backend.chain_check import BLOCKS_AT_ONCE
 from backend.cli import main
 from backend.storage.files import FileLock
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
 from tests.flights import EXAMPLE, csv_of, flight, flights, transactions_in
+from tests.index.worlds import make_chain
 
 DAYS = ["INITIAL_DATE=2015-01-01", "FINAL_DATE=2015-01-31"]
 
@@ -376,10 +377,10 @@ def test_mine_once_seals_what_is_pending(tmp_path: Path) -> None:
     with client_of(settings) as client:
         for _ in range(3):
             assert client.post("/transactions", json=GOOD).status_code == 202
-    for blocks, height in ((1, 1), (0, 1)):
+    for sealed, height in (("1 block", 1), ("0 blocks", 1)):
         done = call(tmp_path, "mine", "--once")
         assert (done.returncode, done.stdout) == (0, "")
-        assert f"sealed {blocks} block" in done.stderr
+        assert done.stderr.endswith(f"sealed {sealed}\n")
         assert json.loads(call(tmp_path, "tip").stdout)["height"] == height
     assert transactions_in(tmp_path) == 3
 
@@ -432,7 +433,7 @@ def test_imports_are_counted_and_not_repeated(tmp_path: Path) -> None:
     assert "1,500 flights imported in 2 blocks" in first.stderr
     again = call(folder, "import", "--generate", "1600", "--seed", "3")
     assert again.returncode == 0
-    assert "100 flights imported in 1 blocks, 1,500 were there already" in again.stderr
+    assert "100 flights imported in 1 block, 1,500 were there already" in again.stderr
     assert transactions_in(folder) == 1600
 
 
@@ -457,7 +458,7 @@ def test_a_bad_row_stops_the_import_unless_it_may_be_left_out(tmp_path: Path) ->
     skipped = call(folder, "import", str(file), "--skip-bad")
     assert (skipped.returncode, skipped.stdout) == (0, "")
     assert "left out: " in skipped.stderr
-    assert "1 bad rows were left out" in skipped.stderr
+    assert "1 bad row was left out" in skipped.stderr
     assert transactions_in(folder) == 2
 
 
@@ -552,21 +553,41 @@ def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None
     assert json.loads(done.stdout)["height"] == world.tip
 
 
-@pytest.mark.parametrize(("processes", "in_all"), [(1, 1), (2, 3)])
-def test_ctrl_c_while_verifying_is_not_an_error(
-    tmp_path: Path, processes: int, in_all: int
-) -> None:
-    assert call(tmp_path, "import", "--generate", "80000").returncode == 0
+# Lets every process say that it calls that function for the first time, and stay there.
+STAYS = """
+import os, sys, time
+
+file, name = os.environ["STAY_AT"].split(":")
+
+def look(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_name == name and code.co_filename.endswith(file):
+        sys.setprofile(None)
+        open(os.path.join(os.environ["STAYING"], str(os.getpid())), "w").close()
+        time.sleep(600)
+
+sys.setprofile(look)
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) -> None:
+    """It comes while every process that checks blocks is in the midst of its first stretch."""
+    folder, staying = tmp_path / "chain", tmp_path / "staying"
+    make_chain(folder, [[] for _ in range(2 * BLOCKS_AT_ONCE)])
+    staying.mkdir()
+    (tmp_path / "sitecustomize.py").write_text(STAYS, encoding="utf-8")
+    more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/chain_check.py:checked"}
     running = subprocess.Popen(
         [sys.executable, "-m", "backend", "verify", "--processes", str(processes)],
         cwd=ROOT,
-        env=environment(tmp_path),
+        env=environment(folder, STAYING=staying, **more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        until(lambda: len(_reading_blocks(tmp_path)) == in_all)
+        until(lambda: len(list(staying.iterdir())) == processes)
         running.send_signal(signal.SIGINT)
         printed, said = running.communicate(timeout=20)
     finally:
@@ -574,24 +595,7 @@ def test_ctrl_c_while_verifying_is_not_an_error(
         running.wait()
     assert (running.returncode, printed) == (130, "")
     assert said.rstrip().endswith("stopped")
-    until(lambda: processes_of(tmp_path) == {})
-
-
-def _reading_blocks(folder: Path) -> list[int]:
-    """The processes that have a block file of the chain in `folder` open."""
-    return [
-        pid
-        for pid in processes_of(folder)
-        if any("blocks-" in str(path) for path in _open_files(pid))
-    ]
-
-
-def _open_files(pid: int) -> list[Path]:
-    found = []
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):
-            found.append(descriptor.readlink())
-    return found
+    until(lambda: processes_of(folder) == {})
 
 
 # --- what scripts/run imports --------------------------------------------------------------------

@@ -49,10 +49,32 @@ def mappings(count: int, start: int = 0) -> list[Json]:
     return [dict(as_mapping(flight)) for flight in flights(count, start)]
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for the tests that look only at what they add themselves."""
+    with serving(tmp_path_factory.mktemp("shared") / "chain") as found:
+        yield found
+
+
 @pytest.fixture
-def service(folder: Path) -> Iterator[Service]:
+def empty_ledger(folder: Path) -> Iterator[Service]:
+    """A service for a test that says which ids and heights come first."""
     with serving(folder) as found:
         yield found
+
+
+on_an_empty_ledger = pytest.mark.usefixtures("empty_ledger")
+BEFORE: dict[Path, int] = {}  # folder of a shared ledger -> its flights when the test began
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest) -> Service:
+    """The shared service, or for a test that is `on_an_empty_ledger` one of its own."""
+    is_alone = "empty_ledger" in request.fixturenames
+    found: Service = request.getfixturevalue("empty_ledger" if is_alone else "shared")
+    BEFORE[found.folder] = 0
+    BEFORE[found.folder] = len(mined(found))
+    return found
 
 
 @pytest.fixture
@@ -62,9 +84,9 @@ def client(service: Service) -> Iterator[Client]:
 
 
 def mined(service: Service) -> list[Flight]:
-    """All flights in the ledger, once none is pending."""
+    """All flights that the ledger got in this test, once none is pending."""
     until(lambda: service.json("/tip")["pending"] == 0)
-    return on_disk(service.folder).flights
+    return on_disk(service.folder).flights[BEFORE.get(service.folder, 0) :]
 
 
 # --- bad networks --------------------------------------------------------------------------------
@@ -160,6 +182,7 @@ def through(service: Service, *spoils: str, **more: Any) -> Iterator[tuple[Clien
 # --- asking --------------------------------------------------------------------------------------
 
 
+@on_an_empty_ledger
 def test_the_three_questions_take_and_give_python_types(client: Client) -> None:
     client.add_batch([as_mapping(flight) for flight in generated(300)], mode="commit")
     first, last = date(2015, 1, 1), date(2015, 1, 31)
@@ -183,6 +206,7 @@ def test_the_three_questions_take_and_give_python_types(client: Client) -> None:
     assert {name: legs.flights[0][name] for name in FIELD_NAMES} == rows[0]  # type: ignore[literal-required]
 
 
+@on_an_empty_ledger
 def test_blocks_and_transactions(service: Service, client: Client) -> None:
     for _ in range(3):
         client.add(GOOD, mode="commit")
@@ -197,6 +221,7 @@ def test_blocks_and_transactions(service: Service, client: Client) -> None:
     assert entry.transaction == block.transactions[0]
 
 
+@on_an_empty_ledger
 def test_headers_come_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flightchain_client, "HEADERS_PER_PAGE", 2)
     for _ in range(4):
@@ -212,6 +237,7 @@ def test_the_names_of_the_fields_are_those_of_the_ledger() -> None:
 # --- adding --------------------------------------------------------------------------------------
 
 
+@on_an_empty_ledger
 def test_a_flight_is_added_and_waited_for(client: Client) -> None:
     receipt = client.add({**GOOD, "FL_DATE": date.fromisoformat(GOOD["FL_DATE"])})
     assert (receipt.transaction_id, receipt.durable) == (0, True)
@@ -222,12 +248,14 @@ def test_a_flight_is_added_and_waited_for(client: Client) -> None:
     assert client.add(GOOD).duplicate_of == 0
 
 
+@on_an_empty_ledger
 def test_a_key_adds_once(client: Client, service: Service) -> None:
     ids = {client.add(GOOD, key="once").transaction_id for _ in range(3)}
     assert ids == {0}
     assert len(mined(service)) == 1
 
 
+@on_an_empty_ledger
 def test_any_iterable_is_cut_into_batches(client: Client, service: Service) -> None:
     seen: list[Added] = []
     added = client.add_batch(iter(mappings(250)), batch_size=100, progress=seen.append)
@@ -304,6 +332,7 @@ def test_a_table_without_rows_is_looked_at(client: Client, tmp_path: Path) -> No
     assert client.add_batch(path).accepted == 0
 
 
+@on_an_empty_ledger
 def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     client: Client, service: Service, tmp_path: Path
 ) -> None:
@@ -330,6 +359,7 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
 # --- sent again ----------------------------------------------------------------------------------
 
 
+@on_an_empty_ledger
 def test_flights_are_added_once_whatever_becomes_of_the_answers(service: Service) -> None:
     waits: list[Wait] = []
     soon = f"{datetime.now(UTC) + timedelta(seconds=1):%a, %d %b %Y %H:%M:%S GMT}"
@@ -347,6 +377,7 @@ def test_flights_are_added_once_whatever_becomes_of_the_answers(service: Service
     assert waits[3].wait_s == 0.0
 
 
+@on_an_empty_ledger
 def test_a_later_run_with_the_same_key_goes_over_what_is_there(service: Service) -> None:
     with through(service, "", "cut", attempts=1) as (client, _):
         with pytest.raises(Unreachable) as caught:
@@ -370,6 +401,7 @@ def test_a_full_mempool_is_waited_for(folder: Path) -> None:
         assert mined(service) == flights(350)
 
 
+@on_an_empty_ledger
 def test_a_single_flight_is_sent_again_only_with_a_key(service: Service) -> None:
     with through(service, "cut", "cut", "1") as (client, proxy):
         with pytest.raises(Unreachable, match="may have been accepted: a key") as caught:
@@ -451,6 +483,7 @@ def test_a_key_that_cannot_be_sent_is_an_error_of_ours(client: Client, key: str)
         client.add(GOOD, key=key)
 
 
+@on_an_empty_ledger
 def test_a_problem_has_all_that_the_service_says(client: Client) -> None:
     with pytest.raises(Problem) as caught:
         client.add({**GOOD, "ARR_DELAY": "late", "YEAR": 1066})
@@ -550,6 +583,7 @@ def run_example(text: str, service: Service) -> str:
     return done.stdout
 
 
+@on_an_empty_ledger
 def test_the_example_of_the_module_works(service: Service) -> None:
     documentation = flightchain_client.__doc__
     assert documentation is not None
@@ -567,6 +601,7 @@ def test_the_example_of_the_module_works(service: Service) -> None:
     assert len(mined(service)) == 2501
 
 
+@on_an_empty_ledger
 def test_the_example_of_the_readme_works(service: Service) -> None:
     section = README.partition("\n## From Python\n")[2].partition("\n## ")[0]
     example = section.partition("```python\n")[2].partition("```")[0]

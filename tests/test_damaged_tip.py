@@ -57,7 +57,7 @@ def test_where_there_was_a_chain_no_other_is_begun(folder: Path) -> None:
     for _ in range(2):
         with (
             closing(Sealer(settings_for(folder), print)) as sealer,
-            pytest.raises(Damage, match="they held 2500 transactions once: is the disk mounted"),
+            pytest.raises(Damage, match="they held 2,500 transactions once: is the disk mounted"),
             sealer.writing(wait=False),
         ):
             pass

@@ -448,7 +448,7 @@ def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
     status, said = command(chosen, path, str(written(tmp_path, flights(1500), "more.csv")))
     assert status == 0
     assert "flights.csv: 0 flights imported in 0 blocks, 1,200 were there already\n" in said
-    assert said.endswith("more.csv: 300 flights imported in 1 blocks, 1,200 were there already\n")
+    assert said.endswith("more.csv: 300 flights imported in 1 block, 1,200 were there already\n")
     assert_holds(chosen, flights(1500))
 
 

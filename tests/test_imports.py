@@ -29,7 +29,8 @@ LAYERS: dict[str, set[str] | None] = {
     "notify": set(),
     "lru": set(),
     "visitors": set(),
-    "chain": {"errors"},
+    "words": set(),
+    "chain": {"errors", "words"},
     # limits of the format are limits of settings
     "settings": {"chain", "errors", "visitors"},
     "measure": {"chain"},
@@ -38,12 +39,12 @@ LAYERS: dict[str, set[str] | None] = {
     "selection": {"parameters", "questions"},
     "carriers": set(),
     "distribution": set(),
-    "storage": {"chain", "costs", "lru"} | COMMON,
+    "storage": {"chain", "costs", "lru", "words"} | COMMON,
     "keys": {"storage", "errors"},
-    "mempool": {"chain", "storage", "keys", "clock"} | COMMON,
+    "mempool": {"chain", "storage", "keys", "clock", "words"} | COMMON,
     "metrics": {"storage"} | COMMON,
-    "index": {"chain", "storage", "questions", "errors"},
-    "scrub_state": {"storage"},
+    "index": {"chain", "storage", "questions", "errors", "words"},
+    "scrub_state": {"storage", "words"},
     "scrub": {"audit", "chain", "chain_check", "storage", "index", "scrub_state", "clock"}
     | {"keys", "mempool", "tokens"}
     | COMMON,
@@ -51,26 +52,27 @@ LAYERS: dict[str, set[str] | None] = {
     "watching": {"miner_status"},
     "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
     "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify", "scrub"}
-    | {"miner_status", "trusted_clock"}
+    | {"miner_status", "trusted_clock", "words"}
     | COMMON,
     "scan": {"chain", "costs", "storage", "questions", "selection", "errors"},
-    "sources": {"carriers", "chain", "errors"},
+    "sources": {"carriers", "chain", "errors", "words"},
     "suggestions": {"carriers", "chain", "index", "errors"},
     "coverage": {"carriers", "index"},
     "costs": set(),
     "builder": {"chain", "storage", "index", "sources", "parent", "clock", "errors"},
     "importer": {"chain", "index", "miner", "trusted_clock", "sources", "builder"} | COMMON,
-    "chain_check": {"chain", "storage", "parent", "errors"},
-    "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens", "errors"},
+    "chain_check": {"chain", "storage", "parent", "errors", "words"},
+    "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens", "errors", "words"},
     "ledger": {"chain", "storage", "index", "mempool", "keys", "miner_status", "trusted_clock"}
-    | {"questions", "selection", "scan", "coverage", "distribution", "suggestions", "sources"}
+    | {"questions", "selection", "scan", "coverage", "distribution", "suggestions"}
     | {"clock", "costs", "scrub_state"}
     | COMMON,
     "tokens": {"storage"} | COMMON,
     "backup": {"chain", "storage", "mempool", "miner", "miner_status", "audit", "keys", "tokens"}
+    | {"words"}
     | COMMON,
     "api": {"chain", "costs", "ledger", "keys", "lru", "metrics", "suggestions", "tokens"}
-    | {"version", "visitors", "parameters", "questions", "selection"}
+    | {"version", "visitors", "parameters", "questions", "selection", "sources"}
     | COMMON,
     "cli": None,
     "in_process": None,

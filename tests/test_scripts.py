@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 import requests
 
+from loadtests.__main__ import main as lab
 from tests.api.processes import ROOT, Service, environment, free_port, processes_of, until
 from tests.browser.chromium import NAMES
+from tests.faults.scenarios import SCENARIOS
+from tests.quick import LEFT_OUT, TESTS, is_left_out
 
 SCRIPTS = ROOT / "scripts"
 SHELL_SCRIPTS = sorted(
@@ -25,8 +28,11 @@ SHELL_SCRIPTS = sorted(
 )
 
 
+COMMANDS = ("bench", "lab", "refresh", "run", "screenshots", "soak", "test")
+
+
 def test_there_are_the_scripts_that_the_readme_promises() -> None:
-    assert {"run", "test"} <= {path.name for path in SCRIPTS.iterdir()}
+    assert set(COMMANDS) == {path.name for path in SHELL_SCRIPTS}
 
 
 @pytest.mark.parametrize("path", [SCRIPTS / "lib.sh", *SHELL_SCRIPTS], ids=str)
@@ -35,12 +41,94 @@ def test_bash_can_read_it(path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["run", "test", "bench", "lab", "screenshots"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_it_can_be_called_by_its_name(name: str) -> None:
     path = SCRIPTS / name
     assert os.access(path, os.X_OK)
     assert path.read_text(encoding="utf-8").startswith("#!/usr/bin/env bash\n")
     assert path in SHELL_SCRIPTS
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def asked_for_help(name: str, tmp_path: Path, *arguments: str) -> str:
+    """What the script prints on a machine that has nothing but `cat` and `dirname`, and no root."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for tool in ("bash", "cat", "dirname", "env"):
+        (bare / tool).symlink_to(str(shutil.which(tool)))
+    paths = {"PATH": bare, "PYTHON": tmp_path / "no-python", "VENV": tmp_path / "venv"}
+    done = subprocess.run(
+        [SCRIPTS / name, *arguments],
+        cwd=tmp_path,
+        env=environment(tmp_path / "chain", **paths),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["bare"]
+    return done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--quick", "--help"]], ids=str)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_printed_and_nothing_else_is_done(
+    name: str, arguments: list[str], tmp_path: Path
+) -> None:
+    said = asked_for_help(name, tmp_path, *arguments)
+    assert said.startswith(f"usage: scripts/{name}")
+    assert len(said.splitlines()) > 3
+
+
+@pytest.mark.parametrize("name", ["run", "screenshots"])
+def test_an_argument_that_would_do_nothing_is_refused(name: str, stand_in: Path) -> None:
+    done = subprocess.run(
+        [SCRIPTS / name, "--port=80"],
+        env=environment(stand_in.parent / "chain", PYTHON=stand_in, VENV=stand_in.parent / "venv"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, calls(stand_in)) == (1, "", [])
+    assert f"scripts/{name} takes no arguments" in done.stderr
+
+
+# Script -> the program that it starts, which has the options.
+PROGRAMS = {
+    "bench": ["-m", "loadtests.bench.benchmark"],
+    "refresh": ["scripts/pins.py"],
+    "soak": ["-m", "tests.faults"],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_help_names_the_options_of_the_program(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, *PROGRAMS[name], "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    said = asked_for_help(name, tmp_path, "--help")
+    assert set(OPTION.findall(said)) == set(OPTION.findall(done.stdout)) - {"--help"}
+
+
+def test_help_of_the_soak_has_a_line_for_every_scenario(tmp_path: Path) -> None:
+    said = asked_for_help("soak", tmp_path, "--help")
+    for one in SCENARIOS:
+        line = rf"^  {one.name} +--{one.option} N +{re.escape(one.what)} \({one.full:g}\)$"
+        assert re.search(line, said, re.MULTILINE), line
+
+
+def test_help_of_the_lab_names_its_commands_and_their_options(tmp_path: Path) -> None:
+    said = asked_for_help("lab", tmp_path, "--help")
+    parts = re.split(r"^  (?=\w)", said, flags=re.MULTILINE)[1:]
+    assert {part.split()[0]: set(OPTION.findall(part)) for part in parts} == {
+        name: {option for param in command.params for option in param.opts if option[0] == "-"}
+        for name, command in lab.commands.items()
+    }
 
 
 # --- installing ----------------------------------------------------------------------------------
@@ -220,11 +308,11 @@ def put(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def run_tests(machine: Path) -> "subprocess.CompletedProcess[str]":
+def run_tests(machine: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     here = machine.parent
     paths = {"PATH": machine, "PYTHON": here / "python", "VENV": here / "venv"}
     return subprocess.run(
-        [SCRIPTS / "test"],
+        [SCRIPTS / "test", *arguments],
         env=environment(here / "chain", **paths),
         capture_output=True,
         text=True,
@@ -259,6 +347,44 @@ def test_who_may_install_nothing_is_told_what_is_missing(machine: Path) -> None:
 
 def test_tests_and_scripts_know_the_same_browsers() -> None:
     assert f" {' '.join(NAMES)};" in (SCRIPTS / "lib.sh").read_text(encoding="utf-8")
+
+
+# --- the quick tests ------------------------------------------------------------------------------
+
+
+def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) -> None:
+    put(machine, "id", "echo 1000")
+    assert run_tests(machine, "--quick").returncode == 0
+    here = machine.parent
+    assert (
+        calls(here / "python")[-1]
+        == "--numprocesses=2 --dist=loadfile --no-loadscope-reorder --quick"
+    )
+
+
+@pytest.mark.parametrize("row", LEFT_OUT)
+def test_what_the_quick_run_leaves_out_is_there_and_has_a_reason(row: str) -> None:
+    path, _, name = row.partition("::")
+    assert (TESTS / path).exists()
+    if name:
+        assert re.search(rf"^ *def {name}\(", (TESTS / path).read_text("utf-8"), re.MULTILINE)
+    assert LEFT_OUT[row]
+
+
+def test_the_quick_run_leaves_out_browsers_laboratories_and_kills() -> None:
+    for name in ("browser", "faults", "loadtests/experiments", "loadtests/bench"):
+        assert is_left_out(TESTS / name), name
+    assert not is_left_out(TESTS / "chain")
+    assert not is_left_out(TESTS)
+
+
+def test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out() -> None:
+    left_out = "tests/mempool/test_damage.py"
+    for named, is_there in (("tests/mempool", False), (left_out, True)):
+        command = [sys.executable, "-m", "pytest", "-n0", "--quick", "--collect-only", named]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert (f"{left_out}::" in done.stdout) is is_there
+        assert f"{named}" in done.stdout, "some tests are collected"
 
 
 # --- running -------------------------------------------------------------------------------------

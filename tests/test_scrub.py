@@ -512,7 +512,7 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
                 f"the scrub found that block {height} is damaged: its checksum is wrong"
                 for height in range(3)
             ),
-            "the scrub found 1 more problems; run `python -m backend verify`",
+            "the scrub found 1 more problem; run `python -m backend verify`",
         ]
         for height in range(TIP):
             flip_in_block(bench.folder, height)

@@ -18,6 +18,7 @@ from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.writing import MODE, Json, Writing, accepted
 from backend.ledger import Ledger
 from backend.parameters import Choice
+from backend.sources.sent import batch_of
 
 KINDS = {
     "application/x-ndjson": "ndjson",
@@ -80,7 +81,7 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
             raise BadBody(415, given_kind, reason)
         data = body(environ, most_bytes)
         key = idempotency_key(environ, data)
-        batch = ledger.batch_of(data, kind)
+        batch = batch_of(data, kind)
         if batch.bad and not (skips or is_dry):
             raise InvalidFlights(batch.bad)
         bad: Json = {"rejected": len(batch.bad), "errors": shown_errors(batch.bad)}

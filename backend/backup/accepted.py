@@ -21,6 +21,7 @@ from backend.keys import Keys
 from backend.mempool import FOLDER, Mempool
 from backend.settings import Settings
 from backend.storage import files
+from backend.words import counted
 
 PRIVATE = 0o600
 KEPT_ASIDE = "*.bin"  # the names in the mempool's folder of files with damaged bytes
@@ -97,7 +98,7 @@ def restore_accepted(
         path = source / FOLDER / name
         data = path.read_bytes()[:size] if path.exists() else b""
         if len(data) < size:
-            raise BackupRefused(f"{path} has {len(data)} bytes instead of {size}")
+            raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
         files.write_new(folder / name, data)
     Keys(source / FOLDER).copy_below(next_transaction, folder)
     copy_tokens(source, target)

@@ -33,6 +33,7 @@ from backend.chain.canonical import literal
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.memo import Memo
+from backend.words import counted
 
 COLUMN_NAMES: tuple[str, ...] = (*FIELD_NAMES, "timestamp")
 COLUMN_INDEX: dict[str, int] = {name: i for i, name in enumerate(COLUMN_NAMES)}
@@ -140,7 +141,7 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
     try:
         return _decode(body, count, names)
     except UNREADABLE as error:
-        raise BodyError(f"not a body of {count} transactions: {error}") from error
+        raise BodyError(f"not a body of {counted(count, 'transaction')}: {error}") from error
 
 
 def directory_of(body: bytes) -> list[tuple[int, int, int]]:
@@ -151,10 +152,10 @@ def directory_of(body: bytes) -> list[tuple[int, int, int]]:
     line_end = body.index(b"\n")
     sizes = _decode_directory(body[:line_end])
     if len(sizes) != len(COLUMN_NAMES):
-        raise BodyError(f"{len(sizes)} columns instead of {len(COLUMN_NAMES)}")
+        raise BodyError(f"{counted(len(sizes), 'column')} instead of {len(COLUMN_NAMES)}")
     places = list(accumulate(chain.from_iterable(sizes), initial=line_end + 1))
     if places[-1] != len(body):
-        raise BodyError(f"{len(body)} bytes instead of {places[-1]}")
+        raise BodyError(f"{counted(len(body), 'byte')} instead of {places[-1]:,}")
     return list(zip(places[:-1:2], places[1::2], places[2::2], strict=True))
 
 
@@ -167,12 +168,13 @@ def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:
         values = _decode_values(body[at:codes_at])
         width = 1 if len(values) <= _BYTE_CODES else 2
         if code_bytes != width * count:
-            raise BodyError(f"{code_bytes} code bytes for {count} rows of {len(values)} values")
+            told = f"{counted(count, 'row')} of {counted(len(values), 'value')}"
+            raise BodyError(f"{counted(code_bytes, 'code byte')} for {told}")
         codes: Sequence[int] = body[codes_at : codes_at + count]
         if width == 2:
             codes = joined(codes, body[codes_at + count : end])
         if _has_code_beyond(codes, len(values)):
-            raise BodyError(f"column {name} has a code beyond its {len(values)} values")
+            raise BodyError(f"column {name} has a code beyond its {counted(len(values), 'value')}")
         found[name] = Column(values, codes)
     return Columns(count, found)
 

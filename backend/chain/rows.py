@@ -13,6 +13,7 @@ import msgspec
 
 from backend.chain.columns import COLUMN_NAMES, UNREADABLE, BodyError, directory_of, joined
 from backend.chain.fields import FIELDS
+from backend.words import counted
 
 _LONG_BYTES = 600  # of a dictionary in which counting commas pays
 _STRIDES = (256, 32)
@@ -49,7 +50,7 @@ def transactions_json(
         columns = _columns(body, count, start, stop)
         return [_ROW % row for row in zip(*columns, ids, strict=True)]
     except UNREADABLE as error:
-        raise BodyError(f"not a body of {count} transactions: {error}") from error
+        raise BodyError(f"not a body of {counted(count, 'transaction')}: {error}") from error
 
 
 def _names(dictionary: bytes, most: int) -> list[bytes]:
@@ -109,7 +110,7 @@ def _number(body: bytes, at: int, end: int, code: int) -> bytes:
 
 
 def _wrong_codes(code_bytes: int, count: int) -> BodyError:
-    return BodyError(f"{code_bytes} code bytes for {count} rows")
+    return BodyError(f"{counted(code_bytes, 'code byte')} for {counted(count, 'row')}")
 
 
 # --- adjacent rows -------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from backend.chain.flight import EMPTY_WHEN_CANCELLED, calendar_disagreement, di
 from backend.chain.state import ChainState, transactions_root
 from backend.chain.summary import cells_of, summary_root
 from backend.errors import InvalidFlight, RuleViolation, shown
+from backend.words import counted
 
 KNOWN_VALUES = 10_000  # that were found valid are remembered for each field
 
@@ -70,7 +71,9 @@ def _too_easy(block: Block) -> str | None:
 
 def _wrong_count(block: Block) -> str | None:
     count, most = block.header.transaction_count, MAX_TRANSACTIONS if block.header.height else 0
-    return None if 0 <= count <= most else f"{count} transactions; at most {most} may be there"
+    if 0 <= count <= most:
+        return None
+    return f"{counted(count, 'transaction')}; at most {most:,} may be there"
 
 
 def check_header(block: Block, below: ChainState) -> None:

@@ -24,6 +24,7 @@ from backend.chain.columns import Columns, columns_of, transaction_bytes
 from backend.chain.content import Content, content_of
 from backend.chain.merkle import Frontier
 from backend.chain.summary import summary_root
+from backend.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,9 @@ class ChainState:
         columns = content.columns
         most = MAX_TRANSACTIONS if self.height >= 0 else 0
         if columns.count > most:
-            raise ValueError(f"{columns.count} transactions; this block may hold {most}")
+            raise ValueError(
+                f"{counted(columns.count, 'transaction')}; this block may hold {most:,}"
+            )
         accepted = [0, *(int(t or 0) for t in columns["timestamp"].values)]
         if accepted != sorted(accepted) or not _ascend(columns["timestamp"].codes):
             raise ValueError("the acceptance times go back, or are before 1970")

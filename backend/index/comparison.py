@@ -3,6 +3,7 @@
 from backend.errors import NotFound
 from backend.index.database import Position
 from backend.storage.block_store import BlockStore
+from backend.words import counted
 
 
 def difference_from(store: BlockStore, position: Position | None) -> str | None:
@@ -22,5 +23,5 @@ def difference_from(store: BlockStore, position: Position | None) -> str | None:
     if there.hash.hex() != position.tip_hash:
         return f"it is on another branch: its block {position.height} is {position.tip_hash}"
     if there.next_transaction != position.transactions:
-        return f"it holds {position.transactions} flights at block {position.height}"
+        return f"it holds {counted(position.transactions, 'flight')} at block {position.height}"
     return None

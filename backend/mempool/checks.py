@@ -25,6 +25,7 @@ from backend.mempool.salvage import (
     require_blocks,
 )
 from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
+from backend.words import counted
 
 WHAT_NEXT = "whoever accepts or mines next puts it right, and says what is lost"
 MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the log was lost"
@@ -106,15 +107,16 @@ class _LogCheck:
             if is_end and self._is_mark_known and self._mark.next <= self.next:
                 return  # it is being written, or its writer died
             raise DamagedMempool(
-                f"{where}: {len(piece.data)} bytes are no record, behind transaction "
-                f"{self.next - 1}; {WHAT_NEXT}"
+                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} no record, behind "
+                f"transaction {self.next - 1}; {WHAT_NEXT}"
             )
         if record.first < self.next:
             raise DamagedMempool(f"{where}: id {record.first} instead of {self.next}; {WHAT_NEXT}")
         if record.first > self.next:
             self._gaps.append((self.next, record.first, where))
         if len(flights_in(piece.data, record)) != record.count:
-            raise DamagedMempool(f"{where}: the record does not hold {record.count} flights")
+            told = counted(record.count, "flight")
+            raise DamagedMempool(f"{where}: the record does not hold {told}")
         if is_void(piece.data, record):
             self._voids.append(record)
         self._once = max(self._once, record.mined)

@@ -23,6 +23,7 @@ from backend.mempool.record import Accepted, Record, flights_in, key_in, mended,
 from backend.mempool.salvage import SEGMENTS_MISSING, Salvage, require_blocks
 from backend.mempool.segments import Segment, all_segments_in, names_in, segments_of
 from backend.storage import files
+from backend.words import counted
 
 SEGMENT_BYTES = 4 * 2**20
 
@@ -171,9 +172,9 @@ class Log:
         mark = self._acknowledged.read() or Mark()
         if mark.mined:
             raise DamagedMempool(
-                f"there are no blocks, but they held {mark.mined} transactions once: is the disk "
-                "mounted? Else restore the chain from a backup; for a new chain, begin in an empty "
-                "folder"
+                f"there are no blocks, but they held {counted(mark.mined, 'transaction')} once: is "
+                "the disk mounted? Else restore the chain from a backup; for a new chain, begin in "
+                "an empty folder"
             )
 
     # --- reading -----------------------------------------------------------------------------

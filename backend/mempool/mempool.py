@@ -48,6 +48,7 @@ from backend.mempool.segments import lost_in
 from backend.mempool.syncs import GroupCommit, SyncSoon
 from backend.settings import Settings
 from backend.storage import files, unfinished_restore
+from backend.words import counted
 
 FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
@@ -252,8 +253,9 @@ class Mempool:
     def _require_room(self, pending: int) -> None:
         most = self._settings.mempool_transactions
         if pending > most:
+            told = counted(pending, "pending transaction")
             raise TryLater(
-                f"the mempool is full: {pending} pending transactions, at most {most} may be",
+                f"the mempool is full: {told}, at most {most:,} may be",
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 

@@ -46,6 +46,7 @@ from backend.mempool.segments import (
     segments_in,
 )
 from backend.storage import files
+from backend.words import counted
 
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 SEGMENTS_MISSING = f"a segment of the log is missing; blocks hold its flights; {KEYS_FORGOTTEN}"
@@ -86,7 +87,8 @@ class Gap(NamedTuple):
 def lost_words(first: int, flights: int, lost: Path) -> str:
     """What is said of lost flights, and of the file that holds what is left of them."""
     return (
-        f"{flights} acknowledged flights are lost, transactions {first} to {first + flights - 1}; "
+        f"{counted(flights, 'acknowledged flight is lost', 'acknowledged flights are lost')}, "
+        f"transactions {first} to {first + flights - 1}; "
         f"void entries take their places, and what is left of them is kept in {lost}: post them "
         "again, then move that file out of the folder; idempotency keys that came with them may be "
         "used again"
@@ -243,8 +245,8 @@ class Salvage:
         finally:
             os.close(descriptor)
         self._report(
-            f"{path}, byte {bad.offset}: an incomplete record of {len(bad.data)} bytes was cut "
-            f"off; {was}"
+            f"{path}, byte {bad.offset}: an incomplete record of "
+            f"{counted(len(bad.data), 'byte')} was cut off; {was}"
         )
 
     def _words_before_cut(self, bad: Piece) -> str:
@@ -282,16 +284,19 @@ class Salvage:
 
     def _kept_aside(self, path: Path, gap: Gap) -> str:
         """Keep what is left of lost flights; what happened, in words."""
-        found = f"{path}, byte {gap.bad.offset}: {len(gap.bad.data)} bytes are damaged"
+        where = f"{path}, byte {gap.bad.offset}"
+        damaged = len(gap.bad.data)
         if not gap.flights:
             aside = self._keep(f"{DAMAGED}-{gap.follows}", gap.bad.data)
             return (
-                f"{found} and were left out; blocks hold what they held; they are kept in {aside}; "
-                f"{KEYS_FORGOTTEN}"
+                f"{where}: left out {counted(damaged, 'damaged byte')}; blocks hold what stood "
+                f"there, and {aside} what was left out; {KEYS_FORGOTTEN}"
             )
         lost = self._keep(f"lost-{gap.first}-{gap.flights}", gap.bad.data)
         doubt = "" if self._is_mark_known else f" ({MARK_UNKNOWN})"
-        return f"{found} or missing: {lost_words(gap.first, gap.flights, lost)}{doubt}"
+        told = counted(damaged, "byte is", "bytes are")
+        words = lost_words(gap.first, gap.flights, lost)
+        return f"{where}: {told} damaged or missing: {words}{doubt}"
 
     def _keep(self, stem: str, data: bytes) -> Path:
         """Keep bytes aside in a file of their own, whose name begins with `stem`."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from backend.sources.packed import PackedFile
 from backend.sources.source import BATCH_ROWS, Fault, NumberedObject, RawRows, raw_rows
 from backend.sources.table import line_blocks
+from backend.words import counted
 
 _MEMBERS = {"FL_DATE", "complete"}  # one of them tells such a line from a block of the study
 
@@ -75,7 +76,9 @@ class _End:
     def check(self, found: int) -> None:
         """Raises InvalidInput if the file has not as many flights as it says."""
         if self._line and self._count != found:
-            raise self._file.problem(f"has {found} flights and says {self._count}; get it again")
+            raise self._file.problem(
+                f"has {counted(found, 'flight')} and says {self._count:,}; get it again"
+            )
 
 
 def _objects(lines: Sequence[str], first: int, end: _End) -> Iterator[NumberedObject]:

@@ -23,6 +23,7 @@ from backend.storage.layout import (
     PREFIX,
     PREFIX_BYTES,
 )
+from backend.words import counted
 
 ZSTD_LEVEL = 6  # 14.1 bytes a flight at 0.6 µs; level 3: 14.9 at 0.2, level 9: 14.0 at 1.1
 
@@ -71,7 +72,9 @@ def _crc(content: bytes | memoryview, header_bytes: bytes, compressed_body: byte
 def frame_length(prefix: bytes | memoryview) -> int:
     """The length of the frame that starts with `prefix`. Raises FrameError if none can."""
     if len(prefix) < PREFIX_BYTES:
-        raise FrameError(f"{len(prefix)} bytes are less than the start of a frame")
+        raise FrameError(
+            f"{counted(len(prefix), 'byte is', 'bytes are')} less than the start of a frame"
+        )
     magic, header_size, compressed_size, body_size, _ = PREFIX.unpack(prefix[:PREFIX_BYTES])
     if magic != MAGIC:
         raise FrameError(f"it starts with {magic!r}, not {MAGIC!r}")
@@ -89,7 +92,7 @@ def frame_from(data: bytes | memoryview) -> Frame:
     """The frame at the start of `data`. Raises FrameError unless it is there and whole."""
     length = frame_length(data)
     if len(data) < length:
-        raise FrameError(f"{len(data)} bytes are there of {length}")
+        raise FrameError(f"{counted(len(data), 'byte is', 'bytes are')} there of {length:,}")
     _, header_size, _, body_size, crc = PREFIX.unpack(data[:PREFIX_BYTES])
     header_bytes = bytes(data[PREFIX_BYTES : PREFIX_BYTES + header_size])
     compressed_body = bytes(data[PREFIX_BYTES + header_size : length])
@@ -102,7 +105,9 @@ def whole_frame(data: bytes) -> Frame:
     """The frame that `data` is, with nothing behind it. Raises FrameError."""
     frame = frame_from(data)
     if frame.length != len(data):
-        raise FrameError(f"it has {frame.length} bytes, the table of heights says {len(data)}")
+        raise FrameError(
+            f"it has {counted(frame.length, 'byte')}, the table of heights says {len(data):,}"
+        )
     return frame
 
 
@@ -111,12 +116,14 @@ def body_of(frame: Frame) -> bytes:
     try:
         stated = zstandard.frame_content_size(frame.compressed_body)
         if stated != frame.body_bytes:  # zstandard would believe it and allocate as much
-            raise FrameError(f"its body says it has {stated} bytes instead of {frame.body_bytes}")
+            told = f"{counted(stated, 'byte')} instead of {frame.body_bytes:,}"
+            raise FrameError(f"its body says it has {told}")
         body = _decompressor().decompress(frame.compressed_body, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise FrameError(f"its body cannot be decompressed: {error}") from error
     if len(body) != frame.body_bytes:
-        raise FrameError(f"its body has {len(body)} bytes instead of {frame.body_bytes}")
+        told = f"{counted(len(body), 'byte')} instead of {frame.body_bytes:,}"
+        raise FrameError(f"its body has {told}")
     return body
 
 

@@ -37,6 +37,7 @@ from backend.errors import DamagedBlock
 from backend.storage import files, layout
 from backend.storage.codec import FrameError, frame_from, verified_block
 from backend.storage.layout import ENTRY_BYTES, MAGIC, Place, place_from
+from backend.words import counted
 
 WHAT_TO_DO = "restore the chain from a backup"
 
@@ -321,7 +322,7 @@ def _require_uncommitted(
         raise _damaged(height, f"{problem}; more stands behind it")
     written = _entries_written(table or b"")
     if height < written:
-        raise _damaged(height, f"{problem}; the table of heights had {written} blocks")
+        raise _damaged(height, f"{problem}; the table of heights had {counted(written, 'block')}")
     if written == 0 and (height or table is None):
         raise _damaged(
             height,
@@ -413,8 +414,8 @@ def _cut_off(path: Path, bad: _Bad) -> str:
     finally:
         os.close(descriptor)
     return (
-        f"{len(tail)} bytes that are no committed block ({bad.problem}) were cut off {path.name} "
-        f"and kept in {aside.name}"
+        f"cut {counted(len(tail), 'byte')} off {path.name}, as no committed block stands there "
+        f"({bad.problem}); what was cut off is now {aside.name}"
     )
 
 

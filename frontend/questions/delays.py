@@ -20,7 +20,7 @@ from frontend.charts.plots import (
 from frontend.charts.time_axis import TimeAxis
 from frontend.coverage import Carrier
 from frontend.questions.legs import LATE_FROM_MINUTES
-from frontend.words import minutes, number, share
+from frontend.words import counted, minutes, number, share
 
 BIN_MINUTES = 15
 TICK_MINUTES = 30
@@ -196,7 +196,7 @@ class Report:
         """What each bar of a histogram stands for."""
         arrived = sum(counts)
         return [
-            f"{one.name}: {number(count)} flights, {share(count / arrived)}"
+            f"{one.name}: {counted(count, 'flight')}, {share(count / arrived)}"
             for one, count in zip(self.bins, counts, strict=True)
         ]
 

@@ -9,7 +9,7 @@ from frontend.charts.plots import Bars, bars_in_time
 from frontend.charts.time_axis import TimeAxis, shown
 from frontend.coverage import Coverage
 from frontend.search.cities import meant
-from frontend.words import number
+from frontend.words import counted
 
 ORIGIN, DESTINATION = "ORIGIN_CITY_NAME", "DEST_CITY_NAME"
 
@@ -38,7 +38,7 @@ class Report:
 
     def bars(self) -> Bars:
         """The chart of each day."""
-        texts = [f"{name}: {number(count)} flights" for name, count in self.rows()]
+        texts = [f"{name}: {counted(count, 'flight')}" for name, count in self.rows()]
         return bars_in_time(self.time, self.counts, texts)
 
     def rows(self) -> Iterator[tuple[str, int]]:

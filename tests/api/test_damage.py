@@ -86,7 +86,7 @@ def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> 
         assert "lost before it was mined" in lost["transaction"]["ORIGIN_CITY_NAME"]
         assert good(client.get("/transactions/1"))["transaction"]["OP_CARRIER_FL_NUM"] == 2
         reasons = problem(client.get("/health/ready"), 503)["reasons"]
-        assert any("1 acknowledged flights are lost, transactions 0 to 0" in r for r in reasons)
+        assert any("1 acknowledged flight is lost, transactions 0 to 0" in r for r in reasons)
 
 
 def test_what_is_lost_is_mined_as_void_and_covers_nothing(settings: Settings) -> None:

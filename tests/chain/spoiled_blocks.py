@@ -201,8 +201,8 @@ def bad_header_blocks(chain: list[Made]) -> Iterator[Case]:
         says = [f"first_transaction is {first}"]
         yield over("R7", says, f"first transaction {first}", first_transaction=first)
     bad = block(below, wide_rows(1001), T + 61_500)
-    yield "R8", ["1001 transactions"], "1001 transactions", below, bad
-    yield "R8", ["1 transactions"], "a transaction in genesis", [], block([], [row()], T + 1000)
+    yield "R8", ["1,001 transactions"], "1001 transactions", below, bad
+    yield "R8", ["1 transaction;"], "a transaction in genesis", [], block([], [row()], T + 1000)
     yield (
         "R8",
         ["-1 transactions"],

@@ -19,6 +19,7 @@ from backend.chain.columns import (
 )
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
+from backend.words import counted
 from tests.chain import independent
 from tests.chain.independent import Rejected
 from tests.chain.naive_builder import EXAMPLE, row
@@ -128,7 +129,7 @@ def test_a_spoiled_body_is_refused_or_decoded_and_never_fails_otherwise(
 
 @pytest.mark.parametrize("count", [-1, 0, 1, 3, 2**64])
 def test_a_body_of_another_number_of_rows_is_refused(count: int) -> None:
-    with pytest.raises(BodyError, match=f"not a body of {count} transactions"):
+    with pytest.raises(BodyError, match=f"not a body of {counted(count, 'transaction')}: "):
         decode_body(TWO_BODY, count)
 
 

@@ -115,12 +115,12 @@ def test_times_along_a_chain_never_go_back(clocks: list[int]) -> None:
 def test_a_full_block_is_accepted_and_one_more_transaction_is_refused() -> None:
     state = started()
     assert rules.check(state.build(2000, examples(MAX_TRANSACTIONS)), state).count == 1000
-    with pytest.raises(ValueError, match="1001 transactions; this block may hold 1000"):
+    with pytest.raises(ValueError, match="1,001 transactions; this block may hold 1,000"):
         state.build(2000, examples(MAX_TRANSACTIONS + 1))
 
 
 def test_no_genesis_with_transactions_is_built() -> None:
-    with pytest.raises(ValueError, match="1 transactions; this block may hold 0"):
+    with pytest.raises(ValueError, match="1 transaction; this block may hold 0"):
         empty_state(0).build(2000, examples(1))
 
 

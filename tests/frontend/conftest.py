@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
@@ -22,10 +23,16 @@ def service(world: World) -> Iterator[Service]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def app(service: Service) -> Flask:
+    """The pages over `service`, which translate each of their templates once."""
+    return create_app(Settings(backend_url=service.url))
+
+
 @pytest.fixture
-def pages(service: Service) -> FlaskClient:
-    """A client of the pages over `service`."""
-    return create_app(Settings(backend_url=service.url)).test_client()
+def pages(app: Flask) -> FlaskClient:
+    """A new client of the pages, without cookies."""
+    return app.test_client()
 
 
 @pytest.fixture

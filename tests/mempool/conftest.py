@@ -1,4 +1,3 @@
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +12,3 @@ def house(tmp_path: Path) -> Iterator[House]:
     yield opened
     opened.close()
     assert opened.descriptors() == []
-
-
-@pytest.fixture
-def instant_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Syncs return at once: for tests that open many logs and cut no power."""
-    monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -18,8 +18,6 @@ from tests.mempool.house import House, T
 
 KEY = IdempotencyKey("k", "00")
 
-pytestmark = pytest.mark.usefixtures("instant_disk")
-
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -23,6 +23,7 @@ from backend.mempool.record import HEAD_BYTES
 from backend.mempool.segments import aside_in
 from backend.settings import Settings
 from backend.storage import files
+from backend.words import counted
 from tests.accepting import accept_in
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
@@ -31,8 +32,7 @@ BATCHES = [flights(1), flights(1, 1), flights(2, 2)]
 ALL = numbered([each for batch in BATCHES for each in batch])
 NEW = flight(99)
 KEY = IdempotencyKey("k", "00")
-
-pytestmark = pytest.mark.usefixtures("instant_disk")
+LOST = ("acknowledged flight is lost", "acknowledged flights are lost")
 
 
 def batches_written(house: House) -> tuple[bytes, list[int]]:
@@ -149,7 +149,7 @@ def test_garbage_costs_the_flights_it_hits_and_no_others(house: House) -> None:
         ids = [i for batch in batches for i in _ids(batch)]
         start, end = [0, *ends][batches[0]], ends[batches[-1]]
         assert house.lost() == {(ids[0], len(ids)): damaged[start:end]}
-        assert f"{len(ids)} acknowledged flights are lost, transactions {ids[0]} to " in said[0]
+        assert f"{counted(len(ids), *LOST)}, transactions {ids[0]} to " in said[0]
         with opened(house) as (fresh, said):
             assert everything(fresh) == [*without(*batches), (len(ALL), NEW)]
             assert said == []
@@ -203,7 +203,7 @@ def test_it_is_not_ready_until_somebody_has_looked_at_what_was_lost(house: House
     with opened(house) as (mempool, _):
         accept_in(mempool, [NEW], T)
         (reason,) = mempool.not_ready()
-        assert "1 acknowledged flights are lost, transactions 0 to 0" in reason
+        assert "1 acknowledged flight is lost, transactions 0 to 0" in reason
         assert "post them again" in reason
         (house.folder / FOLDER / "lost-0-1.bin").rename(house.folder / "seen.bin")
         assert mempool.not_ready() == []

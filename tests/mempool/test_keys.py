@@ -302,10 +302,7 @@ def test_a_file_of_an_earlier_release_is_read_and_taken_over(
         Keys(tmp_path).check(T)
 
 
-def test_nobody_loses_keys_by_dying_while_a_file_is_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+def test_nobody_loses_keys_by_dying_while_a_file_is_taken_over(tmp_path: Path) -> None:
     for nth in range(1, 100):
         (tmp_path / str(nth)).mkdir()
         of_earlier_release(tmp_path / str(nth) / FILE_NAME, range(50), has_checksums=True)

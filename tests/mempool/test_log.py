@@ -16,7 +16,6 @@ from tests.mempool.house import House, T, everything, numbered
 # --- segments --------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("instant_disk")
 def test_a_full_segment_is_followed_by_another_and_all_are_read(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -32,7 +31,6 @@ def test_a_full_segment_is_followed_by_another_and_all_are_read(
     assert house.mempool().pending(7)[-1].first_transaction == 6
 
 
-@pytest.mark.usefixtures("instant_disk")
 def test_trimming_removes_segments_below_and_nothing_else(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +52,6 @@ def test_trimming_removes_segments_below_and_nothing_else(
     assert house.segments() == before[-1:]
 
 
-@pytest.mark.usefixtures("instant_disk")
 def test_mined_segments_are_left_behind_so_that_the_log_stays_short(house: House) -> None:
     mempool = house.mempool()
     for turn in range(10):
@@ -64,7 +61,6 @@ def test_mined_segments_are_left_behind_so_that_the_log_stays_short(house: House
     assert house.segments() == [27]
 
 
-@pytest.mark.usefixtures("instant_disk")
 def test_mined_segments_are_closed_by_who_looks_at_what_is_pending(house: House) -> None:
     mempool, follower = house.mempool(), house.mempool()
     for turn in range(10):
@@ -76,7 +72,6 @@ def test_mined_segments_are_closed_by_who_looks_at_what_is_pending(house: House)
     assert len(house.descriptors()) == 2
 
 
-@pytest.mark.usefixtures("instant_disk")
 def test_a_process_that_only_accepts_lets_go_of_removed_segments(house: House) -> None:
     accepter, miner = house.mempool(), house.mempool()
     for turn in range(20):
@@ -88,7 +83,6 @@ def test_a_process_that_only_accepts_lets_go_of_removed_segments(house: House) -
     assert len(deleted) <= 2
 
 
-@pytest.mark.usefixtures("instant_disk")
 def test_a_mined_batch_does_not_stay_in_memory(house: House) -> None:
     mempool, count = house.mempool(), 2000
     accept_in(mempool, flights(count), T)

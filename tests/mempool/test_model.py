@@ -1,6 +1,5 @@
 """A model of all of it: processes, a miner, an import, power cuts and damage, in any order."""
 
-import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -41,8 +40,6 @@ class Interleaved(RuleBasedStateMachine):
         super().__init__()
         self.stack = ExitStack()
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
-        for call in ("fdatasync", "fsync"):
-            self.stack.enter_context(mock.patch.object(os, call, lambda descriptor: None))
         self.stack.enter_context(mock.patch.object(log, "SEGMENT_BYTES", 900))
         self.house = House(Path(folder))
         self.ledger: list[Flight | None] = []  # None: imported

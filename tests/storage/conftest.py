@@ -1,7 +1,6 @@
 """A leak detector around every test of the storage, and the sample chains."""
 
 import gc
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,10 +63,3 @@ def long_chain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ChainSta
     state = writer.state
     writer.close()
     return folder, state
-
-
-@pytest.fixture
-def instant_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Syncs return at once: for tests that open thousands of chains and cut no power."""
-    monkeypatch.setattr(os, "fdatasync", lambda descriptor: None)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

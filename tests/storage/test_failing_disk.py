@@ -255,7 +255,7 @@ def assert_all_recover(folder: Path, left: Left, appended: list[str]) -> None:
 
 @pytest.mark.parametrize("commits", [ONE_BY_ONE, SEVERAL_AT_ONCE, (12,)], ids=str)
 def test_whatever_a_power_cut_leaves_everything_committed_is_there(
-    tmp_path: Path, instant_disk: None, commits: tuple[int, ...]
+    tmp_path: Path, commits: tuple[int, ...]
 ) -> None:
     """Every legal content of the disk after every operation of a writer's life. Of blocks that are
     committed together, later ones may have reached it and earlier ones not.
@@ -271,9 +271,7 @@ def test_whatever_a_power_cut_leaves_everything_committed_is_there(
     assert_all_recover(tmp_path / "after", left, life.appended)
 
 
-def test_a_power_cut_during_recovery_loses_nothing_either(
-    tmp_path: Path, instant_disk: None
-) -> None:
+def test_a_power_cut_during_recovery_loses_nothing_either(tmp_path: Path) -> None:
     """Not even the torn tail: it is in its file or aside until the end."""
     folder = tmp_path / "alive"
     before = Life(folder)
@@ -298,7 +296,7 @@ def test_a_power_cut_during_recovery_loses_nothing_either(
 
 @pytest.mark.parametrize("uncommitted", [1, 2, 3, 7])
 def test_blocks_that_recovery_took_in_survive_a_power_cut_after_it(
-    tmp_path: Path, instant_disk: None, uncommitted: int
+    tmp_path: Path, uncommitted: int
 ) -> None:
     """The killed writer synced nothing; whoever names its blocks must."""
     folder = tmp_path / "alive"
@@ -320,7 +318,7 @@ def test_blocks_that_recovery_took_in_survive_a_power_cut_after_it(
 
 @pytest.mark.parametrize("has_to_recover", [False, True])
 def test_a_power_cut_after_a_kill_loses_nothing_that_the_next_writer_committed(
-    tmp_path: Path, instant_disk: None, has_to_recover: bool
+    tmp_path: Path, has_to_recover: bool
 ) -> None:
     """Killed behind any operation, also amid recovery; the next writer goes on with what the kernel
     still has, synced or not.

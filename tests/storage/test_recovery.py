@@ -11,6 +11,7 @@ import pytest
 from backend.errors import DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import ENTRY_BYTES, TABLE_NAME, block_file_name, place_from
+from backend.words import counted
 from tests.storage.chains import (
     A_FILE_EACH,
     ArePending,
@@ -28,8 +29,6 @@ from tests.storage.chains import (
     table_path,
     writer_for,
 )
-
-pytestmark = pytest.mark.usefixtures("instant_disk")
 
 FILE = block_file_name(0)
 REMADE = "the table of heights was missing or damaged and has been made again"
@@ -53,9 +52,9 @@ def set_aside(first: int) -> str:
 
 def is_cut(message: str, size: int, offset: int) -> bool:
     """Whether a message says that `size` bytes were cut off the first file at `offset`."""
-    return message.startswith(f"{size} bytes that are no committed block (") and message.endswith(
-        f") were cut off {FILE} and kept in {aside(0, offset)}"
-    )
+    return message.startswith(
+        f"cut {counted(size, 'byte')} off {FILE}, as no committed block stands there ("
+    ) and message.endswith(f"); what was cut off is now {aside(0, offset)}")
 
 
 def assert_stops(

@@ -1,0 +1,118 @@
+"""What `scripts/test --quick` leaves out, for the loop while working.
+
+A row names a folder, a file or a test, and why it waits for the complete run: it needs a browser,
+starts processes again and again, kills them, or tries thousands of cases. The complete run begins
+with these, so that no process is left alone with a long file at the end.
+"""
+
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+SERVICES = "starts services as processes, some for each test"
+KILLS = "kills processes, or fills disks and cuts their power"
+LABORATORY = "runs experiments on services that it starts"
+BYTES = "damages or cuts a file at every byte"
+
+LEFT_OUT: dict[str, str] = {
+    "faults": KILLS,
+    "browser": "needs a browser",
+    "loadtests/experiments": LABORATORY,
+    "loadtests/bench": LABORATORY,
+    "loadtests/lab": LABORATORY,
+    "loadtests/servers": LABORATORY,
+    "loadtests/generation": "sends requests at the times of a schedule",
+    "backup/test_while_serving.py": SERVICES,
+    "test_client.py": SERVICES,
+    "test_server.py": SERVICES,
+    "test_worker.py": SERVICES,
+    "test_hanging.py": SERVICES,
+    "test_in_process.py": SERVICES,
+    "test_emulated_disk.py": SERVICES,
+    "test_read_only_medium.py": SERVICES,
+    "test_damaged_index.py": SERVICES,
+    "test_damaged_mempool.py": SERVICES,
+    "test_damaged_tip.py": SERVICES,
+    "test_trusted_clock.py": "starts services under clocks that leap",
+    "test_deploy.py": "installs into folders",
+    "api/test_anything.py": "asks hundreds of questions that are made up",
+    "api/test_wire.py": SERVICES,
+    "api/test_metrics.py": SERVICES,
+    "api/test_docs_trying.py": "imports the default flights",
+    "api/test_fuzzing.py": "sends thousands of requests that nobody would write",
+    "api/test_generated_client.py": SERVICES,
+    "frontend/test_gate.py": SERVICES,
+    "index/test_answers.py": "asks every question as of every height, of both engines",
+    "index/test_crashes.py": KILLS,
+    "index/test_flips.py": BYTES,
+    "mempool/test_damage.py": BYTES,
+    "mempool/test_keys.py::test_the_check_names_every_flipped_bit": BYTES,
+    "mempool/test_keys.py::test_with_any_bit_flipped_a_key_is_found_or_the_file_is_named": BYTES,
+    "sources/test_nycflights.py::test_every_row_is_a_valid_flight": "checks 336,776 flights",
+    "storage/test_recovery.py": BYTES,
+    "storage/test_failing_disk.py": "lets each call of the system fail in turn",
+    **dict.fromkeys(
+        (
+            "api/test_specification.py::test_each_choice_is_accepted_and_nothing_else",
+            "api/test_specification.py::test_what_holds_without_a_parameter_is_its_default",
+            "api/test_specification.py::test_every_example_finds_something",
+            "api/test_specification.py::test_the_service_is_ready_but_for_a_miner",
+            "api/test_specification.py::test_every_example_of_a_body_is_accepted",
+            "api/test_specification.py::test_examples_of_headers_are_understood",
+        ),
+        "imports the default flights",
+    ),
+    **dict.fromkeys(
+        (
+            (
+                "backup/test_making.py"
+                "::test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored"
+            ),
+            (
+                "backup/test_making.py"
+                "::test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere"
+            ),
+            "backup/test_restoring.py::test_a_restore_may_be_killed_anywhere",
+            "frontend/pages/test_uploading.py::test_a_backend_that_died_is_said_to_have",
+            "frontend/pages/test_adding.py::test_what_was_typed_is_kept_when_the_backend_dies",
+            (
+                "index/test_queries.py"
+                "::test_every_answer_is_of_the_height_it_names_while_another_process_writes"
+            ),
+            "test_cli.py::test_an_import_that_is_stopped_leaves_a_valid_chain_and_no_process",
+            (
+                "test_cli.py"
+                "::test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other"
+            ),
+            "test_cli.py::test_ctrl_c_is_not_an_error_however_early_it_comes",
+            "test_importer.py::test_killed_at_random_moments_and_run_again_every_row_is_there_once",
+            "test_importer.py::test_ctrl_c_ends_with_130_and_running_it_again_completes",
+            "test_importer.py::test_an_interrupted_default_import_is_finished_by_the_next_run",
+            "test_importer.py::test_an_interrupted_import_is_continued",
+            "test_miner.py::test_posts_an_import_and_the_miner_take_turns",
+            "test_scripts.py::test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out",
+            (
+                "test_scripts.py"
+                "::test_one_command_imports_serves_and_stops_and_the_next_starts_at_once"
+            ),
+            "test_scripts.py::test_a_signal_during_the_import_stops_the_import",
+            "test_scrub.py::test_a_service_scrubs_finds_damage_and_takes_it_back",
+        ),
+        "stops or kills a process, or waits for one",
+    ),
+}
+
+
+def is_left_out(path: Path) -> bool:
+    """Whether the folder or file at `path` waits for the complete run by a row of its own."""
+    return path.is_relative_to(TESTS) and path.relative_to(TESTS).as_posix() in LEFT_OUT
+
+
+def waits(path: Path) -> bool:
+    """Whether the file at `path`, or a folder that it lies in, waits for the complete run."""
+    return any(is_left_out(each) for each in (path, *path.parents))
+
+
+def tests_left_out() -> set[str]:
+    """The tests that wait for it alone, as `file::name` from this folder on."""
+    return {row for row in LEFT_OUT if "::" in row}
