@@ -69,7 +69,12 @@ class Settings:
         8, 1, 256, "threads", "for requests that may wait for the disk; per worker"
     )
     lane_threads: int = _number(
-        2, 1, 256, "threads", "for long requests of a kind: scans, exports, batches; per worker"
+        1,
+        1,
+        256,
+        "threads",
+        "for long requests of a kind: scans, exports, batches; per worker. More make those no "
+        "faster and the quick ones slower",
     )
     lane_queue: int = _number(
         8,

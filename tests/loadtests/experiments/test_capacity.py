@@ -110,7 +110,7 @@ class TestCells:
 
 class TestFindings:
     def test_the_type_that_answers_more_is_chosen(self) -> None:
-        assert "type loop are the ones to choose" in told(rounds())
+        assert "type asgi are the ones to choose" in told(rounds())
 
     def test_types_that_do_the_same_are_not_decided(self) -> None:
         loops = [one for one in rounds() if one.worker_type == "asgi"]
@@ -147,7 +147,7 @@ class TestFindings:
             for one in rounds()
         ]
         assert "Little's law, sync: X·R is 0.70 to 0.70 of N" in told(made)
-        assert "Little's law holds for loop" in told(made)
+        assert "Little's law holds for asgi" in told(made)
 
     def test_a_busy_machine_is_told(self) -> None:
         assert "too busy to say much" in told(rounds(busy=0.5))
