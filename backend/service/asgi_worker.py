@@ -26,6 +26,7 @@ from gunicorn.workers.gasgi import ASGIWorker
 
 from backend.api import Service
 from backend.service.http_connection import Connection, use_all_phrases
+from backend.service.lanes import threads_count
 
 MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
 MAX_UNSENT_BYTES = 32 * 2**20  # of answers that nobody reads, in one worker
@@ -73,9 +74,6 @@ class FrontWorker(ASGIWorker):
         self._listens = False
         self._accept_from = 0.0
         self._told = asyncio.Event()
-        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * self.cfg.threads
-        self.worker_connections = min(self.worker_connections, max(1, most - others))
         self._count()
         super().init_process()
 
@@ -84,6 +82,14 @@ class FrontWorker(ASGIWorker):
         super().load_wsgi()
         self._service: Service = self.asgi.service
         self.max_body_bytes = self._service.settings.max_body_bytes
+        self._keep_descriptors_free()
+
+    def _keep_descriptors_free(self) -> None:
+        """Accept no connections that would leave the ledger without descriptors for its files."""
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        threads = threads_count(self._service.settings)
+        others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * threads
+        self.worker_connections = min(self.worker_connections, max(1, most - others))
 
     # --- accepting ---------------------------------------------------------------------------
 

@@ -163,7 +163,7 @@ class Front:
         try:
             while not rest.is_taken and threads is not None:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
-                body = await threads.run(lambda _: rest.piece())
+                body = await threads.run(lambda _: rest.piece(), is_admitted=True)
                 sent_bytes += len(body)
             await send({"type": "http.response.body", "body": body})
         except ConnectionResetError:  # it cannot be finished and must not look finished

@@ -44,14 +44,21 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.count, thread_name_prefix=self.lane)
 
     async def run(
-        self, work: Callable[[float], Result], abandon: Callable[[Result], None] = lambda _: None
+        self,
+        work: Callable[[float], Result],
+        abandon: Callable[[Result], None] = lambda _: None,
+        *,
+        is_admitted: bool = False,
     ) -> Result:
         """Have a thread do `work`, which is told how long it had to wait for that, in seconds.
 
         abandon: takes the result if whoever waits for it is cancelled meanwhile, in any thread.
+        is_admitted: it belongs to a request that the lane has done something for, and is never
+        refused.
+
         Raises LaneFullError, and what `work` raises.
         """
-        if self.in_hand >= self.count + self.most_waiting:
+        if not is_admitted and self.in_hand >= self.count + self.most_waiting:
             self.refused += 1
             raise LaneFullError
         loop = asyncio.get_running_loop()

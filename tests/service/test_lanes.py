@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from flask import Response
 
+from backend.api.conditions import Environ
 from backend.api.metrics import LaneNumbers
-from backend.api.routes import Lane
+from backend.api.operation import OPERATION, Operation
+from backend.api.routes import Lane, Row
+from backend.service.front import PIECE_BYTES
 from tests.loops import Client, Loop, Small, answers, looping
 
 LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)
@@ -101,3 +105,27 @@ def test_a_client_that_goes_away_gives_its_place_in_the_queue_to_others() -> Non
             assert not after.read()
         loop.until(lambda: bool(answers(first.read()) and answers(after.read())))
         assert (status_of(first), status_of(after)) == (200, 200)
+
+
+def test_an_answer_that_has_begun_goes_on_whoever_waits_for_its_lane() -> None:
+    with looping(service=Small(lane_threads=1, lane_queue=0)) as loop:
+        small = loop.application
+        small.table.add([Row("GET", "/pieces", OPERATION_, pieces, Lane.EXPORT)])
+        client = loop.client(get("/pieces"))
+        loop.until(lambda: client.read().count(b"a") > 1000)
+        with held(loop):
+            others = [loop.client(get("/export")) for _ in range(3)]
+            for _ in range(10):  # so that its next piece is wanted now
+                client.read()
+                loop.step()
+        loop.until(lambda: client.read().endswith(b"0\r\n\r\n"))
+        assert client.got.count(b"z") == 1
+        loop.until(lambda: all(answers(one.read()) for one in others))
+
+
+OPERATION_ = Operation("pieces", OPERATION, "", {})
+
+
+def pieces(environ: Environ) -> Response:
+    """An answer in many pieces, of which each is longer than what is kept in memory."""
+    return Response(iter([b"a" * PIECE_BYTES] * 40 + [b"z"]), headers={"X": "y"})
