@@ -45,11 +45,10 @@ class Service:
 
     table: all routes. application: answers them all by itself, under any WSGI server; `flask` is
     the same without a reception. reception, problems, metrics: what every door needs besides.
-    restart: has this process replaced by a new
-    one; called after a write has failed.
     """
 
     def __init__(self, settings: Settings, restart: Callable[[], None]) -> None:
+        """restart: has this process replaced by a new one; called after a write has failed."""
         self.settings = settings
         self.application = app = _Application(__name__, static_folder=None)
         self.ledger = ledger = Ledger(settings, app.logger.warning)

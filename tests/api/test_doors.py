@@ -17,7 +17,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.errors import NotFound
 from backend.service.environs import environ_of
 from backend.service.front import Front
-from tests.api.worlds import GOOD, World, client_of, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, problem, settings_for, world_in
 from tests.doors import Seen, asked, scope_of
 
 NUMBER, DAY = FIELD_NAMES.index("OP_CARRIER_FL_NUM"), FIELD_NAMES.index("FL_DATE")
@@ -120,6 +120,18 @@ def test_nobody_can_tell_who_refused_it(
         found, expected = (door("POST", f"/transactions{query}", headers, body) for door in both)
         assert found == expected
         assert 400 <= found.status < 500
+
+
+def test_a_body_that_breaks_off_under_a_wsgi_server_is_a_problem(world: World) -> None:
+    """The front calls nobody before the whole body is there."""
+    with client_of(world.settings) as client:
+        response = client.post(
+            "/transactions",
+            data=b'{"YE',
+            content_type="application/json",
+            environ_overrides={"CONTENT_LENGTH": "100"},
+        )
+        problem(response, 400)
 
 
 def test_nobody_can_tell_who_accepted_it(both: tuple[Door, Door]) -> None:
