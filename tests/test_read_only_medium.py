@@ -50,7 +50,7 @@ def test_it_is_verified(medium: Path) -> None:
     done = backend(medium, "verify")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["height"] == 2
-    assert "1 idempotency keys" in done.stderr
+    assert "1 idempotency key and" in done.stderr
 
 
 def test_its_tip_counts_what_is_pending(medium: Path) -> None:
