@@ -533,9 +533,10 @@ class Ledger:
 
 
 def _others(accepted: Accepted) -> list[int | None]:
-    """Of the copies of each flight the first, if it is not the flight itself.
+    """The id of the first copy of each flight; None where that is the flight itself.
 
-    It is itself when a key comes again: then what is found is what came with it first.
+    A flight is its own first copy when a request is sent again with its key: what is found then is
+    what the first request brought.
     """
     own = range(accepted.first_transaction, accepted.first_transaction + len(accepted.copies))
     return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]
@@ -573,7 +574,7 @@ def _rows(block: Block, offset: int, limit: int) -> list[Json]:
 
 
 def _encoded_rows(block: Block, offset: int, limit: int) -> list[bytes]:
-    """The same as JSON."""
+    """Up to `limit` transactions of a block from row `offset` on, each as JSON."""
     header, after = block.header, offset + limit
     return transactions_json(
         block.body, header.transaction_count, header.first_transaction, offset, after

@@ -165,6 +165,11 @@ class Settings:
         return Path(self.dir)
 
 
+def most_commit_waiters(settings: Settings) -> int:
+    """How many requests of one worker may wait until they are mined: half as many as threads."""
+    return max(1, settings.threads // 2)
+
+
 def variable(name: str) -> str:
     """The environment variable of setting `name`."""
     return PREFIX + name.upper()

@@ -166,7 +166,7 @@ def _lines(
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The same in pieces of at least `LEAST_PIECE_BYTES`, but for the last."""
+    """The lines joined to pieces of at least `LEAST_PIECE_BYTES`, but for the last."""
     collected: list[bytes] = []
     size = 0
     for line in lines:

@@ -254,5 +254,5 @@ def _content(bodies: Mapping[str, Media]) -> Schema:
 
 
 def _name(status: int) -> str:
-    """Of a component: `NotFound`."""
+    """The name of the component that describes answers with this status: `NotFound`."""
     return HTTPStatus(status).name.title().replace("_", "")

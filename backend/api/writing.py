@@ -9,6 +9,7 @@ Writing has three modes, which differ in what the answer promises:
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Any
 
 from flask import Response
@@ -20,12 +21,12 @@ from backend.api.problems import InvalidFlights
 from backend.api.reading import given_in, json_object
 from backend.api.routes import Lane, Post
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
-from backend.api.waiting import CommitWaiters
 from backend.chain.flight import Flight, examine
 from backend.errors import InvalidQuery
 from backend.keys import IdempotencyKey
 from backend.ledger import Ledger
 from backend.parameters import Choice
+from backend.settings import most_commit_waiters
 from backend.tokens import Tokens, are_needed
 
 Json = dict[str, Any]
@@ -67,7 +68,7 @@ class Writing:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._waiters = CommitWaiters(ledger.settings)
+        self._places = BoundedSemaphore(most_commit_waiters(ledger.settings))
         self._tokens = Tokens(ledger.settings.folder)
         self._needs_token = are_needed(ledger.settings)
 
@@ -119,10 +120,16 @@ class Writing:
     def answer(self, mode: str, receipt: Callable[..., Json], **more: Any) -> Response:
         """The answer to flights that `receipt` tells of, after a wait if `mode` asks for one.
 
-        more: further members of it.
+        A request that finds no place among those that wait is answered at once, so that waiting
+        never keeps anybody from asking. more: further members of the answer.
         """
-        with self._waiters.wait_s(mode == "commit") as wait_s:
+        waits = mode == "commit" and self._places.acquire(blocking=False)
+        try:
+            wait_s = self._ledger.settings.commit_wait_s if waits else 0.0
             told = receipt(wait_s=wait_s, durable=mode != "async")
+        finally:
+            if waits:
+                self._places.release()
         response = answer({**told, **more}, 201 if told["state"] == "mined" else 202)
         first = told.get("TRANSACTION_ID", told.get("first_transaction"))
         response.headers["Location"] = f"/transactions/{first}"

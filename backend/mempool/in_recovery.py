@@ -45,19 +45,14 @@ class PendingInRecovery:
         if not segments or place.next_transaction <= segments[0].first:
             return None
         with suppress(TryLater, DamagedMempool):
-            if not self._is_sound(place.first_transaction):
+            try:
+                pending = self._pending_in(place)
+            except TryLater:
                 self._put_right(place.next_transaction)
-            if pending := self._pending_in(place):
+                pending = self._pending_in(place)
+            if pending:
                 return _first_difference(place.first_transaction, pending, block())
         return None
-
-    def _is_sound(self, mined: int) -> bool:
-        try:
-            with self._mempool.as_if(mined) as mempool:
-                mempool.pending_count()
-        except TryLater:
-            return False
-        return True
 
     def _pending_in(self, place: Place) -> list[Accepted]:
         """What the log holds of the ids of a block. Raises TryLater if it needs to be put right."""

@@ -7,7 +7,8 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-Environ = dict[str, Any]
+from backend.api.conditions import Environ
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 

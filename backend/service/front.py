@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 from flask import Response
 
 from backend.api import Service
+from backend.api.conditions import Environ
 from backend.api.metrics import LaneNumbers
-from backend.api.observing import ROUTE, WAIT
+from backend.api.observing import ROUTE, WAIT, Headers
 from backend.api.problems import problem
 from backend.api.reception import STARTED
 from backend.api.routes import Group, Lane, Match
-from backend.service.environs import Environ, Receive, Scope, body_of, environ_of
+from backend.service.environs import Receive, Scope, body_of, environ_of
 from backend.service.http_connection import CONNECTION
 from backend.service.lanes import LaneFullError, RequestGroups, Threads, threads_of
 
 PIECE_BYTES = 256 * 1024  # of an answer that is longer, this much is in memory
 RETRY_AFTER_S = 5  # when a lane is full
 
-Headers = list[tuple[str, str]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Wsgi = Callable[..., Iterable[bytes]]
 
@@ -103,7 +103,7 @@ class Front:
             return self.service.problems.answer(error, environ)
 
     def _by_row(self, match: Match, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        """The same as WSGI."""
+        """The response to a request, handed over as WSGI applications do."""
         return self._responded(match, environ)(environ, start_response)
 
     async def _grouped(self, group: Group, environ: Environ) -> Response:

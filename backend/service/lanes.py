@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from backend.api.metrics import LaneNumbers
 from backend.api.routes import Lane, Post
-from backend.settings import Settings
+from backend.settings import Settings, most_commit_waiters
 
 MOST_TOGETHER = 32  # posts share what they can by then, and wait for each other
 MOST_QUEUED = 1000  # of quick requests, in each lane; there are hardly more connections
@@ -158,19 +158,27 @@ class RequestGroups:
 
 
 def threads_of(settings: Settings) -> dict[Lane, Threads]:
-    """The lanes of one worker; `threads_count` tells how many threads they have."""
-    long, queue = settings.lane_threads, settings.lane_queue
-    waiters = max(1, settings.threads // 2) + 1  # one takes those that find no place to wait
+    """The lanes of one worker that have threads, but for those of the posts that are grouped."""
+    counts = _thread_counts(settings)
+    most_waiting = {Lane.THREAD: MOST_QUEUED}
     return {
-        Lane.THREAD: Threads(Lane.THREAD, settings.threads, MOST_QUEUED),
-        Lane.SCAN: Threads(Lane.SCAN, long, queue),
-        Lane.EXPORT: Threads(Lane.EXPORT, long, queue),
-        Lane.BATCH: Threads(Lane.BATCH, long, queue),
-        Lane.COMMIT: Threads(Lane.COMMIT, waiters, queue),
+        lane: Threads(lane, count, most_waiting.get(lane, settings.lane_queue))
+        for lane, count in counts.items()
     }
 
 
 def threads_count(settings: Settings) -> int:
     """How many threads one worker has in all its lanes."""
     grouped = 1
-    return grouped + sum(one.count for one in threads_of(settings).values())
+    return grouped + sum(_thread_counts(settings).values())
+
+
+def _thread_counts(settings: Settings) -> dict[Lane, int]:
+    return {
+        Lane.THREAD: settings.threads,
+        Lane.SCAN: settings.lane_threads,
+        Lane.EXPORT: settings.lane_threads,
+        Lane.BATCH: settings.lane_threads,
+        # One more takes those that find no place to wait, and answers them at once.
+        Lane.COMMIT: most_commit_waiters(settings) + 1,
+    }
