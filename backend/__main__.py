@@ -1,8 +1,8 @@
 """`python -m backend`."""
 
-from backend import stopping
+from backend.processes import interruption
 
-stopping.ends_at_once()
+interruption.ends_at_once()
 
 from backend.cli import main  # noqa: E402  takes the most of a start
 

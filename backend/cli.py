@@ -16,8 +16,8 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from backend import stopping
 from backend.errors import BadRow, FlightchainError, InvalidSetting
+from backend.processes import interruption
 from backend.settings import Settings, from_environment
 from backend.words import counted
 
@@ -49,7 +49,7 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
         try:
-            stopping.may_be_caught()
+            interruption.may_be_caught()
             if not _is_help_wanted():  # help is there whatever the settings are
                 context.obj = from_environment(os.environ)
             return super().invoke(context)
@@ -60,8 +60,8 @@ class Commands(click.Group):
             say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
             sys.exit(1)
         except KeyboardInterrupt:
-            say(stopping.STOPPED)
-            sys.exit(stopping.STATUS)
+            say(interruption.STOPPED)
+            sys.exit(interruption.STATUS)
 
 
 def _is_help_wanted() -> bool:
@@ -159,7 +159,7 @@ def _import_default(settings: Settings) -> None:
 
 
 def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
-    from backend.importer import Tally, import_flights
+    from backend.sealing.importer import Tally, import_flights
 
     bad_rows = 0
 
@@ -235,25 +235,27 @@ def _source(specification: str) -> Any:
 @click.pass_obj
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Answer over HTTP and mine, until SIGTERM or Ctrl-C."""
-    from backend import server, tokens
+    from backend import tokens
+    from backend.service import supervisor
 
     if only_http and frontend:
         raise click.UsageError("--only-http is without the frontend: run `python -m frontend`")
     if only_http:
         tokens.require_some(settings)
-        server.require_lab(settings)
-        server.run_http(settings)
+        supervisor.require_lab(settings)
+        supervisor.run_http(settings)
         return
     _require_all_to_serve(settings, frontend=frontend)
-    server.supervise(settings, say, frontend=frontend)
+    supervisor.supervise(settings, say, frontend=frontend)
 
 
 def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
-    from backend import server, tokens
+    from backend import tokens
+    from backend.service import supervisor
 
     tokens.require_some(settings)
-    server.require_lab(settings)
-    server.require_ports(settings, frontend=frontend)
+    supervisor.require_lab(settings)
+    supervisor.require_ports(settings, frontend=frontend)
 
 
 @main.command()
@@ -261,8 +263,8 @@ def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
 @click.pass_obj
 def mine(settings: Settings, once: bool) -> None:
     """Seal pending flights into blocks, until SIGTERM or Ctrl-C finishes the block in hand."""
-    from backend.miner import Miner, Sealer
-    from backend.notify import Notifier
+    from backend.processes.systemd import Notifier
+    from backend.sealing.miner import Miner, Sealer
 
     if once:
         with closing(Sealer(settings, say)) as sealer:
@@ -329,7 +331,7 @@ def remove_token(settings: Settings, name: str) -> None:
 @click.pass_obj
 def verify(settings: Settings, processes: int) -> None:
     """Check every byte of the chain, the index against it, and what is pending."""
-    from backend.audit import verify as audit
+    from backend.checking.audit import verify as audit
 
     with _bar("verifying", " blocks") as progress:
         found = audit(settings.folder, progress, processes)
@@ -373,7 +375,7 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     For example: query average_delays OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01
     FINAL_DATE=2013-01-31
     """
-    from backend.questions import (
+    from backend.questions.values import (
         AverageDelays,
         FilterTransactions,
         FlightCounter,
@@ -402,7 +404,7 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
 @click.pass_obj
 def reindex(settings: Settings) -> None:
     """Make the index anew from the chain; the service goes on with the old one meanwhile."""
-    from backend.miner import Sealer
+    from backend.sealing.miner import Sealer
 
     with (
         closing(Sealer(settings, say)) as sealer,

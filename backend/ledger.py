@@ -11,24 +11,26 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from backend import scan, scrub_state, suggestions
 from backend.chain.block import Block, Header
 from backend.chain.columns import Columns, decode_body
 from backend.chain.fields import Value
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
-from backend.chain.rows import transactions_json
+from backend.chain.single_transactions import transactions_json
 from backend.chain.transaction import transaction, transaction_bytes
+from backend.checking import scrub_state
+from backend.checking.scrub_state import ScrubState
 from backend.clock import now_ms
-from backend.costs import Costs
-from backend.coverage import covered
-from backend.distribution import distribution_of
 from backend.errors import Damage, NotFound, TryLater
+from backend.index import suggestions
+from backend.index.coverage import covered
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
-from backend.keys import IdempotencyKey
 from backend.mempool import Accepted, Mempool, Offer, Refused
-from backend.miner_status import next_block_at, why_no_miner
-from backend.questions import (
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.questions import scan
+from backend.questions.distribution import distribution_of
+from backend.questions.selection import Selection
+from backend.questions.values import (
     AverageDelays,
     DelayTotals,
     FilterTransactions,
@@ -37,16 +39,16 @@ from backend.questions import (
     Question,
     understood,
 )
-from backend.scrub_state import ScrubState
-from backend.selection import Selection
+from backend.sealing.miner_status import next_block_at, why_no_miner
+from backend.sealing.trusted_clock import TrustedClock
 from backend.settings import Settings
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 from backend.storage.recovery import WHAT_TO_DO
+from backend.storage.scan_costs import Costs
 from backend.storage.unpacked import CacheStatistics
-from backend.trusted_clock import TrustedClock
 
 Json = dict[str, Any]
 Report = Callable[[str], None]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from backend.chain.flight import Flight
-from backend.keys import IdempotencyKey
 from backend.mempool import Accepted, Mempool, Offer
+from backend.mempool.idempotency_keys import IdempotencyKey
 
 
 def accept_in(

@@ -25,7 +25,7 @@ from backend.api.reception import Reception
 from backend.api.routes import Group, Lane, Post, Row, Table
 from backend.api.unread import Unread
 from backend.ledger import Ledger
-from backend.metrics import Numbers
+from backend.processes.shared_numbers import Numbers
 from backend.service.asgi_worker import FrontWorker
 from backend.service.front import Front
 from backend.settings import Settings

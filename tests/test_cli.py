@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backend.chain_check import BLOCKS_AT_ONCE
+from backend.checking.chain_check import BLOCKS_AT_ONCE
 from backend.cli import main
 from backend.storage.files import FileLock
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
@@ -577,7 +577,7 @@ def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) 
     make_chain(folder, [[] for _ in range(2 * BLOCKS_AT_ONCE)])
     staying.mkdir()
     (tmp_path / "sitecustomize.py").write_text(STAYS, encoding="utf-8")
-    more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/chain_check.py:checked"}
+    more = {"PYTHONPATH": tmp_path, "STAY_AT": "backend/checking/chain_check.py:checked"}
     running = subprocess.Popen(
         [sys.executable, "-m", "backend", "verify", "--processes", str(processes)],
         cwd=ROOT,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.audit import verify
+from backend.checking.audit import verify
 from backend.errors import Damage, DamagedBlock
-from backend.importer import import_flights
 from backend.ledger import Ledger
-from backend.miner import Sealer
+from backend.sealing.importer import import_flights
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.storage.block_store import BlockStore

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from backend.cli import main
-from backend.server import _gunicorn_options
+from backend.service.supervisor import _gunicorn_options
 from backend.settings import Settings, from_environment, table
 from backend.tokens import are_needed
 from frontend.app import MAX_BODY_BYTES

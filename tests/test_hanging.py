@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from tests.api.processes import Service, free_port, serving, until
-from tests.test_server import is_shown
+from tests.service.test_supervisor import is_shown
 
 WORKER_WITHIN_S = 24.0  # of silence, until another one answers
 

@@ -1,7 +1,7 @@
 """The direction of imports: one table, and every module of the project held against it.
 
-`api -> ledger -> {mempool, index, sources} -> storage -> chain`: a layer imports itself and what
-its row allows, and its row allows no more. The chain core is pure besides: no files, no clock, no
+`api -> ledger -> {mempool, index} -> storage -> chain`: a layer imports itself and what its row
+allows, and its row allows no more. The chain core is pure besides: no files, no clock, no
 threads, no network. So are the models of the performance lab, which are the one thing of it that
 the frontend may import.
 """
@@ -19,68 +19,46 @@ ROOT = Path(__file__).parent.parent
 
 COMMON = {"errors", "settings"}
 
-# Layer of `backend` -> the other layers it may import. None: all of them.
+# Layer of `backend` -> the other layers, or single modules of these, that it may import. None: all.
 LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
-    "parent": set(),
-    "stopping": set(),
-    "version": set(),
-    "notify": set(),
     "lru": set(),
+    "version": set(),
     "visitors": set(),
     "words": set(),
     "chain": {"errors", "words"},
     # limits of the format are limits of settings
-    "settings": {"chain", "errors", "visitors"},
-    "measure": {"chain"},
-    "parameters": {"chain", "errors"},
-    "questions": {"chain", "parameters"},
-    "selection": {"parameters", "questions"},
-    "carriers": set(),
-    "distribution": set(),
-    "storage": {"chain", "costs", "lru", "words"} | COMMON,
-    "keys": {"storage", "errors"},
-    "mempool": {"chain", "storage", "keys", "clock", "words"} | COMMON,
-    "metrics": {"storage"} | COMMON,
-    "index": {"chain", "storage", "questions", "errors", "words"},
-    "scrub_state": {"storage", "words"},
-    "scrub": {"audit", "chain", "chain_check", "storage", "index", "scrub_state", "clock"}
-    | {"keys", "mempool", "tokens"}
+    "settings": {"chain.block", "errors", "visitors"},
+    "storage": {"chain", "lru", "words"} | COMMON,
+    "tokens": {"storage.files"} | COMMON,
+    "processes": {"storage.files"} | COMMON,
+    "mempool": {"chain", "storage", "clock", "words"} | COMMON,
+    "questions": {"chain", "storage.caches", "storage.scan_costs", "errors"},
+    "sources": {"chain", "questions.carriers", "errors", "words"},
+    "index": {"chain", "storage", "questions.values", "questions.carriers", "errors", "words"},
+    "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
+    | {"clock", "words"}
     | COMMON,
-    "miner_status": {"storage", "clock", "errors"},
-    "watching": {"miner_status"},
-    "trusted_clock": {"storage", "clock", "miner_status"} | COMMON,
-    "miner": {"chain", "storage", "index", "mempool", "metrics", "clock", "notify", "scrub"}
-    | {"miner_status", "trusted_clock", "words"}
+    "sealing": {"chain", "storage", "index", "mempool", "sources.source", "checking.scrub"}
+    | {"processes", "clock", "words"}
     | COMMON,
-    "scan": {"chain", "costs", "storage", "questions", "selection", "errors"},
-    "sources": {"carriers", "chain", "errors", "words"},
-    "suggestions": {"carriers", "chain", "index", "errors"},
-    "coverage": {"carriers", "index"},
-    "costs": set(),
-    "builder": {"chain", "storage", "index", "sources", "parent", "clock", "errors"},
-    "importer": {"chain", "index", "miner", "trusted_clock", "sources", "builder"} | COMMON,
-    "chain_check": {"chain", "storage", "parent", "errors", "words"},
-    "audit": {"chain", "chain_check", "storage", "index", "mempool", "tokens", "errors", "words"},
-    "ledger": {"chain", "storage", "index", "mempool", "keys", "miner_status", "trusted_clock"}
-    | {"questions", "selection", "scan", "coverage", "distribution", "suggestions"}
-    | {"clock", "costs", "scrub_state"}
+    "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
+    | {"checking.audit", "words"}
     | COMMON,
-    "tokens": {"storage"} | COMMON,
-    "backup": {"chain", "storage", "mempool", "miner", "miner_status", "audit", "keys", "tokens"}
-    | {"words"}
+    "ledger": {"chain", "storage", "index", "mempool", "questions", "checking.scrub_state", "clock"}
+    | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
-    "api": {"chain", "costs", "ledger", "keys", "lru", "metrics", "suggestions", "tokens"}
-    | {"version", "visitors", "parameters", "questions", "selection", "sources"}
+    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "visitors"}
+    | {"index.suggestions", "mempool.idempotency_keys", "sources.posted_batch"}
+    | {"storage.scan_costs", "processes.shared_numbers"}
     | COMMON,
+    "service": {"api", "processes", "sealing.miner_status", "tokens", "visitors"} | COMMON,
+    "lab": {"chain", "questions.values", "sources.posted_batch", "ledger", "service"} | COMMON,
     "cli": None,
-    "in_process": None,
-    "server": None,
-    "service": None,
     "__main__": None,
 }
-SPEAK_HTTP = {"api", "cli", "server", "service", "__main__"}
+SPEAK_HTTP = {"api", "cli", "service", "__main__"}
 HTTP_PACKAGES = {"flask", "werkzeug", "gunicorn", "jinja2", "requests"}
 
 # Pure package -> what it may import beside itself and the backend, whose layers stand above.
@@ -184,21 +162,25 @@ def wrong_layers(module: str, tree: ast.Module) -> list[str]:
         if top in HTTP_PACKAGES and layer not in SPEAK_HTTP:
             problems.append(f"{module}: {origin}")
         if top == "backend" and allowed is not None:
-            target = layer_of(origin) or name
-            if target not in allowed | {layer}:
+            granted = any(is_by(grant, origin, name) for grant in {*allowed, layer})
+            if not granted:
                 problems.append(f"{module}: {origin} {name}".rstrip())
     return problems
 
 
-def layers_imported(modules: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """Layer of the backend -> the other layers that its modules import."""
-    found: dict[str, set[str]] = {}
+def is_by(grant: str, origin: str, name: str) -> bool:
+    """Whether a grant allows this import: it names the layer, or the module in it."""
+    return is_within(f"{origin}.{name}".rstrip("."), f"backend.{grant}")
+
+
+def unused_grants(modules: dict[str, ast.Module], table: dict[str, set[str]]) -> set[str]:
+    """What `table` allows, as `layer -> grant`, and no module of the layer makes use of."""
+    unused = {f"{layer} -> {grant}" for layer, grants in table.items() for grant in grants}
     for module, tree in modules.items():
         layer = layer_of(module)
         for origin, name in imports_of(module, tree):
-            if origin.split(".")[0] == "backend":
-                found.setdefault(layer, set()).add(layer_of(origin) or name)
-    return found
+            unused -= {f"{layer} -> {g}" for g in table.get(layer, ()) if is_by(g, origin, name)}
+    return unused
 
 
 def imported_modules(modules: dict[str, ast.Module]) -> dict[str, set[str]]:
@@ -273,19 +255,18 @@ def test_every_row_of_the_table_has_its_modules() -> None:
 
 
 def test_every_grant_of_the_table_is_used() -> None:
-    used = layers_imported(modules_of("backend"))
     rows = {layer: allowed for layer, allowed in LAYERS.items() if allowed is not None}
-    unused = {layer: allowed - used.get(layer, set()) for layer, allowed in rows.items()}
-    assert {layer: left for layer, left in unused.items() if left} == {}
+    assert unused_grants(modules_of("backend"), rows) == set()
 
 
-def test_the_layers_that_a_module_imports_are_found() -> None:
+def test_a_grant_that_nobody_uses_is_found() -> None:
     source = (
-        "import backend.chain.block\nfrom backend import errors\nfrom ..settings import Settings"
+        "import backend.chain.block\nfrom backend import errors\nfrom ..settings import Settings\n"
+        "from backend.storage import files"
     )
-    assert layers_imported({"backend.ledger.one": ast.parse(source)}) == {
-        "ledger": {"chain", "errors", "settings"}
-    }
+    table = {"ledger": {"chain", "errors", "settings", "storage.files", "storage.codec", "index"}}
+    unused = unused_grants({"backend.ledger.one": ast.parse(source)}, table)
+    assert unused == {"ledger -> storage.codec", "ledger -> index"}
 
 
 @pytest.mark.parametrize("part", STRANGERS)
@@ -309,10 +290,11 @@ def test_a_web_worker_loads_no_code_that_writes_blocks() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    loaded = {layer_of(name) for name in done.stdout.split() if is_within(name, "backend")}
-    assert {"api", "ledger", "service"} <= loaded
-    assert loaded & {"miner", "builder", "importer", "audit", "scrub", "backup", "cli"} == set()
-    assert "backend.storage.block_writer" not in done.stdout.split()
+    loaded = {name for name in done.stdout.split() if is_within(name, "backend")}
+    assert {"backend.api", "backend.ledger", "backend.service"} <= loaded
+    assert {layer_of(name) for name in loaded} & {"backup", "cli"} == set()
+    writers = {"miner", "block_builder", "importer", "audit", "scrub", "block_writer"}
+    assert {name.rpartition(".")[2] for name in loaded} & writers == set()
 
 
 @pytest.mark.parametrize("package", PURE_IMPORTS)
@@ -330,7 +312,11 @@ def test_parts_that_talk_http_do_not_import_each_other(part: str) -> None:
 
 def test_the_table_allows_no_circle() -> None:
     placed: set[str] = set()
-    rows = {layer: allowed for layer, allowed in LAYERS.items() if allowed is not None}
+    rows = {
+        layer: {grant.partition(".")[0] for grant in allowed}
+        for layer, allowed in LAYERS.items()
+        if allowed is not None
+    }
     while ready := [r for r in rows if r not in placed and rows[r] <= placed]:
         placed |= set(ready)
     assert placed == rows.keys()
@@ -342,12 +328,12 @@ WRONG = [
     ("backend.chain.block", "from ..storage import files"),
     ("backend.chain.block", "import backend.ledger"),
     ("backend.chain.__init__", "from .. import settings"),
-    ("backend.chain.block", "def late():\n    from backend.miner import seal"),
+    ("backend.chain.block", "def late():\n    from backend.sealing.miner import seal"),
     ("backend.storage.files", "import flask"),
     ("backend.storage.files", "from backend.index import queries"),
     ("backend.index.queries", "from backend.ledger import Ledger"),
-    ("backend.mempool", "from backend.miner import Miner"),
-    ("backend.miner", "from flask import g"),
+    ("backend.mempool", "from backend.sealing.miner import Miner"),
+    ("backend.sealing.miner", "from flask import g"),
     ("backend.sources.bts", "from backend.settings import Settings"),
     ("backend.ledger", "from backend.api import app"),
     ("backend.ledger", "import flask"),
@@ -371,7 +357,7 @@ RIGHT = [
     ("backend.storage.files", "import os\nfrom ..chain.block import Header"),
     ("backend.api.__init__", "import flask\nfrom backend import ledger, settings"),
     ("backend.cli", "import flask, backend.ledger\nfrom backend.storage import files"),
-    ("backend.server", "import gunicorn.app.base, werkzeug\nfrom backend import api, miner, cli"),
+    ("backend.service.supervisor", "import gunicorn.app.base, werkzeug\nfrom backend import api"),
 ]
 
 

@@ -24,9 +24,9 @@ from backend.chain.merkle import leaf_hash
 from backend.errors import DamagedBlock, NotFound, TryLater
 from backend.ledger import Ledger
 from backend.mempool import Mempool
-from backend.miner import Sealer
-from backend.miner_status import LOCK_NAME, STATUS_NAME
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.sealing.miner import Sealer
+from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
 from backend.settings import Settings
 from backend.storage import files
 from tests.index.conftest import open_files

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.chain.flight import as_mapping
-from backend.keys import IdempotencyKey
+from backend.mempool.idempotency_keys import IdempotencyKey
 from tests.api.processes import backend
 from tests.backup.house import House
 from tests.flights import flight, flights

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.audit import verify
+from backend.checking.audit import verify
 from backend.clock import now_ms
-from backend.importer import import_flights
-from backend.miner import Sealer
+from backend.sealing.importer import import_flights
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from backend.sources.generated import Generated
 from tests.accepting import accept_in

@@ -23,12 +23,12 @@ from backend.api import (
     suggest,
     transactions,
 )
-from backend.api.answering import Answering
-from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE
+from backend.api.json_answers import AnswerCache
 from backend.api.metrics import Metrics
 from backend.api.observing import emulation_headers
 from backend.api.problems import Problems
+from backend.api.question_answers import Answering
 from backend.api.reception import Reception
 from backend.api.routes import Table
 from backend.api.unread import Unread

@@ -8,8 +8,8 @@ from functools import partial
 
 from flask import Response
 
-from backend.api.answers import answer, encode
 from backend.api.conditions import Environ
+from backend.api.json_answers import answer, encode
 from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
@@ -17,8 +17,8 @@ from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.writing import MODE, Json, Writing, accepted
 from backend.ledger import Ledger
-from backend.parameters import Choice
-from backend.sources.sent import batch_of
+from backend.questions.parameters import Choice
+from backend.sources.posted_batch import batch_of
 
 KINDS = {
     "application/x-ndjson": "ndjson",

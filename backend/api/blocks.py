@@ -9,7 +9,6 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.answers import KeptBodies, encode, encoded, versioned
 from backend.api.conditions import (
     REVALIDATE,
     SETTLED,
@@ -20,6 +19,7 @@ from backend.api.conditions import (
     unchanged,
 )
 from backend.api.encodings import compressed, encoding_for
+from backend.api.json_answers import KeptBodies, encode, encoded, versioned
 from backend.api.operation import BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
@@ -27,7 +27,7 @@ from backend.api.schemas import ref
 from backend.chain.block import MAX_TRANSACTIONS
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
-from backend.parameters import Hash, Number
+from backend.questions.parameters import Hash, Number
 
 SHORT = 50  # transactions of a page that is made in a fraction of a millisecond
 

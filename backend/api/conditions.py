@@ -25,7 +25,7 @@ from typing import Any
 from flask import Response
 
 from backend.api.encodings import encoding_for
-from backend.api.whole import nothing
+from backend.api.responses import nothing
 
 Environ = dict[str, Any]
 

@@ -39,7 +39,7 @@ from backend.api.conditions import (
     wants_any,
 )
 from backend.api.encodings import compressed_pieces, encoding_for, weights
-from backend.api.lines import (
+from backend.api.flight_lines import (
     CSV,
     EXPORTED,
     FORMAT,
@@ -55,8 +55,8 @@ from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
 from backend.errors import FlightchainError, TryLater
 from backend.ledger import Ledger
-from backend.parameters import AS_OF
-from backend.selection import PARAMETERS, Selection, selected
+from backend.questions.parameters import AS_OF
+from backend.questions.selection import PARAMETERS, Selection, selected
 
 LEAST_PIECE_BYTES = 64 * 1024
 RETRY_AFTER_S = 10

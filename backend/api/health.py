@@ -2,13 +2,13 @@
 
 from flask import Response
 
-from backend.api.answers import MIMETYPE, answer
 from backend.api.conditions import NO_STORE, Environ
+from backend.api.json_answers import MIMETYPE, answer
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
+from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.api.schemas import ref
-from backend.api.whole import Whole
 from backend.ledger import Ledger
 
 RETRY_AFTER_S = 1

@@ -1,7 +1,7 @@
 """`GET /metrics` for Prometheus, and the counting that it shows.
 
-What belongs to a process (requests, caches, its use of memory) is counted in `backend.metrics`, and
-added up over all processes by the worker that answers. A worker counts what has come up once a
+What belongs to a process (requests, caches, its use of memory) is counted in numbers that all
+processes share, and added up by the worker that answers. A worker counts what has come up once a
 second, when it is scraped, and when it ends. So the numbers of the other workers may be a second
 old, and a worker that is killed loses what it did in its last second; nothing else is lost, and
 nothing is counted twice. What belongs to the ledger (height, mempool, disk, index) is asked for
@@ -29,15 +29,15 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from backend import metrics
-from backend.api.answers import AnswerCache
 from backend.api.conditions import NO_STORE, Environ
+from backend.api.json_answers import AnswerCache
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
 from backend.api.routes import Row
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
-from backend.metrics import (
+from backend.processes import shared_numbers
+from backend.processes.shared_numbers import (
     BLOCKS_SEALED,
     BOUNDS_S,
     INDEX_REBUILDS,
@@ -238,7 +238,9 @@ class Metrics:
 
     def _totals(self) -> Totals:
         self.sample()
-        return self.numbers.totals() if self._folder is None else metrics.totals(self._folder)
+        return (
+            self.numbers.totals() if self._folder is None else shared_numbers.totals(self._folder)
+        )
 
     def text(self) -> bytes:
         """Everything, in the text format of Prometheus."""

@@ -5,9 +5,9 @@
 - `Server-Timing: total;dur=MS`, from the call of the application until its headers go out, and
   `index` or `scan` where a question was asked. Waiting for a thread comes before that, and is
   `wait`. Posts that are answered together wait for each other: what is done for all is part of
-  each. Of a scan also
-  its stages (see `backend.costs`): `file`, with the blocks read and in how many refills,
-  `decompress`, `hash`, `decode`, `filter`; and how many blocks the caches `last` and `random` had.
+  each. A scan also tells its stages (see `backend.storage.scan_costs`): `file`, with the blocks
+  read and in how many refills, `decompress`, `hash`, `decode`, `filter`; and how many blocks the
+  caches `last` and `random` had.
 - `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
 - The access log, if it is on: one line of JSON on standard error for each request, written when its
   body has gone out or broken off (`is_whole` false). `route` is null for what has none.

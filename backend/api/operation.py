@@ -10,7 +10,7 @@ from typing import Any
 
 from backend.api.conditions import Environ
 from backend.api.reading import given_in
-from backend.parameters import Parameter, Schema, require_known
+from backend.questions.parameters import Parameter, Schema, require_known
 
 QUESTIONS = "The three questions"
 READING = "Export and suggestions"

@@ -10,8 +10,8 @@ from typing import Any
 
 from backend.chain.block import Header
 from backend.chain.fields import FIELDS, Field
-from backend.parameters import Schema, stored
-from backend.questions import (
+from backend.questions.parameters import Schema, stored
+from backend.questions.values import (
     BREAKDOWNS,
     ENGINE,
     PARAMETERS,

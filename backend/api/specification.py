@@ -11,15 +11,15 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.answers import encode, versioned
 from backend.api.conditions import REVALIDATE, Environ, tag_of_content
 from backend.api.encodings import compressed
+from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operation
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
 from backend.api.routes import Row
 from backend.api.schemas import SCHEMAS, ref
-from backend.parameters import Parameter, Schema
+from backend.questions.parameters import Parameter, Schema
 from backend.version import VERSION
 
 INFO: Schema = {

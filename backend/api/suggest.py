@@ -2,14 +2,14 @@
 
 from flask import Response
 
-from backend.api.answers import answer, encode, versioned
 from backend.api.conditions import REVALIDATE, Environ, tag_of, unchanged
+from backend.api.json_answers import answer, encode, versioned
 from backend.api.operation import JSON, READING, Answer, Media, Operation
 from backend.api.routes import Row
 from backend.api.schemas import ref
+from backend.index.suggestions import FIELDS
 from backend.ledger import Ledger
-from backend.parameters import Choice, Number, Text
-from backend.suggestions import FIELDS
+from backend.questions.parameters import Choice, Number, Text
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
 TYPED = Text("q", "What has been typed; everything matches nothing.", "chic", default="")

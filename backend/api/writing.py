@@ -14,8 +14,8 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.answers import answer
 from backend.api.conditions import Environ
+from backend.api.json_answers import answer
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
 from backend.api.reading import given_in, json_object
@@ -23,9 +23,9 @@ from backend.api.routes import Lane, Post
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.chain.flight import Flight, examine
 from backend.errors import InvalidQuery
-from backend.keys import IdempotencyKey
 from backend.ledger import Ledger
-from backend.parameters import Choice
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.questions.parameters import Choice
 from backend.settings import most_commit_waiters
 from backend.tokens import Tokens, are_needed
 

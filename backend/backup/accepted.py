@@ -16,9 +16,9 @@ from pathlib import Path
 
 from backend import tokens
 from backend.errors import BackupRefused, DamagedMempool, NeedsRepair
-from backend.keys import FILE_NAME as KEYS_NAME
-from backend.keys import Keys
 from backend.mempool import FOLDER, Mempool
+from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
+from backend.mempool.idempotency_keys import Keys
 from backend.settings import Settings
 from backend.storage import files
 from backend.words import counted

@@ -14,18 +14,18 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 
 from backend import tokens
-from backend.audit import verify
 from backend.backup import manifest as manifests
 from backend.backup.accepted import pending_in, restore_accepted
 from backend.backup.blocks import BlockCopy, Progress, bytes_of
 from backend.backup.making import SPARE_BYTES, require_apart
 from backend.backup.manifest import Manifest
+from backend.checking.audit import verify
 from backend.errors import BackupRefused, Damage, NotFound, WriterBusy
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
-from backend.miner import Report, Sealer
-from backend.miner_status import LOCK_NAME as MINER_LOCK_NAME
+from backend.sealing.miner import Report, Sealer
+from backend.sealing.miner_status import LOCK_NAME as MINER_LOCK_NAME
 from backend.settings import Settings
 from backend.storage import files, layout, unfinished_restore
 from backend.storage.block_store import BlockStore

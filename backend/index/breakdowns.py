@@ -12,7 +12,7 @@ from typing import Any
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.index.delays import decode_counts
 from backend.index.periods import DAY, cover
-from backend.questions import AverageDelays, DelayTotals, FlightCounter
+from backend.questions.values import AverageDelays, DelayTotals, FlightCounter
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
 

@@ -38,7 +38,7 @@ from backend.index.connections import (
 )
 from backend.index.database import Position, snapshot
 from backend.index.periods import DAY, cover
-from backend.questions import (
+from backend.questions.values import (
     AverageDelays,
     Delays,
     DelayTotals,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from backend.clock import now_ms
 from backend.errors import DamagedMempool
-from backend.keys import Keys
 from backend.mempool.acknowledged import NAME as MARK_NAME
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.idempotency_keys import Keys
 from backend.mempool.mempool import FOLDER
 from backend.mempool.record import Record, flights_in, is_void
 from backend.mempool.salvage import (

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from backend.chain.flight import Flight
 from backend.errors import DamagedMempool, NeedsRepair
-from backend.keys import Keys
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.idempotency_keys import Keys
 from backend.mempool.record import Accepted, Record, flights_in, key_in, mended, record_at
 from backend.mempool.salvage import SEGMENTS_MISSING, Salvage, require_blocks
 from backend.mempool.segments import Segment, all_segments_in, names_in, segments_of

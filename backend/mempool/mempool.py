@@ -38,9 +38,9 @@ from backend.errors import (
     WriteFailed,
     WriterBusy,
 )
-from backend.keys import IdempotencyKey, Keys
 from backend.mempool.acknowledged import Acknowledged
 from backend.mempool.copies import Copies
+from backend.mempool.idempotency_keys import IdempotencyKey, Keys
 from backend.mempool.log import Log
 from backend.mempool.record import Accepted, packed
 from backend.mempool.salvage import lost_words

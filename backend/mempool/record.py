@@ -26,8 +26,8 @@ import msgspec
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, examine
 from backend.chain.void import VOID
-from backend.keys import IdempotencyKey, KeyUse
 from backend.mempool.crc import flipped_bit
+from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.segments import Segment
 
 MAGIC = b"FCM2"

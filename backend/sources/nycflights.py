@@ -3,8 +3,8 @@
 The data are those of BTS under other names. Only the CSV file inside the installed package is
 read; the package is never imported, because it would import pandas. It knows carriers by their
 two-letter code and airports by their three-letter code; DOT numbers of carriers come from
-`backend.carriers`, cities and states from `airportsdata`, written the way BTS writes them. DOT
-numbers of airports stay empty. No departure time means that the flight was cancelled.
+`backend.questions.carriers`, cities and states from `airportsdata`, written the way BTS writes
+them. DOT numbers of airports stay empty. No departure time means that the flight was cancelled.
 """
 
 from collections.abc import Generator, Sequence
@@ -12,10 +12,10 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from backend.carriers import CARRIERS
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.memo import Memo
 from backend.errors import InvalidInput
+from backend.questions.carriers import CARRIERS
 from backend.sources.packed import PackedFile
 from backend.sources.source import RawRows, year_and_weekday
 from backend.sources.table import TableRows, opened_table

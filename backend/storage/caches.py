@@ -24,12 +24,12 @@ from functools import partial
 from typing import NamedTuple
 
 from backend.chain.block import Block
-from backend.costs import EMULATED, FILE, Costs
 from backend.errors import Damage, DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import block_again, stated_body_bytes, verified_block
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.layout import Place
+from backend.storage.scan_costs import EMULATED, FILE, Costs
 from backend.storage.unpacked import CacheStatistics, UnpackedBlocks
 
 # Key, hash, ids, tuple, frame object, slots in dictionary and list of one block beside the frame's

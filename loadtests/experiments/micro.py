@@ -1,9 +1,9 @@
 """100,000 round trips and 100,000 validations, each as a whole process: study 002's benchmark.
 
-Ours is `python -m backend.measure`, the service's own code in a process of its own, so that nothing
-here imports it. Beside it runs what a Python programmer would write without us: the standard json,
-and the package jsonschema with the schema that the service publishes. All go through the same
-flights, which the service itself has made, and are timed from outside.
+Ours is `python -m backend.lab.measure`, the service's own code in a process of its own, so that
+nothing here imports it. Beside it runs what a Python programmer would write without us: the
+standard json, and the package jsonschema with the schema that the service publishes. All go
+through the same flights, which the service itself has made, and are timed from outside.
 
 Tables: `processes.csv`, a row for each process; `runs.csv`, whether the machine was quiet then.
 """

@@ -42,10 +42,17 @@ _JSON = ("loadtests.programs.json_round_trips",)
 _JSONSCHEMA = ("loadtests.programs.jsonschema_validations",)
 PROGRAMS = (
     Program(
-        "ours", "the service", ROUND_TRIPS, TIMES, ("backend.measure", "round-trips"), TRANSACTIONS
+        "ours",
+        "the service",
+        ROUND_TRIPS,
+        TIMES,
+        ("backend.lab.measure", "round-trips"),
+        TRANSACTIONS,
     ),
     Program("json", "json of Python", ROUND_TRIPS, 20_000, _JSON, TRANSACTIONS),
-    Program("ours", "the service", VALIDATIONS, TIMES, ("backend.measure", "validations"), POSTED),
+    Program(
+        "ours", "the service", VALIDATIONS, TIMES, ("backend.lab.measure", "validations"), POSTED
+    ),
     Program("jsonschema", "jsonschema 4.26", VALIDATIONS, 2_000, _JSONSCHEMA, POSTED, (SCHEMA,)),
 )
 

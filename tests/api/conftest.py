@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from backend.api import SERVICE
 from backend.api.specification import document
-from backend.importer import import_flights
+from backend.sealing.importer import import_flights
 from backend.settings import Settings
 from backend.sources.nycflights import NycFlights
 from tests.api.worlds import World, client_of, settings_for, world_in

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
-from backend.audit import verify
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import as_mapping
-from backend.miner import Sealer
+from backend.checking.audit import verify
+from backend.sealing.miner import Sealer
 from tests.api.worlds import (
     GOOD,
     Json,

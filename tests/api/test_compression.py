@@ -9,8 +9,8 @@ import zstandard
 from flask.testing import FlaskClient
 
 from backend.api import blocks
-from backend.api.answers import KeptBodies
 from backend.api.encodings import compressed, encoding_for
+from backend.api.json_answers import KeptBodies
 from backend.ledger import Ledger
 from tests.api.worlds import World, client_of, settings_for, world_in
 
@@ -126,7 +126,7 @@ def test_an_answer_at_the_tip_is_compressed_once(
     headers = {"Accept-Encoding": encoding}
     first = client.get(path, headers=headers)
     assert UNPACK[encoding](first.get_data()) == plain.get_data()
-    monkeypatch.setattr("backend.api.answering.compressed", _never)
+    monkeypatch.setattr("backend.api.question_answers.compressed", _never)
     again = client.get(path, headers=headers)
     assert again.get_data() == first.get_data()
     again = client.get(path, headers={**headers, "If-None-Match": first.headers["ETag"]})

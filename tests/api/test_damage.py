@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from backend.chain.flight import as_mapping
 from backend.chain.void import VOID
-from backend.miner import Sealer
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from backend.storage import files
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 
 from backend.api import exporting
 from backend.api.exporting import CutAnswerError
-from backend.importer import import_flights
+from backend.sealing.importer import import_flights
 from backend.sources import open_source
 from tests.api.worlds import (
     GOOD,

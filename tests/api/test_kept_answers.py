@@ -13,11 +13,11 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.api.answers import ENTRY_BYTES, AnswerCache
+from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
 from backend.ledger import Ledger
-from backend.miner import Sealer
+from backend.sealing.miner import Sealer
 from tests.api.worlds import (
     GOOD,
     World,

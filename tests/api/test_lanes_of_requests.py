@@ -14,7 +14,7 @@ from backend.api.blocks import tag_of_block
 from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
 from backend.errors import Damage, NotFound
-from backend.questions import OPTION_NAMES, PARAMETERS
+from backend.questions.values import OPTION_NAMES, PARAMETERS
 from backend.service.environs import environ_of
 from backend.settings import Settings
 from tests.doors import environ, scope_of

@@ -18,9 +18,9 @@ from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from backend.api import SERVICE, create_app
-from backend.api.answers import ENTRY_BYTES, AnswerCache
+from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.api.metrics import METHODS, UNMATCHED, UNREAD
-from backend.metrics import PREFIX
+from backend.processes.shared_numbers import PREFIX
 from backend.settings import Settings
 from tests.api.processes import Service, free_port, serving, until
 from tests.api.worlds import GOOD, World, client_of, generated, seal, settings_for, world_in

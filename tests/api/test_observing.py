@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from backend.api import observing
 from backend.api.metrics import CountedRequests
 from backend.api.reception import Reception
-from backend.metrics import Numbers
+from backend.processes.shared_numbers import Numbers
 from backend.visitors import Visitors
 from tests.api.worlds import Json, World, client_of, seal, settings_for
 

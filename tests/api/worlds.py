@@ -20,7 +20,7 @@ from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
 from backend.clock import now_ms
 from backend.ledger import Ledger, Report
-from backend.miner import Sealer
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.sources.source import validated

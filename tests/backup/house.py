@@ -15,10 +15,10 @@ from backend.backup.blocks import Progress
 from backend.backup.manifest import Manifest, read
 from backend.chain.flight import Flight
 from backend.clock import now_ms
-from backend.importer import import_flights
-from backend.keys import IdempotencyKey
 from backend.mempool import Offer
-from backend.miner import Sealer
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.sealing.importer import import_flights
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from backend.sources.generated import Generated
 from backend.storage import files

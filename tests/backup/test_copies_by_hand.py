@@ -15,7 +15,7 @@ import pytest
 from backend.chain.flight import Flight
 from backend.errors import Damage
 from backend.ledger import Ledger
-from backend.miner import Sealer
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from tests.backup.house import House, everything_in
 from tests.flights import flights

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.audit import verify
 from backend.backup import manifest as manifests
 from backend.backup.making import LOCK_NAME
+from backend.checking.audit import verify
 from backend.errors import (
     BackupRefused,
     DamagedBlock,

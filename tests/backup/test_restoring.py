@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from backend.audit import verify
 from backend.backup import manifest as manifests
 from backend.backup.restoring import LOCK_NAMES
+from backend.checking.audit import verify
 from backend.clock import now_ms
 from backend.errors import BackupRefused, DamagedMempool, TryLater, WriteFailed
-from backend.keys import FILE_NAME as KEYS_NAME
-from backend.keys import KEPT_MS, IdempotencyKey
 from backend.ledger import Ledger
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
 from backend.mempool import Mempool
-from backend.miner import Sealer
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter, asked
+from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
+from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import requests
 
-from backend.audit import verify
 from backend.chain.flight import as_mapping
+from backend.checking.audit import verify
 from backend.settings import Settings
 from tests.api.processes import ROOT, Service, backend, environment, serving, until
 from tests.backup.house import everything_in

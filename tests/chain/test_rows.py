@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.chain.columns import COLUMN_NAMES, BodyError, columns_of, directory_of, encode_body
 from backend.chain.flight import Flight
-from backend.chain.rows import transactions_json
+from backend.chain.single_transactions import transactions_json
 from tests.chain import independent
 from tests.chain.naive_builder import EXAMPLE, row
 from tests.chain.strategies import batches

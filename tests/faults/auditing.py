@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from backend.audit import verify
 from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
+from backend.checking.audit import verify
 from backend.errors import FlightchainError
 from tests.api.processes import Service
 from tests.api.worlds import Json, averages_of

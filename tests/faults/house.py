@@ -41,7 +41,7 @@ SETTINGS = {
     "FLIGHTCHAIN_CACHE_BYTES": "1000000",
 }
 IMPORT_COMMAND = """
-from backend import importer
+from backend.sealing import importer
 from backend.cli import main
 
 importer.BLOCKS_AT_ONCE = 1

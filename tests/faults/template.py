@@ -12,8 +12,8 @@ import pytest
 
 from backend.chain.flight import Flight, as_mapping
 from backend.clock import now_ms
-from backend.keys import IdempotencyKey
-from backend.miner import Sealer
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.sealing.miner import Sealer
 from backend.tokens import Tokens
 from tests.accepting import accept_in
 from tests.api.worlds import Json, generated, settings_for

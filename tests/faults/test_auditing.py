@@ -12,7 +12,7 @@ from backend.chain.canonical import canonical
 from backend.chain.flight import Flight, as_mapping
 from backend.chain.merkle import leaf_hash
 from backend.clock import now_ms
-from backend.miner import Sealer
+from backend.sealing.miner import Sealer
 from tests.accepting import accept_in
 from tests.api.worlds import settings_for
 from tests.faults.auditing import as_row, asked_about, audit, differing

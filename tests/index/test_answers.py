@@ -20,7 +20,7 @@ from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.errors import NotFound
 from backend.ledger import Ledger
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import Settings
 from tests.index.worlds import (
     AIRPORTS,

@@ -8,12 +8,12 @@ from typing import Any
 import apsw
 import pytest
 
-from backend.audit import verify
+from backend.checking.audit import verify
 from backend.errors import Damage
 from backend.index.database import index_path, open_to_write
 from backend.settings import PROJECT
+from tests.checking.test_audit import CONTENTS, TIP, TRANSACTIONS
 from tests.index.worlds import execute, follow, make_chain
-from tests.test_audit import CONTENTS, TIP, TRANSACTIONS
 
 WRONG = r"^the index is wrong: .*; run `reindex`$"
 

@@ -20,7 +20,7 @@ from backend.chain.flight import Flight
 from backend.index import follower as module
 from backend.index.database import index_path
 from backend.index.queries import IndexReader
-from backend.questions import AverageDelays
+from backend.questions.values import AverageDelays
 from backend.storage import checked_sqlite
 from tests.index.test_follower import height_of_index
 from tests.index.worlds import (

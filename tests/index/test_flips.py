@@ -24,7 +24,7 @@ from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from backend.index.settled import Note, note_of
 from backend.index.writer import IndexWriter, sealed_block
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
 from tests.index.worlds import (
     dump,

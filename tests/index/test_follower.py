@@ -27,8 +27,8 @@ from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
 from backend.index.settled import SUFFIX as NOTE
 from backend.index.writer import IndexWriter, SealedBlock, sealed_block
-from backend.miner import Sealer
-from backend.questions import FlightCounter
+from backend.questions.values import FlightCounter
+from backend.sealing.miner import Sealer
 from backend.storage import block_store, checked_sqlite, files
 from backend.storage.block_store import BlockStore
 from tests.accepting import accept_in

@@ -26,12 +26,12 @@ from backend.index.database import index_path, open_to_read
 from backend.index.follower import IndexFollower
 from backend.index.queries import IndexReader
 from backend.index.settled import note_settled
+from backend.index.suggestions import FIELDS, suggested
 from backend.index.writer import IndexWriter, sealed_block
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import PROJECT
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
-from backend.suggestions import FIELDS, suggested
 from tests.index.conftest import open_files
 from tests.index.test_follower import (
     SMALL,

@@ -33,7 +33,7 @@ from backend.index.database import (
 )
 from backend.index.follower import IndexFollower
 from backend.index.settled import note_settled
-from backend.questions import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from tests.storage.chains import ONE_FILE, writer_for

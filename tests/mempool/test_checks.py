@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from backend.errors import DamagedMempool
-from backend.keys import KEPT_MS, IdempotencyKey
 from backend.mempool import FOLDER, Checked, check_mempool, log
 from backend.mempool.acknowledged import Acknowledged, Mark
 from backend.mempool.checks import MARK_MISSING
+from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey
 from backend.mempool.salvage import SEGMENTS_MISSING
 from tests.accepting import accept_in
 from tests.flights import flight, flights

@@ -16,9 +16,9 @@ import pytest
 from backend.chain.flight import Flight
 from backend.chain.void import VOID
 from backend.errors import DamagedMempool, TryLater
-from backend.keys import IdempotencyKey
 from backend.mempool import FOLDER, Mempool, acknowledged, check_mempool, log
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.record import HEAD_BYTES
 from backend.mempool.segments import aside_in
 from backend.settings import Settings

@@ -12,8 +12,8 @@ import pytest
 
 from backend.clock import now_ms
 from backend.errors import DamagedMempool, KeyReused
-from backend.keys import FILE_NAME, KEPT_MS, IdempotencyKey, Keys, KeyUse
 from backend.mempool import FOLDER, Accepted, Offer, check_mempool
+from backend.mempool.idempotency_keys import FILE_NAME, KEPT_MS, IdempotencyKey, Keys, KeyUse
 from backend.storage import checked_sqlite
 from tests.accepting import accept_in
 from tests.backup.house import unless_killed_at

@@ -11,9 +11,9 @@ from unittest import mock
 import pytest
 
 from backend.errors import TryLater, WriteFailed
-from backend.keys import IdempotencyKey
 from backend.mempool import FOLDER, Mempool, Offer, log, syncs
 from backend.mempool.acknowledged import Acknowledged, Mark
+from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.mempool.record import MAGIC
 from backend.mempool.segments import Segment
 from backend.settings import Settings

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.costs import EMULATED, FILE, Costs
 from backend.errors import NotFound
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks
 from backend.storage.emulated import CHECK_S, READ_S, EmulatedDisk
+from backend.storage.scan_costs import EMULATED, FILE, Costs
 from tests.storage.chains import make_chain
 
 BLOCK_S = READ_S + CHECK_S

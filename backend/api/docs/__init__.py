@@ -19,11 +19,11 @@ from flask import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from backend.api.answers import versioned
 from backend.api.conditions import REVALIDATE, Environ, tag_of_content
 from backend.api.docs import trying, words
 from backend.api.docs.words import Part
 from backend.api.encodings import compressed
+from backend.api.json_answers import versioned
 from backend.api.operation import OPERATION, Answer, Media
 from backend.api.operation import Operation as Described
 from backend.api.routes import Row

@@ -1,7 +1,8 @@
-"""One run of customers inside the ledger's process: `python -m backend.in_process`, with a miner.
+"""One run of customers inside the ledger's process, beside a miner.
 
-It leaves the same as a run over HTTP: raw rows in `requests.csv` and samples of the machine. The
-status of a row is 200 or, for what HTTP would have refused, 500.
+The process is `python -m backend.lab.in_process`. It leaves the same as a run over HTTP: raw rows
+in `requests.csv` and samples of the machine. The status of a row is 200 or, for what HTTP would
+have refused, 500.
 """
 
 import csv
@@ -48,7 +49,7 @@ def inside_run(folder: Path, sequences: Sequences, *, run: str, results: Path, l
     given, made, facts = (folder.parent / f"{run}.{end}" for end in ("jsonl", "csv", "json"))
     save(given, sequences)
     variables = environment(folder, {})
-    command = [sys.executable, "-m", "backend.in_process", *map(str, (given, made, facts))]
+    command = [sys.executable, "-m", "backend.lab.in_process", *map(str, (given, made, facts))]
     with _mining(variables, log) as miner:
         before_s = _used_s(miner.pid)
         program = started(command, log, variables)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from backend.carriers import CARRIER
+from backend.questions.carriers import CARRIER
 from frontend.app import create_app
 from frontend.backend_client import Backend
 from frontend.pages.flight_status import MOST_LEGS_SHOWN

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from backend.carriers import code_of as code_of_carrier
+from backend.questions.carriers import code_of as code_of_carrier
 from frontend.backend_client import Backend
 from frontend.search.finding import Finder
 from frontend.search.meanings import Flight

@@ -1,0 +1,140 @@
+"""Flights as lines: CSV and NDJSON.
+
+A line has TRANSACTION_ID, timestamp, the 19 fields and BLOCK_HEIGHT, and can be imported again.
+
+- NDJSON (`application/x-ndjson`): an object a line. The last one is no flight, it says
+  `{"complete":true,"count":N,"as_of":{…}}`; a file without it has been cut.
+- CSV (`text/csv`, RFC 4180): a header line; null is empty. A row that is no flight would not be
+  CSV, so it is HTTP that tells whether a file is whole: see `exporting`.
+
+Spreadsheets run a cell that begins with = + - @ as a formula. Numbers may begin with -, codes are
+capitals and digits; only the names of cities and states are free text. Such a name gets a space in
+front, in CSV alone. A spreadsheet then shows it as text, and the import strips it again: no value
+of the ledger begins with a space.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from backend.api.operation import Media
+from backend.chain.block import Header
+from backend.chain.columns import Columns
+from backend.chain.fields import FIELD_NAMES, Value
+from backend.chain.memo import Memo
+from backend.questions.parameters import Choice
+
+STORED = ("timestamp", *FIELD_NAMES)
+EXPORTED = ("TRANSACTION_ID", *STORED, "BLOCK_HEIGHT")
+
+_FORMULAS = tuple("=+-@＝＋－＠")
+_WRITTEN_ENTRIES = 4096  # a column; the same cities, times and delays come again in every block
+
+
+@dataclass(frozen=True, slots=True)
+class LineFormat:
+    """How flights are written.
+
+    start, end: of a line. between: two cells. cell: a value with its name.
+    """
+
+    name: str
+    mimetype: str
+    start: str
+    between: str
+    end: str
+    cell: Callable[[str, Value], str]
+    header: Callable[[Sequence[str]], bytes]
+    footer: Callable[[int, Mapping[str, Any]], bytes]
+
+    def row(self, values: Mapping[str, Value]) -> bytes:
+        """One line."""
+        cells = self.between.join(self.cell(name, value) for name, value in values.items())
+        return f"{self.start}{cells}{self.end}".encode()
+
+
+def _csv_cell(_name: str, value: Value) -> str:
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    if value.startswith(_FORMULAS):
+        value = f" {value}"
+    if any(character in value for character in '",\r\n'):
+        return '"' + value.replace('"', '""') + '"'
+    return value
+
+
+def _json_cell(name: str, value: Value) -> str:
+    return f'"{name}":{msgspec.json.encode(value).decode()}'
+
+
+def _completion(count: int, as_of: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode({"complete": True, "count": count, "as_of": as_of}) + b"\n"
+
+
+CSV = LineFormat(
+    name="csv",
+    mimetype="text/csv; charset=utf-8; header=present",
+    start="",
+    between=",",
+    end="\r\n",
+    cell=_csv_cell,
+    header=lambda names: ",".join(names).encode() + b"\r\n",
+    footer=lambda count, as_of: b"",
+)
+NDJSON = LineFormat(
+    name="ndjson",
+    mimetype="application/x-ndjson",
+    start="{",
+    between=",",
+    end="}\n",
+    cell=_json_cell,
+    header=lambda names: b"",
+    footer=_completion,
+)
+FORMATS = {form.name: form for form in (NDJSON, CSV)}
+
+
+FORMAT = Choice(
+    "format",
+    "The form of the answer, whatever `Accept` says.",
+    "csv",
+    choices=tuple(FORMATS),
+)
+IN_LINES: dict[str, Media] = {
+    form.mimetype.partition(";")[0]: Media({"type": "string"}) for form in FORMATS.values()
+}
+"""The bodies of an answer in these formats: flights, one a line."""
+
+
+class BlockLines:
+    """Writes the rows of one block after another; remembers how values are written."""
+
+    def __init__(self, form: LineFormat) -> None:
+        self._form = form
+        self._written = {n: Memo(partial(_cell_after, form, n), _WRITTEN_ENTRIES) for n in STORED}
+
+    def lines(self, header: Header, columns: Columns, rows: Sequence[int]) -> bytes:
+        """The lines of some rows of a block."""
+        form, first = self._form, header.first_transaction
+        cells: list[Iterable[str]] = [
+            [form.start + form.cell("TRANSACTION_ID", first + row) for row in rows]
+        ]
+        for name, written in self._written.items():
+            column = columns[name]
+            texts = list(map(written.__getitem__, column.values))
+            cells.append(map(texts.__getitem__, map(column.codes.__getitem__, rows)))
+        cells.append([_cell_after(form, "BLOCK_HEIGHT", header.height) + form.end] * len(rows))
+        return "".join(map("".join, zip(*cells, strict=True))).encode()
+
+
+def _cell_after(form: LineFormat, name: str, value: Value) -> str:
+    return form.between + form.cell(name, value)
+
+
+def table(form: LineFormat, rows: Sequence[Mapping[str, Value]], as_of: Mapping[str, Any]) -> bytes:
+    """A whole file of a few flights with their status."""
+    lines = b"".join(map(form.row, rows))
+    return form.header([*EXPORTED, "status"]) + lines + form.footer(len(rows), as_of)

@@ -1,0 +1,179 @@
+"""Writing answers: JSON in UTF-8, and keeping those that will be asked for again."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from random import randrange
+from threading import Lock
+from typing import Any
+
+import msgspec
+from flask import Response
+
+from backend.api.conditions import (
+    NO_STORE,
+    Environ,
+    not_modified,
+    quoted,
+    unchanged,
+    wants_any,
+)
+from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
+from backend.api.responses import Whole
+from backend.lru import LruCache
+
+encode = msgspec.json.Encoder().encode
+MIMETYPE = "application/json"
+ENTRY_BYTES = 300  # what an entry takes besides the texts of question and answer, about
+
+Question = tuple[type[object], str]  # what is asked for, and the query string
+
+
+def answer(body: Any, status: int = 200) -> Response:
+    """A JSON response that stands for this moment and may not be kept."""
+    response = Whole(encode(body), status, content_type=MIMETYPE)
+    response.headers["Cache-Control"] = NO_STORE
+    return response
+
+
+def versioned(
+    environ: Environ,
+    body: bytes,
+    tag: str,
+    cache_control: str,
+    compress: Callable[[str, bytes], bytes] = compressed,
+    mimetype: str = MIMETYPE,
+) -> Response:
+    """`body` as the client wants it: encoded, or 304 if it has it. tag: see `conditions`.
+
+    compress: from an encoding and the body to the encoded body; may know it already.
+    """
+    if "HTTP_IF_NONE_MATCH" in environ:
+        known = unchanged(environ, tag, cache_control)
+        if known is not None:
+            return known
+        if wants_any(environ):
+            return not_modified(tag, "", cache_control)
+    if len(body) < LEAST_BYTES:
+        return _whole(body, quoted(tag), cache_control, mimetype)
+    encoding = encoding_for(environ)
+    if encoding:
+        return encoded(compress(encoding, body), encoding, tag, cache_control, mimetype)
+    response = _whole(body, quoted(tag), cache_control, mimetype)
+    response.headers["Vary"] = "Accept-Encoding"
+    return response
+
+
+def encoded(
+    body: bytes, encoding: str, tag: str, cache_control: str, mimetype: str = MIMETYPE
+) -> Response:
+    """`body`, which is in an encoding already."""
+    response = _whole(body, quoted(tag, encoding), cache_control, mimetype)
+    response.headers["Content-Encoding"] = encoding
+    response.headers["Vary"] = "Accept-Encoding"
+    return response
+
+
+def _whole(body: bytes, etag: str, cache_control: str, mimetype: str) -> Response:
+    response = Whole(body, 200, content_type=mimetype)
+    headers = response.headers
+    headers.add("ETag", etag)  # which is quicker than to look for one
+    headers.add("Cache-Control", cache_control)
+    return response
+
+
+class KeptBodies(LruCache[Hashable, bytes]):
+    """Encoded bodies of things that never change, within `capacity_bytes`. Safe for threads."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        super().__init__(capacity_bytes, lambda body: len(body) + ENTRY_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStatistics:
+    """Counts since the process started; answers and bytes are what is kept now."""
+
+    hits: int
+    misses: int
+    evictions: int
+    answers: int
+    bytes: int
+
+
+class AnswerCache:
+    """Encoded answers of one state of the index, the one asked for last; bounded in bytes.
+
+    An answer at a tip never changes, and people and load tests ask the same again and again. What
+    is kept is forgotten as soon as there are answers of another state. When there is too much of
+    it, answers chosen at random make room: whoever goes round a few more questions than fit still
+    finds most.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._kept = _OfState(None)  # exchanged in one step, so that no answer gets a wrong state
+        self._counting = Lock()
+        self._hits = self._misses = self._evictions = 0
+
+    def find(self, state: Hashable, question: Question) -> bytes | None:
+        """The answer to `question` in this state, if it is kept."""
+        kept = self._kept
+        found = kept.answers.get(question) if state == kept.state else None
+        with self._counting:
+            if found is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+        return found
+
+    def keep(self, state: Hashable, question: Question, answer: bytes) -> None:
+        """Keep an answer."""
+        kept = self._kept
+        if state != kept.state:
+            kept = self._kept = _OfState(state)
+        evicted = kept.add(question, answer, self._most_bytes)
+        with self._counting:
+            self._evictions += evicted
+
+    def statistics(self) -> AnswerStatistics:
+        """The counts as they are now."""
+        kept = self._kept
+        with self._counting:
+            counts = (self._hits, self._misses, self._evictions)
+        return AnswerStatistics(*counts, len(kept.answers), kept.bytes)
+
+
+class _OfState:
+    """The answers in one state."""
+
+    def __init__(self, state: Hashable) -> None:
+        self.state = state
+        self.answers: dict[Question, bytes] = {}
+        self._questions: list[Question] = []
+        self.bytes = 0
+        self._changing = Lock()
+
+    def add(self, question: Question, answer: bytes, most_bytes: int) -> int:
+        """Keep an answer; how many had to make room for it."""
+        size = _kept_bytes(question, answer)
+        with self._changing:
+            if question in self.answers or size > most_bytes:
+                return 0
+            before = len(self.answers)
+            while self.bytes + size > most_bytes:
+                self._remove_any()
+            evicted = before - len(self.answers)
+            self.answers[question] = answer
+            self._questions.append(question)
+            self.bytes += size
+            return evicted
+
+    def _remove_any(self) -> None:
+        at = randrange(len(self._questions))  # noqa: S311  no secret
+        question, self._questions[at] = self._questions[at], self._questions[-1]
+        self._questions.pop()
+        self.bytes -= _kept_bytes(question, self.answers.pop(question))
+
+
+def _kept_bytes(question: Question, answer: bytes) -> int:
+    """What keeping an answer takes in memory."""
+    return len(question[1]) + len(answer) + ENTRY_BYTES

@@ -1,0 +1,179 @@
+"""Answering the three questions: kept answers, conditions, encodings.
+
+An answer's ETag is made from the hash of the block it stands for and the query string, so that a
+304 costs a comparison and nothing is asked. A scan is for reading the blocks, so it always does.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response
+
+from backend.api.conditions import REVALIDATE, SETTLED, Environ, tag_of, unchanged
+from backend.api.encodings import compressed
+from backend.api.flight_lines import FORMAT, FORMATS, IN_LINES, LineFormat, table
+from backend.api.json_answers import AnswerCache, encode, versioned
+from backend.api.observing import PARTS
+from backend.api.operation import JSON, Answer, Media, Operation
+from backend.api.reading import given_in, query_string
+from backend.api.routes import Lane
+from backend.api.schemas import ref
+from backend.errors import InvalidQuery
+from backend.ledger import Ledger
+from backend.questions.parameters import AS_OF
+from backend.questions.values import (
+    BREAKDOWNS,
+    ENGINE,
+    PARAMETERS,
+    Asked,
+    FilterTransactions,
+    Options,
+    Question,
+    asked,
+)
+from backend.storage.scan_costs import EMULATED, FILE, Costs
+
+Json = dict[str, Any]
+_DEFAULTS: dict[str, str | None] = {
+    ENGINE.name: ENGINE.default,
+    AS_OF.name: None,
+    FORMAT.name: None,
+}
+"""Parameters with which an answer is not kept, but for these values; None: for no value."""
+
+Ask = Callable[[Asked, Options, Costs | None], Json]
+
+
+def question(
+    kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
+) -> Operation:
+    """The operation that `answered` is for a question of `kind`. schema, meaning: of the answer."""
+    in_lines = kind is FilterTransactions
+    content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
+    return Operation(
+        name,
+        tag,
+        summary,
+        {200: Answer(meaning, content)},
+        parameters=(
+            *PARAMETERS[kind].values(),
+            ENGINE,
+            AS_OF,
+            *BREAKDOWNS[kind].values(),
+            *([FORMAT] if in_lines else []),
+        ),
+        errors=(404,),
+        has_etag=True,
+    )
+
+
+class Answering:
+    """Answers to the questions that `ledger` is asked over HTTP, some of which are in `kept`."""
+
+    def __init__(self, ledger: Ledger, kept: AnswerCache) -> None:
+        self._ledger = ledger
+        self._kept = kept
+
+    def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
+        """The answer to a request, a question of `kind` that `ask` answers."""
+        given = given_in(environ)
+        if any(given.get(name, default) != default for name, default in _DEFAULTS.items()):
+            return self._answered_anew(environ, kind, ask)
+        query, route = query_string(environ), kind.__name__
+        state = self._ledger.recent_state()
+        if "HTTP_IF_NONE_MATCH" in environ:
+            known = unchanged(environ, tag_of(state.tip_hash, route, query), REVALIDATE)
+            if known is not None:
+                return known
+        tip_hash, body = state.tip_hash, self._kept.find(state, (kind, query))
+        if body is None:
+            found = _timed(environ, ask, *asked(kind, given))
+            body, tip_hash = encode(found), found["as_of"]["tip_hash"]
+            if tip_hash == state.tip_hash:
+                self._kept.keep(state, (kind, query), body)
+
+        def compress(encoding: str, body: bytes) -> bytes:
+            name = (kind, f"{encoding} {query}")
+            data = self._kept.find(state, name)
+            if data is None:
+                data = compressed(encoding, body)
+                if tip_hash == state.tip_hash:
+                    self._kept.keep(state, name, data)
+            return data
+
+        return versioned(environ, body, tag_of(tip_hash, route, query), REVALIDATE, compress)
+
+    def _answered_anew(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
+        """An answer that is not kept: it was asked for with options."""
+        query, route = query_string(environ), kind.__name__
+        given = dict(given_in(environ))
+        form = _format_for(kind, given)
+        question, options = asked(kind, given)
+        is_scan, height = options.engine == "scan", options.as_of
+        cache_control = REVALIDATE if is_scan or height is None else SETTLED
+        if not is_scan and "HTTP_IF_NONE_MATCH" in environ:
+            tag = tag_of(self._hash_at(height), route, query)
+            known = unchanged(environ, tag, cache_control)
+            if known is not None:
+                return known
+        found = _timed(environ, ask, question, options)
+        tag = tag_of(found["as_of"]["tip_hash"], route, query)
+        if form is None:
+            return versioned(environ, encode(found), tag, cache_control)
+        body = table(form, found["flights"], found["as_of"])
+        return versioned(environ, body, tag, cache_control, mimetype=form.mimetype)
+
+    def _hash_at(self, height: int | None) -> str:
+        ledger = self._ledger
+        return ledger.recent_state().tip_hash if height is None else ledger.block_hash(height)
+
+
+def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
+    """What tells the lane of a question of `kind`: a scan, or one that costs the same always."""
+    plain = {*PARAMETERS[kind], ENGINE.name}
+
+    def lane(environ: Environ) -> Lane:
+        try:
+            given = given_in(environ)
+        except InvalidQuery:
+            return Lane.THREAD
+        engine = given.get(ENGINE.name, ENGINE.default)
+        if engine == "scan":
+            return Lane.SCAN
+        return Lane.INLINE if engine == ENGINE.default and plain.issuperset(given) else Lane.THREAD
+
+    return lane
+
+
+def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
+    """The format that `given` names and the question can be answered in; taken out of it."""
+    if kind is not FilterTransactions or (name := FORMAT.find(given)) is None:
+        return None
+    del given[FORMAT.name]
+    return FORMATS[name]
+
+
+def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:
+    """What `ask` says; how long it took is told in Server-Timing, of a scan by stage, too."""
+    costs = Costs() if options.engine == "scan" else None
+    started = time.perf_counter()
+    found = ask(question, options, costs)
+    took_ms = 1000 * (time.perf_counter() - started)
+    environ[PARTS] = f", {options.engine};dur={took_ms:.3f}"
+    if costs is not None:
+        environ[PARTS] += _parts_of(costs)
+    return found
+
+
+def _parts_of(costs: Costs) -> str:
+    """What a scan cost, as it follows in Server-Timing."""
+    parts = {
+        name: f"dur={1000 * seconds:.3f}"
+        for name, seconds in costs.stage_s.items()
+        if name != EMULATED or seconds
+    }
+    parts[FILE] += f';desc="{costs.read_blocks} blocks in {costs.refills} refills"'
+    parts["last"] = f'desc="{costs.last_blocks} blocks"'
+    parts["random"] = f'desc="{costs.random_blocks} blocks"'
+    return "".join(f", {name};{what}" for name, what in parts.items())

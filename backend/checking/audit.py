@@ -1,0 +1,129 @@
+"""`verify`: everything derived again from the bytes, and compared.
+
+Block by block: the table of heights, framing and checksum, header, links, proof of work, every
+transaction, roots, summaries, ids (rules R1 to R15). Then the index against the chain; then what is
+in no block yet, the idempotency keys and the tokens.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from backend.chain.columns import decode_body
+from backend.checking.chain_check import Progress, checked_in, joined, mapping, stretches_of
+from backend.errors import Damage, FlightchainError
+from backend.index.checks import Examined, IndexCheck
+from backend.index.comparison import difference_from
+from backend.mempool import check_mempool
+from backend.storage.block_store import BlockStore
+from backend.storage.checked_sqlite import OUTDATED
+from backend.tokens import Tokens
+from backend.words import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found good. index, mempool: words about the index, and about all the rest."""
+
+    height: int
+    transactions: int
+    tip_hash: str
+    index: str
+    mempool: str
+
+
+def verify(
+    folder: Path, progress: Progress = lambda done, to_do: None, processes: int = 1
+) -> Verified:
+    """Check the whole chain in `folder`, then its index, then its mempool, keys and tokens.
+
+    processes: how many check blocks at the same time, while this one looks at the index; more than
+    one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage naming the
+    first block, transaction and field that are wrong; the chain comes first, because the index can
+    be made anew. Blocks that are sealed meanwhile are not looked at.
+    """
+    with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
+        height = store.height()
+        if height < 0:
+            raise Damage(f"there is no chain in {folder}")
+        stretches = list(stretches_of(store, height))
+        processes = min(processes, len(stretches))
+        with mapping(processes) as each:
+            results = each(partial(checked_in, folder, index.expected.sum), stretches)
+            examined: Callable[[], Examined] = partial(_examined, index, store)
+            if processes > 1:  # while the others are at work
+                examined = _done(examined)
+            chain = joined(stretches, results, height, progress)
+            if problem := _index_problem(index, store, chain.sum, examined()):
+                raise Damage(f"the index is wrong: {problem}; run `reindex`")
+        words = _index_words(index, height), accepted_words(folder, store)
+        return Verified(height, chain.state.transactions, chain.state.tip_hash, *words)
+
+
+def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
+    """Do `action` now; what it raises is raised when its result is asked for."""
+    try:
+        found = action()
+    except FlightchainError as error:
+        return partial(_raise, error)
+    return lambda: found
+
+
+def accepted_words(folder: Path, store: BlockStore) -> str:
+    """What is good in the mempool, its keys and the tokens, in words. Raises Damage otherwise."""
+    found = check_mempool(folder, lambda: store.place(store.height()).next_transaction)
+    tokens = len(Tokens(folder).all())
+    void = f", {found.void} of them void" if found.void else ""
+    words = (
+        f"{counted(found.pending, 'transaction is', 'transactions are')} pending{void}; "
+        f"{counted(found.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they were "
+        "written"
+    )
+    return "; but ".join([words, *found.lost])
+
+
+def _raise(error: FlightchainError) -> Examined:
+    raise error
+
+
+def _examined(index: IndexCheck, store: BlockStore) -> Examined:
+    """What the index says by itself; nothing if there is none, or it is ahead of the chain."""
+    position = index.position
+    if position is None or position.height > store.height():
+        return Examined()
+    return index.examine(store.place(position.height).next_transaction)
+
+
+def _index_problem(
+    index: IndexCheck, store: BlockStore, expected_sum: int, examined: Examined
+) -> str:
+    """What is wrong with the index of a good chain, in words; "" if nothing is."""
+    if index.problem or index.position is None:
+        return index.problem
+    problem = ""
+    if index.position.height <= store.height() and examined.sum != expected_sum:
+        problem = _wrong_flight(index, store)
+    return problem or difference_from(store, index.position) or examined.problem
+
+
+def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
+    """The first flight of the chain that the index does not have as it is; "" if it has all."""
+    for at in range(index.expected.height + 1):
+        block = store.block(at)
+        columns = decode_body(block.body, block.header.transaction_count)
+        if problem := index.look_up(block, columns):
+            return problem
+    return ""
+
+
+def _index_words(index: IndexCheck, height: int) -> str:
+    position = index.position
+    if index.is_outdated:
+        return f"there is no index yet: {OUTDATED}; the miner makes it anew"
+    if position is None:
+        return "there is no index yet; the miner makes it"
+    if position.height < height:
+        return f"the index agrees up to block {position.height}; the miner will take in the rest"
+    return "the index agrees with every block"

@@ -1,0 +1,147 @@
+"""Completions of what somebody types, from what occurs in the ledger.
+
+Neither case nor accents matter. Matches at the start of a text come first, then at the start of a
+word, then anywhere; among these what is more common; then in alphabetical order of the labels.
+Nothing typed means everything.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import nsmallest
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from backend.chain.fields import FIELD
+from backend.errors import InvalidFlight, InvalidQuery
+from backend.index import completions
+from backend.index.breakdowns import Rows
+from backend.questions.carriers import CARRIER, code_of
+
+Suggestion = dict[str, Any]
+
+_START, _WORD, _ANYWHERE = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """texts: in which what is typed may be found. shown: `value`, `label`, `flights` and more."""
+
+    texts: tuple[str, ...]
+    shown: Suggestion
+
+
+def typed(field: str, q: str) -> str:
+    """`q` as it is looked up. Raises InvalidQuery for a field that is none, or a bad `q`."""
+    if field not in FIELDS:
+        raise InvalidQuery("field", field, f"must be one of {', '.join(FIELDS)}")
+    bare = q.strip()
+    if field == "flight_number" and bare and not (bare.isascii() and bare.isdigit()):
+        raise InvalidQuery("q", q, "must be the first digits of a flight number")
+    try:
+        return str(FIELD["ORIGIN_CITY_NAME"].parse(bare)) if bare else ""
+    except InvalidFlight as error:
+        raise InvalidQuery("q", q, error.reason) from None
+
+
+def suggested(rows: Rows, field: str, q: str, limit: int) -> list[Suggestion]:
+    """The best `limit` completions. field, q: as `typed` let them pass."""
+    return FIELDS[field](rows, q, limit)
+
+
+def best(candidates: Iterable[Candidate], q: str, limit: int) -> list[Suggestion]:
+    """The first `limit` of the candidates that match, in the order of this module."""
+    wanted = folded(q)
+    found: list[tuple[Any, Suggestion]] = []
+    for candidate in candidates:
+        rank = min(_rank(folded(text), wanted) for text in candidate.texts)
+        if rank <= _ANYWHERE:
+            shown = candidate.shown
+            label = shown["label"]
+            found.append(((rank, -shown["flights"], folded(label), label, candidate.texts), shown))
+    return [shown for _, shown in nsmallest(limit, found, key=itemgetter(0))]
+
+
+def _rank(text: str, wanted: str) -> int:
+    """Where `wanted` begins in `text`; more than _ANYWHERE if it does not."""
+    at = text.find(wanted)
+    if at <= 0:
+        return _START if at == 0 else _ANYWHERE + 1
+    while at > 0:
+        if not text[at - 1].isalnum():
+            return _WORD
+        at = text.find(wanted, at + 1)
+    return _ANYWHERE
+
+
+@lru_cache(maxsize=8192)  # the names of a few hundred cities and airports, again and again
+def folded(text: str) -> str:
+    """`text` without case and accents."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold()
+
+
+# --- the fields ------------------------------------------------------------------------------
+
+
+def _cities(rows: Rows, q: str, limit: int) -> list[Suggestion]:
+    candidates = (
+        Candidate((name,), {"value": name, "label": name, "flights": flights})
+        for name, flights in completions.cities(rows)
+    )
+    return best(candidates, q, limit)
+
+
+def _airports(rows: Rows, q: str, limit: int) -> list[Suggestion]:
+    candidates = (
+        Candidate(
+            (code, city, state),
+            {
+                "value": code,
+                "label": f"{city} ({code})",
+                "city": city,
+                "state": state,
+                "flights": flights,
+            },
+        )
+        for code, city, state, flights in completions.airports(rows)
+    )
+    return best(candidates, q, limit)
+
+
+def _carriers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
+    return best(map(_carrier, completions.carriers(rows)), q, limit)
+
+
+def _carrier(known: tuple[int, int]) -> Candidate:
+    number, flights = known
+    carrier = CARRIER.get(number)
+    if carrier is None:
+        shown = {"value": number, "label": str(number), "code": None, "name": None}
+        return Candidate((str(number),), {**shown, "flights": flights})
+    label = f"{carrier.name} ({carrier.code})"
+    shown = {"value": number, "label": label, "code": carrier.code, "name": carrier.name}
+    return Candidate((str(number), carrier.code, carrier.name), {**shown, "flights": flights})
+
+
+def _flight_numbers(rows: Rows, q: str, limit: int) -> list[Suggestion]:
+    return list(_with_carriers(completions.flight_numbers(rows, q, limit)))
+
+
+def _with_carriers(found: list[tuple[int, int, int, int]]) -> Iterator[Suggestion]:
+    for (number, total), used in groupby(found, itemgetter(0, 1)):
+        carriers = [
+            {"OP_CARRIER_AIRLINE_ID": carrier, "code": code_of(carrier), "flights": flights}
+            for _, _, carrier, flights in used
+        ]
+        yield {"value": number, "label": str(number), "carriers": carriers, "flights": total}
+
+
+FIELDS: dict[str, Callable[[Rows, str, int], list[Suggestion]]] = {
+    "city": _cities,
+    "airport": _airports,
+    "carrier": _carriers,
+    "flight_number": _flight_numbers,
+}

@@ -1,0 +1,1 @@
+"""What the performance lab starts in processes of its own: the service's code without HTTP."""

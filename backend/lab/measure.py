@@ -1,0 +1,64 @@
+"""What the service's own code costs for one transaction, as a process to be timed from outside.
+
+    python -m backend.lab.measure round-trips FILE TIMES    canonical bytes -> transaction -> bytes
+    python -m backend.lab.measure validations FILE TIMES    all that POST checks of a flight
+
+FILE holds JSON lines: transactions in their canonical bytes, or flights as they are posted; they
+are gone through again and again. It is a program of its own, not a command of `backend`, so that
+its start loads no more than what is timed. It prints nothing; status 1 names a line that is no
+transaction, is written otherwise than it was read, or is no flight, or a file without lines.
+"""
+
+import sys
+from collections.abc import Iterable
+from itertools import cycle, islice
+from pathlib import Path
+
+import msgspec
+
+from backend.chain.flight import examine
+from backend.chain.transaction import transaction_bytes, transaction_in
+
+USAGE = "usage: python -m backend.lab.measure round-trips|validations FILE TIMES"
+
+
+def round_trips(lines: Iterable[bytes]) -> None:
+    """Read and write each. Raises ValueError for one that is not written as it was read."""
+    for line in lines:
+        if transaction_bytes(transaction_in(line)) != line:
+            raise ValueError(f"these are no canonical bytes: {line!r}")
+
+
+def validations(flights: Iterable[dict[str, object]]) -> None:
+    """Examine each. Raises ValueError naming what is wrong with one."""
+    for flight in flights:
+        _, problems = examine(flight)
+        if problems:
+            raise ValueError(str(problems[0]))
+
+
+def main(arguments: list[str]) -> None:
+    """Do what the arguments say. Raises ValueError or OSError if that cannot be done."""
+    match arguments:
+        case ["round-trips", path, times]:
+            round_trips(islice(cycle(_lines(path)), int(times)))
+        case ["validations", path, times]:
+            flights = [msgspec.json.decode(line) for line in _lines(path)]
+            validations(islice(cycle(flights), int(times)))
+        case _:
+            raise ValueError(USAGE)
+
+
+def _lines(path: str) -> list[bytes]:
+    """The lines of a file. Raises ValueError if there are none: nothing would be done."""
+    lines = Path(path).read_bytes().splitlines()
+    if not lines:
+        raise ValueError(f"{path} holds no lines")
+    return lines
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (ValueError, OSError) as problem:
+        sys.exit(f"error: {problem}")

@@ -1,0 +1,50 @@
+"""A choice of flights, as an export is asked for: days, and perhaps a carrier and cities.
+
+Both dates are inclusive. What is not given is not looked at.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from backend.questions.parameters import AS_OF, Given, OfField, by_name, require_order
+from backend.questions.values import PERIOD
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Flights from INITIAL_DATE to FINAL_DATE."""
+
+    INITIAL_DATE: str
+    FINAL_DATE: str
+    OP_CARRIER_AIRLINE_ID: int | None = None
+    ORIGIN_CITY_NAME: str | None = None
+    DEST_CITY_NAME: str | None = None
+
+
+EQUAL = by_name(
+    OfField(
+        "OP_CARRIER_AIRLINE_ID",
+        "Flights of this carrier alone, by its DOT number.",
+        "19977",
+        field="OP_CARRIER_AIRLINE_ID",
+    ),
+    OfField(
+        "ORIGIN_CITY_NAME",
+        "Flights from this city alone.",
+        "Newark, NJ",
+        field="ORIGIN_CITY_NAME",
+    ),
+    OfField("DEST_CITY_NAME", "Flights to this city alone.", "Chicago, IL", field="DEST_CITY_NAME"),
+)
+PARAMETERS = by_name(*PERIOD, *EQUAL.values())
+
+
+def selected(parameters: Given) -> tuple[Selection, int | None]:
+    """The selection and the height `as_of` (None: the tip) that `parameters` (name -> text) name.
+
+    Raises InvalidQuery: missing, malformed, or dates in the wrong order.
+    """
+    values: dict[str, Any] = {name: one.find(parameters) for name, one in PARAMETERS.items()}
+    selection = Selection(**values)
+    require_order(selection.INITIAL_DATE, selection.FINAL_DATE)
+    return selection, AS_OF.find(parameters)

@@ -1,0 +1,4 @@
+"""Making blocks: the miner, the import of whole sources, and the clock that both trust.
+
+Only one process at a time seals blocks: it holds the writer lock.
+"""

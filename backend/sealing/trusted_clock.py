@@ -1,0 +1,200 @@
+"""Tells the time for what is written, and doubts a clock that has leapt ahead.
+
+Times in the chain never go back, so one block that is sealed while the clock says 2036 by mistake
+gives its year to all later ones. A machine without a battery for its clock may say so for a while
+after it was switched on. So a clock that is more than a day ahead of all that is known here is
+doubted: nothing is accepted or sealed until it is back, or until FLIGHTCHAIN_CLOCK_WAIT_S have
+passed. Then it is believed, because the machine may simply have been off for long.
+
+What is known here: the time of the newest block, and the last time that was believed, which whoever
+seals notes in `clock.json` every hour. So a service that runs on an idle ledger never doubts. What
+is before all that was known when a process began is not noted: a clock that starts in 1970 will be
+corrected, and that shall be no leap. A chain without a block but genesis has nothing to compare
+with, and doubts nothing.
+
+All processes of a machine agree: while a miner runs and does not hang, the others wait until it
+believes, which it writes down.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from backend import clock
+from backend.errors import FlightchainError, TryLater, WriteFailed
+from backend.sealing.miner_status import miner_status
+from backend.settings import Settings, variable
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+
+FILE_NAME = "clock.json"
+LEAP_MS = 24 * 60 * 60 * 1000
+NOTED_EVERY_MS = 60 * 60 * 1000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Report = Callable[[str], None]
+
+
+class _Noted(msgspec.Struct):
+    believed_ms: int
+
+
+_decode = msgspec.json.Decoder(_Noted).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Says why the clock is not believed now.
+
+    now_ms: what it says. newest_ms: the newest time that is known here. Both UTC milliseconds.
+    left_s: how long it will be doubted if nothing happens.
+    """
+
+    now_ms: int
+    newest_ms: int
+    left_s: float
+
+    def __str__(self) -> str:
+        days = (self.now_ms - self.newest_ms) // LEAP_MS
+        return (
+            f"the clock says {_shown(self.now_ms)}, {days} days after the newest time on record, "
+            f"{_shown(self.newest_ms)}: nothing is written for another {math.ceil(self.left_s)} s, "
+            "unless the clock goes back before; if it is wrong, set it; if it is right, wait, or "
+            f"start with {variable('clock_wait_s')}=0"
+        )
+
+
+class TrustedClock:
+    """The time of day for the chain in `settings.folder`. Safe for threads."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: BlockStore,
+        report: Report,
+        *,
+        is_miner: bool = False,
+        seals: bool = False,
+        now_ms: Callable[[], int] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """report: takes a line when a time cannot be noted.
+
+        is_miner: decides for others. seals: notes the time now and then. now_ms: what the clock
+        says, UTC milliseconds; monotonic: seconds that only pass.
+        """
+        self._folder = settings.folder
+        self._path = settings.folder / FILE_NAME
+        self._wait_s = settings.clock_wait_s
+        self._store = store
+        self._report = report
+        self._is_miner = is_miner
+        self._seals = seals
+        self._says = now_ms or clock.now_ms
+        self._monotonic = monotonic
+        self._believed_ms: int | None = None
+        self._noted_ms: int | None = None
+        self._known_at_first_ms: int | None = None  # what is noted is not before this
+        self._doubted_since_s: float | None = None
+        self._doubted_at_s = 0.0  # when it was doubted last
+        self._noting = threading.Lock()
+        self._tip = (0, 0)  # height and time of the newest block that was looked at
+
+    def now_ms(self) -> int:
+        """UTC milliseconds. Raises TryLater while the clock is doubted."""
+        if doubt := self.doubt():
+            raise TryLater(str(doubt), math.ceil(doubt.left_s))
+        assert self._believed_ms is not None
+        return self._believed_ms
+
+    def doubt(self) -> Doubt | None:
+        """Why the clock is not believed now; None if it is."""
+        now = self._says()
+        if self._believed_ms is None or now - self._believed_ms > LEAP_MS:
+            newest = self._newest_ms()
+            if self._wait_s and newest is not None and now - newest > LEAP_MS:
+                self._known_at_first_ms = self._known_at_first_ms or newest
+                left_s = self._left_s()
+                if left_s > 0:
+                    return Doubt(now, newest, left_s)
+                self._note(now)
+        self._doubted_since_s = None
+        self._believed_ms = now
+        if self._seals and (self._noted_ms is None or abs(now - self._noted_ms) > NOTED_EVERY_MS):
+            self._note_now_and_then(now)
+        return None
+
+    def _left_s(self) -> float:
+        """How long the doubt lasts still, at most; it begins now if there was none lately.
+
+        Who did not look for long may have missed that the clock was right in between.
+        """
+        now_s = self._monotonic()
+        if self._doubted_since_s is None or now_s - self._doubted_at_s > 2 * self._wait_s:
+            self._doubted_since_s = now_s
+        self._doubted_at_s = now_s
+        if not self._is_miner:
+            miner = miner_status(self._folder)
+            until_s = None
+            if miner is not None and not miner.overdue_s(now_s):  # one that hangs decides nothing
+                until_s = miner.clock_doubted_until_s
+            if until_s is not None:
+                return max(1.0, until_s - now_s)
+        return self._doubted_since_s + self._wait_s - now_s
+
+    def _newest_ms(self) -> int | None:
+        """The newest time on record; None if there is none to compare with."""
+        try:
+            height = self._store.height()
+            if height < 1:
+                return None
+            if height != self._tip[0]:
+                self._tip = (height, self._store.block(height).header.timestamp)
+        except (FlightchainError, OSError) as error:
+            # Whoever seals or answers meets it, too, and says what to do.
+            self._report(f"the clock is compared with no block: {error}")
+            return self._noted()
+        return max(self._tip[1], self._noted() or 0)
+
+    def _noted(self) -> int | None:
+        """The time that was believed last, by whatever process; None if none is on record."""
+        try:
+            return _decode(self._path.read_bytes()).believed_ms
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            self._report(f"{self._path} is left aside: {error}; it is written anew")
+            return None
+
+    def _note_now_and_then(self, now: int) -> None:
+        """Note `now` unless it is before what was known at first.
+
+        It may be before what this process noted: that may have been a wrong time, believed at last.
+        """
+        if self._known_at_first_ms is None:
+            self._known_at_first_ms = self._newest_ms()
+        if now >= (self._known_at_first_ms or 0):
+            self._note(now)
+
+    def _note(self, now: int) -> None:
+        """Write down that the clock is believed; a small file, lost with no harm."""
+        self._noted_ms = now
+        try:
+            with self._noting:
+                files.replace_unsynced(self._path, _encode(_Noted(now)))
+        except WriteFailed as error:
+            self._report(f"{error}; the clock is believed")
+
+
+def _shown(ms: int) -> str:
+    """A time as people read it, whatever year a clock may have come to."""
+    try:
+        return f"{EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M} UTC"
+    except OverflowError:
+        return f"{ms} ms after 1970"

@@ -1,0 +1,135 @@
+"""Notices that a child process hangs, though it lives.
+
+A symptom is looked for again and again; it is named when it has been seen for some seconds of
+looking. Seconds in which nobody looked do not count: whoever stops the whole service for a while,
+as `docker pause` does, finds all of it as it was.
+"""
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from backend.sealing.miner_status import miner_status
+
+LOOK_COUNTS_S = 1.0  # at most, however long ago the look before was
+STOPPED_FOR_S = 8.0
+OVERDUE_FOR_S = 2.0  # on top of the seconds after which a miner counts as overdue
+UNANSWERED_FOR_S = 60.0  # a service under the heaviest load answers this sooner
+ASK_EVERY_S, ANSWER_WITHIN_S = 3.0, 5.0
+
+Symptom = Callable[[int], str]  # process id -> what is wrong with that process, "" if nothing is
+
+
+class Watch:
+    """Looks for one symptom in one process after another."""
+
+    def __init__(
+        self,
+        symptom: Symptom,
+        patience_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """patience_s: how many seconds of looking the symptom must last."""
+        self._symptom = symptom
+        self._patience_s = patience_s
+        self._monotonic = monotonic
+        self._looked_at = self._bad_s = 0.0
+        self._pid = 0
+
+    def verdict(self, pid: int) -> str:
+        """Why process `pid` hangs; "" if it does not, or not for long enough."""
+        now = self._monotonic()
+        passed_s = min(LOOK_COUNTS_S, now - self._looked_at) if pid == self._pid else 0.0
+        if pid != self._pid:
+            self._bad_s = 0.0
+        self._looked_at, self._pid = now, pid
+        what = self._symptom(pid)
+        self._bad_s = self._bad_s + passed_s if what else 0.0
+        return what if self._bad_s >= self._patience_s else ""
+
+
+def stopped() -> Watch:
+    """Watches for a process that was stopped by a signal and not continued."""
+    return Watch(_is_stopped, STOPPED_FOR_S)
+
+
+def _is_stopped(pid: int) -> str:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:  # it has ended, or there is no /proc: then this tells nothing
+        return ""
+    return "it was stopped" if state.rpartition(") ")[2].startswith("T") else ""
+
+
+def overdue_miner(folder: Path) -> Watch:
+    """Watches for a miner of the chain in `folder` that keeps silent longer than it said."""
+
+    def symptom(pid: int) -> str:
+        status = miner_status(folder)
+        if status is None or status.pid != pid or not status.overdue_s(time.monotonic()):
+            return ""
+        return "it does not say what it does"
+
+    return Watch(symptom, OVERDUE_FOR_S)
+
+
+def silent_server(url: str) -> Watch:
+    """Watches for a web server at `url` that does not answer `/health/live`."""
+    return Watch(Asking(url).symptom, UNANSWERED_FOR_S)
+
+
+class Asking:
+    """Asks a web server whether it lives, and never waits for the answer: it looks for it later."""
+
+    def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        parts = urlsplit(url)
+        self._family = socket.AF_INET6 if ":" in (parts.hostname or "") else socket.AF_INET
+        self._address = (parts.hostname, parts.port)
+        self._request = (
+            f"GET /health/live HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n"
+        ).encode("ascii")
+        self._monotonic = monotonic
+        self._socket: socket.socket | None = None
+        self._asked_at = float("-inf")
+        self._what = ""
+
+    def symptom(self, pid: int) -> str:  # noqa: ARG002  whoever listens there answers
+        """What is wrong since the last answer that was waited for; "" if it was good."""
+        now = self._monotonic()
+        if self._socket is not None:
+            self._look_for_answer(now)
+        elif now >= self._asked_at + ASK_EVERY_S:
+            self._ask(now)
+        return self._what
+
+    def _ask(self, now: float) -> None:
+        self._asked_at = now
+        asking = socket.socket(self._family, socket.SOCK_STREAM)
+        asking.settimeout(ANSWER_WITHIN_S / 100)  # to connect on one machine takes microseconds
+        try:
+            asking.connect(self._address)
+            asking.sendall(self._request)
+            asking.setblocking(False)
+        except OSError as error:
+            asking.close()
+            self._what = f"it cannot be asked whether it lives ({error.strerror or error})"
+        else:
+            self._socket = asking
+
+    def _look_for_answer(self, now: float) -> None:
+        assert self._socket is not None
+        try:
+            answer = self._socket.recv(64)
+        except BlockingIOError:
+            if now < self._asked_at + ANSWER_WITHIN_S:
+                return
+            self._what = f"it did not answer within {ANSWER_WITHIN_S:g} s whether it lives"
+        except OSError as error:
+            self._what = f"it did not say whether it lives ({error.strerror or error})"
+        else:
+            is_good = answer.split(b" ")[1:2] == [b"200"]
+            self._what = "" if is_good else f"it says that it does not live ({answer[:20]!r})"
+        self._socket.close()
+        self._socket = None

@@ -1,0 +1,228 @@
+"""Completions: the order of matches, and what the ledger offers against a plain loop."""
+
+import random
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.chain.flight import Flight
+from backend.errors import InvalidQuery
+from backend.index.suggestions import FIELDS, Candidate, best, folded, typed
+from backend.ledger import Ledger
+from backend.questions.carriers import CARRIER
+from backend.settings import Settings
+from tests.index.worlds import Row, chains, follow, make_chain, plain_flight, rows_of
+
+Suggestion = dict[str, Any]
+
+# --- the order -------------------------------------------------------------------------------
+
+
+def offered(*labels: str, q: str, limit: int = 50) -> list[str]:
+    """The labels that match, each of one flight."""
+    candidates = [Candidate((label,), {"label": label, "flights": 1}) for label in labels]
+    return [shown["label"] for shown in best(candidates, q, limit)]
+
+
+def test_the_start_comes_before_a_word_and_a_word_before_the_middle() -> None:
+    names = ("Savannah, GA", "Vail, CO", "Las Vegas, NV", "Eva, AL", "Reno")
+    assert offered(*names, q="va") == ["Vail, CO", "Eva, AL", "Savannah, GA"]
+    assert offered(*names, q="v") == ["Vail, CO", "Las Vegas, NV", "Eva, AL", "Savannah, GA"]
+
+
+def test_the_middle_of_one_word_does_not_hide_the_start_of_a_later_one() -> None:
+    assert offered("Cana an", "Canaan", q="an") == ["Cana an", "Canaan"]
+
+
+@pytest.mark.parametrize(
+    ("name", "q"),
+    [
+        ("São Paulo", "SAO P"),
+        ("Sao Paulo", "são"),
+        ("ÅLESUND", "ale"),
+        ("Straße", "STRASSE"),
+        ("İstanbul", "ist"),
+        ("東京", "東"),
+        ("Dallas/Fort Worth, TX", "fort"),
+        ("O'Hare", "hare"),
+    ],
+)
+def test_neither_case_nor_accents_matter(name: str, q: str) -> None:
+    assert offered(name, q=q) == [name]
+
+
+def test_what_is_more_common_comes_first_and_then_the_alphabet() -> None:
+    flights = {"Aspen": 3, "Akron": 9, "Ábilene": 3, "Atlanta": 9, "Alton": 1}
+    candidates = [Candidate((n,), {"label": n, "flights": f}) for n, f in flights.items()]
+    order = [shown["label"] for shown in best(candidates, "a", 50)]
+    assert order == ["Akron", "Atlanta", "Ábilene", "Aspen", "Alton"]
+    assert [shown["label"] for shown in best(candidates, "", 2)] == ["Akron", "Atlanta"]
+
+
+@given(st.text(max_size=12))
+def test_an_accent_is_the_same_as_a_letter_with_it_or_after_it(text: str) -> None:
+    assert folded(unicodedata.normalize("NFD", text)) == folded(unicodedata.normalize("NFC", text))
+
+
+# --- against a plain loop --------------------------------------------------------------------
+
+
+def naive_fold(text: str) -> str:
+    letters = (c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return "".join(letters).casefold()
+
+
+def naive_rank(texts: Sequence[str], q: str) -> int | None:
+    """0 at the start of a text, 1 at the start of a word, 2 anywhere, None nowhere."""
+    found = []
+    for text in map(naive_fold, texts):
+        for at in range(len(text) + 1):
+            if text[at : at + len(q)] == q:
+                is_word = at == 0 or not text[at - 1].isalnum()
+                found.append(0 if at == 0 else 1 if is_word else 2)
+    return min(found, default=None)
+
+
+def naive_carrier(number: int, count: int) -> tuple[Sequence[str], Suggestion]:
+    if number not in CARRIER:
+        shown = {"value": number, "label": str(number), "code": None, "name": None}
+        return (str(number),), {**shown, "flights": count}
+    code, name = CARRIER[number].code, CARRIER[number].name
+    shown = {"value": number, "label": f"{name} ({code})", "code": code, "name": name}
+    return (str(number), code, name), {**shown, "flights": count}
+
+
+def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
+    """All completions, best first."""
+    flights = [row.flight for row in rows]
+    ends = [
+        tuple(str(flight[name]) for name in (end, f"{end}_CITY_NAME", f"{end}_STATE_NM"))
+        for flight in flights
+        for end in ("ORIGIN", "DEST")
+    ]
+    carriers = [int(flight["OP_CARRIER_AIRLINE_ID"] or 0) for flight in flights]
+    numbers = [int(flight["OP_CARRIER_FL_NUM"] or 0) for flight in flights]
+    found: list[tuple[Sequence[str], Suggestion]] = []
+    if field == "city":
+        for city, count in Counter(city for _, city, _ in ends).items():
+            found.append(((city,), {"value": city, "label": city, "flights": count}))
+    elif field == "airport":
+        for (code, city, state), count in Counter(ends).items():
+            named = {"value": code, "label": f"{city} ({code})", "city": city, "state": state}
+            found.append(((code, city, state), {**named, "flights": count}))
+    elif field == "carrier":
+        found += [naive_carrier(number, count) for number, count in Counter(carriers).items()]
+    else:
+        for number, count in Counter(numbers).items():
+            used = Counter(c for c, n in zip(carriers, numbers, strict=True) if n == number)
+            by = [
+                {
+                    "OP_CARRIER_AIRLINE_ID": carrier,
+                    "code": CARRIER[carrier].code if carrier in CARRIER else str(carrier),
+                    "flights": used[carrier],
+                }
+                for carrier in sorted(used, key=lambda carrier: (-used[carrier], carrier))
+            ]
+            one: Suggestion = {"value": number, "label": str(number), "carriers": by}
+            found.append(((str(number),), {**one, "flights": count}))
+    keyed = []
+    for texts, shown in found:
+        rank = naive_rank(texts, naive_fold(q))
+        if rank is None or (field == "flight_number" and rank > 0):
+            continue
+        label = shown["label"]
+        keyed.append(((rank, -shown["flights"], naive_fold(label), label, tuple(texts)), shown))
+    return [shown for _, shown in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def assert_completions(ledger: Ledger, rows: Sequence[Row], field: str, q: str) -> None:
+    expected = naive(rows, field, q)
+    for limit in (1, 2, 50):
+        answer = ledger.suggest(field, q, limit)
+        assert answer["suggestions"] == expected[:limit], (field, q)
+        assert (answer["field"], answer["q"]) == (field, q)
+
+
+texts = st.sampled_from(
+    [
+        *("", "w", "WASH", "dc", "sao", "São P", "東", "i", "ia", "0x9", "1", "19", "193", "99999"),
+        *("wn", "south", "air", "v", "gin", "%", "_", "'", "table", "zz"),
+    ]
+)
+digits = st.sampled_from(("", "0", "1", "3", "33", "335", "9", "99", "99999", "999999", "03"))
+
+
+@given(chains, st.lists(st.sampled_from(("city", "airport", "carrier")) | st.none()), st.data())
+@settings(max_examples=60)
+def test_completions_equal_a_plain_loop(
+    contents: list[list[Flight]], fields: list[str | None], data: st.DataObject
+) -> None:
+    with TemporaryDirectory() as folder:
+        blocks = make_chain(Path(folder), contents)
+        follow(Path(folder))
+        rows = rows_of(contents, blocks)
+        with closing(Ledger(Settings(dir=folder), print)) as ledger:
+            for field in [*fields, None]:
+                if field is None:
+                    assert_completions(ledger, rows, "flight_number", data.draw(digits))
+                else:
+                    assert_completions(ledger, rows, field, data.draw(texts))
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
+    """Many numbers of several carriers, in blocks that were indexed one after the other."""
+    folder, chance = tmp_path_factory.mktemp("busy"), random.Random(7)
+    contents = [
+        [
+            plain_flight(
+                OP_CARRIER_FL_NUM=min(99999, int(chance.paretovariate(0.4))),
+                OP_CARRIER_AIRLINE_ID=chance.choice((19393, 19805, 20398, 7)),
+            )
+            for _ in range(300)
+        ]
+        for _ in range(4)
+    ]
+    blocks = []
+    for content in contents:
+        blocks += make_chain(folder, [content])
+        follow(folder)
+    return folder, rows_of(contents, blocks)
+
+
+@pytest.mark.parametrize("q", ["", *"0123456789", "10", "12", "123", "9999", "99999", "123456"])
+def test_flight_numbers_of_every_length_are_completed(busy: tuple[Path, list[Row]], q: str) -> None:
+    folder, rows = busy
+    with closing(Ledger(Settings(dir=str(folder)), print)) as ledger:
+        assert_completions(ledger, rows, "flight_number", q)
+
+
+# --- what may be asked -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_is_typed_is_stripped(field: str) -> None:
+    assert typed(field, "  12 ") == "12"
+    assert typed(field, " \t") == ""
+
+
+@pytest.mark.parametrize("field", ["", "City", "cities", "x" * 5000, "\0"])
+def test_a_field_that_is_none_is_named_with_those_that_are(field: str) -> None:
+    with pytest.raises(InvalidQuery, match="must be one of city, airport") as caught:
+        typed(field, "a")
+    assert (caught.value.field, caught.value.value) == ("field", field)
+
+
+@pytest.mark.parametrize("q", ["a", "1a", "-1", "²", "٣", "1 2", "1" * 101, "1\0"])
+def test_a_flight_number_has_digits(q: str) -> None:
+    with pytest.raises(InvalidQuery) as caught:
+        typed("flight_number", q)
+    assert (caught.value.field, caught.value.value) == ("q", q)

@@ -1,0 +1,376 @@
+"""What may be asked: every parameter with every kind of wrong value, as one table."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.errors import InvalidQuery
+from backend.questions.values import (
+    PARAMETERS,
+    AverageDelays,
+    FilterTransactions,
+    FlightCounter,
+    Options,
+    asked,
+    options_from,
+    status_of,
+    understood,
+)
+
+Kind = type[Any]  # one of the three questions
+
+GOOD: dict[Kind, dict[str, str]] = {
+    FilterTransactions: {
+        "OP_CARRIER_FL_NUM": "335",
+        "FL_DATE": "2008-01-03",
+        "OP_CARRIER_AIRLINE_ID": "19393",
+    },
+    AverageDelays: {
+        "OP_CARRIER_AIRLINE_ID": "19393",
+        "INITIAL_DATE": "2008-01-01",
+        "FINAL_DATE": "2008-01-31",
+    },
+    FlightCounter: {
+        "ORIGIN_CITY_NAME": "Washington, DC",
+        "DEST_CITY_NAME": "Tampa, FL",
+        "INITIAL_DATE": "2008-01-01",
+        "FINAL_DATE": "2008-01-31",
+    },
+}
+
+NUMBER = "must be a whole number"
+BETWEEN = "must lie between 1 and 99999"
+DATE = "must be a date, YYYY-MM-DD"
+CALENDAR = "is not a day of the calendar"
+YEARS = "must lie between 1900 and 2199"
+MISSING = "is missing; for example"
+TEXT = "must not hold control"
+LONG = "must have at most 100 characters"
+ENGINE = "must be one of index, scan"
+HEIGHT = "must be a block height, a whole number from 0"
+GROUPS: dict[Kind, tuple[str, ...]] = {AverageDelays: ("day",), FlightCounter: ("day", "carrier")}
+
+BLANK = [(text, MISSING) for text in ("", " ", "\t\n", "\u00a0", "\u2003")]
+BAD_NUMBERS = [
+    *BLANK,
+    *[(text, BETWEEN) for text in ("0", "-1", "-335", "100000", "999999999999999", "00", "-0")],
+    *[
+        (text, NUMBER)
+        for text in (
+            *("abc", "335a", "0x14f", "3.5", "1e3", "1_000", "33 5", "335,0", "NaN", "Infinity"),
+            *(
+                "True",
+                "null",
+                "None",
+                "[335]",
+                "1" * 16,
+                "9" * 5000,
+                "٣٣٥",
+                "３３５",
+                "335\0",
+                "\0",
+            ),
+            *("' OR 1=1 --", "335;", "%33", "\ud800", "🛫", "--335", "+", "-", "."),
+        )
+    ],
+]
+BAD_DATES = [
+    *BLANK,
+    *[
+        (text, CALENDAR)
+        for text in (
+            *("2008-02-30", "2009-02-29", "1900-02-29", "2008-13-01", "2008-00-10", "2008-01-00"),
+            *("2008-01-32", "0000-01-01", "2/30/2008", "13/1/2008"),
+        )
+    ],
+    *[(text, YEARS) for text in ("1899-12-31", "2200-01-01", "9999-12-31", "0001-01-01")],
+    *[
+        (text, DATE)
+        for text in (
+            *("yesterday", "2008", "2008-01", "20080103", "2008-1-3", "2008/01/03", "03.01.2008"),
+            *(
+                "2008-01-03T10:00",
+                "2008-01-03Z",
+                "2008-01-03 12:34:56",
+                "12008-01-03",
+                "-2008-01-03",
+            ),
+            *(
+                "２００８-01-03",
+                "2008\u201301\u201303",
+                "2008-01-03\0",
+                "\0",
+                "1199318400",
+                "\ud800",
+            ),
+            "2008-01-03' OR '1'='1",
+            "2" * 5000,
+        )
+    ],
+]
+BAD_CITIES = [
+    *BLANK,
+    *[
+        (text, TEXT)
+        for text in ("Tampa\0", "\0", "Tam\npa", "Tam\x7fpa", "Tam\u2028pa", "\ud800", "a\udfffb")
+    ],
+    *[(text, LONG) for text in ("x" * 101, "東" * 101, "x" * 100_000)],
+]
+BAD = {
+    "OP_CARRIER_FL_NUM": BAD_NUMBERS,
+    "OP_CARRIER_AIRLINE_ID": BAD_NUMBERS,
+    "FL_DATE": BAD_DATES,
+    "INITIAL_DATE": BAD_DATES,
+    "FINAL_DATE": BAD_DATES,
+    "ORIGIN_CITY_NAME": BAD_CITIES,
+    "DEST_CITY_NAME": BAD_CITIES,
+    "engine": [
+        (text, ENGINE)
+        for text in ("", " ", "Index", "INDEX", "scan ", "both", "0", "\0", "индекс", "x" * 5000)
+    ],
+    "as_of": [
+        (text, HEIGHT)
+        for text in (
+            *("", " ", "-1", "+1", "1.0", "1e3", " 1", "1 ", "0x1", "1_0", "tip", "null", "NaN"),
+            *("²", "٣", "１", "1\0", "\ud800", "9" * 16, "9" * 5000),
+        )
+    ],
+}
+
+
+def refused(kind: Kind, parameters: dict[str, str]) -> InvalidQuery:
+    with pytest.raises(InvalidQuery) as caught:
+        asked(kind, parameters)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, names in GOOD.items() for name in names]
+)
+def test_every_wrong_value_of_every_parameter_is_named_with_its_reason(
+    kind: Kind, name: str
+) -> None:
+    for value, reason in BAD[name]:
+        error = refused(kind, {**GOOD[kind], name: value})
+        assert (error.field, error.value) == (name, value)
+        assert error.reason.startswith(reason), repr(value)[:100]
+        str(error).encode()  # can be written down
+        assert len(str(error)) < 400
+
+
+@pytest.mark.parametrize("kind", GOOD)
+@pytest.mark.parametrize("name", ["engine", "as_of"])
+def test_every_wrong_option_is_named_with_its_reason(kind: Kind, name: str) -> None:
+    for value, reason in BAD[name]:
+        error = refused(kind, {**GOOD[kind], name: value})
+        assert (error.field, error.value) == (name, value)
+        assert error.reason == reason
+
+
+BAD_GROUPS = ["", " ", "Day", "days", "month", "day,carrier", "day ", "1", "\0", "東京", "x" * 5000]
+BAD_SWITCHES = ["", " ", "True", "TRUE", "false", "1", "0", "yes", "true ", "\0", "x" * 5000]
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_every_wrong_group_is_named_with_the_right_ones(kind: Kind) -> None:
+    for value in [*BAD_GROUPS, *({"carrier"} - set(GROUPS[kind]))]:
+        error = refused(kind, {**GOOD[kind], "group_by": value})
+        assert (error.field, error.value) == ("group_by", value)
+        assert error.reason == f"must be {' or '.join(GROUPS[kind])}, or left out"
+
+
+def test_every_wrong_wish_for_a_distribution_is_named_with_the_right_one() -> None:
+    for value in BAD_SWITCHES:
+        error = refused(AverageDelays, {**GOOD[AverageDelays], "distribution": value})
+        assert (error.field, error.value) == ("distribution", value)
+        assert error.reason == "must be true, or left out"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (FilterTransactions, "group_by"),
+        (FilterTransactions, "distribution"),
+        (FlightCounter, "distribution"),
+    ],
+)
+def test_a_breakdown_that_a_question_does_not_have_is_unknown(kind: Kind, name: str) -> None:
+    error = refused(kind, {**GOOD[kind], name: "true" if name == "distribution" else "day"})
+    assert error.field == name
+    assert error.reason.startswith("is no parameter here; there are")
+
+
+def test_breakdowns_are_understood() -> None:
+    for kind, groups in GROUPS.items():
+        for group in groups:
+            parameters = {**GOOD[kind], "group_by": group}
+            question, options = asked(kind, parameters)
+            assert options == Options(group_by=group)
+            assert understood(question, options)["group_by"] == group
+    parameters = {**GOOD[AverageDelays], "distribution": "true", "engine": "scan", "as_of": "3"}
+    question, options = asked(AverageDelays, parameters)
+    assert options == Options("scan", 3, None, True)
+    assert understood(question, options)["distribution"] is True
+    assert "group_by" not in understood(question, options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for kind, names in GOOD.items()
+        for name in names
+        if (kind, name) != (FilterTransactions, "OP_CARRIER_AIRLINE_ID")
+    ],
+)
+def test_a_missing_parameter_is_named_with_an_example(kind: Kind, name: str) -> None:
+    error = refused(kind, {other: text for other, text in GOOD[kind].items() if other != name})
+    assert (error.field, error.value) == (name, None)
+    reason, _, example = error.reason.partition(f"{MISSING} {name}=")
+    assert reason == ""
+    examples = {one.name: one.example for one in PARAMETERS[kind].values()}
+    assert examples[name] == example
+    asked(kind, examples)  # they are good ones
+
+
+UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "limit", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]
+
+
+@pytest.mark.parametrize("kind", GOOD)
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_an_unknown_parameter_is_named_with_the_known_ones(kind: Kind, name: str) -> None:
+    error = refused(kind, {**GOOD[kind], name: "1"})
+    assert (error.field, error.value) == (name, "1")
+    for known in (*GOOD[kind], "engine", "as_of", *(["group_by"] if kind in GROUPS else [])):
+        assert known in error.reason
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_parameter_of_another_question_is_unknown_here(kind: Kind) -> None:
+    others = {name for names in GOOD.values() for name in names} - GOOD[kind].keys()
+    assert others
+    for name in others:
+        assert refused(kind, {**GOOD[kind], name: "1"}).field == name
+
+
+@pytest.mark.parametrize("kind", [AverageDelays, FlightCounter])
+@pytest.mark.parametrize(
+    ("initial", "final"),
+    [("2008-01-04", "2008-01-03"), ("2199-12-31", "1900-01-01"), ("1/4/2008", "2008-01-03")],
+)
+def test_dates_in_the_wrong_order_are_refused(kind: Kind, initial: str, final: str) -> None:
+    error = refused(kind, {**GOOD[kind], "INITIAL_DATE": initial, "FINAL_DATE": final})
+    assert error.field == "INITIAL_DATE"
+    assert error.reason == f"is after FINAL_DATE {final}"
+
+
+@pytest.mark.parametrize("kind", [AverageDelays, FlightCounter])
+@pytest.mark.parametrize("day", ["1900-01-01", "2008-02-29", "2199-12-31"])
+def test_an_interval_may_be_one_day(kind: Kind, day: str) -> None:
+    question, _ = asked(kind, {**GOOD[kind], "INITIAL_DATE": day, "FINAL_DATE": day})
+    assert question.INITIAL_DATE == question.FINAL_DATE == day
+
+
+ASKED: list[tuple[Kind, dict[str, str], Any]] = [
+    (FilterTransactions, {}, FilterTransactions(335, "2008-01-03", 19393)),
+    (
+        FilterTransactions,
+        {"OP_CARRIER_FL_NUM": " 00335.0 ", "FL_DATE": "1/3/2008", "OP_CARRIER_AIRLINE_ID": "1"},
+        FilterTransactions(335, "2008-01-03", 1),
+    ),
+    (
+        FilterTransactions,
+        {"FL_DATE": "2008-01-03 00:00:00"},
+        FilterTransactions(335, "2008-01-03", 19393),
+    ),
+    (AverageDelays, {}, AverageDelays(19393, "2008-01-01", "2008-01-31")),
+    (
+        AverageDelays,
+        {"OP_CARRIER_AIRLINE_ID": "99999"},
+        AverageDelays(99999, "2008-01-01", "2008-01-31"),
+    ),
+    (
+        FlightCounter,
+        {"ORIGIN_CITY_NAME": " Sa\u0303o Paulo ", "DEST_CITY_NAME": "東京 🛫"},
+        FlightCounter("São Paulo", "東京 🛫", "2008-01-01", "2008-01-31"),
+    ),
+    (
+        FlightCounter,
+        {"ORIGIN_CITY_NAME": "x" * 100, "DEST_CITY_NAME": "'; DROP TABLE flight; --"},
+        FlightCounter("x" * 100, "'; DROP TABLE flight; --", "2008-01-01", "2008-01-31"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "given_", "question"), ASKED)
+def test_a_good_question_is_understood(kind: Kind, given_: dict[str, str], question: Any) -> None:
+    assert asked(kind, {**GOOD[kind], **given_}) == (question, Options("index", None))
+
+
+def test_a_carrier_may_be_left_out_of_filter_transactions() -> None:
+    parameters = {"OP_CARRIER_FL_NUM": "335", "FL_DATE": "2008-01-03"}
+    question, _ = asked(FilterTransactions, parameters)
+    assert question == FilterTransactions(335, "2008-01-03", None)
+
+
+OPTIONS: list[tuple[dict[str, str], Options]] = [
+    ({}, Options("index", None)),
+    ({"engine": "index"}, Options("index", None)),
+    ({"engine": "scan"}, Options("scan", None)),
+    ({"as_of": "0"}, Options("index", 0)),
+    ({"as_of": "007", "engine": "scan"}, Options("scan", 7)),
+    ({"as_of": "9" * 15}, Options("index", 10**15 - 1)),
+]
+
+
+@pytest.mark.parametrize(("parameters", "options"), OPTIONS)
+def test_options_are_understood(parameters: dict[str, str], options: Options) -> None:
+    for kind, good in GOOD.items():
+        assert options_from(kind, parameters) == options
+        assert asked(kind, {**good, **parameters})[1] == options
+
+
+@given(
+    st.sampled_from(list(GOOD)),
+    st.dictionaries(st.text(max_size=8), st.text(max_size=12)),
+    st.data(),
+)
+def test_whatever_is_asked_is_understood_or_refused_with_the_parameter_at_fault(
+    kind: Kind, noise: dict[str, str], data: st.DataObject
+) -> None:
+    names = [*GOOD[kind], "engine", "as_of", "group_by", "distribution"]
+    texts = st.sampled_from(
+        [*GOOD[kind].values(), "scan", "0", "day", "carrier", "true"]
+    ) | st.text(max_size=12)
+    some = data.draw(st.dictionaries(st.sampled_from(names), texts))
+    parameters = data.draw(st.sampled_from([some, {**GOOD[kind], **some}, {**some, **noise}]))
+    try:
+        question, options = asked(kind, parameters)
+    except InvalidQuery as error:
+        assert error.field in {*parameters, *names}
+        assert error.value == parameters.get(error.field) or error.field == "INITIAL_DATE"
+        return
+    assert isinstance(question, kind)
+    assert options.engine in {"index", "scan"}
+    assert options.group_by in {None, *GROUPS.get(kind, ())}
+    if not isinstance(question, FilterTransactions):
+        assert date.fromisoformat(question.INITIAL_DATE) <= date.fromisoformat(question.FINAL_DATE)
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "arr_delay", "status"),
+    [
+        (1, None, "cancelled"),
+        (0, None, "no_arrival"),
+        (0, -10000, "on_time"),
+        (0, 0, "on_time"),
+        (0, 14, "on_time"),
+        (0, 15, "late"),
+        (0, 10000, "late"),
+    ],
+)
+def test_the_status_of_a_flight(cancelled: int, arr_delay: int | None, status: str) -> None:
+    assert status_of(cancelled, arr_delay) == status

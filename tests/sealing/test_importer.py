@@ -1,0 +1,592 @@
+"""Imports: exactly what the source holds, once, whatever dies and however often it is run again."""
+
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+
+import pytest
+
+from backend.chain.fields import FIELD_NAMES, POSITION
+from backend.chain.flight import Flight
+from backend.checking.audit import verify
+from backend.errors import BadRow, FlightchainError, InvalidInput
+from backend.sealing import importer
+from backend.sealing.importer import Tally, import_flights
+from backend.sealing.miner import Sealer
+from backend.settings import PROJECT, Settings
+from backend.sources import RawRows, open_source, validated
+from backend.sources.bts import BtsFile
+from backend.sources.generated import Generated
+from backend.storage.block_writer import BlockWriter
+from tests.accepting import accept_in
+from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+
+WAIT_S = 30
+STALL_S = 4.0
+PROMPT_S = 2.0
+
+
+def settings_for(folder: Path) -> Settings:
+    return Settings(dir=str(folder / "chain"), difficulty_bits=4)
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> Settings:
+    return settings_for(tmp_path)
+
+
+@pytest.fixture
+def one_block_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importer, "BLOCKS_AT_ONCE", 1)
+
+
+def written(folder: Path, rows: Sequence[Sequence[object]], name: str = "flights.csv") -> Path:
+    path = folder / name
+    path.write_text(csv_of(rows), encoding="utf-8")
+    return path
+
+
+def rows_of(generated: Generated) -> list[Flight]:
+    return [row for columns in validated(generated) for row in zip(*columns, strict=True)]
+
+
+def assert_holds(settings: Settings, expected: Sequence[Flight]) -> None:
+    """The chain holds these flights in this order and nothing else, and every check passes."""
+    assert on_disk(settings.folder).flights == list(expected)
+    found = verify(settings.folder)
+    assert found.transactions == len(expected)
+    assert found.index == "the index agrees with every block"
+
+
+class Scripted:
+    """A source of flights in batches of 1000; `at(n)` is called before batch n, by the reader."""
+
+    label = "scripted"
+    unit = "row"
+
+    def __init__(self, rows: Sequence[Flight], at: Callable[[int], None]) -> None:
+        self._rows, self._at = rows, at
+
+    def rows(self) -> Generator[RawRows, None, None]:
+        for number, start in enumerate(range(0, len(self._rows), 1000)):
+            self._at(number)
+            part = self._rows[start : start + 1000]
+            columns = [[row[i] for row in part] for i in range(len(FIELD_NAMES))]
+            yield RawRows(columns, range(start + 1, start + 1 + len(part)))
+
+    def progress(self) -> float:
+        return 0.5
+
+
+# --- what an import makes --------------------------------------------------------------------
+
+
+def test_the_chain_holds_the_rows_of_the_file_in_order(tmp_path: Path, chosen: Settings) -> None:
+    before_ms = time.time_ns() // 1_000_000
+    tally = import_flights(chosen, open_source(written(tmp_path, flights(2345))))
+    assert tally == Tally(imported=2345, already_there=0, bad=0, blocks=3, fraction=1.0)
+    found = on_disk(chosen.folder)
+    assert found.sizes == [1000, 1000, 345]
+    assert all(before_ms - 50 <= time <= before_ms + 60_000 for time in found.timestamps)
+    assert_holds(chosen, flights(2345))
+
+
+def test_generated_flights_come_out_as_they_were_made(chosen: Settings) -> None:
+    assert import_flights(chosen, Generated(17_500, seed=3)).blocks == 18  # more than one batch
+    assert on_disk(chosen.folder).sizes == [1000] * 17 + [500]
+    assert_holds(chosen, rows_of(Generated(17_500, seed=3)))
+
+
+def test_an_empty_source_makes_a_chain_without_flights(tmp_path: Path, chosen: Settings) -> None:
+    assert import_flights(chosen, BtsFile(written(tmp_path, []))).imported == 0
+    assert_holds(chosen, [])
+
+
+def test_a_second_import_of_the_same_file_adds_nothing(tmp_path: Path, chosen: Settings) -> None:
+    path = written(tmp_path, flights(1500))
+    import_flights(chosen, BtsFile(path))
+    before = verify(chosen.folder)
+    tally = import_flights(chosen, BtsFile(path))
+    assert (tally.imported, tally.already_there, tally.blocks) == (0, 1500, 0)
+    assert verify(chosen.folder) == before
+
+
+def test_files_that_overlap_leave_each_flight_once(tmp_path: Path, chosen: Settings) -> None:
+    first = written(tmp_path, flights(1500), "first.csv")
+    second = written(tmp_path, flights(1500, 1000), "second.csv")
+    assert import_flights(chosen, BtsFile(first)).imported == 1500
+    tally = import_flights(chosen, BtsFile(second))
+    assert (tally.imported, tally.already_there) == (1000, 500)
+    assert_holds(chosen, flights(2500))
+
+
+def test_a_flight_that_differs_in_one_field_is_another_flight(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    import_flights(chosen, BtsFile(written(tmp_path, [flight(0)])))
+    changed = [
+        (*flight(0)[:i], other, *flight(0)[i + 1 :]) for i, other in ((6, "DCA"), (18, None))
+    ]
+    tally = import_flights(chosen, BtsFile(written(tmp_path, [flight(0), *changed])))
+    assert (tally.imported, tally.already_there) == (2, 1)
+    assert_holds(chosen, [flight(0), *changed])
+
+
+def test_what_was_posted_is_sealed_before_and_counts_as_there(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    with closing(Sealer(chosen, print)) as sealer, sealer.writing(wait=False):
+        accept_in(sealer.mempool, [flight(3)], 1)
+        sealer.seal_pending()
+        accept_in(sealer.mempool, [flight(70), flight(71)], 1)
+    tally = import_flights(chosen, BtsFile(written(tmp_path, flights(5))))
+    assert (tally.imported, tally.already_there) == (4, 1)
+    kept = [f for f in flights(5) if f != flight(3)]
+    assert_holds(chosen, [flight(3), flight(70), flight(71), *kept])
+
+
+def test_rows_that_are_equal_within_a_file_are_all_kept(tmp_path: Path, chosen: Settings) -> None:
+    rows = [flight(0), flight(1), flight(0), flight(0)]
+    path = written(tmp_path, rows)
+    assert import_flights(chosen, BtsFile(path)).imported == 4
+    assert import_flights(chosen, BtsFile(path)).already_there == 4
+    assert_holds(chosen, rows)
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_an_interrupted_import_of_equal_rows_is_completed(chosen: Settings) -> None:
+    rows = [*flights(1000), *flights(500)]
+    interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks=1)
+    import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert_holds(chosen, rows)
+
+
+def test_equal_new_rows_of_a_day_that_is_there_are_all_imported(chosen: Settings) -> None:
+    there = flights(3)
+    new = list(there[0])
+    new[POSITION["OP_CARRIER_FL_NUM"]] = 99_999
+    import_flights(chosen, Scripted(there, lambda batch: None))
+    tally = import_flights(chosen, Scripted([*there, tuple(new), tuple(new)], lambda batch: None))
+    assert (tally.imported, tally.already_there) == (2, 3)
+    assert_holds(chosen, [*there, tuple(new), tuple(new)])
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_progress_goes_up_to_one(tmp_path: Path, chosen: Settings) -> None:
+    seen: list[tuple[float, int]] = []
+    import_flights(
+        chosen,
+        BtsFile(written(tmp_path, flights(5500))),
+        on_progress=lambda tally: seen.append((tally.fraction, tally.imported)),
+    )
+    assert seen == sorted(seen)
+    assert {imported for _, imported in seen} >= {1000, 2000, 3000, 4000, 5000, 5500}
+    assert len({fraction for fraction, _ in seen}) > 2
+    assert seen[-1][0] == 1.0
+
+
+def test_progress_goes_up_to_one_though_everything_is_there_already(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    path = written(tmp_path, flights(1500))
+    import_flights(chosen, BtsFile(path))
+    assert import_flights(chosen, BtsFile(path)).fraction == 1.0
+
+
+def test_two_imports_at_the_same_time_leave_each_flight_once(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    first = str(written(tmp_path, flights(3000), "first.csv"))
+    second = str(written(tmp_path, flights(3000, 1500), "second.csv"))
+    with started(chosen, first) as one, started(chosen, second) as other:
+        assert [process.wait(WAIT_S) for process in (one, other)] == [0, 0]
+    found = on_disk(chosen.folder).flights
+    assert found in [flights(4500), [*flights(3000, 1500), *flights(1500)]]
+    assert verify(chosen.folder).transactions == 4500
+
+
+# --- bad rows --------------------------------------------------------------------------------
+
+
+def with_bad_rows() -> list[tuple[object, ...]]:
+    """3000 rows; those of lines 1502 and 2602 are bad."""
+    rows: list[tuple[object, ...]] = [*flights(3000)]
+    rows[1500] = (*rows[1500][:4], "0", *rows[1500][5:])
+    rows[2600] = (*rows[2600][:6], "nowhere", *rows[2600][7:])
+    return rows
+
+
+def test_a_bad_row_ends_the_import_and_what_came_before_stays(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    path = written(tmp_path, with_bad_rows())
+    with pytest.raises(BadRow, match=r"^flights\.csv, line 1502: OP_CARRIER_FL_NUM '0': must lie"):
+        import_flights(chosen, BtsFile(path))
+    assert_holds(chosen, flights(1000))
+    written(tmp_path, flights(3000))  # mended
+    assert import_flights(chosen, BtsFile(path)).imported == 2000
+    assert_holds(chosen, flights(3000))
+
+
+def test_bad_rows_are_left_out_counted_and_named_if_that_is_asked_for(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    bad: list[BadRow] = []
+    tally = import_flights(chosen, BtsFile(written(tmp_path, with_bad_rows())), on_bad=bad.append)
+    assert (tally.imported, tally.bad, tally.fraction) == (2998, 2, 1.0)
+    assert [(row.place, row.field, row.value) for row in bad] == [
+        ("flights.csv, line 1502", "OP_CARRIER_FL_NUM", "0"),
+        ("flights.csv, line 2602", "ORIGIN", "nowhere"),
+    ]
+    assert [str(row) for row in bad] == [
+        f"{row.place}: {row.field} '{row.value}': {row.reason}" for row in bad
+    ]
+    assert_holds(chosen, [f for n, f in enumerate(flights(3000)) if n not in {1500, 2600}])
+
+
+def test_a_file_that_ends_too_early_is_named_and_what_came_before_stays(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    import gzip
+
+    path = tmp_path / "flights.csv.gz"
+    path.write_bytes(gzip.compress(csv_of(flights(3000)).encode())[:-20])
+    with pytest.raises(InvalidInput, match=r"flights\.csv\.gz.*cut short"):
+        import_flights(chosen, BtsFile(path))
+    found = on_disk(chosen.folder).flights
+    assert found == flights(len(found))
+    assert len(found) >= 1000
+
+
+# --- what dies in between --------------------------------------------------------------------
+
+
+class Interrupted(Exception):
+    """Raised in the importing process at a chosen moment."""
+
+
+def interrupt_at(
+    settings: Settings,
+    source: Scripted,
+    blocks: int,
+    error: type[BaseException] = KeyboardInterrupt,
+) -> None:
+    """Import until so many blocks are sealed, then be interrupted."""
+
+    def progress(tally: Tally) -> None:
+        if tally.blocks >= blocks:
+            raise error
+
+    with pytest.raises(error):
+        import_flights(settings, source, on_progress=progress)
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Interrupted])
+def test_an_interrupted_import_is_continued(chosen: Settings, error: type[BaseException]) -> None:
+    rows = flights(5500)
+    for blocks in (1, 2, 1):
+        interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks, error)
+    assert transactions_in(chosen.folder) == 4000
+    tally = import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert (tally.imported, tally.already_there) == (1500, 4000)
+    assert_holds(chosen, rows)
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_a_killed_reader_ends_the_import_with_a_word_and_it_is_continued(
+    chosen: Settings,
+) -> None:
+    rows = flights(5500)
+
+    def die(batch: int) -> None:
+        if batch == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(FlightchainError, match="reads the source died; run again"):
+        import_flights(chosen, Scripted(rows, die))
+    assert transactions_in(chosen.folder) in {2000, 3000}
+    import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert_holds(chosen, rows)
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_a_reader_killed_in_the_middle_of_a_message_is_no_different(
+    chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = flights(5500)
+    sent = [0]
+    real = Connection.send
+
+    def send(self: Connection, message: object) -> None:
+        sent[0] += 1
+        if sent[0] < 3:
+            real(self, message)
+            return
+        data = bytes(ForkingPickler.dumps(message))
+        os.write(self.fileno(), struct.pack("!i", len(data)) + data[: len(data) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "send", send)
+        with pytest.raises(FlightchainError, match="reads the source died; run again"):
+            import_flights(chosen, Scripted(rows, lambda batch: None))
+    import_flights(chosen, Scripted(rows, lambda batch: None))
+    assert_holds(chosen, rows)
+
+
+def stall(batch: int) -> None:
+    """A source that takes long: a slow disk, or rows that the ledger has already."""
+    if batch == 2:
+        time.sleep(STALL_S)
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+def test_ctrl_c_does_not_wait_for_a_slow_source(chosen: Settings) -> None:
+    start = time.monotonic()
+    interrupt_at(chosen, Scripted(flights(5000), stall), blocks=1)
+    assert time.monotonic() - start < PROMPT_S
+
+
+STALLED = """
+import sys
+from pathlib import Path
+from backend.sealing import importer
+from tests import test_importer
+from tests.flights import flights
+
+importer.BLOCKS_AT_ONCE = 1
+importer.import_flights(
+    test_importer.settings_for(Path(sys.argv[1])),
+    test_importer.Scripted(flights(5000), test_importer.stall),
+)
+"""
+
+
+def test_a_killed_import_frees_the_writer_lock_though_its_source_is_slow(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", STALLED, str(tmp_path)], cwd=PROJECT) as process:
+        eventually(lambda: transactions_in(chosen.folder) > 0)
+        process.kill()
+    start = time.monotonic()
+    with closing(BlockWriter(chosen, lambda: 0, print)) as writer:
+        writer.acquire(wait=True)
+    assert time.monotonic() - start < PROMPT_S
+
+
+# --- the command -----------------------------------------------------------------------------
+
+COMMAND = """
+from backend.sealing import importer
+from backend.cli import main
+
+importer.BLOCKS_AT_ONCE = 1
+main()
+"""
+
+
+@contextmanager
+def started(
+    settings: Settings, *arguments: str, data: str = "none"
+) -> Iterator[subprocess.Popen[str]]:
+    """`python -m backend import …` that seals every block on its own; killed at the end."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("FLIGHTCHAIN_")}
+    environment = {
+        **kept,
+        "FLIGHTCHAIN_DIR": settings.dir,
+        "FLIGHTCHAIN_DIFFICULTY_BITS": str(settings.difficulty_bits),
+        "FLIGHTCHAIN_DATA": data,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "import", *arguments],
+        cwd=PROJECT,
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def command(settings: Settings, *arguments: str, data: str = "none") -> tuple[int, str]:
+    """Its exit status and what it said."""
+    with started(settings, *arguments, data=data) as process:
+        out, said = process.communicate(timeout=WAIT_S)
+    assert out == ""
+    return process.returncode, said
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_the_command_says_what_it_did(tmp_path: Path, chosen: Settings) -> None:
+    path = str(written(tmp_path, flights(1200)))
+    status, said = command(chosen, path)
+    assert status == 0
+    assert "importing flights.csv: 100%" in said
+    assert re.search(r"1,200 flights, [\d,]+/s", said)
+    assert said.endswith("flights.csv: 1,200 flights imported in 2 blocks\n")
+    status, said = command(chosen, path, str(written(tmp_path, flights(1500), "more.csv")))
+    assert status == 0
+    assert "flights.csv: 0 flights imported in 0 blocks, 1,200 were there already\n" in said
+    assert said.endswith("more.csv: 300 flights imported in 1 block, 1,200 were there already\n")
+    assert_holds(chosen, flights(1500))
+
+
+def test_the_command_names_a_bad_row_in_one_line(tmp_path: Path, chosen: Settings) -> None:
+    path = str(written(tmp_path, with_bad_rows()))
+    status, said = command(chosen, path)
+    assert status == 1
+    assert "Traceback" not in said
+    last = said.splitlines()[-1]
+    assert last.startswith("error: flights.csv, line 1502: OP_CARRIER_FL_NUM '0': must lie between")
+    status, said = command(chosen, "--skip-bad", path)
+    assert status == 0
+    assert "left out: flights.csv, line 1502: OP_CARRIER_FL_NUM '0'" in said
+    assert said.endswith(
+        "1,998 flights imported in 2 blocks, 1,000 were there already, 2 bad rows were left out\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ((), 2, "give FILES"),
+        (("--nycflights", "--generate", "3"), 2, "one of them"),
+        (("--generate", "0"), 2, "0 is not in the range x>=1"),
+        (("no-such-file.csv",), 2, "'no-such-file.csv' does not exist"),
+        (("README.md.none",), 2, "does not exist"),
+        ((str(PROJECT / "pyproject.toml"),), 1, "error: file 'pyproject.toml': "),
+    ],
+)
+def test_a_wrong_call_is_explained_and_makes_nothing(
+    chosen: Settings, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    found, said = command(chosen, *arguments)
+    assert (found, "Traceback" in said) == (status, False)
+    assert words in said
+    assert transactions_in(chosen.folder) == 0
+
+
+def test_ctrl_c_ends_with_130_and_running_it_again_completes(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    rows = flights(30_000)
+    path = str(written(tmp_path, rows))
+    for _ in range(2):
+        already = transactions_in(chosen.folder)
+        with started(chosen, path) as process:
+            eventually(lambda least=already: transactions_in(chosen.folder) > least)  # type: ignore[misc]
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=WAIT_S)[1]
+        assert process.returncode == 130, said
+        assert said.endswith("stopped\n")
+        assert "Traceback" not in said
+    assert 0 < transactions_in(chosen.folder) < 30_000
+    assert command(chosen, path)[0] == 0
+    assert_holds(chosen, rows)
+
+
+def test_killed_at_random_moments_and_run_again_every_row_is_there_once(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    rows = flights(9000)
+    path = str(written(tmp_path, rows))
+    start = time.monotonic()
+    with started(chosen, path) as process:  # how long it takes to begin
+        eventually(lambda: transactions_in(chosen.folder) > 0)
+        begins_s = time.monotonic() - start
+        process.kill()
+    for _ in range(6):
+        with started(chosen, path) as process:
+            # From here to a little beyond the first blocks; with what is there it gets later.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(begins_s * chance.uniform(0.4, 2.0))
+            process.send_signal(chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+            process.wait(WAIT_S)
+        found = on_disk(chosen.folder).flights
+        assert found == rows[: len(found)]
+    assert command(chosen, path)[0] == 0
+    assert_holds(chosen, rows)
+
+
+# --- the default data ------------------------------------------------------------------------
+
+
+def test_if_empty_imports_into_an_empty_chain_and_only_there(
+    tmp_path: Path, chosen: Settings
+) -> None:
+    status, said = command(chosen, "--if-empty", data="none")
+    assert (status, said) == (0, "")
+    assert transactions_in(chosen.folder) == 0
+    status, said = command(chosen, "--if-empty", data="generate:1500:7")
+    assert status == 0
+    assert "1,500 flights imported in 2 blocks" in said
+    assert_holds(chosen, rows_of(Generated(1500, seed=7)))
+    for data in ("generate:1500:7", "generate:10:8", str(written(tmp_path, flights(3)))):
+        assert command(chosen, "--if-empty", data=data) == (0, "")
+    assert_holds(chosen, rows_of(Generated(1500, seed=7)))
+
+
+def test_if_empty_leaves_a_chain_with_other_flights_alone(tmp_path: Path, chosen: Settings) -> None:
+    assert command(chosen, str(written(tmp_path, flights(5))))[0] == 0
+    assert command(chosen, "--if-empty", data="generate:1500") == (0, "")
+    assert_holds(chosen, flights(5))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_an_interrupted_default_import_is_finished_by_the_next_run(
+    tmp_path: Path, chosen: Settings, number: signal.Signals
+) -> None:
+    rows = flights(6000)
+    data = str(written(tmp_path, rows))
+    with started(chosen, "--if-empty", data=data) as process:
+        eventually(lambda: transactions_in(chosen.folder) > 0)
+        process.send_signal(number)
+        process.wait(WAIT_S)
+    assert 0 < transactions_in(chosen.folder) < 6000
+    status, said = command(chosen, "--if-empty", data=data)
+    assert status == 0
+    assert "were there already" in said
+    assert_holds(chosen, rows)
+    assert command(chosen, "--if-empty", data=data) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("generate:many", "generate:N"),
+        ("/no/such/file.csv", "does not exist; check the path"),
+        ("generate:", "generate:N"),
+    ],
+)
+def test_if_empty_explains_data_that_it_cannot_have(
+    chosen: Settings, data: str, words: str
+) -> None:
+    status, said = command(chosen, "--if-empty", data=data)
+    assert status == 1
+    assert said.startswith("error: ")
+    assert words in said
+    assert len(said.splitlines()) == 1

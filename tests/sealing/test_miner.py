@@ -1,0 +1,846 @@
+"""The miner: when it seals, that there is one, how it stops, and what it does after a torn tip."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from backend.chain.block import Block
+from backend.chain.columns import columns_of
+from backend.chain.content import Content, content_of
+from backend.chain.fields import FIELD_NAMES
+from backend.chain.flight import Flight
+from backend.chain.void import VOID
+from backend.checking.audit import verify
+from backend.checking.scrub_state import NAME as SCRUB_NAME
+from backend.clock import now_ms
+from backend.errors import DamagedBlock, WriterBusy
+from backend.index.damage_mark import NAME as MARK_NAME
+from backend.index.damage_mark import mark
+from backend.index.database import index_path
+from backend.index.follower import no_progress
+from backend.index.queries import IndexReader
+from backend.mempool import FOLDER, Mempool
+from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.sealing.importer import import_flights
+from backend.sealing.miner import Miner, Sealer
+from backend.sealing.miner_status import (
+    LOCK_NAME,
+    SEALING_S,
+    STATUS_NAME,
+    Announcer,
+    MinerStatus,
+    miner_status,
+    next_block_at,
+)
+from backend.settings import PROJECT, Settings
+from backend.sources.bts import BtsFile
+from backend.storage import files, layout
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import BlockWriter
+from tests.accepting import accept_in
+from tests.flights import csv_of, flight, flights, on_disk, transactions_in
+
+WAIT_S = 30
+NEVER_S = 86400.0
+
+
+def settings_for(folder: Path, interval_s: float = 0.2, **chosen: float) -> Settings:
+    chosen = {"difficulty_bits": 4, "mine_interval_s": interval_s, **chosen}
+    return Settings(dir=str(folder), **chosen)  # type: ignore[arg-type]
+
+
+def eventually(condition: Callable[[], bool], within_s: float = WAIT_S) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+class Running:
+    """A miner in a thread of this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.messages: list[str] = []
+        self.miner = Miner(settings, self.messages.append)
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._has_begun = threading.Event()
+        self._next_round = self.miner._status.next_round
+        setattr(self.miner._status, "next_round", self._noted)  # noqa: B010  mypy wants it so
+
+    def _noted(self, wait_s: float) -> None:
+        self._next_round(wait_s)
+        self._has_begun.set()
+
+    def _run(self) -> None:
+        try:
+            self.miner.run()
+        except BaseException as error:  # noqa: BLE001  raised again in stop()
+            self.error = error
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wait_until_begun(self) -> None:
+        """Return when the files are right and the first round is announced."""
+        eventually(lambda: self._has_begun.is_set() or not self._thread.is_alive())
+
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self, within_s: float = WAIT_S) -> None:
+        self._thread.join(within_s)
+
+    def stop(self) -> None:
+        self.miner.stop()
+        self.join()
+        assert not self.is_running()
+        if self.error is not None:
+            raise self.error
+
+
+@contextmanager
+def mining(settings: Settings) -> Iterator[Running]:
+    running = Running(settings)
+    running.start()
+    running.wait_until_begun()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@contextmanager
+def accepting(settings: Settings) -> Iterator[Callable[[list[Flight]], int]]:
+    """A function that accepts a batch and returns its first id."""
+    chain = Sealer(settings, print)
+    with closing(chain), closing(Mempool(settings, chain.transactions, print)) as mempool:
+        yield lambda batch: accept_in(mempool, batch, now_ms()).first_transaction
+
+
+def accept(settings: Settings, batch: list[Flight]) -> int:
+    with accepting(settings) as add:
+        return add(batch)
+
+
+def height_of(folder: Path) -> int:
+    with closing(BlockStore(folder)) as store:
+        return store.height()
+
+
+@contextmanager
+def miner_process(settings: Settings) -> Iterator[subprocess.Popen[str]]:
+    """A miner in a process of its own that has begun; killed at the end if it still runs."""
+    environment = {
+        **os.environ,
+        "FLIGHTCHAIN_DIR": settings.dir,
+        "FLIGHTCHAIN_MINE_INTERVAL_S": str(settings.mine_interval_s),
+        "FLIGHTCHAIN_DIFFICULTY_BITS": str(settings.difficulty_bits),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "backend", "mine"],
+        cwd=PROJECT,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            status = settings.folder / STATUS_NAME
+            eventually(lambda: status.exists() or process.poll() is not None)
+            yield process
+        finally:
+            process.kill()
+
+
+# --- when ------------------------------------------------------------------------------------
+
+
+def test_what_is_pending_is_sealed_when_the_interval_is_over(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, 0.3)
+    start = time.monotonic()
+    with mining(settings) as running:
+        accept(settings, flights(2))
+        accept(settings, flights(1, 2))
+        assert transactions_in(tmp_path) == 0
+        eventually(lambda: transactions_in(tmp_path) == 3)
+        assert time.monotonic() - start >= 0.3
+    assert on_disk(tmp_path).flights == flights(3)
+    assert on_disk(tmp_path).sizes == [3]
+    assert running.messages == ["sealed block 1 with 3 transactions"]
+    assert verify(tmp_path).index == "the index agrees with every block"
+
+
+def test_a_full_block_is_sealed_at_once(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, NEVER_S)
+    with mining(settings):
+        accept(settings, flights(999))
+        time.sleep(0.5)  # more than two looks at the mempool
+        assert transactions_in(tmp_path) == 0
+        accept(settings, flights(1, 999))
+        eventually(lambda: transactions_in(tmp_path) == 1000, within_s=5)
+        accept(settings, flights(1300, 1000))
+        eventually(lambda: transactions_in(tmp_path) == 2000, within_s=5)
+    assert on_disk(tmp_path).sizes == [1000, 1000]  # the rest waits for its time
+
+
+def test_batches_fill_blocks_across_their_bounds(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    for start in (0, 700, 1400):
+        accept(settings, flights(700, start))
+    with mining(settings):
+        eventually(lambda: transactions_in(tmp_path) == 2100)
+    found = on_disk(tmp_path)
+    assert found.sizes == [1000, 1000, 100]
+    assert found.flights == flights(2100)
+    assert found.timestamps == sorted(found.timestamps)
+    assert len(set(found.timestamps)) <= 3  # each batch has one
+
+
+def test_nothing_pending_makes_no_block(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, 0.1)
+    with mining(settings):
+        first = next_block_at(tmp_path)
+        eventually(lambda: (next_block_at(tmp_path) or 0) > (first or 0) + 350)  # rounds go on
+        assert height_of(tmp_path) == 0
+
+
+def test_empty_blocks_are_made_if_asked_for(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, 0.1, mine_empty=1)
+    with mining(settings):
+        eventually(lambda: height_of(tmp_path) >= 3)
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+    sizes = on_disk(tmp_path).sizes
+    assert sizes[:2] == [0, 0]
+    assert sum(sizes) == 1
+    assert verify(tmp_path).height == len(sizes)
+
+
+def test_the_pace_is_kept_though_sealing_takes_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interval_s, sealing_s, rounds = 0.4, 0.2, 4
+    begun: list[float] = []
+    real = Sealer.seal_pending
+
+    def slow(self: Sealer, **how: bool) -> list[Block]:
+        begun.append(time.monotonic())
+        time.sleep(sealing_s)
+        return real(self, **how)
+
+    monkeypatch.setattr(Sealer, "seal_pending", slow)
+    with mining(settings_for(tmp_path, interval_s)):
+        eventually(lambda: len(begun) > rounds)
+    span_s = begun[rounds] - begun[0]
+    assert rounds * interval_s - 0.1 < span_s < rounds * (interval_s + sealing_s) - 0.2
+
+
+def test_next_block_at_is_told_while_a_miner_runs(tmp_path: Path) -> None:
+    assert next_block_at(tmp_path) is None
+    settings = settings_for(tmp_path, 0.5)
+    before = now_ms()
+    with mining(settings):
+        due = next_block_at(tmp_path)
+        assert due is not None
+        assert before < due <= now_ms() + 500
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+        assert now_ms() >= due - 50  # the wall clock may be corrected a little
+        eventually(lambda: (next_block_at(tmp_path) or 0) > due)
+        following = next_block_at(tmp_path)
+        assert following is not None
+        assert following - due == pytest.approx(500, abs=100)
+    assert next_block_at(tmp_path) is None
+
+
+def promised_s(folder: Path) -> float:
+    """For how long the miner may keep silent, by its last word."""
+    status = miner_status(folder)
+    assert status is not None
+    return status.due_s - time.monotonic()
+
+
+def test_an_empty_block_may_take_as_long_as_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised: list[float] = []
+    real = files.sync
+
+    def slow(descriptor: int, path: Path) -> None:
+        if miner_status(tmp_path) is not None:
+            promised.append(promised_s(tmp_path))
+        real(descriptor, path)
+
+    monkeypatch.setattr(files, "sync", slow)
+    with mining(settings_for(tmp_path, 0.1, mine_empty=1)):
+        eventually(lambda: len(promised) >= 10)
+    assert min(promised) > SEALING_S / 3
+
+
+def test_an_index_that_is_behind_may_take_long_though_nothing_is_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised: list[float] = []
+    real = BlockStore.frames
+
+    def slow(self: BlockStore, first: int, count: int) -> list[tuple[layout.Place, bytes]]:
+        if threading.current_thread().name != "scrub":  # which reads blocks whenever it likes
+            promised.append(promised_s(tmp_path))
+        return real(self, first, count)
+
+    settings = settings_for(tmp_path, 0.1)
+    with mining(settings), closing(Sealer(settings, print)) as other:
+        with other.writing(wait=True, follow=False):
+            monkeypatch.setattr(BlockStore, "frames", slow)
+            other._writer.append(other._writer.state.build(now_ms(), unsealed_of(flights(1))))
+            other._writer.commit()
+        eventually(lambda: len(promised) > 0)
+        eventually(lambda: promised_s(tmp_path) < 1)  # when that is done
+    assert min(promised) > SEALING_S
+
+
+def unsealed_of(some: list[Flight]) -> Content:
+    return content_of(columns_of(some, [now_ms()] * len(some)))
+
+
+def test_an_index_that_is_added_up_may_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after another process died that was writing to it."""
+    promised: list[float] = []
+    monkeypatch.setattr("backend.index.follower.is_settled", lambda *_: False)
+
+    def slow(*_: object) -> bool:
+        if miner_status(tmp_path) is not None:
+            promised.append(promised_s(tmp_path))
+        return True
+
+    monkeypatch.setattr("backend.index.follower.adds_up", slow)
+    with mining(settings_for(tmp_path, 0.1)):
+        eventually(lambda: len(promised) >= 2)
+    assert min(promised) > SEALING_S
+
+
+def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a write to the disk each time, and a stopped miner is to be named soon."""
+    promised: list[float] = []
+    real = Announcer._write
+
+    def noted(self: Announcer, status: MinerStatus) -> None:
+        promised.append(status.due_s - time.monotonic())
+        real(self, status)
+
+    with mining(settings_for(tmp_path, 0.2)):
+        time.sleep(0.1)
+        monkeypatch.setattr(Announcer, "_write", noted)
+        time.sleep(1)
+    assert 1 <= len(promised) <= 6
+    assert max(promised) < 0.3
+
+
+def test_a_miner_that_has_mended_the_index_promises_its_next_round_again(tmp_path: Path) -> None:
+    with mining(settings_for(tmp_path, 20)) as running:
+        mark(index_path(tmp_path).resolve(strict=True), "a page of it was wrong")
+        eventually(lambda: any("made anew" in line for line in running.messages))
+        eventually(lambda: promised_s(tmp_path) < 25)
+
+
+def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    real = Announcer.next_round
+
+    def noted(self: Announcer, wait_s: float) -> None:
+        waits.append(wait_s)
+        real(self, wait_s)
+
+    def waited(self: Sealer, *_: object) -> bool:
+        time.sleep(0.3)
+        return True
+
+    monkeypatch.setattr(Announcer, "next_round", noted)
+    monkeypatch.setattr(Sealer, "wait_for_clock", waited)
+    with mining(settings_for(tmp_path, 0.1)):
+        eventually(lambda: len(waits) > 6)
+    assert min(waits) >= 0
+
+
+# --- one, and its end ------------------------------------------------------------------------
+
+
+def test_a_second_miner_is_refused_and_does_the_first_no_harm(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with mining(settings):
+        with pytest.raises(WriterBusy, match=LOCK_NAME):
+            Miner(settings, print).run()
+        with miner_process(settings) as second:
+            assert second.wait(WAIT_S) == 1
+            assert second.stderr is not None
+            assert "is held by another process" in second.stderr.read()
+        assert next_block_at(tmp_path) is not None
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+
+
+def test_a_killed_miner_frees_its_locks_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with miner_process(settings) as killed:
+        assert next_block_at(tmp_path) is not None
+        killed.kill()
+        killed.wait(WAIT_S)
+    assert next_block_at(tmp_path) is None
+    assert (tmp_path / STATUS_NAME).exists()  # what it said stays, and nobody believes it
+    accept(settings, flights(3))
+    with mining(settings):
+        eventually(lambda: transactions_in(tmp_path) == 3)
+    assert on_disk(tmp_path).flights == flights(3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_process_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    with miner_process(settings_for(tmp_path, NEVER_S)) as process:
+        process.send_signal(number)
+        assert process.wait(5) == 0
+    assert not (tmp_path / STATUS_NAME).exists()
+    assert not files.is_locked(tmp_path / LOCK_NAME)
+
+
+def test_stop_finishes_the_block_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_for(tmp_path)
+    sealing, stopped = threading.Event(), threading.Event()
+    real = BlockWriter.append
+
+    def slow(self: BlockWriter, block: Block, compressed_body: bytes | None = None) -> None:
+        if block.header.height:
+            sealing.set()
+            assert stopped.wait(WAIT_S)
+        real(self, block, compressed_body)
+
+    monkeypatch.setattr(BlockWriter, "append", slow)
+    with mining(settings) as running:
+        accept(settings, flights(3))
+        assert sealing.wait(WAIT_S)
+        running.miner.stop()
+        stopped.set()
+        running.join()
+        assert not running.is_running()
+    assert on_disk(tmp_path).flights == flights(3)
+    assert IndexReader(tmp_path).position().transactions == 3
+    assert not files.is_locked(tmp_path / LOCK_NAME)
+    assert not (tmp_path / STATUS_NAME).exists()
+
+
+def test_stop_is_heard_while_an_import_holds_the_writer_lock(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    running = Running(settings)
+    held = files.FileLock(tmp_path / "writer.lock")
+    with held:
+        running.start()
+        try:
+            running.miner.stop()
+            running.join(2)
+            still_there = running.is_running()
+        finally:
+            held.release()
+    running.stop()
+    assert not still_there
+
+
+def test_nothing_stays_open_when_the_miner_has_stopped(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, 0.1)
+    with mining(settings):
+        accept(settings, flights(3))
+        eventually(lambda: transactions_in(tmp_path) == 3)
+    links = []
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            links.append(str(link.readlink()))
+        except OSError:  # the descriptor that lists this very folder
+            continue
+    assert [target for target in links if target.startswith(str(tmp_path))] == []
+
+
+# --- after a power cut -----------------------------------------------------------------------
+
+
+def tip_frame(folder: Path) -> tuple[Path, int, int]:
+    """The file of the newest block, where its frame starts, and where it ends."""
+    with closing(BlockStore(folder)) as store:
+        tip = store.tip()
+    assert tip is not None
+    path = folder / layout.BLOCKS_FOLDER / layout.block_file_name(tip[1].file)
+    return path, tip[1].offset, tip[1].end
+
+
+def cut_in_the_middle(path: Path, start: int, end: int) -> None:
+    os.truncate(path, (start + end) // 2)
+
+
+def cut_before(path: Path, start: int, end: int) -> None:
+    os.truncate(path, start)
+
+
+def flip_in_the_middle(path: Path, start: int, end: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[(start + end) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def zero(path: Path, start: int, end: int) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:start] + bytes(end - start))
+
+
+def mine_three_blocks(settings: Settings) -> None:
+    """Twelve flights that came through the mempool."""
+    with mining(settings):
+        for start, count in ((0, 5), (5, 4), (9, 3)):
+            accept(settings, flights(count, start))
+            eventually(lambda wanted=start + count: transactions_in(settings.folder) == wanted)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("spoil", [cut_in_the_middle, cut_before])
+def test_what_a_torn_tip_held_is_mined_again(
+    tmp_path: Path, spoil: Callable[[Path, int, int], None]
+) -> None:
+    settings = settings_for(tmp_path, 0.1)
+    mine_three_blocks(settings)
+    before = on_disk(tmp_path)
+    assert before.sizes == [5, 4, 3]
+    segments = [path.name for path in (tmp_path / FOLDER).iterdir()]
+    assert len(segments) <= 2  # those below the tip are gone
+
+    spoil(*tip_frame(tmp_path))
+    with mining(settings) as running:
+        eventually(lambda: transactions_in(tmp_path) == 12)
+        assert accept(settings, flights(1, 12)) == 12
+        eventually(lambda: transactions_in(tmp_path) == 13)
+    after = on_disk(tmp_path)
+    assert after.flights == flights(13)
+    assert after.timestamps[:12] == before.timestamps
+    assert any("block 3" in line for line in running.messages)
+    assert verify(tmp_path).index == "the index agrees with every block"
+
+
+def mine_and_accept(settings: Settings) -> Path:
+    """Five flights that are mined, four that are pending behind them; the file of the latter."""
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+        for number in range(9):
+            accept_in(sealer.mempool, [flight(number)], now_ms())
+            if number == 4:
+                sealer.seal_pending()
+                sealer.trim()
+    return max((settings.folder / FOLDER).glob("pending-*.log"))
+
+
+@pytest.mark.parametrize("lost", [[], [5], [5, 6, 7, 8], [8]])
+def test_a_torn_tip_is_mined_again_though_the_mempool_is_damaged_behind_it(
+    tmp_path: Path, lost: list[int]
+) -> None:
+    settings = settings_for(tmp_path, 0.1)
+    path = mine_and_accept(settings)
+    each = path.stat().st_size // 4
+    for number in lost:
+        overwrite(path, (number - 5) * each + 100)
+    if not lost:
+        flip_in_the_middle(path, 0, each)
+    cut_in_the_middle(*tip_frame(tmp_path))
+    with mining(settings):
+        eventually(lambda: transactions_in(tmp_path) == 9)
+    assert on_disk(tmp_path).flights == [
+        VOID if number in lost else flight(number) for number in range(9)
+    ]
+    names = {path.name for path in (tmp_path / FOLDER).glob("*.bin")}
+    assert names == ({f"lost-{lost[0]}-{len(lost)}.bin"} if lost else set())
+
+
+@pytest.mark.parametrize("accepts_first", [True, False])
+def test_a_torn_tip_that_is_damaged_in_the_mempool_too_stops_the_miner_and_nothing_is_dropped(
+    tmp_path: Path, accepts_first: bool
+) -> None:
+    settings = settings_for(tmp_path)
+    mine_and_accept(settings)
+    path = min((tmp_path / FOLDER).glob("pending-*.log"))
+    overwrite(path, 300)
+    damaged = path.read_bytes()
+    cut_in_the_middle(*tip_frame(tmp_path))
+    if accepts_first:
+        assert accept(settings, flights(1, 12)) == 9
+    with pytest.raises(DamagedBlock, match=r"block 1 .* does not hold its transactions"):
+        Miner(settings, print).run()
+    (kept,) = (tmp_path / FOLDER).glob("damaged-*.bin")
+    assert kept.name == "damaged-1.bin"
+    assert kept.read_bytes() in damaged
+    assert b"garbage" in kept.read_bytes()
+    assert list((tmp_path / FOLDER).glob("lost-*")) == []
+
+
+@pytest.mark.parametrize("spoil", [flip_in_the_middle, zero])
+def test_a_damaged_tip_stops_the_miner_though_the_mempool_holds_what_it_held(
+    tmp_path: Path, spoil: Callable[[Path, int, int], None]
+) -> None:
+    """It was whole when it was named, so what spoiled it may have spoiled more."""
+    settings = settings_for(tmp_path)
+    mine_three_blocks(settings)
+    spoil(*tip_frame(tmp_path))
+    with pytest.raises(DamagedBlock, match=r"block 3 is damaged: .*; restore the chain from"):
+        Miner(settings, print).run()
+    assert accept(settings, flights(1, 12)) == 12  # ids follow the table
+
+
+def test_a_torn_tip_that_was_imported_stops_the_miner(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", tmp_path / "flights.csv"
+    settings = settings_for(folder)
+    file.write_text(csv_of(flights(2500)))
+    import_flights(settings, BtsFile(file))
+    cut_in_the_middle(*tip_frame(folder))
+    with pytest.raises(DamagedBlock, match=r"block 3 .* does not hold its transactions"):
+        Miner(settings, print).run()
+
+
+def test_everything_in_the_tip_is_kept_when_the_mempool_is_trimmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.mempool.log.SEGMENT_BYTES", 1)  # a segment for each flight
+    settings = settings_for(tmp_path)
+    for start, count in ((0, 3), (3, 4)):
+        with accepting(settings) as add:
+            for serial in range(start, start + count):
+                add([flight(serial)])
+        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+            sealer.seal_pending()
+            sealer.trim()
+    assert on_disk(tmp_path).sizes == [3, 4]
+    assert len(list((tmp_path / FOLDER).iterdir())) == 4
+    cut_in_the_middle(*tip_frame(tmp_path))
+    with mining(settings):
+        eventually(lambda: transactions_in(tmp_path) == 7)
+    assert on_disk(tmp_path).flights == flights(7)
+
+
+# --- taking turns with an import -------------------------------------------------------------
+
+POSTING = """
+import json, sys
+from backend.clock import now_ms
+from backend.ledger import Ledger
+from backend.settings import Settings
+from tests.flights import flight
+
+ledger = Ledger(Settings(dir=sys.argv[1]), print)
+print("ready", flush=True)
+ids = []
+for serial in range(10**6, 10**6 + int(sys.argv[2])):
+    ids.append(ledger.add(flight(serial), wait_s=0)["TRANSACTION_ID"])
+ledger.close()
+print(json.dumps(ids))
+"""
+
+
+def test_posts_an_import_and_the_miner_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is mined exactly once, ids have no gap, and each comes in its own order."""
+    folder, file = tmp_path / "chain", tmp_path / "flights.csv"
+    settings = settings_for(folder, 0.1)
+    imported, posted = flights(8000), 400
+    file.write_text(csv_of(imported))
+    monkeypatch.setattr("backend.sealing.importer.BLOCKS_AT_ONCE", 1)
+    with miner_process(settings) as miner:
+        accept(settings, [flight(10**7)])  # the index knows its cities
+        eventually(lambda: transactions_in(folder) == 1)
+        poster = subprocess.Popen(
+            [sys.executable, "-c", POSTING, str(folder), str(posted)],
+            cwd=PROJECT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with poster:
+            assert poster.stdout is not None
+            assert poster.stdout.readline() == "ready\n"
+            assert import_flights(settings, BtsFile(file)).imported == len(imported)
+            ids = [int(number) for number in json.loads(poster.stdout.read())]
+        eventually(lambda: transactions_in(folder) == 1 + len(imported) + posted)
+        miner.terminate()
+        assert miner.wait(WAIT_S) == 0
+    found = on_disk(folder)
+    assert ids == sorted(set(ids))
+    assert [found.flights[number] for number in ids] == [flight(10**6 + n) for n in range(posted)]
+    assert [f for n, f in enumerate(found.flights) if n and n not in set(ids)] == imported
+    assert any(later - earlier > 1 for earlier, later in pairwise(ids))  # they did take turns
+    assert verify(folder).index == "the index agrees with every block"
+
+
+def test_the_miner_goes_on_after_an_import_that_brought_new_cities(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", tmp_path / "flights.csv"
+    settings = settings_for(folder, 0.1)
+    elsewhere = list(flight(0))
+    elsewhere[FIELD_NAMES.index("DEST_CITY_NAME")] = "Bogotá, Colombia"
+    new, again = tuple(elsewhere), (*elsewhere[:-1], 99)
+    file.write_text(csv_of([new]))
+    with mining(settings):
+        accept(settings, [flight(1)])
+        eventually(lambda: transactions_in(folder) == 1)
+        environment = {**os.environ, "FLIGHTCHAIN_DIR": str(folder)}
+        command = [sys.executable, "-m", "backend", "import", str(file)]
+        subprocess.run(command, cwd=PROJECT, env=environment, check=True, capture_output=True)
+        accept(settings, [again])
+        eventually(lambda: transactions_in(folder) == 3)
+    assert on_disk(folder).flights == [flight(1), new, again]
+    assert verify(folder).index == "the index agrees with every block"
+
+
+def test_the_index_follows_after_it_was_made_anew_beside_a_running_miner(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, 0.1)
+    with mining(settings):
+        accept(settings, flights(2))
+        eventually(lambda: transactions_in(tmp_path) == 2)
+        with closing(Sealer(settings, print)) as other, other.writing(wait=True, follow=False):
+            other.reindex(no_progress)
+        accept(settings, flights(2, 2))
+        eventually(lambda: transactions_in(tmp_path) == 4)
+    assert IndexReader(tmp_path).position().transactions == 4
+    assert verify(tmp_path).index == "the index agrees with every block"
+
+
+def test_an_index_that_is_marked_as_damaged_is_made_anew_at_once(tmp_path: Path) -> None:
+    with mining(settings_for(tmp_path, NEVER_S)) as running:
+        eventually(index_path(tmp_path).exists)
+        first = index_path(tmp_path).resolve(strict=True)
+        mark(first, "a page of it was wrong")
+        eventually(lambda: index_path(tmp_path).resolve() != first)
+        eventually(lambda: not first.exists())
+        eventually(lambda: "the index was made anew: a page of it was wrong" in running.messages)
+
+
+def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, mended_at = 1000.0, list[float]()
+
+    @contextmanager
+    def two_seconds(*_: object, **__: object) -> Iterator[None]:
+        nonlocal now
+        mended_at.append(now)
+        now += 2
+        yield
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(Sealer, "writing", two_seconds)
+    monkeypatch.setattr(Sealer, "index_is_marked", lambda self: True)
+    miner = Miner(settings_for(tmp_path), print)
+    for _ in range(60):
+        miner._mend_index()
+        now += 1
+    assert mended_at == [1000, 1020, 1040, 1060]
+
+
+# --- small files that cannot be read ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("scrub_hours", [0, 24])
+@pytest.mark.parametrize("name", [SCRUB_NAME, STATUS_NAME])
+def test_a_small_file_that_cannot_be_read_or_removed_is_said_and_mining_goes_on(
+    tmp_path: Path, name: str, scrub_hours: float
+) -> None:
+    (tmp_path / name).mkdir()
+    settings = settings_for(tmp_path, scrub_hours=scrub_hours)
+    with mining(settings) as running:
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+        assert (miner_status(tmp_path) is None) == (name == STATUS_NAME)
+    assert any(name in line for line in running.messages)
+
+
+def test_a_mark_that_cannot_be_read_keeps_from_mining_only_while_it_lasts(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with mining(settings) as running:
+        mark_of_index = index_path(tmp_path).with_name(MARK_NAME)
+        mark_of_index.mkdir()
+        eventually(lambda: any("cannot be read" in line for line in running.messages))
+        time.sleep(2)  # more than one look at it, by rounds and between them
+        assert running.is_running()
+        mark_of_index.rmdir()
+        accept(settings, flights(1))
+        eventually(lambda: transactions_in(tmp_path) == 1)
+    assert len([line for line in running.messages if "cannot be read" in line]) == 1
+
+
+# --- a mempool that is damaged ---------------------------------------------------------------
+
+
+def pending_log(folder: Path) -> Path:
+    (path,) = (folder / FOLDER).glob("pending-*.log")
+    return path
+
+
+def overwrite(path: Path, at: int) -> None:
+    with path.open("r+b") as stream:
+        stream.seek(at)
+        stream.write(b"garbage")
+
+
+def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, NEVER_S)
+    with accepting(settings) as add:
+        for number in range(3):
+            add([flight(number)])
+    overwrite(pending_log(tmp_path), 300)
+    with mining(settings) as running:
+        eventually((tmp_path / FOLDER / "lost-1-1.bin").exists, within_s=5)
+        eventually(lambda: len(running.messages) == 1)
+    assert "transactions 1 to 1" in running.messages[0]
+    with mining(settings_for(tmp_path)):
+        eventually(lambda: transactions_in(tmp_path) == 3)
+    assert on_disk(tmp_path).flights == [flight(0), VOID, flight(2)]
+
+
+def test_a_miner_goes_on_though_keys_cannot_be_kept_and_says_so_once(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with mining(settings) as running, accepting(settings) as add:
+        with closing(Mempool(settings, lambda: 0, print)) as mempool:
+            accept_in(mempool, [flight(0)], now_ms(), key=IdempotencyKey("k", "00"))
+        (tmp_path / FOLDER / "keys.sqlite").write_bytes(b"no database" * 100)
+        for number in (1, 2, 3):
+            eventually(lambda number=number: transactions_in(tmp_path) == number)  # type: ignore[misc]
+            add([flight(number)])
+        eventually(lambda: transactions_in(tmp_path) == 4)
+        complaints = [line for line in running.messages if "keys.sqlite" in line]
+        assert len(complaints) == 1
+        assert (
+            "put an empty one in its place, and keys of the last day may be used twice"
+            in complaints[0]
+        )
+        (tmp_path / FOLDER / "keys.sqlite").write_bytes(b"")
+        add([flight(4)])
+        eventually(lambda: transactions_in(tmp_path) == 5)
+        add([flight(5)])
+        eventually(lambda: (tmp_path / FOLDER / "keys.sqlite").stat().st_size > 0)
+
+
+def test_a_miner_waits_and_says_once_that_the_chain_has_lost_blocks(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+        pass  # genesis
+    with closing(Mempool(settings, lambda: 10, print)) as mempool:
+        accept_in(mempool, [flight(0)], now_ms())
+    with mining(settings) as running:
+        eventually(lambda: len(running.messages) > 0)
+        time.sleep(1.5)
+        assert running.is_running()
+    (message,) = running.messages
+    assert "the chain has lost blocks; restore it from a copy" in message

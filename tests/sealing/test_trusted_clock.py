@@ -1,0 +1,541 @@
+"""A clock that leapt ahead is doubted for a while, by all processes alike, and burns no year."""
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend import clock
+from backend.chain.columns import columns_of
+from backend.errors import TryLater
+from backend.ledger import Ledger
+from backend.sealing.importer import import_flights
+from backend.sealing.miner import Miner, Sealer, unsealed
+from backend.sealing.miner_status import LOCK_NAME, STATUS_NAME
+from backend.sealing.trusted_clock import FILE_NAME, LEAP_MS, Doubt, TrustedClock
+from backend.sources.bts import BtsFile
+from backend.storage.block_store import BlockStore
+from backend.storage.files import FileLock
+from tests.accepting import accept_in
+from tests.api.processes import Service, backend, serving, until
+from tests.api.worlds import generated, seal, settings_for
+from tests.flights import csv_of, flight, flights, on_disk
+
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+TODAY_MS = 1_800_000_000_000  # when these chains are made
+WAIT_S = 120.0
+
+
+class Clocks:
+    """The time of day and the time that passes, both as a test says."""
+
+    def __init__(self) -> None:
+        self.now_ms, self.passed_s = TODAY_MS, 5000.0
+
+    def wait(self, seconds: float) -> None:
+        self.passed_s += seconds
+        self.now_ms += round(1000 * seconds)
+
+
+class Fixture:
+    """A chain whose newest block is of TODAY_MS, and clocks of processes that work on it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.clocks, self.lines = folder, Clocks(), [""]
+        monkeypatch.setattr(clock, "now_ms", lambda: self.clocks.now_ms)
+        self.store = BlockStore(folder)
+
+    def clock(self, wait_s: float = WAIT_S, **more: Any) -> TrustedClock:
+        settings = settings_for(self.folder, clock_wait_s=wait_s)
+        clocks = self.clocks
+        return TrustedClock(
+            settings,
+            self.store,
+            self.lines.append,
+            now_ms=lambda: clocks.now_ms,
+            monotonic=lambda: clocks.passed_s,
+            **more,
+        )
+
+    def noted(self) -> int | None:
+        path = self.folder / FILE_NAME
+        return json.loads(path.read_text())["believed_ms"] if path.exists() else None
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fixture]:
+    found = Fixture(tmp_path / "chain", monkeypatch)
+    with closing(found.store):
+        yield found
+
+
+@pytest.fixture
+def chain(empty: Fixture) -> Fixture:
+    seal_at(empty.folder, TODAY_MS)
+    (empty.folder / FILE_NAME).unlink()
+    return empty
+
+
+def seal_at(folder: Path, now_ms: int, first: int = 0) -> None:
+    """A block of one flight, whose time is `now_ms`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "now_ms", lambda: now_ms)
+        settings = settings_for(folder, clock_wait_s=0)
+        with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+            sealer.seal([unsealed(columns_of([flight(first)], [now_ms]))])
+
+
+# --- what is doubted -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ahead_ms", [-9000 * DAY_MS, -1, 0, 1, HOUR_MS, LEAP_MS])
+def test_a_clock_up_to_a_day_ahead_is_believed(chain: Fixture, ahead_ms: int) -> None:
+    chain.clocks.now_ms += ahead_ms
+    ours = chain.clock()
+    assert ours.doubt() is None
+    assert ours.now_ms() == TODAY_MS + ahead_ms
+
+
+@pytest.mark.parametrize("ahead_ms", [LEAP_MS + 1, 9 * 365 * DAY_MS, 10**15])
+def test_a_clock_more_than_a_day_ahead_is_doubted_for_the_wait(
+    chain: Fixture, ahead_ms: int
+) -> None:
+    chain.clocks.now_ms += ahead_ms
+    ours = chain.clock()
+    assert ours.doubt() == Doubt(TODAY_MS + ahead_ms, TODAY_MS, WAIT_S)
+    chain.clocks.passed_s += 80
+    with pytest.raises(TryLater) as refused:
+        ours.now_ms()
+    assert refused.value.retry_after_s == 40
+    chain.clocks.passed_s += 39.9
+    assert ours.doubt() is not None
+    assert chain.noted() is None
+    chain.clocks.passed_s += 0.2
+    assert ours.now_ms() == TODAY_MS + ahead_ms
+    assert chain.noted() == TODAY_MS + ahead_ms
+
+
+def test_a_clock_that_is_back_is_believed_and_doubted_anew_later(chain: Fixture) -> None:
+    ours = chain.clock()
+    chain.clocks.now_ms += 30 * DAY_MS
+    assert ours.doubt() is not None
+    chain.clocks.wait(100)
+    chain.clocks.now_ms -= 30 * DAY_MS
+    assert ours.doubt() is None
+    chain.clocks.now_ms += 30 * DAY_MS
+    doubt = ours.doubt()
+    assert doubt is not None
+    assert doubt.left_s == WAIT_S
+
+
+def test_a_doubt_of_long_ago_does_not_shorten_that_of_now(chain: Fixture) -> None:
+    ours = chain.clock()
+    chain.clocks.now_ms += 30 * DAY_MS
+    assert ours.doubt() is not None
+    chain.clocks.wait(1000)  # the clock is right for a while, and nobody looks
+    doubt = ours.doubt()
+    assert doubt is not None
+    assert doubt.left_s == WAIT_S
+
+
+def test_a_leap_while_it_runs_is_doubted_even_if_the_newest_block_is_old(chain: Fixture) -> None:
+    """What is compared is the time that was believed last, and not the newest block alone."""
+    ours = chain.clock(seals=True)
+    for _ in range(40 * 24):
+        assert ours.doubt() is None
+        chain.clocks.wait(3600)
+    chain.clocks.now_ms += 2 * DAY_MS
+    doubt = ours.doubt()
+    assert doubt is not None
+    assert chain.clocks.now_ms - doubt.newest_ms < 2 * DAY_MS + 3 * HOUR_MS
+
+
+def test_an_idle_ledger_that_runs_every_day_never_doubts(chain: Fixture) -> None:
+    for _ in range(30):
+        ours = chain.clock(seals=True)
+        assert ours.doubt() is None
+        chain.clocks.wait(300)
+        assert ours.doubt() is None
+        chain.clocks.wait(23.5 * 3600)
+
+
+def test_a_ledger_that_was_off_for_days_doubts_once(chain: Fixture) -> None:
+    chain.clocks.wait(3 * 86400)
+    ours = chain.clock(seals=True)
+    assert ours.doubt() is not None
+    chain.clocks.wait(WAIT_S)
+    assert ours.doubt() is None
+    assert chain.clock().doubt() is None
+
+
+def test_a_wrong_time_that_was_believed_is_forgotten_when_the_clock_is_back(
+    chain: Fixture,
+) -> None:
+    ours = chain.clock(seals=True)
+    chain.clocks.now_ms += 3650 * DAY_MS
+    assert ours.doubt() is not None
+    chain.clocks.passed_s += WAIT_S
+    assert ours.doubt() is None
+    chain.clocks.now_ms -= 3650 * DAY_MS
+    assert ours.doubt() is None
+    chain.clocks.now_ms += 3650 * DAY_MS
+    assert ours.doubt() is not None
+
+
+@pytest.mark.parametrize("began_ms", [0, TODAY_MS + 10 * DAY_MS])
+def test_a_clock_that_starts_in_the_past_does_not_make_its_correction_a_leap(
+    chain: Fixture, began_ms: int
+) -> None:
+    """It begins before the newest block, or after it and before what was noted."""
+    for _ in range(40 * 24):
+        ours = chain.clock(seals=True)
+        assert ours.doubt() is None
+        chain.clocks.wait(3600)
+    before, now_ms = chain.noted(), chain.clocks.now_ms
+    ours = chain.clock(seals=True)  # after a start without a battery
+    chain.clocks.now_ms = began_ms
+    assert ours.doubt() is None
+    chain.clocks.wait(2 * 3600)
+    assert ours.doubt() is None
+    assert chain.noted() == before
+    chain.clocks.now_ms = now_ms + 60_000
+    assert ours.doubt() is None
+    assert chain.clock().doubt() is None
+    chain.clocks.wait(2 * 3600)
+    assert ours.doubt() is None
+    assert chain.noted() == chain.clocks.now_ms
+
+
+@pytest.mark.parametrize("has_genesis", [False, True])
+def test_a_chain_without_flights_has_nothing_to_compare_with(
+    empty: Fixture, has_genesis: bool
+) -> None:
+    if has_genesis:
+        seal(settings_for(empty.folder), [])
+    empty.folder.mkdir(exist_ok=True)
+    empty.clocks.now_ms += 9000 * DAY_MS
+    assert empty.clock(seals=True).doubt() is None
+
+
+def test_no_wait_is_no_doubt(chain: Fixture) -> None:
+    chain.clocks.now_ms += 9000 * DAY_MS
+    assert chain.clock(wait_s=0).doubt() is None
+
+
+def test_the_time_is_noted_once_an_hour_and_only_by_who_seals(chain: Fixture) -> None:
+    ours, other = chain.clock(seals=True), chain.clock()
+    noted = []
+    for _ in range(240):
+        assert ours.doubt() is None
+        noted.append(chain.noted())
+        chain.clocks.wait(60)
+    assert len(set(noted)) == 4
+    (chain.folder / FILE_NAME).unlink()
+    assert other.doubt() is None
+    assert chain.noted() is None
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"{}", b'{"believed_ms":"x"}', b"\xff" * 100])
+def test_a_spoiled_note_is_said_and_written_anew(chain: Fixture, data: bytes) -> None:
+    (chain.folder / FILE_NAME).write_bytes(data)
+    assert chain.clock(seals=True).doubt() is None
+    assert FILE_NAME in chain.lines[-1]
+    assert chain.noted() == TODAY_MS
+
+
+def test_a_newest_block_that_cannot_be_read_is_no_reason_to_doubt(chain: Fixture) -> None:
+    (file,) = (chain.folder / "blocks").glob("blocks-*.dat")
+    file.write_bytes(b"x" * file.stat().st_size)
+    chain.clocks.now_ms += 30 * DAY_MS
+    assert chain.clock().doubt() is None
+    assert "block 1 is damaged" in chain.lines[-1]
+
+
+def test_where_nothing_can_be_noted_the_clock_is_believed_all_the_same(chain: Fixture) -> None:
+    (chain.folder / FILE_NAME).mkdir()
+    chain.clocks.now_ms += 30 * DAY_MS
+    ours = chain.clock()
+    assert ours.doubt() is not None
+    chain.clocks.passed_s += WAIT_S
+    assert ours.doubt() is None
+    assert "cannot write" in chain.lines[-1]
+
+
+@pytest.mark.parametrize("ms", [0, TODAY_MS, 10**17, -(10**17)])
+def test_a_doubt_says_what_it_knows_and_what_to_do_whatever_the_clock_says(ms: int) -> None:
+    said = str(Doubt(ms, TODAY_MS, 96.2))
+    assert "2027-01-15 08:00 UTC" in said
+    assert "another 97 s" in said
+    assert "FLIGHTCHAIN_CLOCK_WAIT_S=0" in said
+
+
+# --- processes agree -----------------------------------------------------------------------------
+
+
+@contextmanager
+def a_miner_says(
+    chain: Fixture, doubted_until_s: float | None, due_s: float = 1e12
+) -> Iterator[None]:
+    said = {"next_block_at": 1, "pid": 1, "due_s": due_s, "clock_doubted_until_s": doubted_until_s}
+    (chain.folder / STATUS_NAME).write_text(json.dumps(said))
+    with FileLock(chain.folder / LOCK_NAME):
+        yield
+
+
+def test_workers_wait_for_the_miner_and_it_alone_decides(chain: Fixture) -> None:
+    chain.clocks.now_ms += 30 * DAY_MS
+    worker = chain.clock()
+    with a_miner_says(chain, chain.clocks.passed_s + 300):
+        doubt = worker.doubt()
+        assert doubt is not None
+        assert doubt.left_s == 300
+        chain.clocks.wait(290)
+        assert worker.doubt() is not None  # its own wait would have been over
+        chain.clocks.wait(20)
+        doubt = worker.doubt()
+        assert doubt is not None
+        assert doubt.left_s == 1
+        miner = chain.clock(is_miner=True, seals=True)
+        assert miner.doubt() is not None
+        chain.clocks.wait(WAIT_S)
+        assert miner.doubt() is None
+        assert worker.doubt() is None
+
+
+def test_a_miner_that_hangs_while_it_doubts_the_clock_is_not_waited_for(chain: Fixture) -> None:
+    chain.clocks.now_ms += 30 * DAY_MS
+    worker = chain.clock()
+    now_s = chain.clocks.passed_s
+    with a_miner_says(chain, now_s + WAIT_S, due_s=now_s + 30):  # its last word
+        assert worker.doubt() is not None
+        chain.clocks.wait(WAIT_S - 1)
+        assert worker.doubt() is not None
+        chain.clocks.wait(2)
+        assert worker.doubt() is None
+
+
+def test_without_a_miner_a_worker_decides_and_the_others_follow(chain: Fixture) -> None:
+    chain.clocks.now_ms += 30 * DAY_MS
+    first, second = chain.clock(), chain.clock()
+    assert first.doubt() is not None
+    chain.clocks.wait(WAIT_S)
+    assert second.doubt() is not None
+    assert first.doubt() is None
+    assert second.doubt() is None
+
+
+# --- who writes ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_accepted_while_the_clock_is_doubted(chain: Fixture) -> None:
+    seal_at(chain.folder, TODAY_MS, 1)
+    settings = settings_for(chain.folder)
+    with closing(Ledger(settings, print)) as ledger:
+        chain.clocks.now_ms += 3650 * DAY_MS
+        with pytest.raises(TryLater, match="the clock says 2037"):
+            ledger.add(flight(2))
+        with pytest.raises(TryLater, match="the clock says 2037"):
+            ledger.add_batch([flight(3)])
+        assert any("the clock says 2037" in reason for reason in ledger.not_ready())
+        chain.clocks.now_ms -= 3650 * DAY_MS
+        assert ledger.add(flight(2))["timestamp"] == TODAY_MS
+        assert not any("clock" in reason for reason in ledger.not_ready())
+
+
+def test_no_block_gets_the_time_of_a_clock_that_leapt(chain: Fixture) -> None:
+    settings = settings_for(chain.folder)
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=True):
+        accept_in(sealer.mempool, [flight(2)], TODAY_MS)
+        chain.clocks.now_ms += 3650 * DAY_MS
+        with pytest.raises(TryLater, match="the clock says 2037"):
+            sealer.seal_pending()
+        chain.clocks.now_ms = TODAY_MS + 1
+        (block,) = sealer.seal_pending()
+    assert block.header.timestamp == TODAY_MS + 1
+
+
+@pytest.fixture
+def mining(chain: Fixture) -> Iterator[list[str]]:
+    """Lines of a miner over `chain`, whose clock is 10 years ahead when it starts."""
+    chain.clocks.now_ms += 3650 * DAY_MS
+    lines: list[str] = []
+    settings = settings_for(chain.folder, mine_interval_s=0.1, mine_empty=1)
+    miner = Miner(settings, lines.append)
+    thread = threading.Thread(target=miner.run)
+    thread.start()
+    try:
+        yield lines
+    finally:
+        miner.stop()
+        thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(
+    chain: Fixture, mining: list[str]
+) -> None:
+    until(lambda: any("the clock says 2037" in line for line in mining))
+    time.sleep(0.5)
+    assert chain.store.height() == 1
+    said = json.loads((chain.folder / STATUS_NAME).read_text())
+    assert WAIT_S - 10 < said["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
+    chain.clocks.now_ms -= 3650 * DAY_MS
+    until(lambda: chain.store.height() > 2)
+    assert "the clock is believed; going on" in mining
+    assert len([line for line in mining if "the clock says" in line]) == 1
+    assert chain.store.block(2).header.timestamp == TODAY_MS
+    said = json.loads((chain.folder / STATUS_NAME).read_text())
+    assert said["clock_doubted_until_s"] is None
+
+
+def test_a_leap_between_the_look_at_the_clock_and_the_seal_costs_seconds(
+    chain: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is back long before the doubt would end."""
+    settings = settings_for(chain.folder, mine_interval_s=0.1, mine_empty=1, clock_wait_s=3600)
+    miner = Miner(settings, chain.lines.append)
+    believed = miner._sealer.clock.now_ms
+
+    def leaps_once() -> int:
+        monkeypatch.setattr(miner._sealer.clock, "now_ms", believed)
+        raise TryLater("the clock says 2037", 3600)
+
+    monkeypatch.setattr(miner._sealer.clock, "now_ms", leaps_once)
+    thread = threading.Thread(target=miner.run)
+    thread.start()
+    try:
+        until(lambda: chain.store.height() > 2, within_s=5)
+    finally:
+        miner.stop()
+        thread.join(20)
+    assert "cannot seal now: the clock says 2037" in chain.lines
+
+
+def test_an_import_waits_and_says_so(chain: Fixture, tmp_path: Path) -> None:
+    file = tmp_path / "flights.csv"
+    file.write_text(csv_of(flights(20, 100)))
+    chain.clocks.now_ms += 3650 * DAY_MS
+
+    def report(line: str) -> None:
+        chain.lines.append(line)
+        chain.clocks.now_ms = TODAY_MS
+
+    assert import_flights(settings_for(chain.folder), BtsFile(file), report=report).imported == 20
+    assert "the clock says 2037" in chain.lines[1]
+    assert chain.store.block(2).header.timestamp == TODAY_MS
+
+
+def test_an_import_during_which_the_clock_leapt_burns_nothing(
+    chain: Fixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "flights.csv"
+    file.write_text(csv_of(flights(20, 100)))
+    monkeypatch.setattr("backend.sealing.block_builder.now_ms", lambda: TODAY_MS + 3650 * DAY_MS)
+    with pytest.raises(TryLater, match="run the import again"):
+        import_flights(settings_for(chain.folder), BtsFile(file))
+    assert chain.store.height() == 1
+
+
+# --- a running service, over a chain that is ten days older than the clock -----------------------
+
+
+@pytest.fixture
+def old_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "old"
+    now = time.time_ns() // 1_000_000
+    with pytest.MonkeyPatch.context() as patch:
+        for where in ("backend.clock", "backend.sealing.miner", "tests.api.worlds"):
+            patch.setattr(f"{where}.now_ms", lambda: now - 10 * DAY_MS)
+        seal(settings_for(folder), [generated(3)])
+    (folder / FILE_NAME).unlink()
+    return folder
+
+
+def test_a_service_answers_at_once_tells_why_it_writes_nothing_and_writes_later(
+    old_folder: Path,
+) -> None:
+    service = Service(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=6)
+    try:
+        until(lambda: "Flightchain answers at" in service.said())
+        until(lambda: "the clock says" in service.said())
+        assert service.json("/tip")["height"] == 1
+        ready = service.get("/health/ready")
+        assert ready.status_code == 503
+        assert "10 days after the newest time on record" in ready.json()["detail"]
+        for _ in range(6):  # whichever worker answers
+            refused = service.post()
+            assert refused.status_code == 503
+            assert 1 <= int(refused.headers["Retry-After"]) <= 6
+        assert service.json("/tip")["pending"] == 0
+        until(service.answers)
+        for _ in range(6):
+            assert service.post().status_code == 202
+        until(lambda: service.json("/tip")["pending"] == 0)
+        assert service.stop() == 0
+    finally:
+        service.end()
+    with serving(old_folder) as again:  # it believed the clock, and wrote that down
+        assert "the clock says" not in again.said().partition("stopped;")[2]
+
+
+def test_the_command_line_waits_on_standard_error(old_folder: Path) -> None:
+    done = backend(old_folder, "import", "--generate", "5", FLIGHTCHAIN_CLOCK_WAIT_S=2)
+    assert done.returncode == 0
+    assert "the clock says" in done.stderr
+    assert "the clock is believed; going on" in done.stderr
+    assert len(on_disk(old_folder).flights) == 8
+
+
+def test_without_a_wait_nothing_is_said_of_the_clock(old_folder: Path) -> None:
+    with serving(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=0) as service:
+        assert service.post(mode="commit").status_code == 201
+        assert "the clock" not in service.said()
+
+
+# --- a running miner, whose clock leaps and comes back -------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("faketime") is None, reason="Debian's package faketime is missing")
+def test_a_clock_that_leaps_under_a_running_miner_and_comes_back_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
+    """The miner alone, because Python's `time.sleep` fails under faketime."""
+    folder, offset = tmp_path / "chain", tmp_path / "offset"
+    seal(settings_for(folder), [generated(3)])
+    offset.write_text("+0d\n")
+    more: dict[str, Any] = {"FAKETIME_TIMESTAMP_FILE": offset, "FAKETIME_NO_CACHE": 1}
+    more |= {"FAKETIME_DONT_FAKE_MONOTONIC": 1, "LD_PRELOAD": faketime_library()}
+    command = (sys.executable, "-m", "backend", "mine")
+    miner = Service(folder, command=command, FLIGHTCHAIN_MINE_EMPTY=1, **more)
+    try:
+        with closing(BlockStore(folder)) as store:
+            until(lambda: store.height() > 3)
+            offset.write_text("+3650d\n")
+            until(lambda: "3650 days after" in miner.said())
+            before = store.height()
+            time.sleep(1)
+            assert store.height() == before
+            offset.write_text("+0d\n")
+            until(lambda: store.height() > before)
+            newest = store.block(store.height()).header.timestamp
+        assert abs(newest - 1000 * time.time()) < 60_000
+        assert miner.stop() == 0
+    finally:
+        miner.end()
+
+
+def faketime_library() -> str:
+    """What `faketime` preloads."""
+    shown = subprocess.run(
+        ["faketime", "-f", "+0d", "env"], capture_output=True, text=True, check=True
+    )
+    (line,) = [each for each in shown.stdout.splitlines() if each.startswith("LD_PRELOAD=")]
+    return line.partition("=")[2]

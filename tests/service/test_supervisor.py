@@ -1,0 +1,703 @@
+"""The running service over real HTTP: its processes, signals, deaths, full and damaged disks."""
+
+import http.client
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import requests
+
+from backend.checking.audit import verify
+from backend.storage.files import FileLock
+from tests.api.processes import (
+    ROOT,
+    Service,
+    backend,
+    environment,
+    free_port,
+    processes_of,
+    serving,
+    until,
+)
+from tests.api.worlds import GOOD, Json, seal, settings_for, world_in
+from tests.flights import on_disk
+
+STOPS_WITHIN_S = 10.0
+DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
+QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
+
+
+def numbered(number: int) -> Json:
+    return {**GOOD, "OP_CARRIER_FL_NUM": number}
+
+
+# --- starting and answering ----------------------------------------------------------------------
+
+
+def test_it_says_where_it_answers_and_gives_an_example_that_works(service: Service) -> None:
+    until(lambda: "for example" in service.said())
+    assert f"Flightchain answers at {service.url}\n" in service.said()
+    (example,) = [line for line in service.said().splitlines() if line.startswith("for example")]
+    url = example.partition("'")[2].rstrip("'")
+    assert url.startswith(service.url)
+    assert service.get(url.removeprefix(service.url)).status_code == 200
+
+
+def test_it_is_made_of_one_miner_one_web_server_and_its_workers(service: Service) -> None:
+    until(lambda: len(service.workers()) == 2)
+    ours = {service.process.pid, service.miner(), service.web_master(), *service.workers()}
+    assert set(service.processes()) == ours
+    assert len(ours) == 5
+
+
+def test_the_frontend_is_a_third_child_that_is_started_again_and_ends_first(folder: Path) -> None:
+    port = free_port()
+    with serving(folder, "--frontend", FLIGHTCHAIN_FRONTEND_PORT=port) as service:
+        pages = f"http://127.0.0.1:{port}"
+        until(lambda: f"open {pages}\nFlightchain answers at {service.url}\n" in service.said())
+        assert is_shown(pages)
+        killed = service.child("frontend")
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: service.child("frontend") not in {0, killed})
+        assert "the frontend ended with status -9" in service.said()
+        until(lambda: is_shown(pages))
+        assert service.stop(within_s=STOPS_WITHIN_S) == 0
+        assert service.processes() == {}
+        assert "did not stop" not in service.said()
+        assert "Traceback" not in service.said()
+
+
+def is_shown(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=10).status_code == 200
+    except requests.RequestException:
+        return False
+
+
+def test_every_worker_gives_the_same_answers(service: Service) -> None:
+    first = service.json("/blocks/1")
+    question = service.json(QUESTION + "&as_of=5")
+    for _ in range(30):
+        assert service.json("/blocks/1") == first
+        assert service.json(QUESTION + "&as_of=5") == question
+    assert question["flights"] > 0
+
+
+def test_a_chain_begins_in_an_empty_folder(folder: Path) -> None:
+    with serving(folder) as service:
+        tip = service.json("/tip")
+        assert (tip["height"], tip["transactions"], tip["pending"]) == (0, 0, 0)
+        for engine in ("index", "scan"):
+            answer = service.json(f"{QUESTION}&engine={engine}")
+            assert (answer["flights"], answer["average_delay"]) == (0, None)
+            assert answer["as_of"] == {"height": 0, "tip_hash": tip["hash"]}
+        receipt = service.post(mode="commit")
+        assert receipt.status_code == 201
+        assert service.json(receipt.headers["Location"])["block"]["height"] == 1
+
+
+# --- posting -------------------------------------------------------------------------------------
+
+
+def test_posts_from_many_threads_are_mined_exactly_once(service: Service) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        responses = list(pool.map(lambda number: service.post(numbered(number)), range(1, 81)))
+    assert {response.status_code for response in responses} == {202}
+    ids = [response.json()["TRANSACTION_ID"] for response in responses]
+    assert sorted(ids) == list(range(min(ids), min(ids) + 80))
+    until(lambda: service.json("/tip")["pending"] == 0)
+    mined = on_disk(service.folder).flights
+    for number, transaction_id in enumerate(ids, 1):
+        assert mined[transaction_id] == tuple(numbered(number).values())
+    assert (
+        sum(flight in {tuple(numbered(n).values()) for n in range(1, 81)} for flight in mined) == 80
+    )
+
+
+def test_what_was_committed_is_found_by_every_worker_at_once(service: Service) -> None:
+    asked = urlencode({"OP_CARRIER_FL_NUM": 4321, "FL_DATE": GOOD["FL_DATE"]})
+    for count in range(1, 4):
+        assert service.post(numbered(4321), mode="commit").status_code == 201
+        for _ in range(6):
+            assert service.json(f"/filter_transactions?{asked}")["count"] == count
+
+
+def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
+    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 4}
+    with serving(folder, FLIGHTCHAIN_THREADS=4, **slow) as service:
+        with ThreadPoolExecutor(16) as pool:
+            waiting = [pool.submit(service.post, GOOD, "commit") for _ in range(16)]
+            until(lambda: sum(one.done() for one in waiting) >= 12)  # 2 of 4 threads a worker wait
+            assert not all(one.done() for one in waiting)
+            for _ in range(10):
+                for path in ("/health/live", "/tip", QUESTION):
+                    assert service.get(path, timeout_s=1).status_code == 200
+            assert service.post().status_code == 202
+            assert not all(one.done() for one in waiting)
+            assert {one.result().status_code for one in waiting} == {202}
+        assert service.json("/tip")["pending"] == 17
+
+
+def test_stopping_does_not_wait_for_blocks_that_will_not_come(folder: Path) -> None:
+    slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 8}
+    with serving(folder, **slow) as service, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(service.post, GOOD, "commit")
+        until(lambda: service.json("/tip")["pending"] == 1)
+        assert service.stop(within_s=6) == 0
+        assert waiting.result().status_code == 202
+
+
+# --- many at once --------------------------------------------------------------------------------
+
+
+def test_it_answers_while_others_scan_and_an_import_writes(service: Service) -> None:
+    before = service.json("/tip")["transactions"]
+    heights: list[int] = []
+    running = subprocess.Popen(
+        [sys.executable, "-m", "backend", "import", "--generate", "30000", "--seed", "5"],
+        cwd=ROOT,
+        env=environment(service.folder),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            scans = []
+            while running.poll() is None:
+                scans += [pool.submit(service.json, QUESTION + "&engine=scan") for _ in range(2)]
+                started = time.monotonic()
+                assert service.get("/health/live", timeout_s=5).status_code == 200
+                heights.append(service.json(QUESTION)["as_of"]["height"])
+                heights.append(service.json("/tip")["height"])
+                assert service.post(timeout_s=10).status_code == 202
+                assert time.monotonic() - started < 5
+                scans[-1].result()
+            assert all(scan.result()["flights"] > 0 for scan in scans)
+    finally:
+        running.wait(60)
+    assert running.returncode == 0
+    assert len(heights) >= 4
+    assert heights == sorted(heights)
+    until(lambda: service.json("/tip")["pending"] == 0)
+    assert service.json("/tip")["transactions"] == before + 30_000 + len(heights) // 2
+    index, scan = (service.json(f"{QUESTION}&engine={engine}") for engine in ("index", "scan"))
+    assert index["flights"] == scan["flights"] > 1000
+
+
+def test_one_connection_serves_many_requests(service: Service) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as connection:
+        used = set()
+        for path in ("/tip", "/blocks/0", "/nothing", "/blocks/x", QUESTION, "/health/live") * 3:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            assert json.loads(response.read())
+            assert connection.sock is not None
+            used.add(connection.sock.getsockname())
+        assert len(used) == 1
+
+
+# --- bytes that are no request -------------------------------------------------------------------
+
+HOST = b"Host: localhost\r\n"
+GET = b"GET /tip HTTP/1.1\r\n" + HOST
+POST = b"POST /transactions HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n"
+NONSENSE = {
+    "nothing": b"",
+    "an end": b"\r\n\r\n",
+    "zeros": b"\x00" * 5000,
+    "random bytes": bytes(range(256)) * 40,
+    "the beginning of TLS": bytes.fromhex("16030102000100") + b"\xff" * 400,
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "HTTP/0.9": b"GET /tip\r\n\r\n",
+    "a method in small letters": b"get /tip HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a huge request line": b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a request line without end": b"GET /" + b"a" * 300_000,
+    "a huge header": GET + b"X: " + b"a" * 100_000 + b"\r\n\r\n",
+    "many headers": GET + b"X: a\r\n" * 1000 + b"\r\n",
+    "a header without a name": GET + b": a\r\n\r\n",
+    "a header with NUL": GET + b"X: \x00\r\n\r\n",
+    "two lengths": POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
+    "a length that is none": POST + b"Content-Length: abc\r\n\r\n{}",
+    "a negative length": POST + b"Content-Length: -1\r\n\r\n{}",
+    "a length and chunks": CHUNKED + b"Content-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "a chunk size that is none": CHUNKED + b"\r\nxyz\r\n{}\r\n0\r\n\r\n",
+    "a huge chunk size": CHUNKED + b"\r\nffffffffffffffff\r\n{}",
+    "less than the length": POST + b"Content-Length: 1000\r\n\r\n{}",
+    "a request, then nonsense": GET + b"\r\n" + b"\xff\xfe nonsense\r\n\r\n",
+    "query bytes that are not escaped": b"GET /blocks?limit=\xc3\xa3 HTTP/1.1\r\n" + HOST + b"\r\n",
+}  # fmt: skip
+
+
+def exchanged(service: Service, data: bytes) -> bytes:
+    """What comes back for `data` before the connection ends; our half ends at once."""
+    received = b""
+    with suppress(ConnectionError), socket.create_connection(("127.0.0.1", service.port), 10) as s:
+        with suppress(OSError):  # it need not read all of it
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+        while part := s.recv(65536):
+            received += part
+    return received
+
+
+STATUSES = {b"200", b"400", b"411", b"414", b"422", b"431"}
+
+
+@pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
+def test_bytes_that_are_no_request_harm_nobody(service: Service, data: bytes) -> None:
+    workers = service.booted()
+    for _ in range(3):
+        received = exchanged(service, data)
+        lines = [line for line in received.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+        assert {line.split()[1] for line in lines} <= STATUSES
+    assert service.get("/health/live").status_code == 200
+    assert service.workers() == workers
+
+
+def test_requests_sent_at_once_are_answered_in_order(service: Service) -> None:
+    paths = [b"/health/live", b"/blocks/0?limit=0", b"/nothing", b"/health/live"]
+    asked = [b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n" for path in paths]
+    received = exchanged(
+        service, b"".join(asked[:-1]) + asked[-1].replace(HOST, HOST + b"Connection: close\r\n")
+    )
+    statuses = [part.split()[0] for part in received.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [b"200", b"200", b"404", b"200"]
+
+
+def test_a_body_in_chunks_is_refused_and_the_connection_ends(service: Service) -> None:
+    chunked = CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\r\n"
+    received = exchanged(service, chunked + b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n")
+    assert received.startswith(b"HTTP/1.1 411 ")
+    assert b"Connection: close" in received
+    assert b'"field":"body"' in received
+    assert received.count(b"HTTP/1.1") == 1  # where the next request starts is unknown
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["HTTP/0.9", "a huge request line", "a huge header", "many headers", "a length that is none"],
+)
+def test_what_http_itself_refuses_is_a_problem_as_well(service: Service, name: str) -> None:
+    assert b"Content-Type: application/problem+json" in exchanged(service, NONSENSE[name])
+
+
+@pytest.mark.parametrize("size", [70_000, 5_000_000])
+def test_a_body_that_is_too_large_is_answered_and_not_cut_off(service: Service, size: int) -> None:
+    response = requests.post(
+        f"{service.url}/transactions",
+        data=b"x" * size,
+        headers={"Content-Type": "application/json"},
+        timeout=10,
+    )
+    assert response.status_code == 413
+    assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_connection_is_kept_after_a_body_that_was_too_large_or_said_to_be_closed(
+    service: Service,
+) -> None:
+    too_large = POST + b"Content-Length: 200000\r\n\r\n" + b"x" * 200_000
+    last = b"GET /health/live HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+    received = exchanged(service, too_large + last)
+    assert received.startswith(b"HTTP/1.1 413 ")
+    first = received.split(b"\r\n\r\n")[0].lower()
+    assert b"connection: close" in first or received.endswith(b'{"status":"ok"}')
+
+
+def test_requests_that_never_end_do_not_shut_out_the_others(folder: Path) -> None:
+    with serving(folder, FLIGHTCHAIN_THREADS=2) as service, ExitStack() as held:
+        for _ in range(12):
+            connection = socket.create_connection(("127.0.0.1", service.port), 10)
+            held.enter_context(connection).sendall(b"GET /tip HTTP/1.1\r\nHost: localhost\r\n")
+        try:
+            assert service.get("/health/live", timeout_s=4).status_code == 200
+        finally:
+            service.process.kill()
+
+
+def test_connections_that_say_nothing_do_not_shut_out_the_others(folder: Path) -> None:
+    with serving(folder, FLIGHTCHAIN_THREADS=2) as service, ExitStack() as held:
+        for _ in range(12):
+            held.enter_context(socket.create_connection(("127.0.0.1", service.port), 10))
+        for _ in range(3):
+            assert service.get("/health/live", timeout_s=3).status_code == 200
+
+
+# --- dying and being started again ---------------------------------------------------------------
+
+
+def test_a_killed_worker_is_replaced(service: Service) -> None:
+    until(lambda: len(service.workers()) == 2)
+    killed = service.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: killed not in service.workers() and len(service.booted()) == 2)
+    until(service.answers)
+    for _ in range(10):
+        assert service.answers(QUESTION)
+
+
+def test_a_killed_miner_is_replaced_and_mines_what_was_pending(service: Service) -> None:
+    killed = service.miner()
+    os.kill(killed, signal.SIGKILL)
+    receipt = service.post(mode="commit")
+    assert receipt.status_code == 201
+    assert service.miner() != killed
+    assert "the miner ended with status -9" in service.said()
+
+
+def test_a_killed_web_server_is_replaced_with_all_its_workers(service: Service) -> None:
+    master, workers = service.web_master(), service.workers()
+    os.kill(master, signal.SIGKILL)
+    until(lambda: not {master, *workers} & set(service.processes()))
+    until(service.answers)
+    until(lambda: len(service.booted()) == 2)
+    assert service.web_master() != master
+    assert service.post(mode="commit").status_code == 201
+
+
+def test_a_killed_supervisor_takes_everything_down_with_it(folder: Path) -> None:
+    with serving(folder) as service:
+        receipts = [service.post().json()["TRANSACTION_ID"] for _ in range(3)]
+        service.process.kill()
+        service.process.wait()
+        until(lambda: not service.processes())
+    with serving(folder) as service:
+        until(lambda: service.json("/tip")["pending"] == 0)
+        assert [service.json(f"/transactions/{n}")["state"] for n in receipts] == ["mined"] * 3
+        assert service.json("/tip")["transactions"] == 3
+
+
+# --- stopping ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_everything_in_order_and_a_restart_is_quick(
+    folder: Path, number: signal.Signals
+) -> None:
+    with serving(folder) as service:
+        accepted = [service.post(numbered(n)).json()["TRANSACTION_ID"] for n in range(1, 6)]
+        started = time.monotonic()
+        assert service.stop(number) == 0
+        assert time.monotonic() - started < STOPS_WITHIN_S
+        assert service.processes() == {}
+        assert service.said().endswith("stopped; every acknowledged flight is on the disk\n")
+        assert "Traceback" not in service.said()
+    started = time.monotonic()
+    with serving(folder) as service:
+        assert time.monotonic() - started < STOPS_WITHIN_S
+        until(lambda: service.json("/tip")["pending"] == 0)
+        found = [service.json(f"/transactions/{n}")["transaction"] for n in accepted]
+        assert [each["OP_CARRIER_FL_NUM"] for each in found] == [1, 2, 3, 4, 5]
+        assert service.stop() == 0
+    assert verify(folder).transactions == 5
+
+
+def test_posts_in_hand_and_those_that_wait_for_them_are_answered_before_it_stops(
+    folder: Path,
+) -> None:
+    with serving(folder) as service, ThreadPoolExecutor(9) as clients:
+        service.post(numbered(1))
+        with FileLock(folder / "mempool.lock"):
+            posts = [clients.submit(service.post, numbered(n)) for n in range(2, 6)]
+            time.sleep(0.3)  # both workers wait for the lock
+            posts += [clients.submit(service.post, numbered(n)) for n in range(6, 10)]
+            time.sleep(0.3)  # these wait for the first
+            stopping = clients.submit(service.stop)
+            time.sleep(0.2)
+            assert not any(post.done() for post in posts)
+        assert [post.result().status_code for post in posts] == [202] * 8
+        assert stopping.result() == 0
+        ids = {post.result().json()["TRANSACTION_ID"] for post in posts}
+    assert ids == set(range(1, 9))
+
+
+def test_a_signal_before_it_is_ready_stops_it_as_well(folder: Path) -> None:
+    service = Service(folder)
+    try:
+        until(lambda: len(service.processes()) >= 3)
+        # a worker that is just being forked may miss the signal: it is killed after 25 s
+        assert service.stop(within_s=35) == 0
+        assert service.processes() == {}
+    finally:
+        service.end()
+
+
+def test_idle_connections_do_not_hold_up_the_stop(folder: Path) -> None:
+    with serving(folder) as service, ExitStack() as held:
+        for _ in range(6):
+            connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+            held.enter_context(closing(connection))
+            connection.request("GET", "/tip")
+            connection.getresponse().read()
+        assert service.stop(within_s=STOPS_WITHIN_S) == 0
+
+
+def test_a_miner_that_waits_for_an_import_stops_all_the_same(folder: Path) -> None:
+    seal(settings_for(folder), [])
+    with FileLock(folder / "writer.lock"):
+        command = [sys.executable, "-m", "backend", "mine"]
+        miner = subprocess.Popen(command, cwd=ROOT, env=environment(folder))
+        try:
+            until(lambda: folder / "miner.lock" in open_files(miner.pid))
+            miner.terminate()
+            assert miner.wait(5) == 0
+        finally:
+            miner.kill()
+            miner.wait()
+
+
+def open_files(pid: int) -> set[Path]:
+    """What a process has open."""
+    found = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # closed meanwhile
+            found.add(descriptor.readlink())
+    return found
+
+
+# --- starting where it should not ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["FLIGHTCHAIN_PORT", "FLIGHTCHAIN_FRONTEND_PORT"])
+@pytest.mark.parametrize("command", [["serve"], ["import", "--generate", "9", "--then-serve"]])
+def test_a_port_in_use_is_said_in_one_line(folder: Path, setting: str, command: list[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ports = {"FLIGHTCHAIN_PORT": free_port(), setting: port}
+        found = backend(folder, *command, "--frontend", **ports)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith("error: ")
+    assert str(port) in found.stderr
+    assert f"another {setting} " in found.stderr
+    assert found.stderr.count("\n") == 1
+    assert not folder.exists()
+    assert processes_of(folder) == {}
+
+
+def test_service_and_frontend_need_a_port_each(folder: Path) -> None:
+    port = free_port()
+    ports = {"FLIGHTCHAIN_PORT": port, "FLIGHTCHAIN_FRONTEND_PORT": port}
+    found = backend(folder, "serve", "--frontend", **ports)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is also ")
+
+
+def test_an_address_that_is_not_ours_is_said_in_one_line(folder: Path) -> None:
+    for host in ("203.0.113.7", "no.such.host.invalid", "::ffff"):
+        found = backend(folder, "serve", FLIGHTCHAIN_HOST=host)
+        assert (found.returncode, found.stdout) == (1, "")
+        assert host in found.stderr
+        assert found.stderr.count("\n") == 1
+
+
+def test_a_second_service_on_the_same_folder_answers_but_does_not_mine(folder: Path) -> None:
+    with serving(folder) as first:
+        miner = first.miner()
+        with serving(folder) as second:
+            until(lambda: "miner.lock is held by another process" in second.said())
+            assert first.miner() == miner
+            receipts = [each.post(mode="commit") for each in (first, second) * 2]
+            assert [receipt.status_code for receipt in receipts] == [201] * 4
+            assert first.json("/tip")["hash"] == second.json("/tip")["hash"]
+            assert second.stop(within_s=STOPS_WITHIN_S) == 0
+            assert first.answers()
+            assert first.miner() == miner
+            assert first.post(mode="commit").status_code == 201
+            first.stop()
+    assert verify(folder).transactions == 5
+
+
+def test_it_notices_that_it_is_ready_behind_a_proxy(folder: Path) -> None:
+    with serving(folder, http_proxy="http://127.0.0.1:9") as service:
+        until(lambda: "Flightchain answers" in service.said(), within_s=3)
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def headless(folder: Path) -> Path:
+    """A chain whose block file has gone, but not its index."""
+    world_in(folder)
+    (file,) = (folder / "blocks").glob("blocks-*.dat")
+    file.unlink()
+    return folder
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Service]:
+    service = Service(folder)
+    try:
+        until(lambda: service.answers("/health/live"))
+        yield service
+    finally:
+        service.end()
+
+
+def test_on_a_damaged_chain_it_answers_what_it_can_and_writes_nothing(headless: Path) -> None:
+    with started(headless) as service:
+        until(lambda: "is damaged" in service.said())
+        ready = service.get("/health/ready")
+        assert (ready.status_code, ready.headers["Content-Type"]) == (
+            503,
+            "application/problem+json",
+        )
+        assert ready.json()["reasons"]
+        assert service.json(QUESTION)["flights"] > 0
+        for path in ("/tip", "/blocks/0", "/transactions/0", QUESTION + "&engine=scan"):
+            problem = service.get(path)
+            assert (problem.status_code, problem.json()["status"]) == (503, 503)
+            assert "is damaged" in problem.json()["detail"]
+        assert service.stop(within_s=STOPS_WITHIN_S) == 0
+    assert not list((headless / "blocks").glob("blocks-*.dat"))
+
+
+def test_on_a_damaged_chain_ready_names_the_damage(headless: Path) -> None:
+    with started(headless) as service:
+        until(lambda: "is damaged" in service.said())
+        assert "block" in service.get("/health/ready").json()["detail"]
+
+
+def test_a_torn_tip_is_cut_off_with_a_message_and_mined_again(folder: Path) -> None:
+    with serving(folder) as service:
+        for number in (1, 2, 3):
+            assert service.post(numbered(number), mode="commit").status_code == 201
+        service.stop()
+    (file,) = (folder / "blocks").glob("blocks-*.dat")
+    os.truncate(file, file.stat().st_size - 7)
+    with serving(folder) as service:
+        assert "cut off" in service.said()
+        until(lambda: service.json("/tip")["transactions"] == 3)
+        numbers = [
+            service.json(f"/transactions/{n}")["transaction"]["OP_CARRIER_FL_NUM"] for n in range(3)
+        ]
+        assert numbers == [1, 2, 3]
+        service.stop()
+    assert verify(folder).transactions == 3
+
+
+def test_a_spoiled_index_is_made_anew(folder: Path) -> None:
+    world = world_in(folder)
+    for file in (folder / "index").iterdir():
+        file.write_bytes(b"spoiled" * 1000)
+    with serving(folder) as service:
+        assert service.json(QUESTION)["as_of"] == world.as_of()
+        service.stop()
+    assert "agrees with every block" in verify(folder).index
+
+
+# --- disks that refuse ---------------------------------------------------------------------------
+
+
+def accepted_until(service: Service, refusal: Callable[[], bool]) -> list[int]:
+    """Post until `refusal`; the ids that were acknowledged. A refusal is a 503 with a time."""
+    accepted: list[int] = []
+    deadline = time.monotonic() + 20
+    while not refusal():
+        assert time.monotonic() < deadline
+        response = service.post()
+        if response.status_code == 202:
+            accepted.append(response.json()["TRANSACTION_ID"])
+        else:
+            assert response.status_code == 503, response.text
+            assert response.headers["Content-Type"] == "application/problem+json"
+            assert int(response.headers["Retry-After"]) >= 1
+    return accepted
+
+
+def test_after_a_failed_write_nothing_is_lost_and_the_service_recovers(folder: Path) -> None:
+    """A limit on the size of files stands for a disk that refuses."""
+    seal(settings_for(folder), [])
+    service = Service(folder, "--only-http")
+    try:
+        until(lambda: service.answers("/health/live") and len(service.role("--only-http")) == 3)
+        for pid in service.role("--only-http"):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        accepted = accepted_until(service, lambda: "File too large" in service.said())
+        assert accepted == list(range(len(accepted)))
+        assert service.json(f"/transactions/{accepted[-1]}")["state"] == "pending"
+
+        def give_space() -> bool:
+            for pid in service.role("--only-http"):
+                with suppress(ProcessLookupError):
+                    most = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, most)
+            return service.post().status_code == 202
+
+        until(give_space)
+        for _ in range(10):
+            until(lambda: service.post().status_code == 202)
+        assert service.stop() == 0
+    finally:
+        service.end()
+    seal(settings_for(folder), [[]])
+    found = verify(folder)
+    assert found.transactions >= len(accepted) + 11
+    assert on_disk(folder).flights == [tuple(GOOD.values())] * found.transactions
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = shutil.which("mount")
+    if mount is None:
+        pytest.skip("there is no mount command")
+    made = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {made.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_full_disk_is_said_and_after_it_everything_goes_on(small_disk: Path) -> None:
+    folder, filler = small_disk / "chain", small_disk / "filler"
+    service = Service(folder, FLIGHTCHAIN_MIN_FREE_BYTES=0)
+    try:
+        service.wait_until_ready()
+        accepted = [service.post().json()["TRANSACTION_ID"] for _ in range(5)]
+        with filler.open("wb", buffering=0) as stream, suppress(OSError):
+            while True:
+                stream.write(b"x" * 4096)
+        refused = 0
+        while refused < 3:
+            response = service.post()
+            if response.status_code == 202:
+                accepted.append(response.json()["TRANSACTION_ID"])
+            else:
+                refused += 1
+                assert response.status_code == 503
+                assert response.headers["Content-Type"] == "application/problem+json"
+        assert service.get("/health/live").status_code == 200
+        assert service.get("/tip").status_code == 200
+        filler.unlink()
+        until(lambda: service.post().status_code == 202)
+        until(lambda: service.answers() and service.json("/tip")["pending"] == 0)
+        for number in accepted:
+            assert service.json(f"/transactions/{number}")["state"] == "mined"
+        assert service.stop() == 0
+        assert verify(folder).transactions == len(accepted) + 1
+    finally:
+        service.end()
