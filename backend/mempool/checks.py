@@ -68,7 +68,8 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
     lost += map(aside_words, aside_in(mempool_folder))
     if mark is None and (is_mark_there or check.has_record_of_this_release):
         lost.append(f"{folder / MARK_NAME}: {MARK_MISSING}; {MARK_WHAT_NEXT}")
-    if mark and trimmed and mark._replace(oldest=trimmed.oldest).lacks_segments(firsts):
+    lacks_ends = mark and trimmed and mark._replace(oldest=trimmed.oldest).lacks_segments(firsts)
+    if lacks_ends or check.lacks_segment:
         lost.append(f"{mempool_folder}: {SEGMENTS_MISSING}")
     return Checked(max(0, check.next - mined), check.void_from(mined), keys, lost)
 
@@ -84,16 +85,21 @@ class _LogCheck:
         self._voids: list[Record] = []
         self._once = self._mark.mined  # transactions that blocks held at some time
         self._end = str(folder)  # where the log ends
+        self.lacks_segment = False  # between two others, or the end of one
         self.has_record_of_this_release = False
         self.next = 0
 
     def run(self) -> None:
         segments = segments_in(self._folder)
+        follows = False
         for segment in segments:
             try:
                 data = (self._folder / segment.name).read_bytes()
             except FileNotFoundError:  # trimmed, or put right, in this very moment
+                follows = False
                 continue
+            self.lacks_segment |= follows and self.next < segment.first
+            follows = True
             for piece in pieces_of(data, segment):
                 is_end = segment == segments[-1] and piece.offset + len(piece.data) == len(data)
                 self._take(piece, segment, is_end=is_end)

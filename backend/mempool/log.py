@@ -80,7 +80,8 @@ class Log:
         self._offset = 0  # how far it has been read
         self._named: Segment | None = None  # the segment whose name is known to be on the disk
         self._descriptors: dict[Segment, int] = {}
-        self._reported_below = 0  # of the mark that told of a missing segment
+        self._missing_at = 0  # the id at which a segment is missing between two others; 0 for none
+        self._reported = (0, 0)  # what told of a missing segment: of the mark, and that id
         self._path = (NOTHING.segment, folder)  # of the segment that was asked for last
         self._decoded: tuple[Record, list[Flight]] | None = None  # the record read last
 
@@ -96,6 +97,7 @@ class Log:
         self._keys.forget_log()
         self.records.clear()
         self._segment, self._offset, self.next = None, 0, 0
+        self._missing_at = 0
         self._named, self._decoded = None, None
         self._forgotten = 0
         self._is_of_earlier_release = True
@@ -137,9 +139,12 @@ class Log:
         is_full = self._offset >= SEGMENT_BYTES
         if current is not None and first == self.next and not (is_done or is_full):
             return current
-        if current is not None and self._offset:
+        if current is not None:
+            if not self._offset:  # its maker died before it could write to it
+                self.next = first
+                return current
             files.sync(self.descriptor(current), self.path(current))
-        segment = Segment(first)
+        segment = Segment(first if current is None else self.next)
         self._segment, self._offset, self.next = segment, 0, first
         files.make_folder(self._folder)  # somebody may have removed it
         self._descriptors[segment] = files.open_for_writing(self.path(segment))  # syncs its name
@@ -268,10 +273,11 @@ class Log:
 
     def _report_missing_segments(self, mark: Mark) -> None:
         """Say once that a segment is gone whose flights are in blocks."""
-        is_said = mark.newest_below == self._reported_below
-        if not is_said and mark.lacks_segments([segment.first for segment in self._existing]):
+        is_lacking = mark.lacks_segments([segment.first for segment in self._existing])
+        found = (mark.newest_below if is_lacking else 0, self._missing_at)
+        if any(found) and found != self._reported:
             self._report(f"{self._folder}: {SEGMENTS_MISSING}")
-            self._reported_below = mark.newest_below
+            self._reported = found
 
     def put_right(self) -> None:
         """Put the log on the disk right, and read it anew.
@@ -308,15 +314,18 @@ class Log:
         existing = self._existing
         self._keys.kept_until = mark.keys_until
         self._keys.forget(below=existing[0].first if existing else 0)
-        rest = b""
+        rest, is_trimmed = b"", False
         for segment in [s for s in existing if self._segment is None or s >= self._segment]:
             if rest:
                 raise NeedsRepair(f"{self._here()}: a damaged record, and later segments")
             try:
                 self.descriptor(segment)
             except FileNotFoundError:  # trimmed in this very moment
+                is_trimmed = True
                 continue
             if segment != self._segment:
+                if self.next and self.next < segment.first and not is_trimmed:
+                    self._missing_at = self.next
                 self._segment, self._offset = segment, 0
             rest = self._read_segment(segment)
         self._require_all(mark)

@@ -1,7 +1,8 @@
 """The names of the mempool's files.
 
-A segment of the log is named after the first id that it may hold, `pending-FIRST.log`. When a
-segment has lost records it is written anew as the next generation, `pending-FIRST.TIME.log`, and
+A segment of the log is named after the first id that it may hold, `pending-FIRST.log`: the one
+after the last id of the segment before. So one that is missing between two others is noticed. When
+a segment has lost records it is written anew as the next generation, `pending-FIRST.TIME.log`, and
 the one before is removed. So records never move under those who read them, and a new name tells
 them to read anew. Of several generations the newest counts. In place a file is only added to, cut
 behind its last record, and mended where a bit of a record had flipped.

@@ -122,7 +122,7 @@ def test_keys_are_read_one_by_one(house: House) -> None:
         check(house)
 
 
-@pytest.mark.parametrize("which", [0, -1])
+@pytest.mark.parametrize("which", [0, 1, -1])
 def test_a_segment_that_is_missing_is_named_though_blocks_hold_its_flights(
     house: House, which: int
 ) -> None:
@@ -137,9 +137,19 @@ def test_a_segment_that_is_missing_is_named_though_blocks_hold_its_flights(
     for number in range(3, 5):
         accept_in(later, [flight(number)], T)
     assert house.messages == [f"{house.folder / FOLDER}: {SEGMENTS_MISSING}"]
-    assert check(house).lost == []
     later.trim(4)
     assert check(house).lost == []
+
+
+def test_after_an_import_no_segment_is_missing(house: House) -> None:
+    accept_in(house.mempool(), [flight(0)], T)
+    house.chain.transactions = 1000
+    mempool = house.mempool()
+    for number in range(1, 3):
+        accept_in(mempool, [flight(number)], T)
+        house.chain.transactions = 1000 + number
+    assert check(house).lost == []
+    assert house.messages == []
 
 
 def test_a_damaged_mark_is_no_damage_of_the_log(house: House) -> None:
