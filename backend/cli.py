@@ -241,9 +241,11 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     if only_http and frontend:
         raise click.UsageError("--only-http is without the frontend: run `python -m frontend`")
     if only_http:
+        from backend.service.web_server import run_http
+
         tokens.require_some(settings)
         supervisor.require_lab(settings)
-        supervisor.run_http(settings)
+        run_http(settings)
         return
     _require_all_to_serve(settings, frontend=frontend)
     supervisor.supervise(settings, say, frontend=frontend)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backend.chain.block import MAX_DIFFICULTY_BITS
 from backend.errors import InvalidSetting
-from backend.visitors import names_in
+from serving.visitors import names_in
 
 PREFIX = "FLIGHTCHAIN_"
 AUTO = "auto"

@@ -5,16 +5,15 @@ form in it.
 """
 
 from collections.abc import Mapping
-from html import escape
-from http import HTTPStatus
 from socket import gethostname
 from typing import Any
 
 from flask import Flask, request
 from werkzeug.exceptions import UnsupportedMediaType
 
+from frontend.plain_page import plain_page
 from frontend.settings import Settings
-from frontend.visitors import Headers, Refusal, Visitors, guarded
+from serving.visitors import Headers, Refusal, Visitors, guarded
 
 PACKED = "A body must be sent as it is: with no Content-Encoding, not {!r}."
 
@@ -25,20 +24,11 @@ def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
 
     def page(refusal: Refusal) -> tuple[Headers, bytes]:
         found = {"Content-Type": "text/html; charset=utf-8", **headers}
-        return list(found.items()), _page(refusal)
+        return list(found.items()), plain_page(refusal.status, refusal.detail)
 
     inner: Any = guarded(app.wsgi_app, visitors, page)
     app.wsgi_app = inner  # type: ignore[method-assign]
     app.before_request(_require_plain_body)
-
-
-def _page(refusal: Refusal) -> bytes:
-    title = HTTPStatus(refusal.status).phrase
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f"<title>{title} · Flightchain</title><h1>{title}</h1>"
-        f"<p>{escape(refusal.detail)}.</p></html>\n"
-    ).encode()
 
 
 def _require_plain_body() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.errors import InvalidSetting
-from frontend.visitors import names_in
+from serving.visitors import names_in
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen on, and to ask
 AUTO = "auto"

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from backend.service.environs import environ_of
-from backend.service.front import Front
+from serving.environs import environ_of
+from serving.front import Front
 
 
 class Seen(NamedTuple):

@@ -17,19 +17,21 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from backend.api import Service
-from backend.api.conditions import Environ
 from backend.api.metrics import CountedRequests
 from backend.api.operation import OPERATION, Operation
 from backend.api.problems import Problems
 from backend.api.reception import Reception
-from backend.api.routes import Group, Lane, Post, Row, Table
+from backend.api.routes import Lane, Post, Row, Table
 from backend.api.unread import Unread
 from backend.ledger import Ledger
 from backend.processes.shared_numbers import Numbers
-from backend.service.asgi_worker import FrontWorker
-from backend.service.front import Front
+from backend.service.web_server import front_of
 from backend.settings import Settings
-from backend.visitors import Visitors
+from serving.environs import Environ
+from serving.front import Front
+from serving.lanes import Group
+from serving.visitors import Visitors
+from serving.worker import FrontWorker
 from tests.api.processes import WITHIN_S, free_port
 
 BIG = 20_000_000  # more than the system buffers for a connection
@@ -181,13 +183,14 @@ class Loop:
         patch: pytest.MonkeyPatch,
         address: Any,
         family: socket.AddressFamily,
+        front: Front | None,
         service: Any,
         **options: int,
     ) -> None:
         self.later_s = 0.0  # how far the worker's clock is ahead
         now = lambda: time.monotonic() + self.later_s  # noqa: E731
-        for module in ("asgi_worker", "http_connection"):
-            patch.setattr(f"backend.service.{module}.time", SimpleNamespace(monotonic=now))
+        for module in ("worker", "connection"):
+            patch.setattr(f"serving.{module}.time", SimpleNamespace(monotonic=now))
         self.listener = socket.socket(family)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(address)
@@ -199,7 +202,8 @@ class Loop:
             cfg.set(name, value)
         cfg.set("errorlog", os.devnull)
         self.service = service or Small()
-        application: Any = SimpleNamespace(wsgi=lambda: Front(self.service))
+        served = front or front_of(self.service)
+        application: Any = SimpleNamespace(wsgi=lambda: served)
         FrontWorker.setup()
         self.worker: Any = _Stepped(
             1, os.getppid(), [self.listener], application, 30, cfg, Logger(cfg)
@@ -280,16 +284,17 @@ class Loop:
 def looping(
     address: Any = None,
     family: socket.AddressFamily = socket.AF_INET,
+    front: Front | None = None,
     service: Any = None,
     **options: int,
 ) -> Iterator[Loop]:
-    """A loop at a free port, or at `address`, with a small service, or with `service`.
+    """A loop at a free port, or at `address`, with a small service, `service` or `front`.
 
     options: settings of gunicorn.
     """
     with pytest.MonkeyPatch.context() as patch:
         address = address or ("127.0.0.1", free_port())
-        loop = Loop(patch, address, family, service, **options)
+        loop = Loop(patch, address, family, front, service, **options)
         try:
             yield loop
         finally:

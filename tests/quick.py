@@ -25,7 +25,7 @@ LEFT_OUT: dict[str, str] = {
     "backup/test_while_serving.py": SERVICES,
     "test_client.py": SERVICES,
     "service/test_supervisor.py": SERVICES,
-    "service/test_worker.py": SERVICES,
+    "serving/test_worker.py": SERVICES,
     "test_hanging.py": SERVICES,
     "lab/test_in_process.py": SERVICES,
     "storage/test_emulated_disk.py": SERVICES,

@@ -15,12 +15,10 @@ from pathlib import Path
 import pytest
 
 from backend.cli import main
-from backend.service.supervisor import _gunicorn_options
 from backend.settings import Settings, from_environment, table
 from backend.tokens import are_needed
 from frontend.app import MAX_BODY_BYTES
-from frontend.server import _options as frontend_options
-from frontend.settings import Settings as FrontendSettings
+from serving import gunicorn_app
 from tests import test_scripts
 from tests.api.processes import ROOT, environment, free_port, serving, until
 
@@ -185,8 +183,8 @@ def test_limits_of_nginx_fit_those_of_the_service() -> None:
     for port in (defaults.port, defaults.frontend_port):
         assert f"server 127.0.0.1:{port};" in NGINX
     kept_s = re.findall(r"keepalive_timeout (\d+)s;", NGINX)
-    assert int(kept_s[0]) < _gunicorn_options(defaults, None)["keepalive"]
-    assert int(kept_s[1]) < frontend_options(FrontendSettings())["keepalive"]
+    assert int(kept_s[0]) < gunicorn_app.COMMON["keepalive"]
+    assert int(kept_s[1]) < gunicorn_app.COMMON["keepalive"]
 
 
 # --- the installer ---------------------------------------------------------------------------
@@ -277,7 +275,7 @@ def test_a_backup_is_made_every_hour_where_that_is_wanted(stand_in: Path) -> Non
 
 def imports_the_pages(folder: Path) -> bool:
     """Whether the frontend in `folder` has everything of the project that it imports."""
-    command = [sys.executable, "-c", "import frontend.app; print(frontend.app.__file__)"]
+    command = [sys.executable, "-c", "import frontend.server as pages; print(pages.__file__)"]
     done = subprocess.run(
         command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
     )
@@ -286,7 +284,7 @@ def imports_the_pages(folder: Path) -> bool:
 
 def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path) -> None:
     project, root = stand_in.parent / "project", stand_in.parent / "root"
-    parts = ("scripts", "frontend", "loadtests/models")
+    parts = ("scripts", "frontend", "serving", "loadtests/models")
     for part in parts:
         shutil.copytree(ROOT / part, project / part)
     for name in ("requirements.txt", "loadtests/__init__.py"):
@@ -313,7 +311,8 @@ def test_the_image_has_what_the_pages_import(tmp_path: Path) -> None:
         for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
         if line and not line.startswith("#")
     ]
-    for path in (path for part in ("frontend", "loadtests") for path in (ROOT / part).rglob("*")):
+    parts = [ROOT / part for part in ("frontend", "serving", "loadtests")]
+    for path in (path for part in parts for path in part.rglob("*")):
         inside = path.relative_to(ROOT)
         if path.is_file() and not _is_ignored(inside, rules):
             (tmp_path / inside).parent.mkdir(parents=True, exist_ok=True)

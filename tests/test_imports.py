@@ -25,11 +25,10 @@ LAYERS: dict[str, set[str] | None] = {
     "clock": set(),
     "lru": set(),
     "version": set(),
-    "visitors": set(),
     "words": set(),
     "chain": {"errors", "words"},
     # limits of the format are limits of settings
-    "settings": {"chain.block", "errors", "visitors"},
+    "settings": {"chain.block", "errors"},
     "storage": {"chain", "lru", "words"} | COMMON,
     "tokens": {"storage.files"} | COMMON,
     "processes": {"storage.files"} | COMMON,
@@ -49,12 +48,12 @@ LAYERS: dict[str, set[str] | None] = {
     "ledger": {"chain", "storage", "index", "mempool", "questions", "checking.scrub_state", "clock"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
-    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "visitors"}
+    "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}
     | {"index.suggestions", "mempool.idempotency_keys", "sources.posted_batch"}
     | {"storage.scan_costs", "processes.shared_numbers"}
     | COMMON,
-    "service": {"api", "processes", "sealing.miner_status", "tokens", "visitors"} | COMMON,
-    "lab": {"chain", "questions.values", "sources.posted_batch", "ledger", "service"} | COMMON,
+    "service": {"api", "processes", "sealing.miner_status", "tokens"} | COMMON,
+    "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli": None,
     "__main__": None,
 }
@@ -115,8 +114,9 @@ IMPURE_METHODS = {"today", "now", "utcnow"}
 STRANGERS = {
     "backend": {"frontend", "loadtests", "scripts", "tests"},
     "frontend": {"backend", "loadtests", "scripts", "tests"},
-    "loadtests": {"backend", "frontend", "tests"},
-    "scripts": {"backend", "frontend", "loadtests", "tests"},
+    "serving": {"backend", "frontend", "loadtests", "scripts", "tests"},
+    "loadtests": {"backend", "frontend", "serving", "tests"},
+    "scripts": {"backend", "frontend", "serving", "loadtests", "tests"},
 }
 EXCEPT = {"frontend": "loadtests.models"}  # a page shows what these models say
 
@@ -286,7 +286,7 @@ def test_a_circle_of_modules_is_found() -> None:
 
 
 def test_a_web_worker_loads_no_code_that_writes_blocks() -> None:
-    script = "import sys, backend.api, backend.service.asgi_worker; print(*sys.modules)"
+    script = "import sys, backend.service.web_server; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True
     )

@@ -7,8 +7,9 @@ import pytest
 from gunicorn.config import Config
 
 from backend.errors import InvalidSetting
-from backend.service import supervisor
+from backend.service.web_server import gunicorn_options
 from backend.settings import Settings, from_environment, table, variable
+from serving import gunicorn_app
 
 TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
 NAMES = {"hosts"}
@@ -54,7 +55,7 @@ def refused(name: str, text: str) -> InvalidSetting:
 def test_workers_are_of_the_type_that_is_set(kind: str) -> None:
     chosen = Settings(worker_type=kind)
     found = Config()
-    for name, value in supervisor._gunicorn_options(chosen, None).items():
+    for name, value in (gunicorn_app.COMMON | gunicorn_options(chosen, None)).items():
         found.set(name, value)
     names = {
         "asgi": "FrontWorker",

@@ -35,7 +35,7 @@ from backend.api.unread import Unread
 from backend.api.writing import Writing
 from backend.ledger import Ledger
 from backend.settings import Settings
-from backend.visitors import Visitors
+from serving.visitors import Visitors
 
 SERVICE = "flightchain.service"  # in the application's extensions
 

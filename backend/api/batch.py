@@ -8,7 +8,6 @@ from functools import partial
 
 from flask import Response
 
-from backend.api.conditions import Environ
 from backend.api.json_answers import answer, encode
 from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
@@ -19,6 +18,7 @@ from backend.api.writing import MODE, Json, Writing, accepted
 from backend.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.sources.posted_batch import batch_of
+from serving.environs import Environ
 
 KINDS = {
     "application/x-ndjson": "ndjson",

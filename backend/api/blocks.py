@@ -12,7 +12,6 @@ from flask import Response
 from backend.api.conditions import (
     REVALIDATE,
     SETTLED,
-    Environ,
     known_encoding,
     tag_of,
     tag_of_content,
@@ -28,6 +27,7 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.questions.parameters import Hash, Number
+from serving.environs import Environ
 
 SHORT = 50  # transactions of a page that is made in a fraction of a millisecond
 

@@ -20,14 +20,12 @@ Cache-Control is one of three:
 import re
 import zlib
 from hashlib import blake2b
-from typing import Any
 
 from flask import Response
 
 from backend.api.encodings import encoding_for
 from backend.api.responses import nothing
-
-Environ = dict[str, Any]
+from serving.environs import Environ
 
 NO_STORE = "no-store"
 REVALIDATE = "no-cache"

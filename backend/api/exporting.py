@@ -31,7 +31,6 @@ from werkzeug.exceptions import NotAcceptable
 from backend.api.conditions import (
     REVALIDATE,
     SETTLED,
-    Environ,
     not_modified,
     quoted,
     tag_of,
@@ -57,6 +56,7 @@ from backend.errors import FlightchainError, TryLater
 from backend.ledger import Ledger
 from backend.questions.parameters import AS_OF
 from backend.questions.selection import PARAMETERS, Selection, selected
+from serving.environs import Environ
 
 LEAST_PIECE_BYTES = 64 * 1024
 RETRY_AFTER_S = 10

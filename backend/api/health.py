@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from backend.api.conditions import NO_STORE, Environ
+from backend.api.conditions import NO_STORE
 from backend.api.json_answers import MIMETYPE, answer
 from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import problem
@@ -10,6 +10,7 @@ from backend.api.responses import Whole
 from backend.api.routes import Lane, Row
 from backend.api.schemas import ref
 from backend.ledger import Ledger
+from serving.environs import Environ
 
 RETRY_AFTER_S = 1
 

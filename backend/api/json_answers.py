@@ -11,7 +11,6 @@ from flask import Response
 
 from backend.api.conditions import (
     NO_STORE,
-    Environ,
     not_modified,
     quoted,
     unchanged,
@@ -20,6 +19,7 @@ from backend.api.conditions import (
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.responses import Whole
 from backend.lru import LruCache
+from serving.environs import Environ
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"

@@ -29,7 +29,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from backend.api.conditions import NO_STORE, Environ
+from backend.api.conditions import NO_STORE
 from backend.api.json_answers import AnswerCache
 from backend.api.observing import route_of
 from backend.api.operation import OPERATION, Answer, Media, Operation
@@ -51,6 +51,8 @@ from backend.processes.shared_numbers import (
     OwnUse,
     Totals,
 )
+from serving.environs import Environ
+from serving.lanes import LaneNumbers
 
 REQUESTS = "flightchain_requests_total"
 DURATION = "flightchain_request_duration_seconds"
@@ -69,16 +71,6 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS",
 
 
 Request = tuple[str, str, str]  # route, method, status
-
-
-class LaneNumbers(NamedTuple):
-    """What a lane counts. refused: since the start. waits_s: seconds, since the last time."""
-
-    lane: str
-    in_hand: int
-    waiting: int
-    refused: int
-    waits_s: list[float]
 
 
 class Counted(NamedTuple):

@@ -24,12 +24,11 @@ from itertools import count
 
 import msgspec
 
-from backend.api.conditions import Environ
+from serving.environs import Environ
 
 REQUEST_ID = "flightchain.request_id"  # in the environ
 ROUTE = "flightchain.route"  # in the environ: the rule, if it was met without Flask
 PARTS = "flightchain.timing_parts"  # in the environ: more of Server-Timing, with a comma before it
-WAIT = "flightchain.wait"  # in the environ: the same of the wait for a thread
 
 MAX_LOGGED_CHARACTERS = 1000
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.api.conditions import Environ
 from backend.api.reading import given_in
 from backend.questions.parameters import Parameter, Schema, require_known
+from serving.environs import Environ
 
 QUESTIONS = "The three questions"
 READING = "Export and suggestions"

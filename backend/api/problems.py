@@ -9,7 +9,7 @@ import msgspec
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from backend.api.conditions import NO_STORE, Environ
+from backend.api.conditions import NO_STORE
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
 from backend.errors import (
@@ -27,6 +27,7 @@ from backend.errors import (
     WriterBusy,
     shown,
 )
+from serving.environs import Environ
 
 MIMETYPE = "application/problem+json"
 MAX_VALUE_CHARACTERS = 200

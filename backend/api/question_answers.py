@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.conditions import REVALIDATE, SETTLED, Environ, tag_of, unchanged
+from backend.api.conditions import REVALIDATE, SETTLED, tag_of, unchanged
 from backend.api.encodings import compressed
 from backend.api.flight_lines import FORMAT, FORMATS, IN_LINES, LineFormat, table
 from backend.api.json_answers import AnswerCache, encode, versioned
@@ -33,6 +33,7 @@ from backend.questions.values import (
     asked,
 )
 from backend.storage.scan_costs import EMULATED, FILE, Costs
+from serving.environs import Environ
 
 Json = dict[str, Any]
 _DEFAULTS: dict[str, str | None] = {

@@ -2,12 +2,12 @@
 
 from flask import Response
 
-from backend.api.conditions import Environ
 from backend.api.operation import QUESTIONS
 from backend.api.question_answers import Answering, lane_of, question
 from backend.api.routes import Row
 from backend.ledger import Ledger
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter
+from serving.environs import Environ
 
 FILTER_TRANSACTIONS = question(
     FilterTransactions,

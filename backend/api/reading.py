@@ -15,10 +15,10 @@ import msgspec
 from werkzeug.http import parse_options_header
 from werkzeug.wsgi import get_content_length, get_input_stream
 
-from backend.api.conditions import Environ
 from backend.api.json_answers import MIMETYPE
 from backend.errors import InvalidFlight, InvalidInput, InvalidQuery
 from backend.mempool.idempotency_keys import IdempotencyKey
+from serving.environs import Environ
 
 MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255

@@ -1,7 +1,7 @@
 """What is done with every request, whichever door it came by: received, dismissed, logged.
 
 A request that is received gets its id, and is refused if it comes from another site or carries a
-token in its address (see `backend.visitors`): nothing more is done for it then, but it is counted
+token in its address (see `serving.visitors`): nothing more is done for it then, but it is counted
 and logged like all others. An answer that is dismissed gets the headers that all have (see
 `observing`), and is counted with its duration.
 
@@ -14,13 +14,11 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.conditions import Environ
 from backend.api.metrics import CountedRequests
 from backend.api.observing import (
     MAX_LOGGED_CHARACTERS,
     PARTS,
     REQUEST_ID,
-    WAIT,
     Headers,
     is_good_id,
     new_request_id,
@@ -28,9 +26,9 @@ from backend.api.observing import (
     write_line,
 )
 from backend.api.problems import problem
-from backend.visitors import Refusal, Visitors, hide_query
+from serving.environs import STARTED, WAIT, Environ
+from serving.visitors import Refusal, Visitors, hide_query
 
-STARTED = "flightchain.started"  # in the environ: when it was received, of `perf_counter`
 ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
 
 RECEPTION = "flightchain.reception"  # in the application's extensions

@@ -9,7 +9,7 @@ The lane says who may have to wait for whom:
 
 - `INLINE`: answered at once; the handler waits for nothing, neither a disk nor a lock nor a thread.
 - `GROUPED`: posts that are durable when they are answered. Those that come while the disk is synced
-  share the next sync (see `Group`).
+  share the next sync (see `serving.lanes.Group`).
 - `THREAD`: may wait for the disk, briefly.
 - `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long ones, each kind with threads of its own.
 
@@ -17,15 +17,17 @@ A row's lane may depend on the request. It then only tells which threads a reque
 and never what is answered.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from flask import Flask, Response, request
 
-from backend.api.conditions import Environ
 from backend.api.operation import Operation
+from serving import lanes
+from serving.environs import Environ
+from serving.lanes import Group
 
 Handler = Callable[..., Response]
 
@@ -35,8 +37,8 @@ READING = frozenset({"GET", "HEAD"})
 class Lane(StrEnum):
     """Who may have to wait for whom. The value is the lane's name in metrics and documents."""
 
-    INLINE = "inline"
-    GROUPED = "grouped"
+    INLINE = lanes.INLINE
+    GROUPED = lanes.GROUPED
     THREAD = "thread"
     SCAN = "scan"
     EXPORT = "export"
@@ -53,17 +55,6 @@ class Post(NamedTuple):
 
     offer: Any
     answer: Callable[[Any], Response]
-
-
-class Group(NamedTuple):
-    """How posts are answered together.
-
-    prepare: makes a post of a request, without waiting, or raises what is wrong with it.
-    accept_all: for each post its response, or what stands against it; waits once for all.
-    """
-
-    prepare: Callable[[Environ], Post]
-    accept_all: Callable[[Sequence[Post]], "list[Response | Exception]"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.conditions import REVALIDATE, Environ, tag_of_content
+from backend.api.conditions import REVALIDATE, tag_of_content
 from backend.api.encodings import compressed
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, OPERATION, TAGS, Answer, Media, Operation
@@ -21,6 +21,7 @@ from backend.api.routes import Row
 from backend.api.schemas import SCHEMAS, ref
 from backend.questions.parameters import Parameter, Schema
 from backend.version import VERSION
+from serving.environs import Environ
 
 INFO: Schema = {
     "title": "Flightchain",

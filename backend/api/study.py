@@ -10,11 +10,10 @@ Pages count from 0. The study answered 404 behind the last page; so do we.
 
 from flask import Flask, Response
 
-from backend.api.conditions import Environ
 from backend.api.json_answers import answer
 from backend.api.operation import JSON, STUDY, Answer, Media, Operation
 from backend.api.question_answers import Answering, lane_of, question
-from backend.api.routes import Group, Lane, Post, Row
+from backend.api.routes import Lane, Post, Row
 from backend.api.schemas import ref
 from backend.api.writing import ONE_FLIGHT, Writing, sent_flight
 from backend.chain.block import MAX_TRANSACTIONS
@@ -22,6 +21,8 @@ from backend.errors import NotFound
 from backend.ledger import Ledger
 from backend.questions.parameters import Number
 from backend.questions.values import FilterTransactions
+from serving.environs import Environ
+from serving.lanes import Group
 
 PAGE = Number("page", "From 0.", "2", default=0)
 PER_PAGE = Number(

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from backend.api.conditions import REVALIDATE, Environ, tag_of, unchanged
+from backend.api.conditions import REVALIDATE, tag_of, unchanged
 from backend.api.json_answers import answer, encode, versioned
 from backend.api.operation import JSON, READING, Answer, Media, Operation
 from backend.api.routes import Row
@@ -10,6 +10,7 @@ from backend.api.schemas import ref
 from backend.index.suggestions import FIELDS
 from backend.ledger import Ledger
 from backend.questions.parameters import Choice, Number, Text
+from serving.environs import Environ
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
 TYPED = Text("q", "What has been typed; everything matches nothing.", "chic", default="")

@@ -3,16 +3,18 @@
 from flask import Response
 from werkzeug.routing import BaseConverter
 
-from backend.api.conditions import SETTLED, Environ, tag_of, unchanged
+from backend.api.conditions import SETTLED, tag_of, unchanged
 from backend.api.json_answers import answer, versioned
 from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import idempotency_key
-from backend.api.routes import Group, Lane, Post, Row
+from backend.api.routes import Lane, Post, Row
 from backend.api.schemas import ref
 from backend.api.writing import MODE, ONE_FLIGHT, Writing, accepted, sent_flight
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.questions.parameters import Number
+from serving.environs import Environ
+from serving.lanes import Group
 
 TRANSACTION_ID = Number("TRANSACTION_ID", "Its position in the ledger, from 0.", "0")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from flask import Response
 
-from backend.api.conditions import Environ
 from backend.api.json_answers import answer
 from backend.api.operation import JSON, Answer, Media
 from backend.api.problems import InvalidFlights
@@ -28,6 +27,7 @@ from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.questions.parameters import Choice
 from backend.settings import most_commit_waiters
 from backend.tokens import Tokens, are_needed
+from serving.environs import Environ
 
 Json = dict[str, Any]
 

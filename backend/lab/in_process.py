@@ -34,9 +34,9 @@ from backend.chain.flight import flight_of
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, asked
-from backend.service.asgi_worker import SWITCH_INTERVAL_S
 from backend.settings import from_environment
 from backend.sources.posted_batch import batch_of
+from serving.worker import SWITCH_INTERVAL_S
 
 COLUMNS = (
     *("customer", "interaction", "step", "interaction_kind", "step_kind"),

@@ -1,6 +1,7 @@
-"""The way in: connections, request groups and lanes of threads before the application.
+"""The running service: its processes, its web server and its lanes.
 
-`asgi_worker` runs in each process that gunicorn starts, `http_connection` is one client's
-connection in it, and `front` is the application that both serve: it answers a request itself or
-hands it to a thread of a lane. Nothing here knows what a flight is.
+`supervisor` starts the processes and looks after them, and `watching` tells when one hangs.
+`web_server` runs gunicorn in one of them. `site` is what its workers serve: the lanes of the REST
+service, and the way of each request through the table of routes. The server itself stands in the
+package `serving`, which the pages share.
 """

@@ -8,8 +8,6 @@ systemd or in containers the roles are run without it (`serve --only-http`, `min
 """
 
 import json
-import logging
-import math
 import os
 import signal
 import socket
@@ -20,7 +18,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from backend import tokens
@@ -30,11 +27,9 @@ from backend.processes.shared_numbers import run_folder
 from backend.sealing.miner_status import miner_status
 from backend.service.watching import Watch, overdue_miner, silent_server, stopped
 from backend.settings import PROJECT, Settings, variable
-from backend.visitors import hide_secrets
 
-GRACE_S, WORKER_GRACE_S = 30, 5
+GRACE_S = 30
 READY_WITHIN_S = 60
-SILENT_S, LONGEST_REQUEST_S = 18, 120
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 Report = Callable[[str], None]
@@ -227,95 +222,6 @@ def _get(url: str) -> Any:
     """JSON from our own service, whatever proxies the environment names."""
     with _DIRECT.open(url, timeout=5) as response:
         return json.load(response)
-
-
-def run_http(settings: Settings) -> None:
-    """Run gunicorn in this process until it is told to stop."""
-    from gunicorn.app.base import BaseApplication
-
-    from backend.api import Service
-    from backend.service.front import Front
-
-    class Application(BaseApplication):
-        def load_config(self) -> None:
-            for name, value in _gunicorn_options(settings, metrics_folder).items():
-                self.cfg.set(name, value)
-
-        def load(self) -> Any:
-            service = Service(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
-            return Front(service) if settings.worker_type == "asgi" else service.application
-
-    logging.getLogger("gunicorn.error").addFilter(hide_secrets)
-    with run_folder(settings) as metrics_folder:
-        Application().run()
-
-
-def _gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
-    from backend.service.asgi_worker import FrontWorker
-
-    return {
-        "bind": f"[{settings.host}]:{settings.port}"
-        if ":" in settings.host
-        else f"{settings.host}:{settings.port}",
-        "workers": settings.workers,
-        "worker_class": FrontWorker if settings.worker_type == "asgi" else settings.worker_type,
-        # with more than one, gunicorn would make a gthread worker of it
-        "threads": 1 if settings.worker_type == "sync" else settings.threads,
-        "keepalive": 30,
-        "timeout": _silent_s(settings),
-        "graceful_timeout": WORKER_GRACE_S,
-        "child_exit": lambda arbiter, worker: FrontWorker.forget(worker),
-        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
-        "post_worker_init": lambda worker: _begin(worker, metrics_folder),
-        "preload_app": True,  # workers share the memory of the code
-        "control_socket_disable": True,
-        "loglevel": "warning",
-        "limit_request_fields": 50,
-        "limit_request_field_size": 4096,
-        "http_parser": "python",
-        "asgi_lifespan": "off",
-        "asgi_disconnect_grace_period": 0,  # who is gone gets no answer
-    }
-
-
-def _silent_s(settings: Settings) -> int:
-    """How long a worker may be silent before it counts as hanging and is replaced, seconds.
-
-    The loop of a worker speaks each second, whatever its threads do. A `sync` worker has no loop,
-    and is silent as long as it answers one request.
-    """
-    if settings.worker_type == "sync":
-        return max(LONGEST_REQUEST_S, math.ceil(settings.commit_wait_s) + SILENT_S)
-    return SILENT_S
-
-
-def _begin(worker: Any, metrics_folder: Path | None) -> None:
-    """In a new worker, before it answers."""
-    service = _service_of(worker)
-    if metrics_folder is not None:
-        service.metrics.share(metrics_folder)
-    if not hasattr(worker, "asgi"):  # which lets them go by itself
-        _let_waiters_go_at_the_end(service)
-
-
-def _service_of(worker: Any) -> Any:
-    from backend.api import SERVICE
-
-    asgi = getattr(worker, "asgi", None)
-    return worker.wsgi.extensions[SERVICE] if asgi is None else asgi.service
-
-
-def _let_waiters_go_at_the_end(service: Any) -> None:
-    """In a new worker: those who wait for a block are answered when it is told to stop."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        of_gunicorn = signal.getsignal(number)
-
-        def handle(received: int, frame: Any, then: Any = of_gunicorn) -> None:
-            service.ledger.stop_waiting()
-            if callable(then):
-                then(received, frame)
-
-        signal.signal(number, handle)
 
 
 def require_lab(settings: Settings) -> None:

@@ -57,9 +57,9 @@ VALIDATION, DUPLICATES, HASHING = "validation", "looking for duplicates", "canon
 MEMPOOL = (_MEMPOOL, "mempool: locks", "mempool: syncing the disk", DUPLICATES)
 WORK = (
     Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
-    Pattern(_PARSING, r".* \(gunicorn/(http/|asgi/parser)|.* \(backend/service/environs\.py"),
-    Pattern(_LOOP, r".* \(gunicorn/asgi/protocol|.* \(backend/service/http_connection\.py"),
-    Pattern(_LOOP, r".* \(backend/service/asgi_worker\.py"),
+    Pattern(_PARSING, r".* \(gunicorn/(http/|asgi/parser)|.* \(serving/environs\.py"),
+    Pattern(_LOOP, r".* \(gunicorn/asgi/protocol|.* \(serving/connection\.py"),
+    Pattern(_LOOP, r".* \(serving/worker\.py"),
     Pattern(_LOOP, r"\w*Selector\w*\.\w+ \(selectors"),
     Pattern(
         _LOOP,
@@ -67,7 +67,7 @@ WORK = (
         innermost=True,
     ),
     Pattern(_LOOP, r"ASGIWorker\.run \(", innermost=True),
-    Pattern(_HANDING, r".* \(backend/service/lanes\.py|PollableMethodQueue\.defer"),
+    Pattern(_HANDING, r".* \(serving/lanes\.py|PollableMethodQueue\.defer"),
     Pattern(_HANDING, r".* \((concurrent/futures/|threading\.py|queue\.py)", innermost=True),
     Pattern(_HANDING, r"PollableMethodQueue\.", innermost=True),
     Pattern(

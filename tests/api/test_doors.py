@@ -10,13 +10,12 @@ from flask import Flask, Response
 from werkzeug.test import run_wsgi_app
 
 from backend.api import SERVICE, Service
-from backend.api.conditions import Environ
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from backend.chain.fields import FIELD_NAMES
 from backend.errors import NotFound
-from backend.service.environs import environ_of
-from backend.service.front import Front
+from backend.service.web_server import front_of
+from serving.environs import Environ, environ_of
 from tests.api.worlds import GOOD, World, client_of, problem, settings_for, world_in
 from tests.doors import Seen, asked, scope_of
 
@@ -57,7 +56,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def both(world: World) -> Iterator[tuple[Door, Door]]:
     """The front of a service, and its Flask application under a WSGI server."""
     with client_of(world.settings) as client:
-        front = Front(client.application.extensions[SERVICE])
+        front = front_of(client.application.extensions[SERVICE])
 
         def by_front(*request: Any) -> Seen:
             return without_moment(asked(front, *request))
@@ -154,7 +153,7 @@ def test_a_handler_is_called_once_whatever_it_raises(world: World, method: str) 
     operation = Operation("things", OPERATION, "", {})
     for lane in (Lane.INLINE, Lane.THREAD):
         service.table.add([Row(method, f"/things/{lane}", operation, fails, lane)])
-    front = Front(service)
+    front = front_of(service)
     for lane in (Lane.INLINE, Lane.THREAD):
         seen = asked(front, method, f"/things/{lane}")
         assert (seen.status, begun) == (404, [f"/things/{lane}"])
@@ -172,7 +171,7 @@ def test_what_is_in_the_table_is_found_without_flask(
 
     monkeypatch.setattr(Flask, "full_dispatch_request", dispatch)
     service = Service(world.settings, lambda: None)
-    front = Front(service)
+    front = front_of(service)
     for path in ("/blocks/3", "/transactions/5", "/tip", "/metrics", "/openapi.json"):
         assert asked(front, "GET", path).status == 200
     headers = {"Content-Type": "application/json"}

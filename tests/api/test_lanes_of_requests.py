@@ -15,8 +15,8 @@ from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
 from backend.errors import Damage, NotFound
 from backend.questions.values import OPTION_NAMES, PARAMETERS
-from backend.service.environs import environ_of
 from backend.settings import Settings
+from serving.environs import environ_of
 from tests.doors import environ, scope_of
 
 ROUTES = ("filter_transactions", "average_delays", "flight_counter")

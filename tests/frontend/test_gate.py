@@ -141,7 +141,7 @@ def test_no_token_of_an_address_is_logged(running: tuple[int, Path]) -> None:
         f"GET /add?access_token={SECRET} nonsense HTTP/1.1",
         f"GET /?a=1&Authorization={SECRET}",
     ):
-        assert asked(port, ask, f"Host: 127.0.0.1:{port}")[0] == 400
-    until(lambda: "Invalid HTTP request line" in log.read_text())
-    assert "(hidden)" in log.read_text()
+        status, answer = asked(port, ask, f"Host: 127.0.0.1:{port}")
+        assert status == 400
+        assert SECRET not in answer
     assert SECRET not in log.read_text()

@@ -19,7 +19,7 @@ from flask import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from backend.api.conditions import REVALIDATE, Environ, tag_of_content
+from backend.api.conditions import REVALIDATE, tag_of_content
 from backend.api.docs import trying, words
 from backend.api.docs.words import Part
 from backend.api.encodings import compressed
@@ -27,6 +27,7 @@ from backend.api.json_answers import versioned
 from backend.api.operation import OPERATION, Answer, Media
 from backend.api.operation import Operation as Described
 from backend.api.routes import Row
+from serving.environs import Environ
 
 MIMETYPE = "text/html; charset=utf-8"
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pytest
 from flask import Response
 
-from backend.api.conditions import Environ
-from backend.api.metrics import LaneNumbers
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
-from backend.service.front import PIECE_BYTES
+from serving.environs import Environ
+from serving.front import PIECE_BYTES
+from serving.lanes import LaneNumbers
 from tests.loops import Client, Loop, Small, answers, looping
 
 LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)
@@ -38,7 +38,7 @@ def status_of(client: Client) -> int:
 
 
 def numbers(loop: Loop, lane: Lane) -> LaneNumbers:
-    (found,) = [one for one in loop.worker.asgi._numbers() if one.lane == lane]
+    (found,) = [one for one in loop.worker.asgi.numbers() if one.lane == lane]
     assert isinstance(found, LaneNumbers)
     return found
 

@@ -13,7 +13,7 @@ application before the body is there. `Connection` adds what is missing and noth
 - A connection that ends is first closed for writing only, until the client has read everything
   (RFC 9112 section 9.6). A client that has closed its own half still gets its answers.
 
-It relies on these parts of release 27.0.1, which `tests/service/test_pinned_gunicorn.py` holds it
+It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` holds it
 to: the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
 `is_complete`, `is_chunked` and `content_length`; `_feed_callback_parser`, by which all bytes come
 to it; `_serve_http_request`, once for each request; `_arm_keepalive_timer`, when nothing is in
@@ -29,7 +29,7 @@ from typing import Any, Protocol
 from gunicorn.asgi import parser, protocol
 from gunicorn.http import errors
 
-from backend.visitors import without_secrets
+from serving.visitors import without_secrets
 
 MAX_HEAD_BYTES = 32 * 1024
 MAX_LENGTH_DIGITS = 15

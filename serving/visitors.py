@@ -6,8 +6,7 @@ Only the Host tells: it is the site's name and not ours. So whatever is not aske
 is refused, on every path. And a token in an address would end up in histories and logs, so such a
 request is refused as well, and its query is hidden from whoever logs it later.
 
-This file stands in `backend` and in `frontend`, which import nothing of each other; a test compares
-the two. It knows neither files nor sockets nor Flask.
+This module knows neither files nor sockets nor Flask.
 """
 
 import re
@@ -19,7 +18,8 @@ from logging import LogRecord
 from typing import Any
 from urllib.parse import unquote_plus
 
-Environ = dict[str, Any]
+from serving.environs import Environ
+
 Headers = list[tuple[str, str]]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 

@@ -1,36 +1,80 @@
 """The application that connections are served by: what answers at once, and what waits in threads.
 
 A request comes as an ASGI scope and is represented by its WSGI environ, as in every other door. The
-table of routes says who answers it, and in which lane. Inline rows are answered in the loop; posts
-are gathered while others wait for the disk; the rest goes to the threads of its lane, and whatever
-is in no row to the Flask application there. A handler is called once.
+site says which WSGI application answers it, and in which lane. Inline requests are answered in the
+loop; posts are gathered while others wait for the disk; the rest goes to the threads of its lane.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from flask import Response
-
-from backend.api import Service
-from backend.api.conditions import Environ
-from backend.api.metrics import LaneNumbers
-from backend.api.observing import ROUTE, WAIT, Headers
-from backend.api.problems import problem
-from backend.api.reception import STARTED
-from backend.api.routes import Group, Lane, Match
-from backend.service.environs import Receive, Scope, body_of, environ_of
-from backend.service.http_connection import CONNECTION
-from backend.service.lanes import LaneFullError, RequestGroups, Threads, threads_of
+from serving.connection import CONNECTION
+from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_of, environ_of
+from serving.lanes import GROUPED, INLINE, Group, LaneFullError, LaneNumbers, RequestGroups, Threads
 
 PIECE_BYTES = 256 * 1024  # of an answer that is longer, this much is in memory
-RETRY_AFTER_S = 5  # when a lane is full
 
+Headers = list[tuple[str, str]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Wsgi = Callable[..., Iterable[bytes]]
+Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+
+class Way(NamedTuple):
+    """How a request is answered.
+
+    lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers it, once,
+    and raises nothing. group: answers it instead if the lane is GROUPED.
+    """
+
+    lane: str
+    application: Wsgi
+    group: Group | None = None
+
+
+class Site(Protocol):
+    """What a front serves. max_body_bytes: of a request at most."""
+
+    max_body_bytes: int
+
+    @property
+    def lanes(self) -> Mapping[Any, Threads]:
+        """Threads by the name of their lane."""
+
+    def receive(self, environ: Environ) -> Wsgi | None:
+        """Begin with a request; the answer if it goes no further. `leave` follows."""
+
+    def way(self, environ: Environ) -> Way:
+        """How a request is answered."""
+
+    def leave(self, environ: Environ) -> None:
+        """Note that the begin of an answer has been made, or failed."""
+
+    def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
+        """Complete the headers of an answer that goes out. status: as WSGI has it, `200 OK`."""
+
+    def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
+        """Note that a body has gone out or broken off."""
+
+    def failed(self, error: Exception, environ: Environ) -> Wsgi:
+        """The answer to a post that a group did not accept."""
+
+    def full(self, lane: str) -> Wsgi:
+        """The answer to a request whose lane is full."""
+
+    def unread(self, client: object, status: int, detail: str, **more: object) -> bytes:
+        """The whole answer to what HTTP refuses, after which the connection ends.
+
+        client: its address. more: further members of a problem (RFC 9457).
+        """
+
+    def look(self) -> None:
+        """Do what is done once a second."""
+
+    def stop(self) -> None:
+        """Let go whoever waits for something that may take long: the worker ends."""
 
 
 class Answer(NamedTuple):
@@ -47,20 +91,17 @@ class Answer(NamedTuple):
 
 
 class Front:
-    """ASGI in front of a service."""
+    """ASGI in front of a site."""
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self._table = service.table
-        self._reception = service.reception
-        self._lanes = threads_of(service.settings)
+    def __init__(self, site: Site) -> None:
+        self.site = site
         self._groups: dict[Any, RequestGroups] = {}
-        service.metrics.watch(self._numbers)
 
     def _all_lanes(self) -> list[Threads | RequestGroups]:
-        return [*self._lanes.values(), *self._groups.values()]
+        return [*self.site.lanes.values(), *self._groups.values()]
 
-    def _numbers(self) -> list[LaneNumbers]:
+    def numbers(self) -> list[LaneNumbers]:
+        """What is to be counted of each lane; waits are those since the last time."""
         return [lane.numbers() for lane in self._all_lanes()]
 
     def close(self) -> None:
@@ -71,97 +112,80 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, all of which has come."""
         environ = environ_of(scope, await body_of(scope, receive))
-        refusal = self._reception.receive(environ)
+        refusal = self.site.receive(environ)
         try:
             if refusal is None:
                 answer = await self._answer(environ)
             else:
-                answer = self._taken(refusal, environ)
+                answer = self._begun(refusal, environ)
         except asyncio.CancelledError:  # the client is gone
-            self._reception.log(environ, 0, is_whole=False)
+            self.site.log(environ, 0, is_whole=False)
             raise
         finally:
-            self._reception.leave(environ)
+            self.site.leave(environ)
         await self._send(answer, environ, scope, send)
 
     async def _answer(self, environ: Environ) -> Answer:
-        match = self._table.match(environ)
-        if match is None:
-            return await self._in_thread(Lane.THREAD, environ, self.service.flask)
-        environ[ROUTE] = match.row.rule
-        lane = match.lane(environ)
-        if lane is Lane.INLINE:
-            return self._taken(self._responded(match, environ), environ)
-        if lane is Lane.GROUPED and match.row.group is not None:
-            return self._taken(await self._grouped(match.row.group, environ), environ)
-        return await self._in_thread(lane, environ, partial(self._by_row, match))
-
-    def _responded(self, match: Match, environ: Environ) -> Response:
+        lane, application, group = self.site.way(environ)
+        if lane == INLINE:
+            return self._begun(application, environ)
+        if lane == GROUPED and group is not None:
+            return self._begun(await self._grouped(group, environ), environ)
         try:
-            return match.answer(environ)
-        except Exception as error:  # noqa: BLE001  every error is answered
-            return self.service.problems.answer(error, environ)
+            return await self._in_thread(self.site.lanes[lane], application, environ)
+        except LaneFullError:
+            return self._begun(self.site.full(lane), environ)
 
-    def _by_row(self, match: Match, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        """The response to a request, handed over as WSGI applications do."""
-        return self._responded(match, environ)(environ, start_response)
-
-    async def _grouped(self, group: Group, environ: Environ) -> Response:
+    async def _grouped(self, group: Group, environ: Environ) -> Wsgi:
         groups = self._groups.get(group.accept_all)
         if groups is None:
             groups = self._groups[group.accept_all] = RequestGroups(group.accept_all)
         try:
             outcome = await groups.outcome(group.prepare(environ))
         except LaneFullError:
-            return full(Lane.GROUPED)
+            return self.site.full(GROUPED)
         except Exception as error:  # noqa: BLE001  every error is answered
             outcome = error
         if isinstance(outcome, Exception):
-            return self.service.problems.answer(outcome, environ)
-        response: Response = outcome
+            return self.site.failed(outcome, environ)
+        response: Wsgi = outcome
         return response
 
-    async def _in_thread(self, lane: Lane, environ: Environ, application: Wsgi) -> Answer:
-        threads = self._lanes[lane]
-
+    async def _in_thread(self, threads: Threads, application: Wsgi, environ: Environ) -> Answer:
         def answered(wait_s: float) -> Answer:
             environ[STARTED] = time.perf_counter()
             environ[WAIT] = f", wait;dur={1000 * wait_s:.3f}"
-            begun: list[Any] = []
+            return self._begun(application, environ, threads)
 
-            def start(status: str, headers: Headers, exc_info: Any = None) -> None:  # noqa: ARG001
-                self._reception.dismiss(environ, status, headers)
-                begun[:] = status, headers
+        return await threads.run(answered, close)
 
-            rest = Rest(application(environ, start))
-            body = rest.piece()
-            status, headers = begun
-            return Answer(status, headers, body, rest, threads)
+    def _begun(self, application: Wsgi, environ: Environ, threads: Threads | None = None) -> Answer:
+        """The begin of what an application answers; all of it if that is a list."""
+        begun: list[Any] = []
 
-        try:
-            return await threads.run(answered, close)
-        except LaneFullError:
-            return self._taken(full(lane), environ)
+        def start(status: str, headers: Headers, exc_info: Any = None) -> None:  # noqa: ARG001
+            self.site.dismiss(environ, status, headers)
+            begun[:] = status, headers
 
-    def _taken(self, response: Response, environ: Environ) -> Answer:
-        """The answer that a response is, which is short."""
-        pieces, status, headers = response.get_wsgi_response(environ)
-        self._reception.dismiss(environ, status, headers)
+        pieces = application(environ, start)
         if isinstance(pieces, list):
-            return Answer(status, headers, b"".join(pieces))
-        rest = Rest(pieces)
-        return Answer(status, headers, rest.piece(), rest)
+            body, rest = b"".join(pieces), None
+        else:
+            rest = Rest(pieces)
+            body = rest.whole() if threads is None else rest.piece()
+        status, headers = begun
+        return Answer(status, headers, body, rest, threads)
 
     async def _send(self, answer: Answer, environ: Environ, scope: Scope, send: Send) -> None:
         status, headers, body, rest, threads = answer
         await send({"type": "http.response.start", "status": int(status[:3]), "headers": headers})
         if rest is None:
             await send({"type": "http.response.body", "body": body})
-            self._reception.log(environ, len(body), is_whole=True)
+            self.site.log(environ, len(body), is_whole=True)
             return
         sent_bytes = len(body)
         try:
-            while not rest.is_taken and threads is not None:
+            while threads is not None and not rest.is_taken:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 body = await threads.run(lambda _: rest.piece(), is_admitted=True)
                 sent_bytes += len(body)
@@ -171,21 +195,13 @@ class Front:
                 scope[CONNECTION].reset()
         finally:
             rest.close()
-            self._reception.log(environ, sent_bytes, is_whole=rest.is_taken)
+            self.site.log(environ, sent_bytes, is_whole=rest.is_taken)
 
 
 def close(answer: Answer) -> None:
     """Let go an answer that nobody waits for any more."""
     if answer.rest is not None:
         answer.rest.close()
-
-
-def full(lane: Lane) -> Response:
-    """What a request is told whose lane is full."""
-    detail = f"as many requests as may wait for the lane {lane} wait already; try again"
-    response = problem(503, detail)
-    response.headers["Retry-After"] = str(RETRY_AFTER_S)
-    return response
 
 
 class Rest:
@@ -213,6 +229,13 @@ class Rest:
         finally:
             if self._is_closing:
                 self.close()
+
+    def whole(self) -> bytes:
+        """All that is left. Raises as `piece`."""
+        pieces = []
+        while not self.is_taken:
+            pieces.append(self.piece())
+        return b"".join(pieces)
 
     def _piece(self) -> bytes:
         if self._broken:

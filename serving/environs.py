@@ -7,8 +7,10 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from backend.api.conditions import Environ
+STARTED = "flightchain.started"  # in the environ: when its answer was begun, of `perf_counter`
+WAIT = "flightchain.wait"  # in the environ: the wait for a thread, for the header Server-Timing
 
+Environ = dict[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 

@@ -9,16 +9,37 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from backend.api.metrics import LaneNumbers
-from backend.api.routes import Lane, Post
-from backend.settings import Settings, most_commit_waiters
+from serving.environs import Environ
+
+INLINE, GROUPED = "inline", "grouped"  # lanes without threads of their own; see `front`
 
 MOST_TOGETHER = 32  # posts share what they can by then, and wait for each other
 MOST_QUEUED = 1000  # of quick requests, in each lane; there are hardly more connections
 
 Result = TypeVar("Result")
+
+
+class LaneNumbers(NamedTuple):
+    """What a lane counts. refused: since the start. waits_s: seconds, since the last time."""
+
+    lane: str
+    in_hand: int
+    waiting: int
+    refused: int
+    waits_s: list[float]
+
+
+class Group(NamedTuple):
+    """How posts are answered together.
+
+    prepare: makes a post of a request, without waiting, or raises what is wrong with it.
+    accept_all: for each post its response, or what stands against it; waits once for all.
+    """
+
+    prepare: Callable[[Environ], Any]
+    accept_all: Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class LaneFullError(Exception):
@@ -32,7 +53,7 @@ class Threads:
     most_waiting: how many requests may wait for one of `count` threads.
     """
 
-    lane: Lane
+    lane: str
     count: int
     most_waiting: int
     in_hand: int = 0
@@ -100,18 +121,18 @@ def _abandon(done: "Future[Result]", abandon: Callable[[Result], None]) -> None:
 class RequestGroups:
     """Posts that come while others wait for the disk are the next group: one sync for all of it.
 
-    accept_all: see `backend.api.routes.Group`.
+    accept_all: see `Group`.
     """
 
-    def __init__(self, accept_all: Callable[[Sequence[Post]], Sequence[Any]]) -> None:
+    def __init__(self, accept_all: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
         self._accept_all = accept_all
-        self._threads = ThreadPoolExecutor(1, thread_name_prefix=Lane.GROUPED)
-        self._waiting: list[tuple[Post, asyncio.Future[Any]]] = []
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix=GROUPED)
+        self._waiting: list[tuple[Any, asyncio.Future[Any]]] = []
         self._has_group = False  # the thread has one in hand, or will in this turn of the loop
         self._in_hand = 0
         self.refused = 0
 
-    async def outcome(self, post: Post) -> Any:
+    async def outcome(self, post: Any) -> Any:
         """What became of a post: a response, or what stands against it. Raises LaneFullError."""
         if len(self._waiting) >= MOST_QUEUED:
             self.refused += 1
@@ -134,7 +155,7 @@ class RequestGroups:
     def _finish(
         self,
         loop: asyncio.AbstractEventLoop,
-        group: list[tuple[Post, "asyncio.Future[Any]"]],
+        group: list[tuple[Any, "asyncio.Future[Any]"]],
         done: "Future[Sequence[Any]]",
     ) -> None:
         self._in_hand = 0
@@ -154,31 +175,4 @@ class RequestGroups:
 
     def numbers(self) -> LaneNumbers:
         """What is to be counted."""
-        return LaneNumbers(Lane.GROUPED, self._in_hand, len(self._waiting), self.refused, [])
-
-
-def threads_of(settings: Settings) -> dict[Lane, Threads]:
-    """The lanes of one worker that have threads, but for those of the posts that are grouped."""
-    counts = _thread_counts(settings)
-    most_waiting = {Lane.THREAD: MOST_QUEUED}
-    return {
-        lane: Threads(lane, count, most_waiting.get(lane, settings.lane_queue))
-        for lane, count in counts.items()
-    }
-
-
-def threads_count(settings: Settings) -> int:
-    """How many threads one worker has in all its lanes."""
-    grouped = 1
-    return grouped + sum(_thread_counts(settings).values())
-
-
-def _thread_counts(settings: Settings) -> dict[Lane, int]:
-    return {
-        Lane.THREAD: settings.threads,
-        Lane.SCAN: settings.lane_threads,
-        Lane.EXPORT: settings.lane_threads,
-        Lane.BATCH: settings.lane_threads,
-        # One more takes those that find no place to wait, and answers them at once.
-        Lane.COMMIT: most_commit_waiters(settings) + 1,
-    }
+        return LaneNumbers(GROUPED, self._in_hand, len(self._waiting), self.refused, [])

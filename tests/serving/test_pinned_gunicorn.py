@@ -10,8 +10,8 @@ from gunicorn.asgi import protocol
 from gunicorn.asgi.parser import PythonProtocol
 from gunicorn.workers.gasgi import ASGIWorker
 
-from backend.service.asgi_worker import FrontWorker
-from backend.service.http_connection import Connection
+from serving.connection import Connection
+from serving.worker import FrontWorker
 
 ROOT = Path(__file__).parents[2]
 

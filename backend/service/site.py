@@ -1,0 +1,79 @@
+"""The REST service as the front serves it: its lanes, and the way of each request.
+
+The table of routes says who answers a request and in which lane. What is in no row of it goes to
+the Flask application, in a thread.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from backend.api import Service
+from backend.api.observing import ROUTE
+from backend.api.problems import problem
+from backend.api.routes import Lane, Match
+from backend.settings import Settings, most_commit_waiters
+from serving.environs import Environ
+from serving.front import Way, Wsgi
+from serving.lanes import MOST_QUEUED, Threads
+
+RETRY_AFTER_S = 5  # when a lane is full
+
+
+class ServiceSite:
+    """A `serving.front.Site`. service: what is served."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.max_body_bytes = service.settings.max_body_bytes
+        self.lanes = lanes_of(service.settings)
+        self._table = service.table
+        reception = service.reception
+        self.receive, self.dismiss = reception.receive, reception.dismiss
+        self.leave, self.log = reception.leave, reception.log
+        self.failed = service.problems.answer
+        self.unread = service.unread.problem
+
+    def way(self, environ: Environ) -> Way:
+        """The lane and the row of a request."""
+        match = self._table.match(environ)
+        if match is None:
+            return Way(Lane.THREAD, self.service.flask)
+        environ[ROUTE] = match.row.rule
+        return Way(match.lane(environ), partial(self._by_row, match), match.row.group)
+
+    def _by_row(
+        self, match: Match, environ: Environ, start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        """The response of the row's handler, handed over as WSGI applications do."""
+        try:
+            response = match.answer(environ)
+        except Exception as error:  # noqa: BLE001  every error is answered
+            response = self.failed(error, environ)
+        return response(environ, start_response)
+
+    def full(self, lane: str) -> Wsgi:
+        """What a request is told whose lane is full."""
+        detail = f"as many requests as may wait for the lane {lane} wait already; try again"
+        response = problem(503, detail)
+        response.headers["Retry-After"] = str(RETRY_AFTER_S)
+        return response
+
+    def look(self) -> None:
+        """Count what has come up."""
+        self.service.metrics.sample()
+
+    def stop(self) -> None:
+        """Let go those who wait for a block."""
+        self.service.ledger.stop_waiting()
+
+
+def lanes_of(settings: Settings) -> dict[Lane, Threads]:
+    """The lanes of one worker that have threads."""
+    long = dict.fromkeys((Lane.SCAN, Lane.EXPORT, Lane.BATCH), settings.lane_threads)
+    # One more takes those that find no place to wait, and answers them at once.
+    long[Lane.COMMIT] = most_commit_waiters(settings) + 1
+    lanes = {Lane.THREAD: Threads(Lane.THREAD, settings.threads, MOST_QUEUED)}
+    for lane, count in long.items():
+        lanes[lane] = Threads(lane, count, settings.lane_queue)
+    return lanes

@@ -1,0 +1,92 @@
+"""The web server of the REST service: gunicorn with its workers, in this process."""
+
+import math
+import os
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from backend.api import SERVICE, Service
+from backend.processes.parent_death import die_with_parent
+from backend.processes.shared_numbers import run_folder
+from backend.service.site import ServiceSite
+from backend.settings import Settings
+from serving import gunicorn_app
+from serving.front import Front
+
+LONGEST_REQUEST_S = 120
+
+
+def run_http(settings: Settings) -> None:
+    """Run gunicorn in this process until it is told to stop."""
+    with run_folder(settings) as metrics_folder:
+        gunicorn_app.run(partial(_loaded, settings), gunicorn_options(settings, metrics_folder))
+
+
+def _loaded(settings: Settings) -> Any:
+    """What the workers serve."""
+    service = Service(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
+    if settings.worker_type != "asgi":
+        return service.application
+    return front_of(service)
+
+
+def front_of(service: Service) -> Front:
+    """The front of a service, whose metrics show its lanes."""
+    front = Front(ServiceSite(service))
+    service.metrics.watch(front.numbers)
+    return front
+
+
+def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
+    """What the REST service sets differently from, or besides, `gunicorn_app.COMMON`."""
+    options = {
+        "bind": gunicorn_app.bind_address(settings.host, settings.port),
+        "workers": settings.workers,
+        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
+        "post_worker_init": lambda worker: _begin(worker, metrics_folder),
+    }
+    if settings.worker_type == "asgi":
+        return options
+    # With more than one thread, gunicorn would make a gthread worker of a sync one.
+    threads = 1 if settings.worker_type == "sync" else settings.threads
+    silent_s = _silent_s(settings)
+    return options | {
+        "worker_class": settings.worker_type,
+        "threads": threads,
+        "timeout": silent_s,
+    }
+
+
+def _silent_s(settings: Settings) -> int:
+    """How long a worker of another type may be silent before it counts as hanging, seconds.
+
+    A `sync` worker has no loop, and is silent as long as it answers one request.
+    """
+    if settings.worker_type == "sync":
+        return max(LONGEST_REQUEST_S, math.ceil(settings.commit_wait_s) + gunicorn_app.SILENT_S)
+    return gunicorn_app.SILENT_S
+
+
+def _begin(worker: Any, metrics_folder: Path | None) -> None:
+    """In a new worker, before it answers."""
+    front = getattr(worker, "asgi", None)
+    service = worker.wsgi.extensions[SERVICE] if front is None else front.site.service
+    if metrics_folder is not None:
+        service.metrics.share(metrics_folder)
+    if front is None:  # a front lets them go by itself
+        _let_waiters_go_at_the_end(service)
+
+
+def _let_waiters_go_at_the_end(service: Any) -> None:
+    """In a new worker: those who wait for a block are answered when it is told to stop."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        of_gunicorn = signal.getsignal(number)
+
+        def handle(received: int, frame: Any, then: Any = of_gunicorn) -> None:
+            service.ledger.stop_waiting()
+            if callable(then):
+                then(received, frame)
+
+        signal.signal(number, handle)

@@ -1,0 +1,53 @@
+"""Runs gunicorn in this process, for either port."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+
+from serving.visitors import hide_secrets
+from serving.worker import FrontWorker
+
+SILENT_S = 18  # of a worker's loop, which speaks each second; then the worker is replaced
+WORKER_GRACE_S = 5
+
+COMMON: dict[str, Any] = {
+    "worker_class": FrontWorker,
+    "child_exit": lambda arbiter, worker: FrontWorker.forget(worker),
+    "keepalive": 30,
+    "timeout": SILENT_S,
+    "graceful_timeout": WORKER_GRACE_S,
+    "preload_app": True,  # workers share the memory of the code
+    "control_socket_disable": True,
+    "loglevel": "warning",
+    "limit_request_fields": 50,
+    "limit_request_field_size": 4096,
+    "http_parser": "python",
+    "asgi_lifespan": "off",
+    "asgi_disconnect_grace_period": 0,  # who is gone gets no answer
+}
+
+
+def run(load: Callable[[], Any], options: Mapping[str, Any]) -> None:
+    """Serve until this process is told to stop.
+
+    load: makes what the workers serve, a `Front` or, for other types of worker, a WSGI application.
+    options: settings of gunicorn, besides `COMMON`.
+    """
+
+    class Application(BaseApplication):
+        def load_config(self) -> None:
+            for name, value in (COMMON | dict(options)).items():
+                self.cfg.set(name, value)
+
+        def load(self) -> Any:
+            return load()
+
+    logging.getLogger("gunicorn.error").addFilter(hide_secrets)
+    Application().run()
+
+
+def bind_address(host: str, port: int) -> str:
+    """Where to listen, as gunicorn takes it: an IPv6 address stands in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
