@@ -4,7 +4,9 @@ In each round everything is asked once, in turns, by wrk on the same cores: an e
 the same server (the limit), a bare Flask view on gunicorn's `gthread` worker, and the service as it
 is shipped: questions, transactions, pages of blocks, the tip, and posts. A ratio is of two loads of
 the same round. On a machine that does much else the ratio of the best loads of all rounds tells
-more; it stands among the details.
+more; it stands among the details. So does what a request costs the processes of the server in time
+of the processor, which depends least on what others do: many threads get more of a busy processor
+than one loop.
 
 Reads come over 32 connections, because the stock worker may accept 8 in one process while the other
 stays idle; posts come from 8 clients. The 99th percentiles are those of the requests that were
@@ -24,6 +26,7 @@ from loadtests.bench.posting import CLIENTS, bodies_of_block
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags, with_failures
 from loadtests.processes import ProgramFailed, Service, running
+from loadtests.processor_time import moment
 from loadtests.questions import Questions
 from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
 from loadtests.wrk import Load
@@ -68,6 +71,26 @@ class Asked:
     connections: int = CONNECTIONS
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One load, and what it cost.
+
+    processor_s: processor time of the server's processes. foreign_cores: as in `Usage`.
+    """
+
+    load: Load
+    processor_s: float
+    foreign_cores: float
+
+    @property
+    def p99_ms(self) -> float:
+        """As it was, without what wrk adds. Raises ProgramFailed if nothing was answered."""
+        p99_s = self.load.recorded.percentile_s(99) if self.load.recorded else None
+        if p99_s is None:
+            raise ProgramFailed("wrk recorded no latencies")
+        return 1000 * p99_s
+
+
 def front(bench: Bench) -> Iterator[Figure]:
     """Requests per second and 99th percentile of each, against the limit and the Flask view."""
     month = bench.chains.month()
@@ -84,9 +107,9 @@ def front(bench: Bench) -> Iterator[Figure]:
             *_of_blocks(bench, service),
             _posts(bench, new, bodies_of_block(service, POSTED_BLOCK)),
         ]
-        loads = _in_turns(bench, asked)
+        rounds = _in_turns(bench, asked)
     for one in asked:
-        yield from figures_of(one, loads)
+        yield from figures_of(one, rounds)
 
 
 def _nothing(bench: Bench) -> list[str]:
@@ -153,48 +176,57 @@ def _posts(bench: Bench, service: Service, flights: Sequence[bytes]) -> Asked:
     return Asked(what, service, script, Target(per_s=3000), CLIENTS)
 
 
-def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Load]]:
-    """What wrk saw in each round, by what was asked."""
+def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Round]]:
+    """What became of each round, by what was asked."""
     bench.say("asking everything once, not counted, so that every worker has been asked")
     for one in asked:
-        bench.load(one.service, one.script, one.connections)
-    loads: dict[str, list[Load]] = {one.what: [] for one in asked}
+        _round(bench, one)
+    rounds: dict[str, list[Round]] = {one.what: [] for one in asked}
     for number in range(1, bench.plan.rounds + 1):
         bench.say(f"everything in turns, round {number} of {bench.plan.rounds}")
         for one in asked:
-            loads[one.what].append(bench.load(one.service, one.script, one.connections))
-    return loads
+            rounds[one.what].append(_round(bench, one))
+    return rounds
 
 
-def figures_of(one: Asked, loads: Mapping[str, list[Load]]) -> Iterator[Figure]:
+def _round(bench: Bench, one: Asked) -> Round:
+    before = moment(one.service.pid)
+    load = bench.load(one.service, one.script, one.connections)
+    usage = before.until(moment(one.service.pid))
+    return Round(load, usage.server_s, usage.foreign_cores)
+
+
+def figures_of(one: Asked, rounds: Mapping[str, Sequence[Round]]) -> Iterator[Figure]:
     """What was seen of `one`, and, unless it is a yardstick itself, each of its ratios."""
-    yield _seen(one, loads[one.what])
+    yield _seen(one, rounds[one.what])
     if one.what in {LIMIT, FLASK}:
         return
-    target, asked = one.target, loads[one.what]
-    yield _rate_ratio(one.what, "the limit", asked, loads[LIMIT], target.of_limit)
-    yield _rate_ratio(one.what, "the Flask view", asked, loads[FLASK], target.of_flask)
+    target, asked = one.target, rounds[one.what]
+    yield _rate_ratio(one.what, "the limit", asked, rounds[LIMIT], target.of_limit)
+    yield _rate_ratio(one.what, "the Flask view", asked, rounds[FLASK], target.of_flask)
     if target.of_kept is not None:
-        yield _rate_ratio(one.what, KEPT, asked, loads[KEPT], target.of_kept)
+        yield _rate_ratio(one.what, KEPT, asked, rounds[KEPT], target.of_kept)
     if target.limit_p99 is not None:
-        yield _p99_ratio(one.what, asked, loads[LIMIT], target.limit_p99)
+        yield _p99_ratio(one.what, asked, rounds[LIMIT], target.limit_p99)
 
 
-def _seen(one: Asked, loads: Sequence[Load]) -> Figure:
-    rates, p99s_ms = spread_of(_rates(loads)), _p99s_ms(loads)
-    least, failed = one.target.per_s, _failed(loads)
+def _seen(one: Asked, rounds: Sequence[Round]) -> Figure:
+    rates, p99s_ms = spread_of(_rates(rounds)), _p99s_ms(rounds)
+    least, failed, cost_us = one.target.per_s, _failed(rounds), 1e6 * _cost_s(rounds)
     measured = f"{rates.median:,.0f} requests/s, p99 {short(median(p99s_ms))} ms"
     return Figure(
         ROW,
         one.what,
-        with_failures(measured, failed),
+        with_failures(f"{measured}, {cost_us:,.0f} us of processor time", failed),
         "" if least is None else f"at least {least:,.0f} requests/s",
         None if least is None else rates.median >= least and not failed,
         rates.is_noisy,
         {
-            "requests_per_s": _rates(loads),
+            "requests_per_s": _rates(rounds),
             "p99_ms": p99s_ms,
-            "requests": sum(load.requests for load in loads),
+            "processor_us_per_request": cost_us,
+            "foreign_cores": [one.foreign_cores for one in rounds],
+            "requests": sum(one.load.requests for one in rounds),
             "failed": failed,
             "connections": one.connections,
             **load_now(),
@@ -203,7 +235,7 @@ def _seen(one: Asked, loads: Sequence[Load]) -> Figure:
 
 
 def _rate_ratio(
-    what: str, other: str, asked: Sequence[Load], below: Sequence[Load], least: float | None
+    what: str, other: str, asked: Sequence[Round], below: Sequence[Round], least: float | None
 ) -> Figure:
     """Requests per second, relative to those of another load of the same round."""
     ratios, failed = pairwise(_rates(asked), _rates(below)), _failed([*asked, *below])
@@ -215,11 +247,15 @@ def _rate_ratio(
         "" if least is None else f"at least {least:g}",
         None if least is None else spread.median >= least and not failed,
         spread.is_noisy,
-        {"ratios": ratios, "ratio_of_the_best": max(_rates(asked)) / max(_rates(below))},
+        {
+            "ratios": ratios,
+            "ratio_of_the_best": max(_rates(asked)) / max(_rates(below)),
+            "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
+        },
     )
 
 
-def _p99_ratio(what: str, asked: Sequence[Load], below: Sequence[Load], most: float) -> Figure:
+def _p99_ratio(what: str, asked: Sequence[Round], below: Sequence[Round], most: float) -> Figure:
     """The 99th percentile of latency, relative to that of the limit in the same round."""
     ratios, failed = pairwise(_p99s_ms(asked), _p99s_ms(below)), _failed([*asked, *below])
     spread = spread_of(ratios)
@@ -234,17 +270,22 @@ def _p99_ratio(what: str, asked: Sequence[Load], below: Sequence[Load], most: fl
     )
 
 
-def _rates(loads: Sequence[Load]) -> list[float]:
-    return [load.requests_per_s for load in loads]
+def _rates(rounds: Sequence[Round]) -> list[float]:
+    return [one.load.requests_per_s for one in rounds]
 
 
-def _p99s_ms(loads: Sequence[Load]) -> list[float]:
-    """As they were, without what wrk adds. Raises ProgramFailed if nothing was answered."""
-    found = [load.recorded.percentile_s(99) if load.recorded else None for load in loads]
-    if None in found:
-        raise ProgramFailed("wrk recorded no latencies")
-    return [1000 * p99_s for p99_s in found if p99_s is not None]
+def _p99s_ms(rounds: Sequence[Round]) -> list[float]:
+    return [one.p99_ms for one in rounds]
 
 
-def _failed(loads: Sequence[Load]) -> int:
-    return sum(load.failed for load in loads)
+def _cost_s(rounds: Sequence[Round]) -> float:
+    """Processor time of the server for a request, over all rounds. Raises ProgramFailed."""
+    used_s = sum(one.processor_s for one in rounds)
+    requests = sum(one.load.requests for one in rounds)
+    if not requests or used_s <= 0:
+        raise ProgramFailed(f"{requests} requests took {used_s} s of processor time")
+    return used_s / requests
+
+
+def _failed(rounds: Sequence[Round]) -> int:
+    return sum(one.load.failed for one in rounds)
