@@ -151,10 +151,16 @@ def write_script(
     return path
 
 
-def write_posting_script(path: Path, request_path: str, bodies: Sequence[bytes]) -> Path:
-    """The Lua script at `path` that posts `bodies` (JSON in ASCII) to `request_path` in turn."""
+def write_posting_script(
+    path: Path, request_path: str, bodies: Sequence[bytes], *, told: bool = False
+) -> Path:
+    """The Lua script at `path` that posts `bodies` (JSON in ASCII) to `request_path` in turn.
+
+    told: whether `Load.recorded` is wanted.
+    """
     lines = ",\n".join(f"[==[{body.decode('ascii')}]==]" for body in bodies)
-    path.write_text(_POSTING_SCRIPT % (lines, request_path), encoding="ascii")
+    script = _POSTING_SCRIPT % (lines, request_path) + (_TELLING if told else "")
+    path.write_text(script, encoding="ascii")
     return path
 
 

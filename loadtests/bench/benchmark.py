@@ -1,7 +1,7 @@
 """The project's own benchmark: what it promises, measured on this machine, as a table.
 
-    scripts/bench                     about ten minutes on a small PC
-    scripts/bench --quick             every code path in a minute; the numbers mean nothing
+    scripts/bench                     about half an hour on a small PC
+    scripts/bench --quick             every code path in a few minutes; the numbers mean nothing
     scripts/bench --only 1 3          some rows
     scripts/bench --full --keep DIR   100 times the blocks, too; chains are kept for the next run
 
@@ -26,7 +26,7 @@ from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
-from loadtests.bench import footprint, memory, pages, posting, scanning, throughput
+from loadtests.bench import footprint, front, memory, pages, posting, scanning, throughput
 from loadtests.bench.figures import Figure, details, table
 from loadtests.bench.session import FLIGHTS, LONGEST_FACTOR, Bench, Plan
 from loadtests.chains import Chains, Source, generated
@@ -46,6 +46,7 @@ GUESSED_DISK_BYTES_A_FLIGHT = 60
 GUESSED_STUDY_SCAN_PER_S = 80_000
 GUESSED_VERIFY_PER_S = 50_000
 GUESSED_SETUP_S = 20.0
+GUESSED_FRONT_LOADS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ ROWS: Mapping[int, Row] = {
     7: Row(memory.memory, lambda plan: 4 * GUESSED_SETUP_S, asks_month=True),
     8: Row(throughput.other_answers, lambda plan: 4 * _turns_s(plan), asks_month=True),
     9: Row(posting.posts, lambda plan: 4 * plan.rounds * plan.round_s + GUESSED_SETUP_S),
+    13: Row(
+        front.front,
+        lambda plan: 2 * GUESSED_SETUP_S + GUESSED_FRONT_LOADS * (plan.rounds + 1) * plan.round_s,
+        asks_month=True,
+    ),
     10: Row(
         throughput.worker_types,
         lambda plan: 3 * len(plan.worker_counts) * plan.repeats * (6 * plan.round_s + 2),
@@ -167,7 +173,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         "if it is there, else as many generated flights",
     )
     parser.add_argument(
-        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-12"
+        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-13"
     )
     parser.add_argument("--quick", action="store_true", help="tiny data: tries the code alone")
     parser.add_argument(

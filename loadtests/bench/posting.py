@@ -8,6 +8,7 @@ and, where strace works, on one that takes as long to sync as a Pi's (see `slow_
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from time import perf_counter
@@ -24,21 +25,31 @@ BATCH_BLOCKS = 5
 BATCHES = 12
 LEAST_BATCHED_PER_S = 20_000
 LEAST_TIMES_ONE_CLIENT = 3.0
+LEAST_TIMES_ONE_CLIENT_IF_SLOW = 6.0
 CLIENTS = 8
 GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    """A disk to post to. prefix: as in `running`. least_times: what 8 clients reach of one."""
+
+    name: str
+    least_times: float
+    prefix: tuple[str, ...] = ()
 
 
 def posts(bench: Bench) -> Iterator[Figure]:
     """Batches, then single flights by one and by eight clients."""
     service = bench.month_service()
     height: int = service.get("/tip")["height"]
-    blocks = [_bodies(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
+    blocks = [bodies_of_block(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
     bench.close()
     yield _batches(bench, blocks)
     yield from _one_by_one(bench, blocks[0])
 
 
-def _bodies(service: Service, height: int) -> list[bytes]:
+def bodies_of_block(service: Service, height: int) -> list[bytes]:
     """The flights of a block, each as JSON in ASCII."""
     return [
         json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER}).encode()
@@ -87,16 +98,17 @@ def _post(connection: HTTPConnection, batch: bytes) -> None:
 
 def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
     script = wrk.write_posting_script(bench.scratch / "post.lua", "/transactions", flights)
-    prefixes: dict[str, list[str]] = {"on this disk": []}
+    disks = [_Disk("on this disk", LEAST_TIMES_ONE_CLIENT)]
     slow = slowed(SYNC_MS)
     if (reason := obstacle(slow)) is None:
-        prefixes[f"with {SYNC_MS} ms added to each sync by strace"] = slow
+        name = f"with {SYNC_MS} ms added to each sync by strace"
+        disks.append(_Disk(name, LEAST_TIMES_ONE_CLIENT_IF_SLOW, tuple(slow)))
     else:
         bench.say(f"no slower disk is tried: {reason}")
     with ExitStack() as stack:
         services = {
-            disk: stack.enter_context(running(bench.empty_folder(), bench.log, prefix=prefix))
-            for disk, prefix in prefixes.items()
+            disk: stack.enter_context(running(bench.empty_folder(), bench.log, prefix=disk.prefix))
+            for disk in disks
         }
         loads = _in_turns(bench, services, script)
     for disk, (alone, together) in loads.items():
@@ -104,31 +116,31 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
 
 
 def _in_turns(
-    bench: Bench, services: Mapping[str, Service], script: Path
-) -> Mapping[str, tuple[list[wrk.Load], list[wrk.Load]]]:
+    bench: Bench, services: Mapping[_Disk, Service], script: Path
+) -> Mapping[_Disk, tuple[list[wrk.Load], list[wrk.Load]]]:
     """What one client and many together reached in each round, by disk."""
-    loads: dict[str, tuple[list[wrk.Load], list[wrk.Load]]] = {disk: ([], []) for disk in services}
+    loads: dict[_Disk, tuple[list[wrk.Load], list[wrk.Load]]] = {d: ([], []) for d in services}
     for service in services.values():
         bench.load(service, script, CLIENTS)  # not counted: every thread is there now
     for _ in range(bench.plan.rounds):
         for disk, service in services.items():
-            bench.say(f"posting one by one, 1 client and {CLIENTS} in turns, {disk}")
+            bench.say(f"posting one by one, 1 client and {CLIENTS} in turns, {disk.name}")
             loads[disk][0].append(bench.load(service, script, 1))
             loads[disk][1].append(bench.load(service, script, CLIENTS))
     return loads
 
 
-def _against_one(disk: str, alone: list[wrk.Load], together: list[wrk.Load]) -> Figure:
+def _against_one(disk: _Disk, alone: list[wrk.Load], together: list[wrk.Load]) -> Figure:
     rates = [[load.requests_per_s for load in loads] for loads in (alone, together)]
     medians_ms = [[load.p50_ms for load in loads] for loads in (alone, together)]
     ratios = pairwise(rates[1], rates[0])
     spread, failed = spread_of(ratios), sum(load.failed for load in alone + together)
     return Figure(
         9,
-        f"posts per second of {CLIENTS} clients / of one, {disk}",
+        f"posts per second of {CLIENTS} clients / of one, {disk.name}",
         f"{spread}" + (f", {failed} FAILED" if failed else ""),
-        f"at least {LEAST_TIMES_ONE_CLIENT:g}",
-        spread.median >= LEAST_TIMES_ONE_CLIENT and not failed,
+        f"at least {disk.least_times:g}",
+        spread.median >= disk.least_times and not failed,
         spread.is_noisy,
         {
             "ratios": ratios,

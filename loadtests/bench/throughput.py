@@ -64,7 +64,7 @@ def other_answers(bench: Bench) -> Iterator[Figure]:
     height = service.get("/tip")["height"]
     asked["whole blocks"] = [f"/blocks/{at}" for at in range(1, height + 1)]
     for what in (*KINDS, "transactions anywhere", "whole blocks"):
-        known = bench.script("known", asked[what], _etags(service, asked[what]))
+        known = bench.script("known", asked[what], etags(service, asked[what]))
         title, least = f"{what}, unchanged (304)", LEAST_OF_EMPTY_IF_KNOWN
         yield from _against_nothing(bench, 8, service, title, known, least)
     yield from _on_a_long_chain(bench)
@@ -88,7 +88,8 @@ def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
     }
 
 
-def _etags(service: Service, paths: Sequence[str]) -> list[str]:
+def etags(service: Service, paths: Sequence[str]) -> list[str]:
+    """The ETag of each path, as `service` answers it now."""
     found: list[str] = []
     with service.connection() as connection:
         for path in paths:
@@ -128,7 +129,7 @@ def _against_nothing(
     yield Figure(
         row,
         f"{what} / empty endpoint, requests per second",
-        _with_failures(str(spread), failed),
+        with_failures(str(spread), failed),
         "" if least is None else f"at least {least}",
         None if least is None else spread.median >= least and not failed,
         spread.is_noisy,
@@ -172,7 +173,7 @@ def worker_types(bench: Bench) -> Iterator[Figure]:
         yield Figure(
             10,
             f"{count} {kind} worker{'s' if count > 1 else ''}, {name}",
-            _with_failures(f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms", failed),
+            with_failures(f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms", failed),
             raw={**_summary(kind, loads), **load_now()},
         )
 
@@ -203,7 +204,8 @@ def _summary(name: str, loads: Sequence[wrk.Load]) -> dict[str, Any]:
     }
 
 
-def _with_failures(text: str, failed: int) -> str:
+def with_failures(text: str, failed: int) -> str:
+    """What was measured, and, if requests failed, how many."""
     return f"{text}, {failed} FAILED" if failed else text
 
 
@@ -246,7 +248,7 @@ def _slower(
     return Figure(
         2,
         f"{kind}, times slower with {factor} times the blocks",
-        _with_failures(str(spread), failed),
+        with_failures(str(spread), failed),
         f"at most {MOST_TIMES_SLOWER}",
         spread.median <= MOST_TIMES_SLOWER and not failed,
         spread.is_noisy,

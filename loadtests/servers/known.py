@@ -42,12 +42,17 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Gunicorn:
-    """How gunicorn serves. worker_class: `sync` or `gthread`. threads: of each gthread worker."""
+    """How gunicorn serves.
+
+    worker_class: `sync`, `gthread` or `asgi`. threads: of each gthread worker. options: further
+    options of its command line.
+    """
 
     worker_class: str = "sync"
     workers: int = 1
     threads: int = 1
     timeout_s: int = TIMEOUT_S
+    options: tuple[str, ...] = ()
 
     def command(self, application: str, port: int) -> list[str]:
         """What to run. application: `module:name` or `module:factory(arguments)`."""
@@ -56,7 +61,9 @@ class Gunicorn:
             *("--worker-class", self.worker_class, "--workers", str(self.workers)),
             *("--threads", str(self.threads), "--timeout", str(self.timeout_s)),
             *("--graceful-timeout", "2", "--worker-tmp-dir", "/dev/shm"),  # noqa: S108
-            *("--no-control-socket", "--log-level", "warning", application),
+            *("--no-control-socket", "--log-level", "warning"),
+            *self.options,
+            application,
         ]
 
 
@@ -77,7 +84,7 @@ def m_threads(count: int) -> Gunicorn:
 def gunicorn_server(
     application: str, how: Gunicorn, log: Path, asking: str = "/"
 ) -> AbstractContextManager[Service]:
-    """Any WSGI application under gunicorn on a free port of the loopback address, ended at last.
+    """Any application under gunicorn on a free port of the loopback address, ended at last.
 
     application: as in `Gunicorn.command`. asking: what it has answered with JSON and status 200
     before it is given. Raises ProgramFailed if it does not come up.

@@ -28,7 +28,7 @@ needs_wrk = pytest.mark.skipif(
 needs_strace = pytest.mark.skipif(
     obstacle(slowed(1)) is not None, reason="needs strace; on Debian: apt install strace"
 )
-AT_MOST_S = 300  # a minute on a small PC; only there so that nothing hangs
+AT_MOST_S = 600  # a few minutes on a busy small PC; only there so that nothing hangs
 
 # --- wrk -------------------------------------------------------------------------------------
 
@@ -174,14 +174,14 @@ def test_a_report_says_what_became_of_the_known_answers() -> None:
 
 def test_options_choose_how_much_is_measured() -> None:
     whole = plan_from(options_from([]))
-    assert whole.rows == set(range(1, 13)) == set(ROWS)
+    assert whole.rows == set(range(1, 14)) == set(ROWS)
     assert (whole.flights, whole.factors) == (606_000, (4,))
     assert plan_from(options_from(["--full"])).factors == (4, 100)
     assert plan_from(options_from(["--only", "1", "3"])).rows == {1, 3}
     assert plan_from(options_from(["--quick"])).flights < 10_000
 
 
-@pytest.mark.parametrize("wrong", [["--only", "13"], ["--month", "/no/such/file"], ["--fast"]])
+@pytest.mark.parametrize("wrong", [["--only", "14"], ["--month", "/no/such/file"], ["--fast"]])
 def test_wrong_options_are_refused(wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         options_from(wrong)
@@ -356,7 +356,7 @@ def test_a_quick_run_measures_every_row_and_leaves_nothing_behind(tmp_path: Path
     assert "THE NUMBERS MEAN NOTHING" in output
     assert list(temporary.iterdir()) == []
     found: dict[str, Any] = json.loads(report.read_text())
-    assert {figure["row"] for figure in found["figures"]} == set(range(1, 12))
+    assert {figure["row"] for figure in found["figures"]} == set(ROWS)
     assert all(figure["raw"] for figure in found["figures"])
     assert not [figure for figure in found["figures"] if "FAILED" in figure["measured"]]
     assert not [figure for figure in found["figures"] if "NOT" in figure["measured"]]

@@ -1,0 +1,291 @@
+"""How much of its server's speed the front keeps, and what a plain Flask service would do (row 13).
+
+In each round everything is asked once, in turns, by wrk on the same cores: an empty application on
+the same server (the limit), a bare Flask view on gunicorn's `gthread` worker, and the service as it
+is shipped: questions, transactions, pages of blocks, the tip, and posts. A ratio is of two loads of
+the same round. On a machine that does much else the ratio of the best loads of all rounds tells
+more; it stands among the details. So does what a request costs the processes of the server in time
+of the processor, which depends least on what others do: many threads get more of a busy processor
+than one loop.
+
+Reads come over 32 connections, because the stock worker may accept 8 in one process while the other
+stays idle; posts come from 8 clients. The 99th percentiles are those of the requests that were
+sent, without the ones that wrk adds for requests that it could not send in time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import median
+
+from loadtests import wrk
+from loadtests.bench.figures import Figure, pairwise, short, spread_of
+from loadtests.bench.posting import CLIENTS, bodies_of_block
+from loadtests.bench.session import SEED, Bench, load_now
+from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags, with_failures
+from loadtests.processes import ProgramFailed, Service, running
+from loadtests.processor_time import moment
+from loadtests.questions import Questions
+from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
+from loadtests.wrk import Load
+
+ROW = 13
+CONNECTIONS = 32
+KEPT_PER_KIND = 100  # questions, so few that every worker keeps all answers after the first round
+POSTED_BLOCK = 1
+
+LIMIT = f"the limit: an empty ASGI application, {WORKERS} asgi workers"
+FLASK = f"a bare Flask view, {WORKERS} gthread workers of {FLASK_THREADS} threads"
+KEPT, UNCHANGED = "kept questions", "kept questions, unchanged (304)"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What has to be reached; None where nothing is asked for.
+
+    of_limit, of_flask, of_kept: requests per second, at least so many times those of the limit, of
+    the bare Flask view, of kept questions. limit_p99: the 99th percentile, at most so many times
+    that of the limit. per_s: requests per second, at least.
+    """
+
+    of_limit: float | None = None
+    of_flask: float | None = None
+    of_kept: float | None = None
+    limit_p99: float | None = None
+    per_s: float | None = None
+
+
+NO_TARGET = Target()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Something that is asked for in every round. connections: how many ask at the same time."""
+
+    what: str
+    service: Service
+    script: Path
+    target: Target = NO_TARGET
+    connections: int = CONNECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One load, and what it cost.
+
+    processor_s: processor time of the server's processes. foreign_cores: as in `Usage`.
+    """
+
+    load: Load
+    processor_s: float
+    foreign_cores: float
+
+    @property
+    def p99_ms(self) -> float:
+        """As it was, without what wrk adds. Raises ProgramFailed if nothing was answered."""
+        p99_s = self.load.recorded.percentile_s(99) if self.load.recorded else None
+        if p99_s is None:
+            raise ProgramFailed("wrk recorded no latencies")
+        return 1000 * p99_s
+
+
+def front(bench: Bench) -> Iterator[Figure]:
+    """Requests per second and 99th percentile of each, against the limit and the Flask view."""
+    month = bench.chains.month()
+    with ExitStack() as stack:
+        service = stack.enter_context(bench.service(month))
+        forgetful = stack.enter_context(bench.service(month, answer_cache_bytes=0))
+        new = stack.enter_context(running(bench.empty_folder(), bench.log))
+        limit = stack.enter_context(empty_asgi(bench.log))
+        flask = stack.enter_context(flask_view(bench.log))
+        asked = [
+            _read(bench, LIMIT, limit, _nothing(bench)),
+            _read(bench, FLASK, flask, _nothing(bench)),
+            *_of_questions(bench, service, forgetful, bench.questions(month, service)),
+            *_of_blocks(bench, service),
+            _posts(bench, new, bodies_of_block(service, POSTED_BLOCK)),
+        ]
+        rounds = _in_turns(bench, asked)
+    for one in asked:
+        yield from figures_of(one, rounds)
+
+
+def _nothing(bench: Bench) -> list[str]:
+    return ["/"] * bench.plan.questions_per_kind
+
+
+def _read(
+    bench: Bench,
+    what: str,
+    service: Service,
+    paths: Sequence[str],
+    target: Target = NO_TARGET,
+    known: Sequence[str] = (),
+) -> Asked:
+    """GET `paths` in turn, of which the client has the ETags in `known`."""
+    path = bench.scratch / f"front-{''.join(filter(str.isalnum, what))}.lua"
+    return Asked(what, service, wrk.write_script(path, paths, known, told=True), target)
+
+
+def _of_questions(
+    bench: Bench, service: Service, forgetful: Service, questions: Questions
+) -> list[Asked]:
+    mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
+    kept = mixed[: KEPT_PER_KIND * len(questions)]
+    known = etags(service, kept)
+    _require_unchanged(service, kept[0], known[0])
+    return [
+        _read(bench, KEPT, service, kept, Target(of_limit=0.6, of_flask=3.0, limit_p99=1.5)),
+        _read(bench, UNCHANGED, service, kept, Target(of_kept=1.0), known),
+        _read(bench, "random questions, no answers kept", forgetful, mixed),
+    ]
+
+
+def _require_unchanged(service: Service, path: str, etag: str) -> None:
+    """Raise ProgramFailed unless `path` is answered 304 to who has it already."""
+    with service.connection() as connection:
+        connection.request("GET", path, headers={"If-None-Match": etag})
+        response = connection.getresponse()
+        response.read()
+    if response.status != 304:
+        raise ProgramFailed(f"GET {path} with its ETag was answered {response.status}, not 304")
+
+
+def _of_blocks(bench: Bench, service: Service) -> list[Asked]:
+    """Transactions and first pages of the newest blocks, which are at hand; and the tip."""
+    tip, random = service.get("/tip"), Random(SEED)  # noqa: S311 - a load, no secrets
+    heights = range(max(1, tip["height"] + 1 - RECENT_BLOCKS), tip["height"] + 1)
+    first: int = service.get(f"/blocks/{heights[0]}?limit=1")["block"]["first_transaction"]
+    ids = random.choices(range(first, tip["transactions"]), k=bench.plan.questions_per_kind)
+    transactions = [f"/transactions/{number}" for number in ids]
+    pages = [f"/blocks/{height}?limit={PAGE}" for height in heights]
+    target = Target(of_limit=0.4)
+    return [
+        _read(bench, "transactions of blocks at hand", service, transactions, target),
+        _read(bench, f"first {PAGE} flights of blocks at hand", service, pages, target),
+        _read(bench, "/tip", service, ["/tip"]),
+    ]
+
+
+def _posts(bench: Bench, service: Service, flights: Sequence[bytes]) -> Asked:
+    path = bench.scratch / "front-post.lua"
+    script = wrk.write_posting_script(path, "/transactions", flights, told=True)
+    what = f"posts of {CLIENTS} clients, durable"
+    return Asked(what, service, script, Target(per_s=3000), CLIENTS)
+
+
+def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Round]]:
+    """What became of each round, by what was asked."""
+    bench.say("asking everything once, not counted, so that every worker has been asked")
+    for one in asked:
+        _round(bench, one)
+    rounds: dict[str, list[Round]] = {one.what: [] for one in asked}
+    for number in range(1, bench.plan.rounds + 1):
+        bench.say(f"everything in turns, round {number} of {bench.plan.rounds}")
+        for one in asked:
+            rounds[one.what].append(_round(bench, one))
+    return rounds
+
+
+def _round(bench: Bench, one: Asked) -> Round:
+    before = moment(one.service.pid)
+    load = bench.load(one.service, one.script, one.connections)
+    usage = before.until(moment(one.service.pid))
+    return Round(load, usage.server_s, usage.foreign_cores)
+
+
+def figures_of(one: Asked, rounds: Mapping[str, Sequence[Round]]) -> Iterator[Figure]:
+    """What was seen of `one`, and, unless it is a yardstick itself, each of its ratios."""
+    yield _seen(one, rounds[one.what])
+    if one.what in {LIMIT, FLASK}:
+        return
+    target, asked = one.target, rounds[one.what]
+    yield _rate_ratio(one.what, "the limit", asked, rounds[LIMIT], target.of_limit)
+    yield _rate_ratio(one.what, "the Flask view", asked, rounds[FLASK], target.of_flask)
+    if target.of_kept is not None:
+        yield _rate_ratio(one.what, KEPT, asked, rounds[KEPT], target.of_kept)
+    if target.limit_p99 is not None:
+        yield _p99_ratio(one.what, asked, rounds[LIMIT], target.limit_p99)
+
+
+def _seen(one: Asked, rounds: Sequence[Round]) -> Figure:
+    rates, p99s_ms = spread_of(_rates(rounds)), _p99s_ms(rounds)
+    least, failed, cost_us = one.target.per_s, _failed(rounds), 1e6 * _cost_s(rounds)
+    measured = f"{rates.median:,.0f} requests/s, p99 {short(median(p99s_ms))} ms"
+    return Figure(
+        ROW,
+        one.what,
+        with_failures(f"{measured}, {cost_us:,.0f} us of processor time", failed),
+        "" if least is None else f"at least {least:,.0f} requests/s",
+        None if least is None else rates.median >= least and not failed,
+        rates.is_noisy,
+        {
+            "requests_per_s": _rates(rounds),
+            "p99_ms": p99s_ms,
+            "processor_us_per_request": cost_us,
+            "foreign_cores": [one.foreign_cores for one in rounds],
+            "requests": sum(one.load.requests for one in rounds),
+            "failed": failed,
+            "connections": one.connections,
+            **load_now(),
+        },
+    )
+
+
+def _rate_ratio(
+    what: str, other: str, asked: Sequence[Round], below: Sequence[Round], least: float | None
+) -> Figure:
+    """Requests per second, relative to those of another load of the same round."""
+    ratios, failed = pairwise(_rates(asked), _rates(below)), _failed([*asked, *below])
+    spread = spread_of(ratios)
+    return Figure(
+        ROW,
+        f"{what} / {other}, requests per second",
+        with_failures(str(spread), failed),
+        "" if least is None else f"at least {least:g}",
+        None if least is None else spread.median >= least and not failed,
+        spread.is_noisy,
+        {
+            "ratios": ratios,
+            "ratio_of_the_best": max(_rates(asked)) / max(_rates(below)),
+            "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
+        },
+    )
+
+
+def _p99_ratio(what: str, asked: Sequence[Round], below: Sequence[Round], most: float) -> Figure:
+    """The 99th percentile of latency, relative to that of the limit in the same round."""
+    ratios, failed = pairwise(_p99s_ms(asked), _p99s_ms(below)), _failed([*asked, *below])
+    spread = spread_of(ratios)
+    return Figure(
+        ROW,
+        f"{what} / the limit, 99th percentile of latency",
+        with_failures(str(spread), failed),
+        f"at most {most:g}",
+        spread.median <= most and not failed,
+        spread.is_noisy,
+        {"ratios": ratios, "ratio_of_the_best": min(_p99s_ms(asked)) / min(_p99s_ms(below))},
+    )
+
+
+def _rates(rounds: Sequence[Round]) -> list[float]:
+    return [one.load.requests_per_s for one in rounds]
+
+
+def _p99s_ms(rounds: Sequence[Round]) -> list[float]:
+    return [one.p99_ms for one in rounds]
+
+
+def _cost_s(rounds: Sequence[Round]) -> float:
+    """Processor time of the server for a request, over all rounds. Raises ProgramFailed."""
+    used_s = sum(one.processor_s for one in rounds)
+    requests = sum(one.load.requests for one in rounds)
+    if not requests or used_s <= 0:
+        raise ProgramFailed(f"{requests} requests took {used_s} s of processor time")
+    return used_s / requests
+
+
+def _failed(rounds: Sequence[Round]) -> int:
+    return sum(one.load.failed for one in rounds)
