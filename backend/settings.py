@@ -96,7 +96,11 @@ class Settings:
         12_000_000, 0, 2**40, "bytes", "answers at the newest tip that are kept; per worker"
     )
     block_bodies_bytes: int = _number(
-        4_000_000, 0, 2**40, "bytes", "whole blocks kept as compressed JSON; per worker"
+        4_000_000,
+        0,
+        2**40,
+        "bytes",
+        "blocks kept as JSON: whole ones compressed, and short pages; per worker",
     )
     unpacked_bytes: int = _number(
         4_000_000, 0, 2**40, "bytes", "blocks kept unpacked after they were used; per worker"

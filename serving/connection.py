@@ -16,13 +16,13 @@ application before the body is there. `Connection` adds what is missing and noth
 It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` holds it
 to: the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
 `is_complete`, `is_chunked` and `content_length`; `_feed_callback_parser`, by which all bytes come
-to it; `_serve_http_request`, once for each request; `_arm_keepalive_timer`, when nothing is in
-hand; `_send_error_response` and `_close_transport`.
+to it; `_serve_http_request`, once for each request, and `_handle_http_request`, which answers it;
+`_arm_keepalive_timer`, when nothing is in hand; `_send_error_response` and `_close_transport`.
 """
 
+import asyncio
 import struct
 import time
-from asyncio import Future
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any, Protocol
 
@@ -108,7 +108,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         self.deadline = NEVER
         self.is_ending = False
         self._has_said_all = False
-        self._whole: Future[None] | None = None
+        self._whole: asyncio.Future[None] | None = None
 
     # --- receiving ---------------------------------------------------------------------------
 
@@ -181,11 +181,16 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._whole.set_result(None)
 
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
-        """Answer a request once all of it is here; whether the connection can be kept."""
+        """Answer a request once all of it is here; whether the connection can be kept.
+
+        gunicorn makes a task of each, which may go on when the answer is out. Ours never does.
+        """
         if not self._callback_parser.is_complete:
             self._whole = self.worker.loop.create_future()
             await self._whole
-        keeps: bool = await super()._serve_http_request(request, sockname, peername)
+        keeps: bool = await self._handle_http_request(request, sockname, peername)
+        if self._callback_parser._buffer:  # the next request is here; others have their turn first
+            await asyncio.sleep(0)
         return keeps
 
     def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> dict[str, Any]:
@@ -269,6 +274,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         """Break the connection so that the client cannot take what it has for a whole answer."""
         raw = self.transport.get_extra_info("socket")
         raw.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+        self._closed = self.is_ending = True  # nothing else may end it in a friendlier way
         self.transport.abort()
 
     def _close_transport(self) -> None:

@@ -30,7 +30,7 @@ _ALWAYS: Environ = {
 
 async def body_of(scope: Scope, receive: Receive) -> bytes:
     """The body of a request."""
-    if not any(name == b"content-length" for name, _ in scope["headers"]):
+    if b"content-length" not in dict(scope["headers"]):
         return b""
     pieces: list[bytes] = []
     while True:

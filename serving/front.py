@@ -8,6 +8,7 @@ loop; posts are gathered while others wait for the disk; the rest goes to the th
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
@@ -178,7 +179,8 @@ class Front:
 
     async def _send(self, answer: Answer, environ: Environ, scope: Scope, send: Send) -> None:
         status, headers, body, rest, threads = answer
-        await send({"type": "http.response.start", "status": int(status[:3]), "headers": headers})
+        pairs = [(_encoded(name), value.encode("latin-1")) for name, value in headers]
+        await send({"type": "http.response.start", "status": int(status[:3]), "headers": pairs})
         if rest is None:
             await send({"type": "http.response.body", "body": body})
             self.site.log(environ, len(body), is_whole=True)
@@ -196,6 +198,12 @@ class Front:
         finally:
             rest.close()
             self.site.log(environ, sent_bytes, is_whole=rest.is_taken)
+
+
+@lru_cache(maxsize=256)
+def _encoded(name: str) -> bytes:
+    """The name of a header, as it goes out."""
+    return name.encode("latin-1")
 
 
 def close(answer: Answer) -> None:

@@ -46,13 +46,13 @@ def asked(
     front: Front,
     method: str,
     target: str,
-    headers: Mapping[str, str] | None = None,
+    given: Mapping[str, str] | None = None,
     body: bytes | None = None,
 ) -> Seen:
     """What the front answers."""
-    given = dict(headers or {})
+    wanted = dict(given or {})
     if body is not None:
-        given["Content-Length"] = str(len(body))
+        wanted["Content-Length"] = str(len(body))
     sent: list[MutableMapping[str, Any]] = []
 
     async def receive() -> MutableMapping[str, Any]:
@@ -61,6 +61,7 @@ def asked(
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    asyncio.run(front(scope_of(method, target, given), receive, send))
+    asyncio.run(front(scope_of(method, target, wanted), receive, send))
     data = b"".join(message["body"] for message in sent[1:])
-    return Seen(sent[0]["status"], sent[0]["headers"], data)
+    headers = [(name.decode(), value.decode("latin-1")) for name, value in sent[0]["headers"]]
+    return Seen(sent[0]["status"], headers, data)

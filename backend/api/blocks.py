@@ -105,15 +105,14 @@ def rows(ledger: Ledger) -> list[Row]:
         encoding = encoding_for(environ)
         if not query and encoding and (body := kept.find((block_hash, encoding))):
             return encoded(body, encoding, tag, SETTLED)
-        found = ledger.encoded_block(number, offset, limit)
-        name = "" if query else found.hash
-        return versioned(
-            environ,
-            b'{"block":%b}' % found.json,
-            tag_of_block(found.hash, query),
-            SETTLED,
-            partial(_compressed_block, kept, name),
-        )
+        body = kept.find((block_hash, query)) if limit <= SHORT else None
+        if body is None:
+            found = ledger.encoded_block(number, offset, limit)
+            block_hash, body = found.hash, b'{"block":%b}' % found.json
+            if limit <= SHORT:
+                kept.keep((block_hash, query), body)
+        compress = partial(_compressed_block, kept, "" if query else block_hash)
+        return versioned(environ, body, tag_of_block(block_hash, query), SETTLED, compress)
 
     def blocks(environ: Environ) -> Response:
         """Headers, newest first, `limit` below height `before`; `next` is the following page."""

@@ -31,6 +31,8 @@ NO_STORE = "no-store"
 REVALIDATE = "no-cache"
 SETTLED = "public, max-age=600"
 
+VARY = ("Vary", "Accept-Encoding")
+
 FORM = 1  # raised when the same question gets an answer that is written otherwise
 
 _HASH_DIGITS = 32  # of 64: 128 bits are more than enough to tell blocks apart
@@ -80,9 +82,5 @@ def wants_any(environ: Environ) -> bool:
 
 def not_modified(tag: str, encoding: str, cache_control: str) -> Response:
     """304 with the headers that the answer would have."""
-    response = nothing(304)
-    headers = response.headers
-    headers.add("ETag", quoted(tag, encoding))  # which is quicker than to look for one
-    headers.add("Cache-Control", cache_control)
-    headers.add("Vary", "Accept-Encoding")
-    return response
+    etag = ("ETag", quoted(tag, encoding))
+    return nothing(304, etag, ("Cache-Control", cache_control), VARY)

@@ -40,9 +40,7 @@ def rows(ledger: Ledger) -> list[Row]:
     def live(environ: Environ) -> Response:
         """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
         LIVE.given(environ)
-        response = Whole(_ALIVE, content_type=MIMETYPE)
-        response.headers["Cache-Control"] = NO_STORE
-        return response
+        return Whole(_ALIVE, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
 
     def ready(environ: Environ) -> Response:
         """Whether everything works: chain, index at the tip, miner. 503 says what does not."""

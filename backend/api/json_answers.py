@@ -11,13 +11,14 @@ from flask import Response
 
 from backend.api.conditions import (
     NO_STORE,
+    VARY,
     not_modified,
     quoted,
     unchanged,
     wants_any,
 )
 from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
-from backend.api.responses import Whole
+from backend.api.responses import Pair, Whole
 from backend.lru import LruCache
 from serving.environs import Environ
 
@@ -30,9 +31,8 @@ Question = tuple[type[object], str]  # what is asked for, and the query string
 
 def answer(body: Any, status: int = 200) -> Response:
     """A JSON response that stands for this moment and may not be kept."""
-    response = Whole(encode(body), status, content_type=MIMETYPE)
-    response.headers["Cache-Control"] = NO_STORE
-    return response
+    kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
+    return Whole(encode(body), kind, control, status=status)
 
 
 def versioned(
@@ -58,27 +58,20 @@ def versioned(
     encoding = encoding_for(environ)
     if encoding:
         return encoded(compress(encoding, body), encoding, tag, cache_control, mimetype)
-    response = _whole(body, quoted(tag), cache_control, mimetype)
-    response.headers["Vary"] = "Accept-Encoding"
-    return response
+    return _whole(body, quoted(tag), cache_control, mimetype, VARY)
 
 
 def encoded(
     body: bytes, encoding: str, tag: str, cache_control: str, mimetype: str = MIMETYPE
 ) -> Response:
     """`body`, which is in an encoding already."""
-    response = _whole(body, quoted(tag, encoding), cache_control, mimetype)
-    response.headers["Content-Encoding"] = encoding
-    response.headers["Vary"] = "Accept-Encoding"
-    return response
+    more = (("Content-Encoding", encoding), VARY)
+    return _whole(body, quoted(tag, encoding), cache_control, mimetype, *more)
 
 
-def _whole(body: bytes, etag: str, cache_control: str, mimetype: str) -> Response:
-    response = Whole(body, 200, content_type=mimetype)
-    headers = response.headers
-    headers.add("ETag", etag)  # which is quicker than to look for one
-    headers.add("Cache-Control", cache_control)
-    return response
+def _whole(body: bytes, etag: str, cache_control: str, mimetype: str, *more: Pair) -> Response:
+    kind, control = ("Content-Type", mimetype), ("Cache-Control", cache_control)
+    return Whole(body, kind, ("ETag", etag), control, *more)
 
 
 class KeptBodies(LruCache[Hashable, bytes]):
