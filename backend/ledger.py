@@ -304,7 +304,7 @@ class Ledger:
     def tip(self) -> Json:
         """Where the ledger stands now."""
         state = self.tip_state()
-        block = self._blocks.block(state["height"])
+        block = self._blocks.block_lately(state["height"])
         header = block.header
         return {
             "height": state["height"],

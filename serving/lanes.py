@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from serving.environs import Environ
@@ -16,6 +17,7 @@ from serving.environs import Environ
 INLINE, GROUPED = "inline", "grouped"  # lanes without threads of their own; see `front`
 
 MOST_TOGETHER = 32  # posts share what they can by then, and wait for each other
+PATIENCE = 0.25  # of the time that the last group took: so long the next one waits for its clients
 MOST_QUEUED = 1000  # of quick requests, in each lane; there are hardly more connections
 
 Result = TypeVar("Result")
@@ -121,6 +123,10 @@ def _abandon(done: "Future[Result]", abandon: Callable[[Result], None]) -> None:
 class RequestGroups:
     """Posts that come while others wait for the disk are the next group: one sync for all of it.
 
+    Clients that were answered together often post again at once. So the next group waits for as
+    many posts as the last one had, but no longer than a part of what that took. A client that posts
+    alone never waits for others.
+
     accept_all: see `Group`.
     """
 
@@ -128,8 +134,11 @@ class RequestGroups:
         self._accept_all = accept_all
         self._threads = ThreadPoolExecutor(1, thread_name_prefix=GROUPED)
         self._waiting: list[tuple[Any, asyncio.Future[Any]]] = []
-        self._has_group = False  # the thread has one in hand, or will in this turn of the loop
         self._in_hand = 0
+        self._start: asyncio.Handle | None = None  # of the next group, if its time has been fixed
+        self._is_patient = False  # it starts sooner if enough posts come
+        self._wanted = 1  # so many posts need not wait for others
+        self._patient_until = 0.0  # by the clock of the loop
         self.refused = 0
 
     async def outcome(self, post: Any) -> Any:
@@ -140,34 +149,50 @@ class RequestGroups:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._waiting.append((post, future))
-        if not self._has_group:
-            self._has_group = True
-            loop.call_soon(self._hand_over, loop)  # after others of this turn
+        self._fix_start(loop)
         return await future
 
+    def _fix_start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Fix when the next group starts, if it can."""
+        if self._in_hand or not self._waiting:
+            return
+        is_complete = len(self._waiting) >= self._wanted
+        if self._start is not None:
+            if not (is_complete and self._is_patient):
+                return
+            self._start.cancel()
+        self._is_patient = not is_complete and loop.time() < self._patient_until
+        if self._is_patient:
+            self._start = loop.call_at(self._patient_until, self._hand_over, loop)
+        else:
+            self._start = loop.call_soon(self._hand_over, loop)  # after others of this turn
+
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._start = None
         group = self._waiting[:MOST_TOGETHER]
         del self._waiting[:MOST_TOGETHER]
         self._in_hand = len(group)
+        finish = partial(self._finish, loop, group, loop.time())
         done = self._threads.submit(self._accept_all, [post for post, _ in group])
-        done.add_done_callback(lambda d: loop.call_soon_threadsafe(self._finish, loop, group, d))
+        done.add_done_callback(lambda d: loop.call_soon_threadsafe(finish, d))
 
     def _finish(
         self,
         loop: asyncio.AbstractEventLoop,
         group: list[tuple[Any, "asyncio.Future[Any]"]],
+        started: float,
         done: "Future[Sequence[Any]]",
     ) -> None:
-        self._in_hand = 0
         error = done.exception()
         outcomes = [error] * len(group) if error is not None else done.result()
         for (_, future), outcome in zip(group, outcomes, strict=True):
             if not future.done():  # else its client is gone
                 future.set_result(outcome)
-        if self._waiting:
-            self._hand_over(loop)
-        else:
-            self._has_group = False
+        now = loop.time()
+        self._in_hand = 0
+        self._wanted = min(len(group) + len(self._waiting), MOST_TOGETHER)
+        self._patient_until = now + PATIENCE * (now - started)
+        self._fix_start(loop)
 
     def close(self) -> None:
         """End the thread."""

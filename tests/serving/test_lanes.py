@@ -1,8 +1,10 @@
 """Lanes: each kind of long request has threads and a queue of its own, and nobody else waits."""
 
+import asyncio
 import re
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -12,7 +14,7 @@ from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
 from serving.environs import Environ
 from serving.front import PIECE_BYTES
-from serving.lanes import LaneNumbers
+from serving.lanes import PATIENCE, LaneNumbers, RequestGroups
 from tests.loops import Client, Loop, Small, answers, looping
 
 LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)
@@ -129,3 +131,73 @@ OPERATION_ = Operation("pieces", OPERATION, "", {})
 def pieces(environ: Environ) -> Response:
     """An answer in many pieces, of which each is longer than what is kept in memory."""
     return Response(iter([b"a" * PIECE_BYTES] * 40 + [b"z"]), headers={"X": "y"})
+
+
+# --- posts that share a sync -----------------------------------------------------------------
+
+
+class SlowSyncs:
+    """Accepts what comes, and takes a while for it; notes how many came together."""
+
+    def __init__(self, took_s: float) -> None:
+        self.took_s = took_s
+        self.sizes: list[int] = []
+
+    def __call__(self, posts: Sequence[int]) -> list[int]:
+        self.sizes.append(len(posts))
+        time.sleep(self.took_s)
+        return list(posts)
+
+
+async def posting(groups: RequestGroups, client: int, times: int) -> None:
+    """A client that posts again soon after each answer."""
+    for _ in range(times):
+        assert await groups.outcome(client) == client
+        await asyncio.sleep(0.002 * client)
+
+
+def test_clients_that_were_answered_together_share_the_next_sync_too() -> None:
+    syncs = SlowSyncs(0.2)
+
+    async def run() -> None:
+        groups = RequestGroups(syncs)
+        await asyncio.gather(*(posting(groups, client, 6) for client in range(4)))
+        groups.close()
+
+    asyncio.run(run())
+    assert sum(syncs.sizes) == 24
+    assert syncs.sizes.count(4) >= 4
+
+
+def test_who_does_not_come_again_is_not_waited_for_longer_than_a_part_of_a_sync() -> None:
+    syncs = SlowSyncs(0.4)
+
+    async def run() -> float:
+        groups = RequestGroups(syncs)
+        await asyncio.gather(*(groups.outcome(client) for client in range(4)))
+        started = time.monotonic()
+        await groups.outcome(0)
+        took = time.monotonic() - started
+        for _ in range(2):
+            await groups.outcome(0)
+        groups.close()
+        return took
+
+    took_s = asyncio.run(run())
+    assert syncs.sizes == [4, 1, 1, 1]
+    assert 0.4 * (1 + PATIENCE) < took_s < 0.4 * 2
+
+
+def test_a_client_that_posts_alone_waits_for_nobody() -> None:
+    syncs = SlowSyncs(0.1)
+
+    async def run() -> float:
+        groups = RequestGroups(syncs)
+        started = time.monotonic()
+        await posting(groups, 0, 5)
+        took = time.monotonic() - started
+        groups.close()
+        return took
+
+    assert asyncio.run(run()) < 5 * 0.1 * (1 + PATIENCE)
+    assert syncs.sizes == [1] * 5
