@@ -18,6 +18,7 @@ INLINE, GROUPED = "inline", "grouped"  # lanes without threads of their own; see
 
 MOST_TOGETHER = 32  # posts share what they can by then, and wait for each other
 PATIENCE = 0.25  # of the time that the last group took: so long the next one waits for its clients
+MOST_PATIENT_S = 0.02
 MOST_QUEUED = 1000  # of quick requests, in each lane; there are hardly more connections
 
 Result = TypeVar("Result")
@@ -191,7 +192,7 @@ class RequestGroups:
         now = loop.time()
         self._in_hand = 0
         self._wanted = min(len(group) + len(self._waiting), MOST_TOGETHER)
-        self._patient_until = now + PATIENCE * (now - started)
+        self._patient_until = now + min(PATIENCE * (now - started), MOST_PATIENT_S)
         self._fix_start(loop)
 
     def close(self) -> None:
