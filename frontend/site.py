@@ -1,8 +1,8 @@
 """The pages as the web server serves them: their lanes, and what is said where no page can be made.
 
 Styles, scripts and the sign of life are answered at once. Every other page asks the backend and
-waits for it in a thread. Files of flights take long and have threads of their own, so that nobody
-who adds a file keeps others from looking at pages.
+waits for it in a thread. Files of flights take long, and so do questions that are answered by a
+scan: each kind has threads of its own, so that nobody else waits for them.
 """
 
 from collections.abc import Iterable
@@ -19,11 +19,12 @@ from serving.environs import WAIT, Environ
 from serving.front import Headers, Way, Wsgi
 from serving.lanes import INLINE, Threads
 
-PAGES, UPLOADS = "pages", "uploads"
-UPLOAD_THREADS = 2
-MOST_PAGES_WAITING, MOST_UPLOADS_WAITING = 100, 8
+PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"
+LONG_THREADS = 2  # for scans, and for uploads
+MOST_PAGES_WAITING, MOST_LONG_WAITING = 100, 8
 AT_ONCE = ("/static/", "/health/live")
 UPLOAD_PATH = "/upload"
+SCAN = "engine=scan"
 BUSY = "As many people as can be served wait already; try again in a few seconds"
 
 
@@ -34,7 +35,8 @@ class PagesSite:
         self.max_body_bytes = MAX_BODY_BYTES
         self.lanes = {
             PAGES: Threads(PAGES, settings.threads, MOST_PAGES_WAITING),
-            UPLOADS: Threads(UPLOADS, UPLOAD_THREADS, MOST_UPLOADS_WAITING),
+            SCANS: Threads(SCANS, LONG_THREADS, MOST_LONG_WAITING),
+            UPLOADS: Threads(UPLOADS, LONG_THREADS, MOST_LONG_WAITING),
         }
         self._application: Wsgi = app.wsgi_app
 
@@ -46,8 +48,12 @@ class PagesSite:
         path: str = environ["PATH_INFO"]
         if path.startswith(AT_ONCE):
             return Way(INLINE, self._application)
-        is_upload = environ["REQUEST_METHOD"] == "POST" and path.startswith(UPLOAD_PATH)
-        return Way(UPLOADS if is_upload else PAGES, self._application)
+        lane = PAGES
+        if SCAN in environ["QUERY_STRING"]:
+            lane = SCANS
+        elif environ["REQUEST_METHOD"] == "POST" and path.startswith(UPLOAD_PATH):
+            lane = UPLOADS
+        return Way(lane, self._application)
 
     def leave(self, environ: Environ) -> None:
         """Count nothing."""

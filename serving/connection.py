@@ -11,7 +11,8 @@ application before the body is there. `Connection` adds what is missing and noth
   never chunks, so that nobody else can see its end at another place.
 - What HTTP itself refuses is answered with a problem (RFC 9457), like every other error.
 - A connection that ends is first closed for writing only, until the client has read everything
-  (RFC 9112 section 9.6). A client that has closed its own half still gets its answers.
+  (RFC 9112 section 9.6) or sends more than it should have left. A client that has closed its own
+  half still gets its answers.
 
 It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` holds it
 to: the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
@@ -37,6 +38,8 @@ HEAD_WITHIN_S = 10.0
 SEND_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # on top of both; slower clients are given up
 LINGER_S = 2.0
+IGNORED_BYTES = 64 * 1024  # that may come while a connection ends; of a refused body more
+MAX_IGNORED_BODY_BYTES = 64 * 2**20
 NEVER = float("inf")
 
 CONNECTION = "flightchain.connection"  # in the ASGI scope: the `Connection`
@@ -58,11 +61,15 @@ _PARSE_ERRORS = tuple(kind for kind, _, _ in _REFUSALS)
 
 
 class Refused(Exception):
-    """A request that gets no further than its connection. more: members of the problem."""
+    """A request that gets no further than its connection. more: members of the problem.
 
-    def __init__(self, status: int, detail: str, **more: object) -> None:
+    follows_bytes: how much its client will send before it looks for an answer.
+    """
+
+    def __init__(self, status: int, detail: str, follows_bytes: int = 0, **more: object) -> None:
         super().__init__(detail)
         self.status = status
+        self.follows_bytes = follows_bytes
         self.more = more
 
 
@@ -107,6 +114,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         self.received_bytes = 0
         self.deadline = NEVER
         self.is_ending = False
+        self._ignores_bytes = IGNORED_BYTES  # so much more may come while it is ending
         self._has_said_all = False
         self._whole: asyncio.Future[None] | None = None
 
@@ -121,6 +129,9 @@ class Connection(_Protocol):  # type: ignore[misc]
     def data_received(self, data: bytes) -> None:
         """Take what has come. What comes while a request is in hand waits for its turn."""
         if self.is_ending:
+            self._ignores_bytes -= len(data)
+            if self._ignores_bytes < 0:
+                self.transport.abort()
             return
         if self._callback_parser.is_complete:
             self._callback_parser.feed(data)
@@ -143,6 +154,8 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._callback_parser.feed(data)
             self._require_bounds()
         except Refused as refused:
+            follows_bytes = min(refused.follows_bytes, MAX_IGNORED_BODY_BYTES)
+            self._ignores_bytes = max(IGNORED_BYTES, follows_bytes)
             self.refuse(refused.status, str(refused), **refused.more)
             return False
         except _PARSE_ERRORS as error:
@@ -314,7 +327,7 @@ def _required_length(head: Any, max_body_bytes: int) -> int:
     length: int = head.content_length or 0
     if length > max_body_bytes:
         reason = f"body: has {length} bytes; at most {max_body_bytes} are accepted"
-        raise Refused(413, reason, field="body")
+        raise Refused(413, reason, length, field="body")
     return length
 
 

@@ -151,6 +151,7 @@ class Trial:
     forgotten: list[str] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
     harmed: bytes | None = None  # what the file holds after the damage; None if it is gone
+    is_changed: bool = True
     used_again: str = ""  # the answer to a key that was used again
     ready: bool = False
     said: str = ""
@@ -239,9 +240,11 @@ def _try(trial: Trial, chance: random.Random) -> None:
 
 def _do(trial: Trial, chance: random.Random) -> None:
     path = trial.folder / trial.damage.file
+    before = path.read_bytes() if path.is_file() else None
     if path.exists():  # what only a running service has may not be there yet
         HARMS[trial.damage.harm][0](path, chance)
     trial.harmed = path.read_bytes() if path.is_file() else None
+    trial.is_changed = before is None or trial.harmed != before  # zeros over zeros are no damage
 
 
 def until_over(condition: Callable[[], bool], within_s: float) -> bool:
@@ -365,7 +368,7 @@ def _is_harmless(trial: Trial) -> bool:
     """Whether the damage changed nothing, or only an index, which is made anew if it is missing."""
     name = trial.damage.file
     path, made = trial.folder / name, trial.template.folder / name
-    if name == NOTHING:
+    if name == NOTHING or not trial.is_changed:
         return True
     if name.startswith("index"):
         return trial.damage.harm == "remove" or path.read_bytes() != trial.harmed

@@ -2,19 +2,24 @@
 
 Some connections are silent, some send a byte a second, some do not read what they asked for, some
 send heads without end, some try to hide a second request in the first, some ask for scans. The
-others must hardly notice: their 99th percentile stays within `probes.P99_S`.
+others must hardly notice: their 99th percentile stays within `probes.P99_S`. The hostile ones have
+a process of their own, `python -m tests.faults.hostile ATTACK PORT`, so that those who measure do
+not wait for them.
 """
 
 import selectors
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.api.processes import Service, backend, free_port, serving
+from tests.api.processes import ROOT, Service, backend, free_port, serving
 from tests.api.worlds import Json
 from tests.faults.probes import judge, probes, probing
 from tests.faults.report import Outcome, Task
@@ -148,17 +153,28 @@ def serving_flights(folder: Path) -> Iterator[tuple[Service, int, list[Json]]]:
 @contextmanager
 def attacking(attack: Attack, port: int) -> Iterator[None]:
     """An attack goes on meanwhile."""
+    command = [sys.executable, "-m", "tests.faults.hostile", attack.name, str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+        assert one.stdin is not None
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"\n"
+        try:
+            yield
+        finally:
+            one.stdin.close()  # it ends then
+    assert one.returncode == 0
+
+
+def _attack(attack: Attack, port: int) -> None:
+    """Let an attack go on until standard input ends."""
     stopping = threading.Event()
-    threads = [
-        threading.Thread(target=attack.act, args=(port, stopping))
-        for _ in range(attack.connections)
-    ]
-    with ExitStack() as ending:
-        for thread in threads:
-            thread.start()
-            ending.callback(thread.join)
-        ending.callback(stopping.set)
-        yield
+    with ThreadPoolExecutor(attack.connections) as pool:
+        acting = [pool.submit(attack.act, port, stopping) for _ in range(attack.connections)]
+        print(flush=True)
+        sys.stdin.read()
+        stopping.set()
+    for one in acting:
+        one.result()
 
 
 def _smuggle(which: str, port: int, outcome: Outcome) -> None:
@@ -181,3 +197,7 @@ def _wait_for(port: int) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    _attack(next(one for one in ATTACKS if one.name == sys.argv[1]), int(sys.argv[2]))

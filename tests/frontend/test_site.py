@@ -78,9 +78,10 @@ def test_the_sign_of_life_waits_for_no_page() -> None:
         assert answers(loop.answered(ASK % b"/health/live").got) == [(200, b"alive")]
 
 
-def test_files_keep_nobody_from_looking_at_pages() -> None:
+@pytest.mark.parametrize("ask", [UPLOAD, ASK % b"/page?engine=scan"])
+def test_files_and_scans_keep_nobody_from_looking_at_pages(ask: bytes) -> None:
     with slow_pages(threads=1) as (loop, app):
-        files = [loop.client(UPLOAD) for _ in range(5)]
+        files = [loop.client(ask) for _ in range(5)]
         loop.settle()
         page = loop.client(ASK % b"/page")
         loop.settle()

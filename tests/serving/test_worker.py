@@ -19,6 +19,7 @@ from serving import lanes, worker
 from serving.connection import (
     BYTES_PER_S,
     HEAD_WITHIN_S,
+    IGNORED_BYTES,
     LINGER_S,
     MAX_HEAD_BYTES,
     SEND_WITHIN_S,
@@ -757,3 +758,25 @@ def test_a_worker_told_to_quit_ends_at_once_and_is_replaced(service: Service) ->
     until(lambda: len(service.booted()) == 2)
     assert service.answers(QUESTION)
     assert not re.search("Traceback", service.said())
+
+
+def test_a_client_that_never_stops_sending_is_cut_off(loop: Loop) -> None:
+    client = loop.client(b"nonsense\r\n\r\n")
+    loop.until(lambda: bool(answers(client.read())))
+    sent = 0
+    with pytest.raises(ConnectionError):
+        while sent < 100 * IGNORED_BYTES:
+            sent += client.socket.send(b"x" * 8192)
+            loop.step(0)
+    assert answers(client.got)[0][0] == 400
+
+
+def test_a_body_that_is_too_large_may_be_sent_before_the_answer_is_read(loop: Loop) -> None:
+    body = b"x" * (MAX_BODY_BYTES + 10 * IGNORED_BYTES)
+    client = loop.client(request("POST /slow")[:-2] + b"Content-Length: %d\r\n\r\n" % len(body))
+    sent = 0
+    while sent < len(body):
+        sent += client.socket.send(body[sent : sent + 8192])
+        loop.step(0)
+    loop.until(lambda: bool(answers(client.read())))
+    assert answers(client.got)[0][0] == 413
