@@ -24,7 +24,7 @@ from typing import Any
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from serving.connection import MAX_HEAD_BYTES, Connection, use_all_phrases
+from serving.connection import MAX_HEAD_BYTES, Connection, use_all_phrases, use_quick_parser
 from serving.front import Front
 
 MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
@@ -39,6 +39,7 @@ MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
 
 use_all_phrases({status.value: status.phrase for status in HTTPStatus})
+use_quick_parser()
 
 
 class FrontWorker(ASGIWorker):

@@ -10,7 +10,7 @@ from gunicorn.asgi import protocol
 from gunicorn.asgi.parser import PythonProtocol
 from gunicorn.workers.gasgi import ASGIWorker
 
-from serving.connection import Connection
+from serving.connection import Connection, Parser
 from serving.worker import FrontWorker
 
 ROOT = Path(__file__).parents[2]
@@ -75,3 +75,18 @@ def test_there_is_a_phrase_for_every_status_that_is_answered() -> None:
     for status in (202, 304, 411, 413, 415, 417, 421, 422, 431, 501, 503):
         line = vars(protocol)["_get_cached_status_line"]((1, 1), status)
         assert b"Unknown" not in line
+
+
+@pytest.mark.parametrize("method", ["_is_valid_token", "_has_invalid_header_chars"])
+@pytest.mark.parametrize("around", [b"", b"x", b"x-1"])
+def test_our_parser_takes_the_same_bytes(method: str, around: bytes) -> None:
+    ours, theirs = (kind() for kind in (Parser, PythonProtocol))
+    for byte in range(256):
+        for data in (around, bytes([byte]) + around, around + bytes([byte]), around * 2):
+            assert getattr(ours, method)(data) == getattr(theirs, method)(data), data
+
+
+def test_connections_have_our_parser() -> None:
+    assert vars(protocol)["PythonProtocol"] is Parser
+    source = inspect.getsource(protocol.ASGIProtocol._setup_callback_parser)  # type: ignore[attr-defined]
+    assert "parser_class = PythonProtocol" in source
