@@ -281,8 +281,10 @@ class Ledger:
         return {"state": "pending", "transaction": transaction, "block": None}
 
     def _mined_transaction(self, transaction_id: int, where: Where) -> Json:
-        found: Json = msgspec.json.decode(self.encoded_transaction(transaction_id, where))
-        return found
+        block = self._blocks.block_lately(where.height)
+        (row,) = _rows(block, transaction_id - block.header.first_transaction, 1)
+        mined_in = {"height": where.height, "hash": block.hash}
+        return {"state": "mined", "transaction": row, "block": mined_in}
 
     def encoded_transaction(self, transaction_id: int, where: Where) -> bytes:
         """A transaction that was found at `where`, as JSON. Raises NotFound or DamagedBlock."""
