@@ -277,7 +277,7 @@ def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None
     made = house.back_up(full=True)
     assert made.new_blocks == 6 - height
     assert f"block {height} is damaged" in house.said[-1]
-    assert house.said[-1].endswith("it and the blocks behind it are copied again")
+    assert house.said[-1].endswith("it and the blocks after it are copied again")
     assert verify(house.backup).height == 5
     assert contents(house.backup) == contents(house.folder)
 
