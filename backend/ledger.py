@@ -209,7 +209,7 @@ class Ledger:
         place = self._store.place(options.as_of)
         height = self._index.position().height
         if options.as_of > height:
-            raise TryLater(f"the index stands at block {height}; it is following")
+            raise TryLater(f"the index has reached only block {height}; it is catching up")
         if options.as_of == height:
             found, as_of = ask(None)
             if as_of.height == height:
@@ -303,7 +303,7 @@ class Ledger:
         return found
 
     def tip(self) -> Json:
-        """Where the ledger stands now."""
+        """The newest block, how many transactions blocks hold, and how many are pending."""
         state = self.tip_state()
         block = self._blocks.block(state["height"])
         header = block.header

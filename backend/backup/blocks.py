@@ -41,8 +41,8 @@ def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
     """The error for a backup with a block `height` that the chain, which goes to `tip`, lacks."""
     return BackupRefused(
         f"the backup in {copy} holds a block {height} that this chain does not have (it goes to "
-        f"block {tip}): the chain has lost blocks, or another one was continued elsewhere; keep "
-        "that backup, and make another one in another folder"
+        f"block {tip}): the chain has lost blocks, or its copy was continued elsewhere; keep that "
+        "backup, and make another one in another folder"
     )
 
 

@@ -117,8 +117,8 @@ def _empty_stage(folder: Path) -> Path:
     ours = {stage.name, *MOVED_FIRST} if unfinished_restore.is_unfinished(folder) else set()
     if not found <= ours:
         raise BackupRefused(
-            f"{folder} is not empty, there is {', '.join(sorted(found))}; if the backup is to "
-            "take the place of a ledger there, stop the service and move all of that aside"
+            f"{folder} is not empty, it holds {', '.join(sorted(found))}; if the backup is to "
+            "replace a ledger there, stop the service and move all of that aside"
         )
     if stage.exists():  # it is removed last, so that a restore killed here can be repeated
         shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)

@@ -57,7 +57,7 @@ def verify(
         with mapping(processes) as each:
             results = each(partial(checked_in, folder, index.expected.sum), stretches)
             examined: Callable[[], Examined] = partial(_examined, index, store)
-            if processes > 1:  # while the others are at work
+            if processes > 1:  # then this process works while the others do
                 examined = _done(examined)
             chain = joined(stretches, results, height, progress)
             if problem := _index_problem(index, store, chain.sum, examined()):

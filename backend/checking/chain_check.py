@@ -167,7 +167,9 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
         return
     if (place.file, place.offset) != (height, 0):
         raise DamagedBlock(
-            height, f"it stands at byte {place.offset} of file {place.file}, not {end}"
+            height,
+            f"it is at byte {place.offset} of file {place.file}, not at byte {end[1]} of file "
+            f"{end[0]}",
         )
     size = store.file_bytes(end[0])
     if size != end[1]:
@@ -255,7 +257,7 @@ def _work(check: Check, stretches: Sequence[Stretch], ours: Connection) -> None:
 def _received(theirs: Connection) -> Checked:
     try:
         found: Checked | Exception = theirs.recv()
-    except (EOFError, OSError):  # also in the middle of a result
+    except (EOFError, OSError):  # it may have died in the middle of a result
         raise FlightchainError(
             "a process that checked blocks has died, perhaps for want of memory; "
             "try again with `--processes 1`"

@@ -134,7 +134,7 @@ class Scrub:
         except TryLater:  # the index is being replaced, or the disk is full; its turn comes again
             self._due = self._timer() + RETRY_S
             return
-        if self._is_over:  # in the middle of this piece
+        if self._is_over:  # the scrub was ended in the middle of this piece
             return
         self._due = self._woke + self._period_s / self.state.pieces
         self._note(kind, number, problem)

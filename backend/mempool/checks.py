@@ -61,7 +61,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
         is_mark_there = acknowledged.is_there()
     check = _LogCheck(mempool_folder, mark)
     check.run()
-    mined = chain_transactions()  # after the log: it must not be behind
+    mined = chain_transactions()  # read after the log, so that it is not behind the log
     check.require_all(mined)
     keys = Keys(mempool_folder, mark.keys_until if mark else 0).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
@@ -95,7 +95,7 @@ class _LogCheck:
         for segment in segments:
             try:
                 data = (self._folder / segment.name).read_bytes()
-            except FileNotFoundError:  # trimmed, or put right, in this very moment
+            except FileNotFoundError:  # it has just been trimmed or put right
                 follows = False
                 continue
             self.lacks_segment |= follows and self.next < segment.first
@@ -113,7 +113,7 @@ class _LogCheck:
             if is_end and self._is_mark_known and self._mark.next <= self.next:
                 return  # it is being written, or its writer died
             raise DamagedMempool(
-                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} no record, behind "
+                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} no record, after "
                 f"transaction {self.next - 1}; {WHAT_NEXT}"
             )
         if record.first < self.next:

@@ -250,7 +250,7 @@ class Log:
             raise NeedsRepair(f"{where}: the record has changed on the disk")
         if repair:
             raise NeedsRepair(f"{where}: a bit has flipped on the disk")
-        self._report(f"{where}: a bit has flipped on the disk; the record is read without that")
+        self._report(f"{where}: a bit has flipped on the disk; the record is read as it was before")
         return whole
 
     def whole_segments(self) -> Iterator[tuple[str, bytes]]:
@@ -315,7 +315,7 @@ class Log:
 
     def _read_on(self) -> bytes:
         """Take in what is new. Returns the bytes at the log's end that are no whole record."""
-        self._mark = self._acknowledged.read()  # before the log, which must not be behind it
+        self._mark = self._acknowledged.read()  # read before the log, so that the log is not behind
         mark = self._mark or Mark()
         self._look_for_changes()
         existing = self._existing
@@ -324,10 +324,10 @@ class Log:
         rest, is_trimmed = b"", False
         for segment in [s for s in existing if self._segment is None or s >= self._segment]:
             if rest:
-                raise NeedsRepair(f"{self._here()}: a damaged record, and later segments")
+                raise NeedsRepair(f"{self._here()}: the record is damaged, and is not the last one")
             try:
                 self.descriptor(segment)
-            except FileNotFoundError:  # trimmed in this very moment
+            except FileNotFoundError:  # it has just been trimmed
                 is_trimmed = True
                 continue
             if segment != self._segment:
@@ -366,7 +366,7 @@ class Log:
         if first < mark.next:
             require_blocks(first, mark.mined)
             raise NeedsRepair(
-                f"transactions {first} to {mark.next - 1} were acknowledged and are missing behind "
+                f"transactions {first} to {mark.next - 1} were acknowledged and are missing after "
                 f"{self._here()}"
             )
 
@@ -386,7 +386,7 @@ class Log:
         except OSError as error:
             raise self._named_in(error, segment) from error
         if size < self._offset:
-            raise NeedsRepair(f"{self._here()}: the file ends at byte {size} now")
+            raise NeedsRepair(f"{self._here()}: the file now ends at byte {size}")
         return self._take_in(data, segment)
 
     def _take_in(self, read: bytes, segment: Segment) -> bytes:

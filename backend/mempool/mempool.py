@@ -256,7 +256,7 @@ class Mempool:
         if pending > most:
             told = counted(pending, "pending transaction")
             raise TryLater(
-                f"the mempool is full: {told}, at most {most:,} may be",
+                f"the mempool is full: {told}, at most {most:,} are allowed",
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 
@@ -349,7 +349,7 @@ class Mempool:
         """First pending id and number of pending transactions."""
         with self._lock:
             self._log.read_on(repair=False)
-            mined = self._chain_transactions()  # after the log: it must not be behind
+            mined = self._chain_transactions()  # read after the log, so that it is not behind
             self._log.forget(mined)
             return mined, max(0, self._log.next - mined)
 

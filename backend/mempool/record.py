@@ -286,7 +286,7 @@ def _with_flipped(data: bytes, bit: int) -> bytes:
 
 
 def _is_sound(data: bytes) -> bool:
-    """Whether this is a whole record that more than its CRC speaks for."""
+    """Whether this is a whole record, and its hash or valid flights prove that."""
     record = record_at(data, 0, Segment(0), 0)
     return record is not None and (data.startswith(MAGIC) or _holds_valid_flights(data, record))
 

@@ -176,9 +176,10 @@ class Salvage:
         records = [piece.record for pieces in contents for piece in pieces if piece.record]
         self._require_all_blocks(records)
         for outdated in set(all_segments_in(self._folder)).difference(segments):
-            files.remove(self._folder / outdated.name)  # who made it anew died before this
+            files.remove(self._folder / outdated.name)  # a rewrite was interrupted here
         if self._mined < (segments[0].first if segments else self._mark.next):
-            segments, contents = [Segment(self._mined), *segments], [[], *contents]  # it is gone
+            # The first segment is gone.
+            segments, contents = [Segment(self._mined), *segments], [[], *contents]
         self._timestamp = records[0].timestamp if records else now_ms()
         ends = [segment.first for segment in segments[1:]]
         for segment, pieces, end in zip(segments, contents, [*ends, None], strict=False):

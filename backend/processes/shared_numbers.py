@@ -239,7 +239,7 @@ def _mapped(folder: Path, role: str) -> memoryview:
             continue
         finally:
             os.close(descriptor)  # the map has a copy of it, which keeps the lock
-    raise TryLater(f"{folder} has the numbers of {MOST_PROCESSES} processes")
+    raise TryLater(f"{folder} already has the numbers of {MOST_PROCESSES} processes")
 
 
 # --- what processes count ------------------------------------------------------------------------

@@ -149,13 +149,13 @@ def _batches(
             yield batch
     finally:
         ours.close()
-        builder.kill()  # it writes nothing
+        builder.kill()  # this is safe, because it writes nothing
         builder.join()
 
 
 def _received(connection: Connection) -> Message:
     try:
         message: Message = connection.recv()
-    except (EOFError, OSError):  # also in the middle of a message
+    except (EOFError, OSError):  # it may have died in the middle of a message
         raise FlightchainError("the process that reads the source died; run again") from None
     return message

@@ -41,7 +41,7 @@ from backend.storage.codec import compress
 from backend.words import counted
 
 POLL_S = 0.2
-RETRY_S = 1.0  # after something that a person may have to put right
+RETRY_S = 1.0  # the pause after an error that a person may have to put right
 
 Report = Callable[[str], None]
 WaitsOn = Callable[[Doubt], bool]

