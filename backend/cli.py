@@ -1,7 +1,8 @@
-"""`python -m backend`: everything a person does with a ledger from a terminal.
+"""Defines the command line, `python -m backend`: all that people do with a ledger in a terminal.
 
-Answers go to standard output as JSON, words and progress to standard error. Exit status 0 for done,
-1 for an error that is named in one line, 2 for a command that was called wrongly, 130 for Ctrl-C.
+Answers go to standard output as JSON, messages and progress to standard error. The exit status is 0
+if all was done, 1 for an error, which one line names, 2 for a command that was called wrongly, and
+130 for Ctrl-C.
 """
 
 import json
@@ -24,17 +25,17 @@ from backend.words import counted
 PROGRESS_EVERY_S = 0.2
 PROGRESS_EVERY_S_IN_A_LOG = 10.0
 SHOWN_BAD_ROWS = 20
-MOST_CHECKING = 4  # processes of `verify`: the cores of a Pi
+MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
 
 
 def say(line: str) -> None:
-    """One line for people, at once even in a pipe."""
+    """Write a line to standard error, at once even in a pipe."""
     click.echo(line, err=True)
 
 
 def _held_words(height: int, transactions: int, pending: int) -> str:
-    """What a backup holds, in words."""
+    """Say in words what a backup holds."""
     mined, waiting = counted(transactions, "transaction"), counted(pending, "pending flight")
     return f"blocks 0 to {height} with {mined}, and {waiting}"
 
@@ -44,13 +45,13 @@ def _print(value: Any) -> None:
 
 
 class Commands(click.Group):
-    """A group that shows errors of ours in one line, and Ctrl-C without a traceback."""
+    """A group of commands that shows errors in one line, and Ctrl-C without a traceback."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
         try:
             interruption.may_be_caught()
-            if not _is_help_wanted():  # help is there whatever the settings are
+            if not _is_help_wanted():  # help is shown even if a setting is wrong
                 context.obj = from_environment(os.environ)
             return super().invoke(context)
         except FlightchainError as error:
@@ -71,16 +72,16 @@ def _is_help_wanted() -> bool:
 
 @click.group(cls=Commands, context_settings={"help_option_names": sorted(HELP)})
 def main() -> None:
-    """Flight records in a blockchain, and three questions about them.
+    """Keep flight records in a blockchain, and ask three questions about them.
 
-    The chain's folder and everything else is set by FLIGHTCHAIN_… environment variables; README.md
-    has the table.
+    FLIGHTCHAIN_… environment variables set the chain's folder and everything else; README.md has
+    the table.
     """
 
 
 @contextmanager
 def _bar(description: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar; the function takes what is done and what there is to do."""
+    """Show a progress bar. Yields a function that takes how much is done and how much there is."""
     with tqdm(desc=description, unit=unit, disable=None, mininterval=PROGRESS_EVERY_S) as bar:
 
         def show(done: int, to_do: int) -> None:
@@ -95,12 +96,14 @@ def _bar(description: str, unit: str) -> Iterator[Callable[[int, int], None]]:
 
 @main.command("import")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--nycflights", is_flag=True, help="The 336,776 flights that left New York in 2013.")
-@click.option("--generate", type=click.IntRange(1), metavar="N", help="N made-up flights.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of --generate.")
-@click.option("--if-empty", is_flag=True, help="What FLIGHTCHAIN_DATA names, into an empty chain.")
-@click.option("--then-serve", is_flag=True, help="Go on as `serve` when all is imported.")
-@click.option("--frontend", is_flag=True, help="With --then-serve: the pages for a browser, too.")
+@click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
+@click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed of --generate.")
+@click.option(
+    "--if-empty", is_flag=True, help="Import what FLIGHTCHAIN_DATA names if the chain is empty."
+)
+@click.option("--then-serve", is_flag=True, help="Run `serve` when all is imported.")
+@click.option("--frontend", is_flag=True, help="With --then-serve: serve the pages for a browser.")
 @click.option("--skip-bad", is_flag=True, help="Leave bad rows out and count them.")
 @click.pass_obj
 def import_command(
@@ -114,16 +117,18 @@ def import_command(
     frontend: bool,
     skip_bad: bool,
 ) -> None:
-    """Import flights from FILES: BTS on-time CSV, what `GET /flights` exports (CSV or NDJSON), both
-    plain or .gz .xz .zip; block files of the study.
+    """Import flights from FILES, from a package, or made-up ones.
+
+    FILES are on-time CSV of BTS or what `GET /flights` exports (CSV or NDJSON), plain or as .gz,
+    .xz or .zip; or block files of the study.
 
     Run it again to continue after Ctrl-C or a crash: flights that are there already are left out.
     """
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
-        raise click.UsageError("give FILES, --nycflights, --generate N or --if-empty, one of them")
+        raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
     if frontend and not then_serve:
-        raise click.UsageError("--frontend goes with --then-serve")
-    if then_serve:  # a long import should not end with a port that is taken
+        raise click.UsageError("--frontend needs --then-serve")
+    if then_serve:  # a long import should not end with an error about a port in use
         _require_all_to_serve(settings, frontend=frontend)
     specifications = [str(file) for file in files]
     if nycflights:
@@ -134,18 +139,18 @@ def import_command(
         _import_default(settings)
     for specification in specifications:
         _import(settings, _source(specification), skip_bad=skip_bad)
-    if then_serve:  # the same process, so that whoever started it can stop it
+    if then_serve:  # in the same process, so that a signal to it stops the service
         serving = ["-m", "backend", "serve", *(["--frontend"] if frontend else [])]
         os.execv(sys.executable, [sys.executable, *serving])  # noqa: S606
 
 
 def _import_default(settings: Settings) -> None:
-    """Import FLIGHTCHAIN_DATA into an empty chain, or finish doing so."""
+    """Import what FLIGHTCHAIN_DATA names into an empty chain, or continue such an import."""
     from backend.storage.block_store import BlockStore
     from backend.storage.files import make_folder, remove, write_new
 
     make_folder(settings.folder)
-    unfinished = settings.folder / "default-import-unfinished"  # holds what is being imported
+    unfinished = settings.folder / "default-import-unfinished"  # names what is being imported
     with closing(BlockStore(settings.folder)) as store:
         tip = store.tip()
     is_empty = tip is None or tip[1].next_transaction == 0
@@ -209,7 +214,7 @@ def _summary(label: str, imported: int, already_there: int, bad: int, blocks: in
 
 
 def _source(specification: str) -> Any:
-    """`nycflights`, `generate:N[:SEED]` or a path."""
+    """The source that `nycflights`, `generate:N[:SEED]` or a path names."""
     from backend.sources import open_source
     from backend.sources.generated import Generated
     from backend.sources.nycflights import NycFlights
@@ -230,8 +235,8 @@ def _source(specification: str) -> Any:
 
 
 @main.command()
-@click.option("--only-http", is_flag=True, help="Without the miner, which then runs elsewhere.")
-@click.option("--frontend", is_flag=True, help="With the pages for a browser.")
+@click.option("--only-http", is_flag=True, help="Do not start the miner; run it elsewhere.")
+@click.option("--frontend", is_flag=True, help="Serve the pages for a browser, too.")
 @click.pass_obj
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Answer over HTTP and mine, until SIGTERM or Ctrl-C."""
@@ -239,7 +244,7 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     from backend.service import supervisor
 
     if only_http and frontend:
-        raise click.UsageError("--only-http is without the frontend: run `python -m frontend`")
+        raise click.UsageError("--only-http starts no frontend: run `python -m frontend`")
     if only_http:
         from backend.service.web_server import run_http
 
@@ -264,7 +269,10 @@ def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
 @click.option("--once", is_flag=True, help="Seal what is pending now, and end.")
 @click.pass_obj
 def mine(settings: Settings, once: bool) -> None:
-    """Seal pending flights into blocks, until SIGTERM or Ctrl-C finishes the block in hand."""
+    """Seal pending flights into blocks, until SIGTERM or Ctrl-C.
+
+    The block at hand is finished first.
+    """
     from backend.processes.systemd import Notifier
     from backend.sealing.miner import Miner, Sealer
 
@@ -283,18 +291,21 @@ def mine(settings: Settings, once: bool) -> None:
 
 @main.group()
 def token() -> None:
-    """Tokens for writing, which the service asks for when others can reach it."""
+    """Add, list and remove tokens for writing.
+
+    Posts need a token when others can reach the service.
+    """
 
 
 @token.command("add")
 @click.argument("name")
 @click.pass_obj
 def add_token(settings: Settings, name: str) -> None:
-    """Make a token for NAME and print it, this once."""
+    """Make a token for NAME and print it; it is never shown again."""
     from backend.tokens import Tokens
 
     secret = Tokens(settings.folder).add(name)
-    say(f"the token of {name}; only its hash is kept, so keep it now:")
+    say(f"the token of {name} follows; only its hash is stored, so keep it:")
     click.echo(secret)
 
 
@@ -312,11 +323,11 @@ def list_tokens(settings: Settings) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove_token(settings: Settings, name: str) -> None:
-    """Let the token of NAME be one no more, at once."""
+    """Remove the token of NAME, with effect at once."""
     from backend.tokens import Tokens
 
     Tokens(settings.folder).remove(name)
-    say(f"the token of {name} is no more")
+    say(f"the token of {name} is removed")
 
 
 # --- looking ---------------------------------------------------------------------------------
@@ -328,11 +339,11 @@ def remove_token(settings: Settings, name: str) -> None:
     type=click.IntRange(1, 64),
     default=lambda: min(MOST_CHECKING, len(os.sched_getaffinity(0))),
     show_default=f"one for each core, at most {MOST_CHECKING}",
-    help="How many check blocks at the same time.",
+    help="How many processes check blocks at the same time.",
 )
 @click.pass_obj
 def verify(settings: Settings, processes: int) -> None:
-    """Check every byte of the chain, the index against it, and what is pending."""
+    """Check every byte of the chain, the index and what is pending."""
     from backend.checking.audit import verify as audit
 
     with _bar("verifying", " blocks") as progress:
@@ -362,7 +373,7 @@ def show(settings: Settings, height: str) -> None:
 @main.command()
 @click.pass_obj
 def tip(settings: Settings) -> None:
-    """Print where the ledger stands."""
+    """Print the newest block's height and hash, and what is pending."""
     with _ledger(settings) as ledger:
         _print(ledger.tip())
 
@@ -372,9 +383,10 @@ def tip(settings: Settings) -> None:
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]…")
 @click.pass_obj
 def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> None:
-    """Ask filter_transactions, average_delays or flight_counter, with the parameters of REST.
+    """Ask one of the three questions.
 
-    For example: query average_delays OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01
+    QUESTION is filter_transactions, average_delays or flight_counter; the parameters are those of
+    REST. For example: query average_delays OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01
     FINAL_DATE=2013-01-31
     """
     from backend.questions.values import (
@@ -405,7 +417,10 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
 @main.command()
 @click.pass_obj
 def reindex(settings: Settings) -> None:
-    """Make the index anew from the chain; the service goes on with the old one meanwhile."""
+    """Make the index anew from the chain.
+
+    Meanwhile the service goes on with the old index.
+    """
     from backend.sealing.miner import Sealer
 
     with (
@@ -421,12 +436,13 @@ def reindex(settings: Settings) -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--full", is_flag=True, help="Read and check all of it again, not only what is new.")
+@click.option("--full", is_flag=True, help="Read and check the whole backup again.")
 @click.pass_obj
 def backup(settings: Settings, folder: Path, full: bool) -> None:
-    """Bring the backup in FOLDER up to date, or begin one in an empty folder.
+    """Bring the backup in FOLDER up to date, or begin one.
 
-    The service may go on meanwhile. Only what is new is copied; it is read again and checked.
+    The first backup goes into an empty folder. The service may run meanwhile. Only what is new is
+    copied, then read again and checked.
     """
     from backend.backup import back_up
 
@@ -452,9 +468,9 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.pass_obj
 def restore(settings: Settings, folder: Path) -> None:
-    """Make the ledger of the backup in FOLDER, where there is none; its index, too.
+    """Make a ledger and its index from the backup in FOLDER.
 
-    The whole backup is checked before anything of it is put in place.
+    There must be no ledger yet. The whole backup is checked before anything is put in its place.
     """
     from backend.backup import restore as restore_backup
 

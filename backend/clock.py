@@ -1,10 +1,10 @@
-"""The time of day, in one place: UTC milliseconds."""
+"""Tells the time of day in UTC milliseconds, in one place for the whole backend."""
 
 import time
 
-EARLIEST_MS = 1_577_836_800_000  # 2020-01-01 UTC: a clock that says less is not set
+EARLIEST_MS = 1_577_836_800_000  # 2020-01-01 UTC; a clock that says an earlier time is not set
 
 
 def now_ms() -> int:
-    """UTC milliseconds since 1970. It may jump; whoever needs order takes the larger of two."""
+    """UTC milliseconds since 1970. The clock may be set back; for order, take the larger time."""
     return time.time_ns() // 1_000_000

@@ -1,23 +1,23 @@
-"""Every error this package raises on purpose, as one small tree.
+"""Defines every error that this package raises on purpose, as one small tree.
 
     FlightchainError
     ├── InvalidInput            a value from outside is not acceptable: field, value, reason
     │   ├── InvalidFlight       … in a flight record (HTTP 422)
     │   ├── InvalidQuery        … in a parameter of a question (HTTP 400)
-    │   ├── KeyReused           … as an idempotency key: it came with something else (HTTP 422)
+    │   ├── KeyReused           an idempotency key was used with another body (HTTP 422)
     │   ├── InvalidSetting      … in an environment variable or option
-    │   └── BadRow              … in a file to import: names the file and the line
+    │   └── BadRow              … in a file to import; it names the file and the line
     ├── BackupRefused           a backup cannot be made or restored there, or is not a good one
-    ├── NotAllowed              no token, or one that is not known (HTTP 401)
-    ├── NotFound                nothing by that height, id or name (HTTP 404)
+    ├── NotAllowed              there is no token, or an unknown one (HTTP 401)
+    ├── NotFound                nothing has that height, id or name (HTTP 404)
     ├── TryLater                push-back: full, starting, rebuilding (HTTP 503 with Retry-After)
     ├── WriterBusy              another process holds the writer lock
-    ├── WriteFailed             the disk refused; the writer is poisoned until it is restarted
-    └── Damage                  bytes that are not what they must be; writing stops
-        ├── DamagedBlock        … names the block
-        ├── DamagedMempool      … names the file and the byte
-        │   └── NeedsRepair     … and whoever accepts or mines next puts it right
-        └── RuleViolation       … names the block and the numbered rule of `chain.rules`
+    ├── WriteFailed             the disk refused; nothing more is written until a restart
+    └── Damage                  stored bytes are not what they must be; writing stops
+        ├── DamagedBlock        … in a block, which it names
+        ├── DamagedMempool      … in the mempool; it names the file and the byte
+        │   └── NeedsRepair     … which the next process that accepts or mines puts right
+        └── RuleViolation       a block breaks a numbered rule of `chain.rules`; it names both
 
 A message says what was wrong, with the value, and what to do next.
 """
@@ -26,7 +26,7 @@ import reprlib
 
 
 class FlightchainError(Exception):
-    """Base of the tree above. Its kinds can be sent between processes as they are."""
+    """The base of all errors above. They can be sent between processes without loss."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return _remade, (type(self), self.args, self.__dict__)
@@ -42,7 +42,7 @@ def _remade(
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """`value` as it may stand in a message: quoted, escaped and cut at `limit` characters."""
+    """Write `value` for a message: quoted, escaped and cut at `limit` characters."""
     try:
         text = ascii(value[:limit]) if isinstance(value, str) else reprlib.repr(value)
     except ValueError:  # Python refuses to write out an integer of thousands of digits
@@ -51,14 +51,14 @@ def shown(value: object, limit: int = 80) -> str:
 
 
 def _name(field: str) -> str:
-    """A field's name as it may stand in a message; names come from outside, too."""
+    """Write a field's name for a message; names come from outside, too."""
     return field if field.isascii() and field.isidentifier() and len(field) <= 60 else shown(field)
 
 
 class InvalidInput(FlightchainError):
     """A value from outside is not acceptable.
 
-    Attributes: `field` (name), `value` (as given), `reason` (ends the sentence "FIELD VALUE: …").
+    field: its name. value: as given. reason: the end of the message "FIELD VALUE: …".
     """
 
     def __init__(self, field: str, value: object, reason: str) -> None:
@@ -69,29 +69,29 @@ class InvalidInput(FlightchainError):
 
 
 class InvalidFlight(InvalidInput):
-    """A field of a flight record."""
+    """A field of a flight record is not acceptable."""
 
 
 class InvalidQuery(InvalidInput):
-    """A parameter of a question."""
+    """A parameter of a question is not acceptable."""
 
 
 class KeyReused(InvalidInput):
-    """An idempotency key that was used for something else in the last day."""
+    """An idempotency key was used with another body in the last day."""
 
     def __init__(self, key: str, first_transaction: int) -> None:
-        reason = f"was used for transaction {first_transaction}, which said something else"
+        reason = f"was used for transaction {first_transaction}, with another body"
         super().__init__("Idempotency-Key", key, reason)
 
 
 class InvalidSetting(InvalidInput):
-    """An environment variable or a command line option."""
+    """An environment variable or a command line option is not acceptable."""
 
 
 class BadRow(InvalidInput):
-    """A row of a file to import.
+    """A row of a file to import is not acceptable.
 
-    Attributes as `InvalidInput`, `place` ("FILE, line N") and `row`, its number.
+    place: "FILE, line N". row: its number. The other attributes are as in `InvalidInput`.
     """
 
     def __init__(self, place: str, field: str, value: object, reason: str, row: int = 0) -> None:
@@ -102,19 +102,19 @@ class BadRow(InvalidInput):
 
 
 class BackupRefused(FlightchainError):
-    """A backup cannot be made in that folder, or be restored from it or to there."""
+    """A backup cannot be made in a folder, or cannot be restored from it or to it."""
 
 
 class NotAllowed(FlightchainError):
-    """A write without a token that is known here."""
+    """A write came without a known token."""
 
 
 class NotFound(FlightchainError):
-    """Nothing by that height, id or name."""
+    """Nothing has that height, id or name."""
 
 
 class TryLater(FlightchainError):
-    """Push-back. `retry_after_s` is a whole number of seconds to wait."""
+    """The request cannot be answered now. retry_after_s: whole seconds to wait before the next."""
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
@@ -126,7 +126,7 @@ class WriterBusy(FlightchainError):
 
 
 class WriteFailed(FlightchainError):
-    """A write or a sync failed. Whoever wrote must stop: a failed sync is never retried."""
+    """A write or a sync failed. The writer must stop, because a failed sync is never retried."""
 
 
 class Damage(FlightchainError):
@@ -134,7 +134,7 @@ class Damage(FlightchainError):
 
 
 class DamagedBlock(Damage):
-    """A stored block. Attribute: `height`."""
+    """A stored block is damaged. height: its height. what: what is wrong with it."""
 
     def __init__(self, height: int, what: str) -> None:
         super().__init__(f"block {height} is damaged: {what}")
@@ -143,15 +143,15 @@ class DamagedBlock(Damage):
 
 
 class DamagedMempool(Damage):
-    """A record of the mempool that is neither whole nor the torn end of the last file."""
+    """The mempool is damaged: a record is neither whole nor the torn end, or one is missing."""
 
 
 class NeedsRepair(DamagedMempool):
-    """A log of the mempool that whoever holds the mempool's lock can put right."""
+    """The mempool's log is damaged, and a process that holds the mempool's lock can repair it."""
 
 
 class RuleViolation(Damage):
-    """A block breaks a rule of the chain. Attributes: `height`, `rule` (as "R4"), `what`."""
+    """A block breaks a rule of the chain. height: the block. rule: such as "R4". what: how."""
 
     def __init__(self, height: int, rule: str, what: str) -> None:
         super().__init__(f"block {height} breaks rule {rule}: {what}")

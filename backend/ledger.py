@@ -1,7 +1,7 @@
-"""The facade: everything that the API and the command line do with a ledger.
+"""Does everything that the API and the command line ask of a ledger.
 
-One `Ledger` a process. It reads blocks through the two caches, asks the index, and accepts flights
-into the mempool; it never writes a block. Safe for threads.
+Each process has one `Ledger`. It reads blocks through the two caches, asks the index, and accepts
+flights into the mempool; it never writes a block. It is safe for threads.
 """
 
 import time
@@ -61,17 +61,17 @@ NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
 
 
 class Encoded(NamedTuple):
-    """Something of a block as JSON, and the block's hash (hexadecimal)."""
+    """A block or a part of it as JSON, and the block's hash in hexadecimal."""
 
     hash: str
     json: bytes
 
 
 class Ledger:
-    """The ledger in `settings.folder`, to be asked and to be given flights."""
+    """The ledger in `settings.folder`: answers questions and accepts flights."""
 
     def __init__(self, settings: Settings, report: Report) -> None:
-        """report: takes lines that say what was put right in the mempool's log, or is wrong."""
+        """report: takes messages about what was put right in the mempool's log, or is wrong."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
@@ -88,10 +88,10 @@ class Ledger:
         self._is_stopping = False
 
     def stop_waiting(self) -> None:
-        """Let everybody who waits for a block go, within `COMMIT_POLL_S`: the process will end.
+        """Answer all requests that wait for a block, within `COMMIT_POLL_S`, before the end.
 
-        For signal handlers, too: these may come while this very thread is inside a lock, that of an
-        Event for instance, so no lock is taken.
+        Signal handlers may call this. They may run while their own thread holds a lock, for
+        instance that of an Event, so no lock is taken here.
         """
         self._is_stopping = True
 
@@ -106,11 +106,11 @@ class Ledger:
     def filter_transactions(
         self, question: FilterTransactions, options: Options, costs: Costs | None = None
     ) -> Json:
-        """What happened to a flight number on a day: its legs, oldest id first.
+        """What happened to a flight number on a day: its legs, in the order of ids.
 
-        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index
-        is not there or behind, DamagedBlock when a scan meets a bad block. costs: takes what a scan
-        costs.
+        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
+        missing or behind, and DamagedBlock when a scan meets a bad block. costs: takes the times of
+        a scan's stages.
         """
         if options.engine == "scan":
             as_of = self._scanned(options)
@@ -122,7 +122,7 @@ class Ledger:
     def average_delays(
         self, question: AverageDelays, options: Options, costs: Costs | None = None
     ) -> Json:
-        """How late a carrier was: means, counts and shares. A mean or share of nothing is None."""
+        """How late a carrier was: means, counts and shares. Without flights, means are None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
             delays = scan.delays(self._blocks, question, as_of.height, costs)
@@ -169,29 +169,30 @@ class Ledger:
         return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
 
     def coverage(self) -> Json:
-        """What the ledger covers: see `coverage.covered`. Raises TryLater."""
+        """What the ledger covers, as `coverage.covered` tells. Raises TryLater."""
         found, as_of = self._index.snapshot(covered)
         return {**found, "as_of": asdict(as_of)}
 
     def recent_state(self) -> State:
-        """What answers of the index come from, a moment old. Raises TryLater.
+        """The state of the index from which answers come, at most a moment old. Raises TryLater.
 
-        Whoever was told by `add` that a flight is mined has waited that moment, and sees it.
+        `add` waits that moment before it returns that a flight is mined, so that later answers
+        count the flight.
         """
         return self._index.recent_state()
 
     # --- export ------------------------------------------------------------------------------
 
     def as_of(self, height: int | None) -> Json:
-        """The block of that height, or the tip, as answers name it. Raises NotFound, TryLater."""
+        """The `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
         return asdict(self._scanned(Options(as_of=height)))
 
     def flights(
         self, selection: Selection, height: int
     ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
-        """The blocks 0 to `height` with selected flights: header, all columns, and which rows.
+        """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows.
 
-        Every block is verified on the way. Raises DamagedBlock, perhaps after the first ones.
+        Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
         """
         return scan.flights(self._blocks, selection, height)
 
@@ -200,15 +201,15 @@ class Ledger:
     ) -> tuple[Found, AsOf]:
         """The answer of the index at its tip or as of an earlier height.
 
-        ask: takes the first transaction id that does not count; None, all count.
+        ask: takes the first transaction id that does not count; None if all count.
         """
         if options.as_of is None:
             return ask(None)
-        self.height()  # without a chain every height is for later
+        self.height()  # raises TryLater without a chain
         place = self._store.place(options.as_of)
         height = self._index.position().height
         if options.as_of > height:
-            raise TryLater(f"the index stands at block {height}; it is following")
+            raise TryLater(f"the index has reached only block {height}; it is catching up")
         if options.as_of == height:
             found, as_of = ask(None)
             if as_of.height == height:
@@ -225,19 +226,19 @@ class Ledger:
     # --- blocks and transactions -------------------------------------------------------------
 
     def has_block(self, height: int) -> bool:
-        """Whether a block can be had at once, without waiting for the disk: see `CachedBlocks`."""
+        """Whether `CachedBlocks` has a block at hand, so that nothing waits for the disk."""
         return self._blocks.has(height)
 
     def has_transaction(self, transaction_id: int) -> bool:
-        """Whether that holds for the block of a transaction; False if it is not mined."""
+        """Whether the block of a transaction is at hand; False if it is not mined."""
         return self._blocks.has_transaction(transaction_id)
 
     def block_hash(self, height: int) -> str:
-        """The hash on record of a block, which is not read for it. Raises NotFound."""
+        """The hash of a block from the table of heights, without reading it. Raises NotFound."""
         return self._blocks.where(height).hash
 
     def where_mined(self, transaction_id: int) -> Where | None:
-        """The block that holds a transaction, which is not read for it; None if it is not mined."""
+        """Where the block of a transaction is, without reading it; None if it is not mined."""
         return self._blocks.where_transaction(transaction_id)
 
     def block(self, height: int, offset: int, limit: int) -> Json:
@@ -246,7 +247,7 @@ class Ledger:
         return {**_header(block), "transactions": _rows(block, offset, limit)}
 
     def encoded_block(self, height: int, offset: int, limit: int) -> Encoded:
-        """The same as JSON, several times faster; the block as it was at most a moment ago."""
+        """What `block` returns, as JSON and several times faster; it may be a moment old."""
         block = self._blocks.block_lately(height)
         header = msgspec.json.encode(block.header).removesuffix(b"}")
         rows = b",".join(_encoded_rows(block, offset, limit))
@@ -256,7 +257,7 @@ class Ledger:
     def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
         """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
 
-        block_hash: only the one with this hash, if it is among all that are below `before`.
+        block_hash: only the block with this hash, if it is below `before`, however far.
         """
         top = self._store.height() if before is None else min(before - 1, self._store.height())
         heights: Iterable[int] = range(top, max(-1, top - limit), -1)
@@ -273,7 +274,7 @@ class Ledger:
         pending = self._mempool.find(transaction_id)
         if pending is None:
             where = self.where_mined(transaction_id)
-            if where is not None:  # sealed in this very moment
+            if where is not None:  # it has just been sealed
                 return self._mined_transaction(transaction_id, where)
             raise NotFound(f"there is no transaction {transaction_id}")
         flight, timestamp = pending
@@ -304,7 +305,7 @@ class Ledger:
         return found
 
     def tip(self) -> Json:
-        """Where the ledger stands now."""
+        """The newest block, how many transactions blocks hold, and how many are pending."""
         state = self.tip_state()
         block = self._blocks.block_lately(state["height"])
         header = block.header
@@ -318,7 +319,10 @@ class Ledger:
         }
 
     def tip_state(self) -> Json:
-        """What of `tip` changes, without reading the block; the rest follows from the hash."""
+        """The parts of `tip` that can change, without reading the block.
+
+        The other parts follow from the hash.
+        """
         height, pending = self._height_and_pending()
         return {
             "height": height,
@@ -328,7 +332,7 @@ class Ledger:
         }
 
     def _height_and_pending(self) -> tuple[int, int]:
-        """Both at one moment, so that no transaction is counted twice or not at all."""
+        """The height and the pending count of one moment, so that each transaction counts once."""
         height = self.height()
         while True:
             pending = self._mempool.pending_count()
@@ -337,7 +341,7 @@ class Ledger:
             height = now
 
     def not_ready(self) -> list[str]:
-        """Why the service cannot do all its work now; empty if it can."""
+        """The reasons why the service cannot do all its work now; empty if it can."""
         reasons: list[str] = []
         try:
             self._blocks.block(self.height())
@@ -360,7 +364,7 @@ class Ledger:
         return reasons + ([] if scrub is None else scrub_state.reasons(scrub.problems))
 
     def cache_statistics(self) -> list[CacheStatistics]:
-        """The counts of this process's two caches, and of the blocks that it keeps unpacked."""
+        """The counts of this process's two block caches and of its unpacked blocks."""
         return [*self._blocks.statistics(), self._blocks.unpacked_statistics()]
 
     def height(self) -> int:
@@ -371,7 +375,7 @@ class Ledger:
         return height
 
     def mined_count(self) -> int:
-        """How many transactions are in blocks."""
+        """How many transactions blocks hold."""
         tip = self._store.tip()
         return 0 if tip is None else tip[1].next_transaction
 
@@ -390,7 +394,7 @@ class Ledger:
         return max(0, self._store.height() - indexed)
 
     def index_is_believed(self) -> bool:
-        """Whether there is an index that questions can be answered from."""
+        """Whether there is an index, and it is not known to be wrong."""
         try:
             self._index.look()
         except TryLater:
@@ -398,18 +402,18 @@ class Ledger:
         return True
 
     def free_bytes(self) -> int:
-        """What is left on the disk of the chain."""
+        """How many bytes are free on the disk of the chain."""
         return free_bytes(self.settings.folder)
 
     def scrub(self) -> ScrubState:
-        """Where the scrub stands. Raises TryLater before there is one."""
+        """How far the scrub is. Raises TryLater before one has begun."""
         found = scrub_state.read(self.settings.folder)
         if found is None:
             raise TryLater("nothing has been scrubbed yet")
         return found
 
     def scrub_completed_s(self) -> float:
-        """When everything had been scrubbed the last time, Unix seconds. Raises TryLater."""
+        """When the last whole pass of the scrub ended, Unix seconds. Raises TryLater."""
         completed_at = self.scrub().completed_at
         if completed_at is None:
             raise TryLater("not everything has been scrubbed yet")
@@ -427,8 +431,9 @@ class Ledger:
     ) -> Json:
         """Accept a flight; it is durable when this returns, unless `durable` is false.
 
-        wait_s: how long to wait until it is mined and in the index. key: see `Offer`.
-        Raises TryLater when full or the clock is doubted, KeyReused, WriteFailed, DamagedMempool.
+        wait_s: how long to wait until it is mined and in the index. key: as in `Offer`. Raises
+        TryLater if the mempool is full or the clock is doubted, KeyReused, WriteFailed,
+        DamagedMempool.
         """
         offer = self.offer(flight, durable=durable, key=key)
         accepted = self._accept(offer)
@@ -436,13 +441,13 @@ class Ledger:
 
     @staticmethod
     def offer(flight: Flight, *, durable: bool = True, key: IdempotencyKey | None = None) -> Offer:
-        """A flight as `accept_all` takes it."""
+        """Make the offer of a flight, for `accept_all`."""
         return Offer([flight], key, durable)
 
     def receipt(
         self, offer: Offer, accepted: Accepted, *, wait_s: float = 0, durable: bool = True
     ) -> Json:
-        """What `add` returns for the offer of one flight that was accepted."""
+        """What `add` returns for an offer of one flight that was accepted."""
         (flight,) = offer.flights
         (copy,) = _others(accepted)
         transaction_id = accepted.first_transaction
@@ -462,8 +467,11 @@ class Ledger:
         durable: bool = True,
         key: IdempotencyKey | None = None,
     ) -> Json:
-        """Accept flights (at least one), all or none, with ids one after the other; as `add`."""
-        # Whoever sends many with a key knows what is sent twice.
+        """Accept flights (at least one), all or none, with consecutive ids.
+
+        The rest is as in `add`, but a batch with a key is not searched for copies.
+        """
+        # A client that sends many with a key takes care itself of what it sends twice.
         offer = Offer(flights, key, durable, finds_copies=key is None)
         accepted = self._accept(offer)
         first = accepted.first_transaction
@@ -489,10 +497,10 @@ class Ledger:
         return outcome
 
     def accept_all(self, offers: Sequence[Offer]) -> list[Accepted | Refused]:
-        """What becomes of each offer; they share one sync of the disk.
+        """Accept or refuse each offer; they share one sync of the disk. Returns the outcomes.
 
-        In `copies`, mined flights go before pending ones. Raises TryLater while the clock is
-        doubted.
+        Where a flight equals a mined and a pending one, `copies` names the mined one. Raises
+        TryLater while the clock is doubted.
         """
         now = self._clock.now_ms()
         mined = [self._mined_copies_of(offer) for offer in offers]
@@ -532,15 +540,15 @@ class Ledger:
     def _indexed_transactions(self) -> int:
         try:
             return self._index.position().transactions
-        except TryLater:  # then nobody is answered without what is mined
+        except TryLater:  # without an index no answer can lack what is mined
             return self.mined_count()
 
 
 def _others(accepted: Accepted) -> list[int | None]:
     """The id of the first copy of each flight; None where that is the flight itself.
 
-    A flight is its own first copy when a request is sent again with its key: what is found then is
-    what the first request brought.
+    A flight is its own first copy when a request is sent again with its key, because then the
+    flights of the first request are found.
     """
     own = range(accepted.first_transaction, accepted.first_transaction + len(accepted.copies))
     return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]

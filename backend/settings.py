@@ -1,4 +1,4 @@
-"""All settings, as one table: name, unit, default, reason.
+"""Defines all settings in one table: name, unit, default, reason.
 
 A setting is read from the environment variable of its name, in `from_environment` and nowhere else.
 README.md shows the same table; a test compares the two.
@@ -25,7 +25,7 @@ def _number(
 
 
 def _text(default: str, reason: str, check: Callable[[str], object] = str) -> str:
-    """A setting that is a text. check: raises ValueError for one that does not fit."""
+    """A setting that is a text. check: raises ValueError for a text that does not fit."""
     return field(default=default, metadata={"unit": "", "reason": reason, "check": check})
 
 
@@ -36,7 +36,7 @@ def _choice(choices: tuple[str, ...], reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One attribute a setting; its variable is FLIGHTCHAIN_ and the name in capitals."""
+    """The settings. The variable of each is FLIGHTCHAIN_ and its name in capitals."""
 
     dir: str = _text(str(PROJECT / "chain_data"), "the chain's folder")
     data: str = _text(
@@ -54,8 +54,8 @@ class Settings:
     )
     hosts: str = _text(
         "localhost",
-        "names by which service and pages may be asked, besides those of loopback and those of the "
-        "address they listen on; separated by commas, `*` for every name",
+        "host names that service and pages answer to, besides those of loopback and of the address "
+        "they listen on; separated by commas, `*` for every name",
         names_in,
     )
     lab_dir: str = _text(
@@ -63,7 +63,7 @@ class Settings:
         "where the frontend looks for the lab's results, besides the examples that come with it",
     )
     workers: int = _number(
-        2, 1, 64, "processes", "request workers; two fit a Pi's memory with room"
+        2, 1, 64, "processes", "workers that answer requests; two leave room in a Pi's memory"
     )
     threads: int = _number(
         8, 1, 256, "threads", "for requests that may wait for the disk; per worker"
@@ -73,19 +73,20 @@ class Settings:
         1,
         256,
         "threads",
-        "for long requests of a kind: scans, exports, batches; per worker. More make those no "
-        "faster and the quick ones slower",
+        "for each kind of long requests (scans, exports, batches), per worker; more make these no "
+        "faster and quick requests slower",
     )
     lane_queue: int = _number(
         8,
         0,
         100_000,
         "requests",
-        "of a kind of long ones that may wait for a thread, per worker; the next gets a 503",
+        "how many of each kind of long requests may wait for a thread, per worker; the next is "
+        "answered 503",
     )
     worker_type: str = _choice(
         ("asgi", "gthread", "sync"),
-        "how workers serve; the others are gunicorn's, to compare with, and `sync` has one thread",
+        "how workers serve; `gthread` and `sync`, which has one thread, are there for comparison",
     )
     mine_interval_s: float = _number(60, 0.1, 86400, "s", "time between blocks, as in the study")
     mine_empty: int = _number(0, 0, 1, "0 or 1", "1 seals a block even when nothing is pending")
@@ -115,7 +116,7 @@ class Settings:
         64 * 2**20, 1, 2**40, "bytes", "size after which a new block file is begun"
     )
     mempool_transactions: int = _number(
-        100_000, 1, 10**9, "transactions", "pending transactions before posts are pushed back"
+        100_000, 1, 10**9, "transactions", "how many may be pending; further posts are answered 503"
     )
     min_free_bytes: int = _number(
         64 * 2**20, 0, 2**50, "bytes", "free disk below which nothing is accepted or sealed"
@@ -124,7 +125,7 @@ class Settings:
         16 * 2**20, 2**16, 2**30, "bytes", "largest batch that may be posted"
     )
     require_token: int = _number(
-        0, 0, 1, "0 or 1", "1 asks every write for a token even on loopback: behind a proxy"
+        0, 0, 1, "0 or 1", "1 requires a token for every write even on loopback, as behind a proxy"
     )
     scrub_hours: float = _number(
         24,
@@ -134,33 +135,39 @@ class Settings:
         "time in which everything on the disk is read and checked once; 0 checks nothing",
     )
     commit_wait_s: float = _number(
-        70, 0, 3600, "s", "longest wait of mode=commit before it answers 202; above one interval"
+        70,
+        0,
+        3600,
+        "s",
+        "longest wait of mode=commit before it answers 202; longer than one mining interval",
     )
     clock_wait_s: float = _number(
         120,
         0,
         86400,
         "s",
-        "how long nothing is written when the clock is a day ahead of all that is known; 0 never "
-        "doubts it",
+        "how long nothing is written when the clock is a day ahead of the newest time on record; 0 "
+        "never doubts the clock",
     )
     access_log: int = _number(
         0, 0, 1, "0 or 1", "1 writes a line of JSON on standard error for each request"
     )
     metrics_dir: str = _text(
         AUTO,
-        "folder, best in memory, where the processes count for `/metrics`; "
+        "folder, best in memory, where processes keep their counts for `/metrics`; "
         "`auto` makes one for each run",
     )
     lab: str = _choice(
-        ("no", "yes"), "`yes` allows what only the lab may do; the service then is for nobody else"
+        ("no", "yes"),
+        "`yes` allows what only the lab may do; use the service for nothing else then",
     )
     emulated_disk: int = _number(
         0,
         0,
         100_000,
         "K",
-        "for the lab: blocks from files take the time of the study's disk, divided by K; 0 is off",
+        "for the lab: a block read from a file takes the time of the study's disk, divided by K; 0 "
+        "is off",
     )
 
     @property
@@ -180,10 +187,10 @@ def variable(name: str) -> str:
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
-    """The settings in `environment`, defaults for the rest.
+    """Read the settings from `environment`; the rest have their defaults.
 
-    Raises InvalidSetting for a value that does not fit and for an unknown FLIGHTCHAIN_ variable,
-    so that a typing mistake is not silently ignored.
+    Raises InvalidSetting for a value that does not fit and for an unknown FLIGHTCHAIN_ variable, so
+    that a typing mistake is not silently ignored.
     """
     known = {variable(f.name): f for f in fields(Settings)}
     given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
@@ -218,7 +225,7 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
 
 
 def table() -> list[tuple[str, str, str, str]]:
-    """Rows (variable, default, unit, reason) for documents."""
+    """The table of settings for documents, in rows of variable, default, unit and reason."""
     return [
         (variable(f.name), _shown_default(f), f.metadata["unit"], f.metadata["reason"])
         for f in fields(Settings)

@@ -1,10 +1,10 @@
-"""Tokens for writing: who may post when the service can be reached from elsewhere.
+"""Keeps the tokens that allow writing when the service can be reached from elsewhere.
 
-Reading is open. Writing needs `Authorization: Bearer TOKEN` as soon as the service or the frontend,
-which passes on what it is sent, listens beyond loopback, or when FLIGHTCHAIN_REQUIRE_TOKEN says so
-(behind a proxy both listen on loopback and are public all the same). A token is 256 random bits,
-shown once when it is made; `tokens.json` in the chain's folder keeps its SHA-256, which needs no
-salt for so much randomness. A checksum beside it tells damage from a token that is not known.
+Reading is open. Writing needs `Authorization: Bearer TOKEN` if the service or the frontend, which
+passes posts on, listens beyond loopback, or if FLIGHTCHAIN_REQUIRE_TOKEN is set (behind a proxy
+both listen on loopback and are public all the same). A token is 256 random bits, shown once when it
+is made; `tokens.json` in the chain's folder keeps its SHA-256, which needs no salt for so much
+randomness. A checksum beside it tells a damaged entry from an unknown token.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ MAKE_ONE = f"make one: {ADD}"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """name: whose it is. sha256: of the token, in hexadecimal."""
+    """A token: its owner's name, and its SHA-256 in hexadecimal."""
 
     name: str
     sha256: str
 
 
 class _Kept(msgspec.Struct, forbid_unknown_fields=True):
-    """A token as it stands in the file. checksum: None in files of earlier releases."""
+    """A token as the file keeps it. checksum: None in files of earlier releases."""
 
     name: str
     sha256: str
@@ -53,7 +53,7 @@ def are_needed(settings: Settings) -> bool:
 
 
 def reachable(settings: Settings) -> str:
-    """Which setting lets others in, and its value; "" if none does."""
+    """The setting that makes the service or the frontend public, and its value; "" if none does."""
     for name in ("host", "frontend_host"):
         host = getattr(settings, name)
         if not _is_loopback(host):
@@ -69,15 +69,15 @@ def _is_loopback(host: str) -> bool:
 
 
 class Tokens:
-    """The tokens of the chain in `folder`. Safe for threads; sees changes by other processes."""
+    """The tokens of the chain in `folder`, with changes by other processes. Safe for threads."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
-        self._lock_path = self._path.with_suffix(".lock")  # is there as soon as a token was made
+        self._lock_path = self._path.with_suffix(".lock")  # it exists once a token was made
         self._read: tuple[int, list[Token]] = (-1, [])
 
     def all(self) -> list[Token]:
-        """Every token there is. Raises Damage if the file is not a list of tokens, or is gone."""
+        """All tokens. Raises Damage if the file is not a list of tokens, or is gone."""
         tokens = self._kept()
         if tokens is None and self._lock_path.exists():
             raise Damage(
@@ -87,7 +87,7 @@ class Tokens:
         return tokens or []
 
     def _kept(self) -> list[Token] | None:
-        """What is in the file; None without one."""
+        """The tokens in the file; None if there is no file."""
         try:
             changed = self._path.stat().st_mtime_ns
             if changed != self._read[0]:
@@ -102,7 +102,10 @@ class Tokens:
         return self._read[1]
 
     def add(self, name: str) -> str:
-        """A new token. Raises InvalidInput for a name that is empty, too long or taken."""
+        """Make a token for `name` and return it. Raises InvalidInput if the name does not fit.
+
+        A name does not fit if it is empty, too long, not printable or taken.
+        """
         if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
             reason = f"must have 1 to {MAX_NAME_CHARACTERS} printable characters"
             raise InvalidInput("name", name, reason)
@@ -115,12 +118,12 @@ class Tokens:
         return secret
 
     def remove(self, name: str) -> None:
-        """Let a token be one no more. Raises InvalidInput if there is none of that name."""
+        """Remove the token of `name`. Raises InvalidInput if there is none."""
         with self._changing():
             tokens = self._kept() or []
             kept = [token for token in tokens if token.name != name]
             if len(kept) == len(tokens):
-                raise InvalidInput("name", name, "has no token; `token list` says who has")
+                raise InvalidInput("name", name, "has no token; `token list` shows the names")
             self._write(kept)
 
     def _changing(self) -> files.FileLock:
@@ -136,14 +139,14 @@ class Tokens:
         files.write_new(self._path, text.encode(), mode=0o600)
 
     def owner_of(self, authorization: str | None) -> str:
-        """The name behind the value of an Authorization header. Raises NotAllowed."""
+        """The owner of the token in an Authorization header. Raises NotAllowed."""
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise NotAllowed(f"writing needs a token, sent as Authorization: Bearer; {MAKE_ONE}")
         hashed = _hash(secret.strip())
         owners = [t.name for t in self.all() if hmac.compare_digest(t.sha256, hashed)]
         if not owners:
-            raise NotAllowed("this token is not known here, or not any more")
+            raise NotAllowed("this token is unknown, or was removed")
         return owners[0]
 
 
@@ -159,10 +162,10 @@ def require_some(settings: Settings) -> None:
 
 
 def _sound(kept: _Kept) -> Token:
-    """The token that is kept. Raises ValueError if it is not as it was written."""
+    """The token of an entry of the file. Raises ValueError if the entry is damaged."""
     token = Token(kept.name, kept.sha256)
     if kept.checksum not in {None, _checksum(token)}:
-        raise ValueError(f"the one of {kept.name!r} does not agree with its checksum")
+        raise ValueError(f"the token of {kept.name!r} does not agree with its checksum")
     return token
 
 

@@ -1,3 +1,3 @@
-"""The version of the service, here and nowhere else."""
+"""Defines the version of the service, here and nowhere else."""
 
 VERSION = "1.0.0"

@@ -1,4 +1,4 @@
-"""A client of Flightchain in one file: copy it beside your own code. Needs Python 3.11, `requests`.
+"""Asks a Flightchain and adds flights to it; copy this file beside your own code.
 
     from datetime import date
     from flightchain_client import Client, Problem
@@ -26,19 +26,21 @@
 
 `add_batch` also takes the path of a file: CSV as BTS publishes it, or NDJSON; plain, .gz or .zip.
 
-What is sent again: a GET, and a POST with a key, after a lost connection, a timeout, and answers
-that mean "later" (503 and its like, after the time in Retry-After); up to `attempts` times and for
-`give_up_after_s` in all. The key makes that safe: for a day the ledger answers it with the ids it
-gave first. `add_batch` makes a key for every batch itself. A POST without a key is sent once.
+A GET, and a POST with a key, is sent again after a lost connection, a timeout, and an answer that
+means "later" (such as 503, after the time in Retry-After), up to `attempts` times and for
+`give_up_after_s` in all. The key makes that safe: for a day the ledger answers a request with the
+same key by the ids that the first one got. `add_batch` makes a key for every batch itself. A POST
+without a key is sent once.
 
 Errors:
 
-    FlightchainError        base; of add_batch, `added` says what was accepted before it
-    ├── Problem             the service said no: status, title, detail, field, value, errors
-    ├── Unreachable         it did not answer: refused, lost or too slow; `may_have_arrived`
+    FlightchainError        base; `added` says what add_batch had added before
+    ├── Problem             the service refused: status, title, detail, field, value, errors
+    ├── Unreachable         no answer: refused, lost or too slow; `may_have_arrived`
     └── StillPending        `wait` has waited long enough
 
-One Client for each thread: a `requests.Session` is not made for several.
+Each thread needs a Client of its own, because a `requests.Session` is not safe for threads. The
+module needs Python 3.11 and the package `requests`.
 """
 
 import gzip
@@ -73,14 +75,14 @@ BATCH_SIZE = 1000  # flights; as many as a block holds
 MOST_ERRORS_KEPT = 1000
 HEADERS_PER_PAGE = 100  # the most that the service gives at once
 REPEATED = frozenset({408, 429, 502, 503, 504})
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # where no Retry-After says how long
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0  # used where there is no Retry-After
 FIRST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
 
 HINTS = {
     401: "make a token where the service runs (python -m backend token add NAME), give it as token",
     404: "check the id or height; if no address is found, check the base_url",
     413: "make the batches smaller (batch_size)",
-    421: "ask by a name of the service, or add this one to FLIGHTCHAIN_HOSTS where it runs",
+    421: "use a host name of the service, or add this one to FLIGHTCHAIN_HOSTS where it runs",
     503: "the service is full, starting or being repaired: try again later",
 }
 
@@ -89,7 +91,7 @@ HINTS = {
 
 
 class Transaction(TypedDict):
-    """A flight in the ledger. timestamp: acceptance, UTC milliseconds; times of day are hhmm."""
+    """A flight in the ledger. timestamp: when it was accepted, UTC milliseconds. Times are hhmm."""
 
     TRANSACTION_ID: int
     timestamp: int
@@ -122,7 +124,7 @@ class Leg(Transaction):
 
 
 class Fault(TypedDict):
-    """What is wrong with a flight. row: its number from 1 on, or its line in the file."""
+    """What is wrong with a flight. row: its number, counted from 1, or its line in the file."""
 
     row: NotRequired[int]
     field: str
@@ -132,7 +134,7 @@ class Fault(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """The block for which an answer stands."""
+    """The block up to which an answer counts."""
 
     height: int
     tip_hash: str
@@ -149,7 +151,7 @@ class Legs:
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """How late a carrier was; delays in minutes, None where there is nothing to average."""
+    """How late a carrier was. Delays are in minutes, and None where there is nothing to average."""
 
     average_delay: float | None
     flights: int
@@ -172,7 +174,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Tip:
-    """Where the ledger stands. Times are UTC milliseconds; next_block_at: None without a miner."""
+    """The state of the ledger. Times are UTC milliseconds; next_block_at: None without a miner."""
 
     height: int
     hash: str
@@ -184,7 +186,7 @@ class Tip:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A block's header and hash; hashes in hexadecimal, timestamp in UTC milliseconds."""
+    """A block's header and hash. Hashes are hexadecimal; timestamp: UTC milliseconds."""
 
     version: int
     height: int
@@ -211,7 +213,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A transaction and where it is. state: pending or mined; height and hash: of its block."""
+    """A transaction, its state (pending or mined), and the height and hash of its block."""
 
     state: str
     transaction: Transaction
@@ -221,7 +223,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A flight was accepted. state: pending or mined. duplicate_of: an equal one, if known."""
+    """A flight was accepted. state: pending or mined. duplicate_of: the id of an equal one."""
 
     transaction_id: int
     state: str
@@ -233,7 +235,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class BatchReceipt:
-    """A batch was accepted, or some of it. transactions: its ids. errors: the first hundred."""
+    """A batch was accepted, at least in part. transactions: its ids. errors: the first hundred."""
 
     accepted: int
     rejected: int
@@ -245,9 +247,10 @@ class BatchReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What `add_batch` has done: numbers of flights and batches.
+    """What `add_batch` has done so far.
 
-    transactions: the ids, in order; empty after a dry run. errors: the first thousand at most.
+    accepted, rejected: flights. transactions: the ids, in order; empty after a dry run. errors: the
+    first thousand.
     """
 
     accepted: int = 0
@@ -257,7 +260,7 @@ class Added:
     errors: tuple[Fault, ...] = ()
 
     def and_then(self, receipt: BatchReceipt) -> "Added":
-        """With one batch more."""
+        """The sum of this and one more batch."""
         ids, more = self.transactions, receipt.transactions
         if more and ids and ids[-1].stop == more.start:
             ids, more = ids[:-1], range(ids[-1].start, more.stop)
@@ -274,13 +277,13 @@ class Added:
 
 
 class FlightchainError(Exception):
-    """Base of the tree in the docstring of the module."""
+    """The base of all errors. added: what `add_batch` had added before the error."""
 
     added: Added | None = None
 
 
 class Problem(FlightchainError):
-    """The service refused: an `application/problem+json` (RFC 9457), or another bad answer."""
+    """The service refused, with an `application/problem+json` (RFC 9457) or another answer."""
 
     def __init__(
         self, status: int, problem: Mapping[str, Any], retry_after_s: float | None = None
@@ -302,7 +305,7 @@ class Problem(FlightchainError):
 
 
 class Unreachable(FlightchainError):
-    """No answer. may_have_arrived: whether the service may have acted on what was sent."""
+    """The service did not answer. may_have_arrived: whether it may have acted on the request."""
 
     def __init__(self, message: str, *, may_have_arrived: bool) -> None:
         super().__init__(message)
@@ -310,7 +313,7 @@ class Unreachable(FlightchainError):
 
 
 class StillPending(FlightchainError):
-    """A transaction that is in no block yet."""
+    """The transaction is in no block yet."""
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -320,8 +323,8 @@ class StillPending(FlightchainError):
 class Batch:
     """A body for POST /transactions/batch.
 
-    lines: how many lines of flights it has. offset: what is to be added to the number of a row in
-    the body to get its number in the whole.
+    lines: how many lines of flights it has. offset: added to the number of a row in the body, this
+    gives its number among all flights.
     """
 
     body: bytes
@@ -335,8 +338,8 @@ def batches(
 ) -> Generator[Batch, None, None]:
     """Cut flights into batches of `size`: any iterable of them, or the file at a path.
 
-    Lines of files are sent as they are: what is a flight is up to the service. Raises ValueError
-    for a file that is neither CSV nor NDJSON by its name, or empty; OSError if it cannot be read.
+    Lines of files are sent unchanged, because the service checks the flights. Raises ValueError for
+    a file that is neither CSV nor NDJSON by its name, or empty; OSError if it cannot be read.
     """
     if size < 1:
         raise ValueError(f"a batch of {size} flights; give a size of 1 or more")
@@ -355,7 +358,7 @@ def batches(
         for batch in _cut(lines, size, content_type, header):
             is_cut = True
             yield batch
-        if not is_cut:  # the service looks at the header of a table without rows
+        if not is_cut:  # the service checks the header even of a table without rows
             yield Batch(header, CSV, 0, 0)
 
 
@@ -388,7 +391,7 @@ def _ended(line: bytes) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """The (unpacked) file of flights at `path`, and its content type.
+    """Open the file of flights at `path`, unpacked, and tell its content type.
 
     Raises ValueError for another kind of file or a damaged one, OSError if it cannot be read.
     """
@@ -411,7 +414,7 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> str:
-    """The one file of flights in an archive; macOS adds a shadow of each."""
+    """The name of the one file of flights in an archive, without the metadata that macOS adds."""
     names = [name for name in archive.namelist() if _content_type(name)]
     names = [name for name in names if not name.startswith("__MACOSX/")]
     if len(names) != 1:
@@ -428,7 +431,7 @@ def _content_type(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Something is about to be sent again. attempt: those made. wait_s: how long from now."""
+    """A request will be sent again. attempt: how many were made. wait_s: seconds from now."""
 
     error: Problem | Unreachable
     attempt: int
@@ -450,7 +453,7 @@ class _Request:
 
 
 class _Bearer(requests.auth.AuthBase):
-    """As `auth` and not as a header: requests prefers the passwords in ~/.netrc to a header."""
+    """Sends the token as an `auth`, since requests prefers passwords in ~/.netrc to a header."""
 
     def __init__(self, token: str) -> None:
         self._value = f"Bearer {token.strip()}"
@@ -461,7 +464,7 @@ class _Bearer(requests.auth.AuthBase):
 
 
 class Client:
-    """A connection to the service at `base_url`; closed by `with` or `close`."""
+    """A connection to the service at `base_url`; `with` or `close` closes it."""
 
     def __init__(
         self,
@@ -474,11 +477,11 @@ class Client:
         give_up_after_s: float = 300,
         on_wait: Callable[[Wait], None] | None = None,
     ) -> None:
-        """token: for writing, where the service asks for one.
+        """token: a token for writing, if the service asks for one.
 
-        timeout_s: how long to wait for an answer; commit_timeout_s: likewise with mode="commit",
-        above the service's FLIGHTCHAIN_COMMIT_WAIT_S. attempts, give_up_after_s: see the module.
-        on_wait: is told of every wait before something is sent again.
+        timeout_s: how long to wait for an answer. commit_timeout_s: the same for mode="commit";
+        more than the service's FLIGHTCHAIN_COMMIT_WAIT_S. attempts, give_up_after_s: how often and
+        how long a request is sent again. on_wait: is called before each wait for that.
         """
         self.base_url = base_url.rstrip("/")
         self.timeout_s = timeout_s
@@ -513,10 +516,10 @@ class Client:
         engine: Engine = "index",
         as_of: int | None = None,
     ) -> Legs:
-        """What happened to flight `flight_number` on `day`? carrier: only this DOT number.
+        """What happened to flight `flight_number` on `day`? carrier: only that of this DOT number.
 
-        All three take engine="scan" to have every block read and verified, and as_of, a height, to
-        ask an earlier state of the ledger.
+        In all three questions, engine="scan" has every block read and verified, and as_of, a block
+        height, asks for an earlier state of the ledger.
         """
         asked = {"OP_CARRIER_FL_NUM": flight_number, "FL_DATE": _day(day)}
         return self._asked(
@@ -567,7 +570,7 @@ class Client:
     # --- the chain
 
     def tip(self) -> Tip:
-        """Where the ledger stands."""
+        """The state of the ledger: its newest block, and how many flights are pending."""
         return _made(Tip, self._get("/tip"))
 
     def block(self, height: int) -> Block:
@@ -576,7 +579,7 @@ class Client:
         return Block(_made(Header, found), found["transactions"])
 
     def blocks(self, before: int | None = None) -> Iterator[Header]:
-        """The headers of all blocks, newest first; before: only those below this height."""
+        """The headers of all blocks, newest first. before: only blocks below this height."""
         while True:
             page = self._get("/blocks", {"before": before, "limit": HEADERS_PER_PAGE})
             for each in page["blocks"]:
@@ -592,7 +595,7 @@ class Client:
         return _made(Entry, found, **where)
 
     def wait(self, transaction_id: int, timeout_s: float = 120) -> Entry:
-        """A transaction as soon as it is mined. The three questions know it a moment later.
+        """Wait until a transaction is mined, and return it. Questions count it a moment later.
 
         Raises StillPending after `timeout_s`.
         """
@@ -612,11 +615,11 @@ class Client:
     # --- adding
 
     def add(self, flight: Flight, mode: Mode = "sync", key: str | None = None) -> Receipt:
-        """Add one flight: fields by their BTS names, dates also as `date`.
+        """Add one flight: a mapping of the fields by their BTS names; dates may be `date`s.
 
-        mode="sync" returns when it is on the disk, "commit" when it is in a block (or still pending
-        after the service's patience), "async" when it has its id. key: of your choice; with it the
-        flight can be sent again without being added again, and is after a lost connection.
+        mode="sync" returns when it is on the disk, "commit" when it is in a block (or pending after
+        FLIGHTCHAIN_COMMIT_WAIT_S), "async" when it has its id. key: a text of your choice; with it
+        the flight is sent again after a lost connection, and is added only once.
         """
         body = _line(flight)
         answer = self._send(self._post("/transactions", {}, mode, body, JSON, key))
@@ -635,11 +638,12 @@ class Client:
     ) -> Added:
         """Add any number of flights, or those in a file, `batch_size` in a request.
 
-        on_error="reject": a bad flight keeps its batch out and ends all (Problem; its `added` says
-        what went before); "skip": the others are added, the bad ones are in `errors`. dry_run: only
-        try. progress: is told after every batch. key: the beginning of the keys of the batches; one
-        of your own lets a later run (the same flights, batch_size, on_error and mode) within a day
-        go over what an earlier one has added, without adding it again.
+        on_error="reject": a bad flight keeps its batch out and ends the call (with a Problem, whose
+        `added` says what was added before); "skip": the others are added, the bad ones are in
+        `errors`. dry_run: check the flights and add none. progress: is called after every batch.
+        key: the beginning of the keys of the batches. With a key of your own, a second run within a
+        day (with the same flights, batch_size, on_error and mode) adds only what the first one did
+        not.
         """
         key = uuid.uuid4().hex if key is None else key
         added = Added()
@@ -668,7 +672,7 @@ class Client:
         dry_run: bool = False,
         key: str | None = None,
     ) -> BatchReceipt:
-        """Send one batch (see `batches`), as one request."""
+        """Send one batch, which `batches` made, as one request."""
         options = {"on_error": on_error, "dry_run": "true" if dry_run else None}
         request = self._post(
             "/transactions/batch", options, mode, batch.body, batch.content_type, key
@@ -704,7 +708,7 @@ class Client:
         return _Request("POST", path, {"mode": mode, **options}, timeout_s, body, content_type, key)
 
     def _send(self, request: _Request) -> Json:
-        """Send a request until it is answered for good, if it may be sent more than once."""
+        """Send a request, and again while that may help, if it may be sent more than once."""
         started = time.monotonic()
         for attempt in count(1):
             try:
@@ -724,7 +728,8 @@ class Client:
     def _passes(self, error: Problem | Unreachable) -> bool:
         """Whether another attempt may help.
 
-        Not where nobody has ever answered: then the address is wrong, or the service not started.
+        It does not if the service has never answered: then the address is wrong, or the service is
+        not running.
         """
         if isinstance(error, Problem):
             return error.status in REPEATED
@@ -752,10 +757,10 @@ class Client:
 
 
 def _translate(error: Exception, url: str, request: _Request) -> NoReturn:
-    """Raise what an error of requests means here."""
+    """Raise the error of this module that an error of requests stands for."""
     lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
     if not isinstance(error, lost):
-        raise FlightchainError(f"{url}: cannot be asked: {error}") from error
+        raise FlightchainError(f"{url}: the request could not be sent: {error}") from error
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     never_sent = (requests.ConnectTimeout, requests.exceptions.SSLError)
     if isinstance(error, never_sent) or isinstance(reason, NewConnectionError):
@@ -770,7 +775,7 @@ def _translate(error: Exception, url: str, request: _Request) -> NoReturn:
 
 
 def _answer(response: requests.Response) -> Json:
-    """The JSON of a good answer. Raises Problem."""
+    """The JSON of a good answer. Raises Problem for any other."""
     try:
         body = response.json()
     except ValueError:
@@ -787,7 +792,7 @@ def _answer(response: requests.Response) -> Json:
 
 
 def _retry_after_s(text: str | None) -> float | None:
-    """Seconds from now. The header is a number of seconds or a date (RFC 9110, 10.2.3)."""
+    """The seconds to wait. The header holds a number of seconds or a date (RFC 9110, 10.2.3)."""
     if text is None:
         return None
     if text.strip().isdecimal():
@@ -811,14 +816,14 @@ def _period(first_day: Day, last_day: Day) -> dict[str, str]:
 
 
 def _numbered(faults: Sequence[Fault], offset: int) -> list[Fault]:
-    """Faults of one batch with the rows of the whole."""
+    """The faults of one batch, with the numbers that their rows have among all flights."""
     return [
         {**fault, "row": fault["row"] + offset} if "row" in fault else fault for fault in faults
     ]
 
 
 def _made(kind: type[Made], answer: Mapping[str, Any], **more: Any) -> Made:
-    """A `kind` from the members of an answer, and `more` of them; others are left out."""
+    """Make a `kind` of the members of an answer and `more`; members that it lacks are left out."""
     known = {**answer, **more}
     try:
         return kind(**{field.name: known[field.name] for field in fields(kind)})  # type: ignore[arg-type]

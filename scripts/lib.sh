@@ -1,4 +1,4 @@
-# Shared by the scripts: their help, and the virtual environment, made and kept up to date without being asked.
+# Functions of all scripts: they print help, and make the virtual environment and keep it up to date.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,8 +10,8 @@ fail() {
   exit 1
 }
 
-# help_if_asked ARGUMENT...: print what the script's `usage` prints and end, before anything is installed, if
-# one of the arguments asks for help.
+# help_if_asked ARGUMENT...: if one of the arguments asks for help, call the script's `usage` and end, before
+# anything is installed.
 help_if_asked() {
   local argument
   for argument in "$@"; do
@@ -19,26 +19,26 @@ help_if_asked() {
   done
 }
 
-# no_arguments ARGUMENT...: end if there is any, as nothing would come of it.
+# no_arguments ARGUMENT...: fail if there is any, because it would have no effect.
 no_arguments() {
   [ $# = 0 ] || fail "$0 takes no arguments, not even $1; $0 --help explains"
 }
 
-# make_venv: a virtual environment in $VENV.
+# make_venv: make a virtual environment in $VENV, unless it exists.
 make_venv() {
   command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; install Python 3.11 or newer"
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$PYTHON" --version) is too old; Python 3.11 or newer is needed"
   if [ ! -x "$VENV/bin/python" ]; then
     if ! "$PYTHON" -m venv "$VENV"; then
-      rm -rf "$VENV" # half of one would be taken for a whole one
+      rm -rf "$VENV" # an incomplete one would be used the next time
       fail "cannot make $VENV; on Debian: apt install python3-venv"
     fi
   fi
 }
 
 # install FILE [PIP OPTION]...: install what a requirements file names, unless it is there already. Every
-# file that is fetched must have a hash that stands there.
+# package that is fetched must have a hash in that file.
 install() {
   local requirements=$1 mark
   shift
@@ -51,7 +51,7 @@ install() {
   fi
 }
 
-# need PACKAGE WHAT COMMAND...: one of the commands; if there is none and we may, Debian's package.
+# need PACKAGE WHAT COMMAND...: if none of the commands exists, install Debian's package as root, or fail.
 need() {
   local package=$1 what=$2 command
   shift 2
@@ -67,11 +67,11 @@ need() {
   fi
 }
 
-# need_browser: what the tests in a browser and the screenshots need; tests/browser/chromium.py knows the same names.
+# need_browser: a browser for tests and screenshots; tests/browser/chromium.py has the same names of programs.
 need_browser() { need chromium "a browser to test the pages in" chromium chromium-browser google-chrome; }
 
 # need_database: a MariaDB for the lab. These packages have the programs and no service, so that
-# nothing is started; loadtests/servers/mariadb.py knows the same names.
+# nothing is started; loadtests/servers/mariadb.py has the same names of programs.
 need_database() {
   need mariadb-server-core "a MariaDB to measure" mariadb-install-db
   need mariadb-client-core "what a MariaDB is set up with" my_print_defaults

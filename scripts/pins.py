@@ -2,11 +2,11 @@
 
 Each `requirements.in` names what a part needs and why. `requirements.txt` beside it is made from
 it: every package that is needed, in one version, with the hashes of its files, for Python 3.11 to
-3.13. Packages are taken as wheels only, but for those that have none (`Part.source_only`). Each
-result is then resolved once more for every platform that the project runs on, so that a package
-without a wheel for one of them is found here and not on a Pi.
+3.13. Packages must be wheels, except those that have none (`Part.source_only`). Each result is then
+resolved again for every platform that the project runs on, so that a package without a wheel for
+one of them is found here and not on a Pi.
 
-Base images stand in `IMAGE_FILES` as NAME:TAG@sha256:DIGEST. The digest is that of the index of all
+`IMAGE_FILES` name base images as NAME:TAG@sha256:DIGEST. The digest is that of the index of all
 platforms, so the same line serves amd64 and arm64. It is read from the registry over HTTP.
 """
 
@@ -50,8 +50,8 @@ class PinError(Exception):
 class Part(NamedTuple):
     """A part of the project with requirements of its own.
 
-    folder: where its files stand. below: parts whose versions it shares. complete: whether what its
-    packages need is pinned, too. source_only: packages that have no wheel.
+    folder: where its files are. below: the parts whose versions it shares. complete: whether the
+    packages that its packages need are pinned, too. source_only: packages that have no wheel.
     """
 
     folder: str
@@ -61,11 +61,11 @@ class Part(NamedTuple):
 
     @property
     def target(self) -> Path:
-        """The file that is installed from."""
+        """The file with the pinned packages."""
         return Path(self.folder) / "requirements.txt"
 
     def formats(self) -> list[str]:
-        """Options, of uv and pip alike, that keep sources out but for packages without a wheel."""
+        """Options of uv and pip that allow wheels only, except for packages without one."""
         return ["--only-binary=:all:", *(f"--no-binary={name}" for name in self.source_only)]
 
 
@@ -82,7 +82,10 @@ PARTS = (
 
 
 def lock(part: Part, *, upgrade: bool) -> None:
-    """Write requirements.txt of a part. Versions stay as they are unless `upgrade` is true."""
+    """Write requirements.txt of a part. Versions stay as they are unless `upgrade` is true.
+
+    Raises PinError.
+    """
     command = ["pip", "compile", "--quiet", "--universal", "--python-version", PYTHONS[0]]
     command += ["--generate-hashes", "--no-header", "--no-emit-index-url", *part.formats()]
     for below in part.below:
@@ -122,7 +125,7 @@ def _uv(arguments: list[str]) -> None:
 
 
 def pinned(text: str, registry: str = REGISTRY) -> str:
-    """`text` with the digests that its images have in the registry now."""
+    """`text` with the digests that its images now have in the registry."""
 
     def pin(found: re.Match[str]) -> str:
         digest = index_digest(found["name"], found["tag"], registry)
@@ -162,7 +165,7 @@ def _fetched(url: str, headers: dict[str, str]) -> bytes:
 
 
 def refresh_packages(*, upgrade: bool) -> None:
-    """Lock every part, and say which."""
+    """Pin the packages of every part, and print its name."""
     for part in PARTS:
         lock(part, upgrade=upgrade)
         check_platforms(part)
@@ -170,7 +173,7 @@ def refresh_packages(*, upgrade: bool) -> None:
 
 
 def refresh_images(registry: str) -> None:
-    """Give every base image its digest of today, and say which changed."""
+    """Give every base image its present digest, and print which files changed."""
     for name in IMAGE_FILES:
         path = ROOT / name
         before = path.read_text(encoding="utf-8")
@@ -182,12 +185,12 @@ def refresh_images(registry: str) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Refresh packages, images or, without an option, both."""
     parser = argparse.ArgumentParser(prog="scripts/refresh", description=__doc__.split("\n")[0])
-    parser.add_argument("--packages", action="store_true", help="only the Python packages")
-    parser.add_argument("--images", action="store_true", help="only the base images")
+    parser.add_argument("--packages", action="store_true", help="refresh only the Python packages")
+    parser.add_argument("--images", action="store_true", help="refresh only the base images")
     parser.add_argument(
         "--upgrade", action="store_true", help="take the newest versions of the packages"
     )
-    parser.add_argument("--registry", default=REGISTRY, help="where images are looked up")
+    parser.add_argument("--registry", default=REGISTRY, help="look images up in this registry")
     given = parser.parse_args(arguments)
     try:
         if given.packages or not given.images:

@@ -86,6 +86,8 @@ def test_help_explains_and_does_nothing(tmp_path: Path, arguments: list[str]) ->
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(" ".join(["Usage: python -m backend", *arguments]))
     assert len(done.stdout.splitlines()) > 4
+    summaries = done.stdout.partition("\nCommands:\n")[2]
+    assert "..." not in summaries  # none is cut
     if not arguments:
         assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
     assert not (tmp_path / "none").exists()

@@ -325,7 +325,7 @@ def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(
         assert ask(ledger, Options("index"))["as_of"]["height"] == TIP
         assert ask(ledger, Options("scan"))["as_of"]["height"] == TIP + 1
         assert ask(ledger, Options("index", TIP))["as_of"]["height"] == TIP
-        with pytest.raises(TryLater, match=f"the index stands at block {TIP}") as caught:
+        with pytest.raises(TryLater, match=f"the index has reached only block {TIP}") as caught:
             ask(ledger, Options("index", TIP + 1))
         assert caught.value.retry_after_s >= 1
         with pytest.raises(NotFound):

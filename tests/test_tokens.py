@@ -42,7 +42,7 @@ def test_a_token_is_known_until_it_is_removed(tmp_path: Path) -> None:
     assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
     assert tokens.owner_of(f"bearer  {other} ") == "home"
     Tokens(tmp_path).remove("lab")
-    with pytest.raises(NotAllowed, match="not known"):
+    with pytest.raises(NotAllowed, match="is unknown, or was removed"):
         tokens.owner_of(f"Bearer {secret}")
     assert tokens.owner_of(f"Bearer {other}") == "home"
 
@@ -53,7 +53,7 @@ def test_tokens_that_are_gone_are_damage_and_new_ones_can_be_made(tmp_path: Path
     with pytest.raises(Damage, match="is missing, and tokens were made here once"):
         Tokens(tmp_path).owner_of(f"Bearer {secret}")
     Tokens(tmp_path).add("lab")
-    with pytest.raises(NotAllowed, match="not known"):
+    with pytest.raises(NotAllowed, match="is unknown, or was removed"):
         Tokens(tmp_path).owner_of(f"Bearer {secret}")
 
 

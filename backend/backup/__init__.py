@@ -1,14 +1,14 @@
-"""Backups of a ledger while it runs, and restoring them.
+"""Makes backups of a ledger while it runs, and restores them.
 
-    manifest     what a backup says of itself: `backup.json`, written last
-    blocks       block files, copied as far as they are new, and checked where they arrived
-    accepted     what is in no block: pending flights, idempotency keys, tokens
-    making       a backup, in the order in which nothing can be missed
-    restoring    a ledger from a backup, which is there whole or not at all
+    manifest     writes and reads `backup.json`, which says what a backup holds
+    blocks       copies the blocks that are new, and checks the copies
+    accepted     copies what is in no block: pending flights, idempotency keys, tokens
+    making       makes a backup, in an order in which nothing can be missed
+    restoring    makes a ledger from a backup, whole or not at all
 
 A backup has the layout of a chain's folder, without the index, which is made anew from the blocks.
-So `verify` reads it like any other. Files only grow, and what an earlier run left is good as its
-`backup.json` says, until a later run has replaced that.
+So `verify` reads it like any other chain. Files only grow, so the backup of an earlier run is good
+until a later run has replaced its `backup.json`.
 """
 
 from backend.backup.making import Made, back_up

@@ -1,11 +1,11 @@
-"""Copying what is in no block: pending flights, what is left of lost ones, keys, tokens.
+"""Copies what is in no block: pending flights, what is left of lost ones, keys, tokens.
 
-A segment of the mempool's log only grows, and is copied as far as it holds whole records. So the
-beginning of a file is what an earlier backup of it was. One that is gone when it is to be copied
-was trimmed: its flights are in blocks, and its keys among the kept ones.
+A segment of the mempool's log only grows, and is copied as far as it holds whole records. So an
+earlier copy of it is the beginning of a later one. A segment that is gone when it is to be copied
+was trimmed: its flights are in blocks, and its idempotency keys are in `keys.sqlite`.
 
-Damaged bytes that were kept aside when the log was put right are copied, too. As long as those of
-lost flights are there, `verify` and `ready` name the flights, in a restored ledger as well.
+Files with damaged bytes, which were kept when the log was put right, are copied, too. As long as a
+file of lost flights is there, `verify` and `ready` name the flights, in a restored ledger as well.
 """
 
 import os
@@ -29,9 +29,11 @@ KEPT_ASIDE = "*.bin"  # the names in the mempool's folder of files with damaged 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """mempool, aside: bytes of each segment, and of each file with damaged bytes.
+    """What was copied.
 
-    next_transaction: the id after the last one in the segments. new_bytes: how many were written.
+    mempool, aside: the size in bytes of each segment, and of each file with damaged bytes.
+    next_transaction: the id after the last one in the segments. new_bytes: how many bytes were
+    written.
     """
 
     mempool: dict[str, int]
@@ -49,8 +51,9 @@ def copy_accepted(
 ) -> Copied:
     """Copy mempool and keys of the ledger in `settings.folder` into `target`.
 
-    transactions: how many blocks hold now. require: raises if the ids must not end there. Segments
-    that an earlier backup needs stay, see `remove_others`. Raises WriteFailed, Damage.
+    transactions: how many transactions blocks hold now. require: is called with the id after the
+    last one, and raises if the backup must not end there. Segments in `target` that an earlier
+    backup needs stay until `remove_others`. Raises WriteFailed, Damage.
     """
     folder = target / FOLDER
     files.make_folder(folder)
@@ -80,7 +83,11 @@ def _sound_segments(mempool: Mempool) -> tuple[int, Iterator[tuple[str, bytes]]]
 
 
 def _kept_aside(chain: Path) -> list[Path]:
-    """Files with damaged bytes. Listed after the segments, which are made anew later than they."""
+    """The files with damaged bytes.
+
+    They are listed after the segments were read, because they are written before a segment is
+    written anew.
+    """
     return list((chain / FOLDER).glob(KEPT_ASIDE))
 
 
@@ -89,8 +96,8 @@ def restore_accepted(
 ) -> None:
     """Copy mempool, keys and tokens of the backup in `source` into `target`.
 
-    sizes: the files of the mempool, and how many bytes of each. Keys of ids from `next_transaction`
-    on are left out. Raises BackupRefused, WriteFailed, DamagedMempool.
+    sizes: the files of the mempool, and how many bytes of each to copy. Keys of ids from
+    `next_transaction` on are left out. Raises BackupRefused, WriteFailed, DamagedMempool.
     """
     folder = target / FOLDER
     files.make_folder(folder)
@@ -105,7 +112,7 @@ def restore_accepted(
 
 
 def copy_tokens(source: Path, target: Path) -> None:
-    """Copy the tokens, which are their owner's alone; without any there are none in the copy."""
+    """Copy the file of tokens, readable only by its owner; remove the copy if there is no file."""
     path = source / tokens.FILE_NAME
     if path.exists():
         files.write_new(target / tokens.FILE_NAME, path.read_bytes(), mode=PRIVATE)
@@ -114,24 +121,24 @@ def copy_tokens(source: Path, target: Path) -> None:
 
 
 def _keep(path: Path, data: bytes) -> int:
-    """Make a file hold `data`, and read it again; how many bytes had to be written."""
+    """Make a file hold `data`, and read it again. Returns how many bytes had to be written."""
     if path.exists() and path.read_bytes() == data:
         return 0
     files.write_new(path, data)
     if _read_from_disk(path) != data:
-        raise BackupRefused(f"{path} did not arrive whole: do not trust the disk it is on")
+        raise BackupRefused(f"{path} reads back with other bytes: do not trust the disk it is on")
     return len(data)
 
 
 def _read_from_disk(path: Path) -> bytes:
-    """The bytes of a file that was synced; not those that are still in memory."""
+    """The bytes of a synced file as they are on the disk, not in the kernel's memory."""
     with path.open("rb") as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return stream.read()
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:
-    """Remove the files of the mempool in the copy in `folder` that are not among `names`."""
+    """Remove the mempool's files that are not among `names` from the copy in `folder`."""
     wanted = {KEYS_NAME, *names}
     for path in (folder / FOLDER).iterdir():
         if path.name not in wanted:
@@ -141,8 +148,8 @@ def remove_others(folder: Path, names: Iterable[str]) -> None:
 def pending_in(settings: Settings, folder: Path, transactions: int, mempool: dict[str, int]) -> int:
     """How many flights are pending in a copy whose blocks hold `transactions`.
 
-    mempool: the segments, and how many bytes of each are whole records. Raises BackupRefused or
-    DamagedMempool if one is not.
+    mempool: the segments, and how many bytes of each must be whole records. Raises BackupRefused or
+    DamagedMempool if that is not so.
     """
     copy = replace(settings, dir=str(folder))
     with closing(Mempool(copy, lambda: transactions, _refuse)) as copied:
@@ -151,7 +158,7 @@ def pending_in(settings: Settings, folder: Path, transactions: int, mempool: dic
     for name, size in mempool.items():
         if sizes.get(name, 0) != size:
             raise BackupRefused(
-                f"{name} of the mempool is damaged behind byte {sizes.get(name, 0)} of {size}"
+                f"{name} of the mempool is damaged after byte {sizes.get(name, 0)} of {size}"
             )
     return max(0, following - transactions)
 

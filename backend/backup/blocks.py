@@ -1,8 +1,8 @@
-"""Copying blocks into another folder, and checking them where they arrived.
+"""Copies blocks into another folder, and checks the copies.
 
 Frames go to the same place in a file of the same name, a batch at a time: frames, sync, entries of
-the table of heights, sync. So whatever the table of the copy names is there, and a copy that was
-interrupted goes on where it stopped.
+the table of heights, sync. So every block that the table of the copy names is there, and a copy
+that was interrupted goes on where it stopped.
 """
 
 import os
@@ -23,14 +23,15 @@ Progress = Callable[[int, int], None]  # blocks done, blocks to do
 
 
 def agreeing_blocks(chain: Path, copy: Path, height: int) -> int:
-    """How many entries the table of `copy` has, from genesis on, as that of `chain` to `height`.
+    """How many entries of the two tables of heights agree, from genesis on.
 
-    Raises BackupRefused if the copy names a block that the chain does not have.
+    chain, copy: the folders. height: the block up to which the chain's table counts. Raises
+    BackupRefused if the copy names a block that the chain does not have.
     """
     ours, theirs = _entries(chain, height + 1), _entries(copy)
     for at, entry in enumerate(theirs):
         if at >= len(ours) or entry != ours[at]:
-            if place_from(entry) is None:  # damaged: copied again
+            if place_from(entry) is None:  # it is damaged, so its block is copied again
                 return at
             raise not_ours(copy, at, height)
     return len(theirs)
@@ -40,8 +41,8 @@ def not_ours(copy: Path, height: int, tip: int) -> BackupRefused:
     """The error for a backup with a block `height` that the chain, which goes to `tip`, lacks."""
     return BackupRefused(
         f"the backup in {copy} holds a block {height} that this chain does not have (it goes to "
-        f"block {tip}): the chain has lost blocks, or another one was continued elsewhere; keep "
-        "that backup, and make another one in another folder"
+        f"block {tip}): the chain has lost blocks, or its copy was continued elsewhere; keep that "
+        "backup, and make another one in another folder"
     )
 
 
@@ -64,7 +65,7 @@ def bytes_of(store: BlockStore, first: int, height: int) -> int:
 
 
 class BlockCopy:
-    """The blocks of `store`, copied into `folder`. A context manager, which closes its files."""
+    """Copies blocks of `store` into `folder`. It is a context manager, which closes its files."""
 
     def __init__(self, store: BlockStore, folder: Path) -> None:
         self._store = store
@@ -83,9 +84,9 @@ class BlockCopy:
         self._copied.close()
 
     def copy(self, first: int, height: int) -> Iterator[int]:
-        """Copy blocks `first` to `height`; yields how many are there, after each batch.
+        """Copy blocks `first` to `height`; after each batch yield how many blocks the copy has.
 
-        What the copy holds from block `first` on is overwritten. Raises WriteFailed, or
+        Blocks that the copy holds from `first` on are overwritten. Raises WriteFailed, or
         DamagedBlock if a block cannot be read.
         """
         self._cut(first)
@@ -99,7 +100,7 @@ class BlockCopy:
             yield first
 
     def _name(self, first: int, places: list[Place]) -> None:
-        """Make what was written durable, then name it in the table of heights."""
+        """Sync the frames of the blocks from `first` on, then enter them in the table."""
         for file in {place.file for place in places}:
             self._sync(self._blocks / layout.block_file_name(file))
         table = _table_path(self._folder)
@@ -108,13 +109,13 @@ class BlockCopy:
         self._sync(table)
 
     def _sync(self, path: Path) -> None:
-        """Sync a file, and forget what of it is in memory, so that it is read from the disk."""
+        """Sync a file, and drop it from the kernel's memory, so that it is read from the disk."""
         descriptor = self._descriptor(path)
         files.sync(descriptor, path)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def _cut(self, first: int) -> None:
-        """Cut off everything from block `first` on: the table first, then what it named."""
+        """Cut off everything from block `first` on: first the table's entries, then the frames."""
         below = self._store.places(first - 1, 1)
         end = (below[0].file, below[0].end) if below else (0, 0)
         table = _table_path(self._folder)
@@ -139,7 +140,7 @@ class BlockCopy:
     def check(self, first: int, following: int, progress: Progress) -> None:
         """Read blocks `first` to `following` (exclusive) of the copy.
 
-        Raises DamagedBlock for the first one that is not whole or does not follow the one below.
+        Raises DamagedBlock for the first block that is not whole or does not follow the one below.
         """
         below = self._copied.places(first - 1, 1)
         at = first
@@ -162,4 +163,4 @@ def _check(height: int, place: Place, frame: bytes, below: list[Place]) -> None:
         raise DamagedBlock(height, "it does not follow the block below it")
     counted = (header.first_transaction, header.transaction_count)
     if counted != (place.first_transaction, place.transaction_count):
-        raise DamagedBlock(height, "the table of heights says other ids than it does")
+        raise DamagedBlock(height, "the table of heights names other ids than its header")

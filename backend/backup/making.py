@@ -1,10 +1,11 @@
-"""Making a backup of a ledger that goes on meanwhile.
+"""Makes a backup of a ledger while the service runs.
 
-What is read first cannot miss anything: pending flights, then keys, then the height of the chain.
-A flight that is mined between the first and the last is in both, which is no harm: what has an id
-below the chain's count is mined. Then come the blocks up to that height and the tokens, and when
-all is synced and checked the manifest. Until then the backup that was there before is a good one;
-only if blocks of it were bad and are copied again, its manifest says first that it is not complete.
+Pending flights are copied first, then idempotency keys, then the height of the chain is read: in
+this order nothing can be missed. A flight that is mined meanwhile is copied twice, which does no
+harm, because ids below the chain's count are mined. Then the blocks up to that height and the
+tokens are copied, and when all is synced and checked the manifest is written. Until then the
+earlier backup in the folder is good. Only if some of its blocks are bad and must be copied again,
+its manifest is first made to say that it is not complete.
 """
 
 import time
@@ -35,7 +36,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A backup that was made: its manifest, and what was new in it."""
+    """A backup that was made: its manifest, what was new in it, and how long it took."""
 
     manifest: Manifest
     new_blocks: int
@@ -46,11 +47,11 @@ class Made:
 def back_up(
     settings: Settings, folder: Path, *, full: bool, report: Report, progress: Progress
 ) -> Made:
-    """Bring the backup in `folder` to where the ledger is now, or begin one there.
+    """Bring the backup in `folder` up to date, or begin one there.
 
-    full: all of it is read and checked again, not only what is new. Raises BackupRefused if the
-    folder or its backup does not fit, DamagedBlock for a bad block of the chain, WriteFailed,
-    WriterBusy.
+    full: read and check all of it again, not only what is new. Raises BackupRefused if the folder
+    or its backup does not fit the ledger, DamagedBlock for a bad block of the chain, WriteFailed,
+    and WriterBusy if another backup is being made there.
     """
     started = time.monotonic()
     folder = folder.resolve()
@@ -93,7 +94,7 @@ def _require_backup_or_empty(folder: Path) -> None:
 
 
 def _begun(store: BlockStore, folder: Path) -> Manifest:
-    """The manifest of the backup in `folder`, which is begun if there is none yet."""
+    """The manifest of the backup in `folder`; one that is not complete is written if missing."""
     genesis_hash = store.place(0).hash.hex()
     found = manifests.read(folder)
     if found is None:
@@ -115,7 +116,7 @@ def _what_is_left(folder: Path) -> str:
 
 
 class _Run:
-    """One run that brings the backup in `folder`, of which `old` is true, up to date."""
+    """One run that brings the backup in `folder` up to date; `old` is its manifest before that."""
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class _Run:
         self._progress = progress
 
     def run(self, *, full: bool) -> tuple[Manifest, int, int]:
-        """The new manifest, and how many blocks and bytes were new."""
+        """Bring it up to date. Returns the manifest, and how many blocks and bytes were new."""
         self._require_same_blocks()
         self._require_room()
         accepted = copy_accepted(
@@ -166,7 +167,7 @@ class _Run:
         return self._store.place(self._store.height()).next_transaction
 
     def _require_same_blocks(self) -> None:
-        """Raise BackupRefused if the chain lacks the newest block of the backup, or has another."""
+        """Raise BackupRefused if the newest block of the backup is not a block of the chain."""
         old, height = self._old, self._store.height()
         if old.height > height or (
             old.is_complete and self._store.place(old.height).hash.hex() != old.tip_hash
@@ -174,7 +175,10 @@ class _Run:
             raise not_ours(self._folder, old.height, height)
 
     def _require_no_fewer(self, following: int) -> None:
-        """Raise BackupRefused if ids end before those that the backup has already."""
+        """Raise BackupRefused if the backup already has an id that the ledger does not have.
+
+        following: the id after the last one in the mempool.
+        """
         following = max(following, self._transactions())
         if following < self._old.next_transaction:
             raise BackupRefused(
@@ -193,9 +197,9 @@ class _Run:
         files.require_room(self._folder, wanted)
 
     def _copy_blocks(self, height: int, trusted: int) -> int:
-        """Bring the blocks to `height`; the first that was new.
+        """Bring the blocks up to `height`. Returns the height of the first block that was new.
 
-        trusted: the height up to which they were checked when they were copied.
+        trusted: the height up to which blocks were checked by an earlier run, and are not again.
         """
         agreed = agreeing_blocks(self._settings.folder, self._folder, height)
         start = min(agreed, trusted + 1)
@@ -211,21 +215,27 @@ class _Run:
         return first
 
     def _begin_again_at(self, first: int) -> None:
-        """Say that the backup is not complete: blocks from `first` on will be cut off it."""
+        """Write in the manifest that the blocks from `first` on are missing, as they will be."""
         left = replace(self._old, is_complete=False, height=first - 1, tip_hash="")
         manifests.write(self._folder, left)
 
     def _first_bad(self, copy: BlockCopy, start: int, following: int) -> int:
-        """The first of these blocks that is not good in the backup; `following` if all are."""
+        """The height of the first bad block from `start` to `following` (exclusive) in the backup.
+
+        It is `following` if all are good.
+        """
         try:
             copy.check(start, following, self._progress)
         except DamagedBlock as error:
-            self._report(f"in the backup {error}; it and the blocks behind it are copied again")
+            self._report(f"in the backup {error}; it and the blocks after it are copied again")
             return error.height
         return following
 
     def _check_arrived(self, copy: BlockCopy, first: int, following: int) -> None:
-        """Raise DamagedBlock if the chain has a bad block, WriteFailed if only the copy has one."""
+        """Check blocks `first` to `following` (exclusive) of the copy.
+
+        Raises DamagedBlock if the chain has a bad block, WriteFailed if only the copy has one.
+        """
         try:
             copy.check(first, following, lambda done, to_do: None)
         except DamagedBlock as error:

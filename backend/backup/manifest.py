@@ -1,9 +1,9 @@
-"""What a backup says of itself: `backup.json` in its folder.
+"""Writes and reads the manifest of a backup, which says what it holds: `backup.json` in its folder.
 
 It is written when a backup is begun (not complete), and again when everything that it names has
-been copied, synced and checked; before bad blocks are cut off, it is made to say that the backup is
-not complete. Each time it is replaced in one step, so there is always one that is
-true: what is in the folder beyond it was left by a run that did not come to its end.
+been copied, synced and checked. Before bad blocks are cut off, it is made to say that the backup is
+not complete. Each time it is replaced in one step, so what it says is always true. If the folder
+holds more than it names, a run that was interrupted left that.
 """
 
 from pathlib import Path
@@ -20,11 +20,12 @@ FORMAT = 1
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a backup holds.
 
-    height, tip_hash, transactions: of its newest block; if it is not complete, height is that of
-    the last block that was checked, and only the genesis and next_transaction hold besides.
-    pending: accepted flights in no block yet. next_transaction: the id after the last one accepted.
-    mempool, aside: bytes of each segment of its log, and of each file with damaged bytes that were
-    kept aside. time: when it was made, ISO 8601.
+    height, tip_hash: its newest block. transactions: how many its blocks hold. If it is not
+    complete, height is that of the last block that was checked, and of the rest only genesis_hash
+    and next_transaction are valid. pending: how many accepted flights are in no block yet.
+    next_transaction: the id after the last accepted one. mempool, aside: the size in bytes of each
+    segment of the mempool's log, and of each file with damaged bytes. time: when it was made, ISO
+    8601.
     """
 
     format: int = FORMAT

@@ -1,11 +1,11 @@
-"""Restoring a ledger from a backup: it is there whole, or there is none.
+"""Restores a ledger from a backup, whole or not at all.
 
 Everything is copied into `restoring/` inside the chain's folder and checked there by every rule of
-the chain. Then it is moved to its place, the blocks last; while that folder exists nobody begins a
-new chain beside it. Whoever is killed on the way leaves nothing that could be taken for a ledger,
-and the same command again begins anew. How far flights are acknowledged is noted behind the blocks:
-beside an interrupted restore that file tells that somebody has accepted more. The index is made
-last: it is derived.
+the chain. Then it is moved to its place, the blocks last; while `restoring/` exists no process
+begins a new chain beside it. A restore that is killed on the way leaves nothing that could be taken
+for a ledger, and the same command begins again. `acknowledged.dat` is written after the blocks are
+in place: if it is found beside an interrupted restore, a service has accepted flights there. The
+index is made last, because it is derived.
 """
 
 import shutil
@@ -38,11 +38,11 @@ MOVED_FIRST = (MEMPOOL_FOLDER, tokens.FILE_NAME)
 
 
 def restore(settings: Settings, folder: Path, *, watched: Watched, report: Report) -> Manifest:
-    """Make the ledger in `settings.folder` of the backup in `folder`; what it holds.
+    """Make a ledger in `settings.folder` from the backup in `folder`. Returns the manifest.
 
-    watched: gives a progress, in blocks, for each part of the work. report: takes what is to be
-    said, line by line. Raises BackupRefused if the backup is none, not complete or damaged, or if
-    there is a ledger already; WriteFailed.
+    watched: gives a progress, in blocks, for each part of the work. report: takes messages, one at
+    a time. Raises BackupRefused if `folder` holds no backup, or one that is not complete or
+    damaged, or if there is a ledger already; WriteFailed.
     """
     require_apart(settings.folder, folder)
     with closing(BlockStore(folder)) as backup:
@@ -70,7 +70,7 @@ def restore(settings: Settings, folder: Path, *, watched: Watched, report: Repor
 
 
 def _sound_manifest(folder: Path, backup: BlockStore) -> Manifest:
-    """The manifest, if the table of heights agrees with it. Raises BackupRefused."""
+    """Read the manifest, and compare it with the table of heights. Raises BackupRefused."""
     manifest = manifests.read(folder)
     if manifest is None:
         raise BackupRefused(f"{folder} holds no backup: {manifests.NAME} is not there")
@@ -92,7 +92,7 @@ def _sound_manifest(folder: Path, backup: BlockStore) -> Manifest:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep everybody from mining, importing and accepting. Raises BackupRefused."""
+    """Keep other processes from mining, importing and accepting. Raises BackupRefused."""
     with ExitStack() as held:
         for name in LOCK_NAMES:
             lock = files.FileLock(folder / name)
@@ -107,20 +107,20 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _empty_stage(folder: Path) -> Path:
-    """An empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused.
+    """Make an empty folder `restoring/`, with nothing of a ledger beside it. Raises BackupRefused.
 
-    What an interrupted restore has moved already is removed: it is in the backup. Whatever else
-    there is was written by somebody else, and then everything is left as it is.
+    What an interrupted restore has moved already is removed, because the backup has it. Any other
+    file was not written by a restore; if there is one, everything is left as it is.
     """
     stage = folder / layout.RESTORING_FOLDER
     found = {p.name for p in folder.iterdir() if p.suffix != ".lock" and p.name != "lost+found"}
     ours = {stage.name, *MOVED_FIRST} if unfinished_restore.is_unfinished(folder) else set()
     if not found <= ours:
         raise BackupRefused(
-            f"{folder} is not empty, there is {', '.join(sorted(found))}; if the backup is to "
-            "take the place of a ledger there, stop the service and move all of that aside"
+            f"{folder} is not empty, it holds {', '.join(sorted(found))}; if the backup is to "
+            "replace a ledger there, stop the service and move all of that aside"
         )
-    if stage.exists():  # removed last, so that who is killed here does the same again
+    if stage.exists():  # it is removed last, so that a restore killed here can be repeated
         shutil.rmtree(folder / MEMPOOL_FOLDER, ignore_errors=True)
         files.remove(folder / tokens.FILE_NAME)
         shutil.rmtree(stage)
@@ -151,7 +151,7 @@ def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progre
 
 
 def _put_in_place(stage: Path, folder: Path) -> None:
-    """Move everything to its place, the blocks last: without them there is no ledger."""
+    """Move everything to its place, the blocks last, because without them there is no ledger."""
     for name in (*MOVED_FIRST, layout.BLOCKS_FOLDER):
         if (stage / name).exists():
             files.rename(stage / name, folder / name)

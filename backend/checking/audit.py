@@ -1,8 +1,9 @@
-"""`verify`: everything derived again from the bytes, and compared.
+"""Verifies a chain: derives everything again from the bytes on the disk, and compares.
 
-Block by block: the table of heights, framing and checksum, header, links, proof of work, every
-transaction, roots, summaries, ids (rules R1 to R15). Then the index against the chain; then what is
-in no block yet, the idempotency keys and the tokens.
+Each block is checked first: its entry in the table of heights, framing and checksum, header, links,
+proof of work, every transaction, roots, summaries, ids (rules R1 to R15). Then the index is
+compared with the chain. Then flights that are in no block yet, the idempotency keys and the tokens
+are checked.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,10 @@ from backend.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was found good. index, mempool: words about the index, and about all the rest."""
+    """A chain that has passed all checks.
+
+    index: a message about the index. mempool: a message about all the rest.
+    """
 
     height: int
     transactions: int
@@ -39,10 +43,10 @@ def verify(
 ) -> Verified:
     """Check the whole chain in `folder`, then its index, then its mempool, keys and tokens.
 
-    processes: how many check blocks at the same time, while this one looks at the index; more than
-    one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage naming the
-    first block, transaction and field that are wrong; the chain comes first, because the index can
-    be made anew. Blocks that are sealed meanwhile are not looked at.
+    processes: how many processes check blocks at the same time, while this one checks the index;
+    more than one only where no other thread runs. Raises DamagedBlock, RuleViolation or Damage
+    naming the first block, transaction and field that are wrong; the chain comes first, because the
+    index can be made anew. Blocks that are sealed meanwhile are not checked.
     """
     with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
         height = store.height()
@@ -53,7 +57,7 @@ def verify(
         with mapping(processes) as each:
             results = each(partial(checked_in, folder, index.expected.sum), stretches)
             examined: Callable[[], Examined] = partial(_examined, index, store)
-            if processes > 1:  # while the others are at work
+            if processes > 1:  # then this process works while the others do
                 examined = _done(examined)
             chain = joined(stretches, results, height, progress)
             if problem := _index_problem(index, store, chain.sum, examined()):
@@ -63,7 +67,7 @@ def verify(
 
 
 def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
-    """Do `action` now; what it raises is raised when its result is asked for."""
+    """Do `action` now; its result or its error comes when the returned function is called."""
     try:
         found = action()
     except FlightchainError as error:
@@ -72,7 +76,7 @@ def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
 
 
 def accepted_words(folder: Path, store: BlockStore) -> str:
-    """What is good in the mempool, its keys and the tokens, in words. Raises Damage otherwise."""
+    """Check the mempool, its keys and the tokens. Returns a message; raises Damage."""
     found = check_mempool(folder, lambda: store.place(store.height()).next_transaction)
     tokens = len(Tokens(folder).all())
     void = f", {found.void} of them void" if found.void else ""
@@ -89,7 +93,7 @@ def _raise(error: FlightchainError) -> Examined:
 
 
 def _examined(index: IndexCheck, store: BlockStore) -> Examined:
-    """What the index says by itself; nothing if there is none, or it is ahead of the chain."""
+    """What the index holds by itself; nothing if there is none, or it is ahead of the chain."""
     position = index.position
     if position is None or position.height > store.height():
         return Examined()
@@ -99,7 +103,7 @@ def _examined(index: IndexCheck, store: BlockStore) -> Examined:
 def _index_problem(
     index: IndexCheck, store: BlockStore, expected_sum: int, examined: Examined
 ) -> str:
-    """What is wrong with the index of a good chain, in words; "" if nothing is."""
+    """What is wrong with the index of a sound chain, in words; "" if nothing is."""
     if index.problem or index.position is None:
         return index.problem
     problem = ""
@@ -109,7 +113,7 @@ def _index_problem(
 
 
 def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
-    """The first flight of the chain that the index does not have as it is; "" if it has all."""
+    """A message about the first flight that the index lacks or has otherwise; "" if none."""
     for at in range(index.expected.height + 1):
         block = store.block(at)
         columns = decode_body(block.body, block.header.transaction_count)

@@ -1,9 +1,9 @@
 """Checks the blocks of a chain on disk: the table of heights, frames, headers, and every rule.
 
-The chain is cut into stretches, so that several processes can check some at the same time. A
-stretch begins with what the table of heights and the header below say of the chain up to there.
-Where one stretch ends and the next begins both must agree, so that nothing is taken on trust; what
-is wrong is said in the order of heights.
+The chain is cut into stretches, so that several processes can check it at the same time. A stretch
+starts from what the table of heights and the header below say of the chain up to there. The end of
+each stretch must agree with the start of the next, so that nothing is taken on trust. Of several
+errors, the one at the lowest height is raised.
 """
 
 import fcntl
@@ -29,13 +29,13 @@ from backend.storage.layout import Place
 from backend.words import counted
 
 BLOCKS_AT_ONCE = 64
-PIPE_BYTES = 2**20  # holds the results of hundreds of stretches, which nobody may be waiting for
+PIPE_BYTES = 2**20  # holds the results of hundreds of stretches until they are read
 
 Progress = Callable[[int, int], None]  # blocks done, blocks to do
 Summand = Callable[[Block, Columns], int]  # what a checked block adds to a sum over the chain
 End = tuple[int, int]  # file and offset where the next frame must start
 
-TWO_READINGS = "two readings of it differ; look at the disk, and run `verify` again"
+TWO_READINGS = "two readings of it differ; check the disk, and run `verify` again"
 
 _processes = multiprocessing.get_context("fork")
 
@@ -44,8 +44,8 @@ _processes = multiprocessing.get_context("fork")
 class Stretch:
     """Adjacent blocks to be checked.
 
-    first: height of the first. count: how many. below: the chain up to there, None for genesis.
-    end: where the block below ends.
+    first: the height of the first block. count: how many there are. below: the chain up to there,
+    None for genesis. end: where the block below ends.
     """
 
     first: int
@@ -56,9 +56,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Blocks that were found good.
+    """Blocks that have passed the check.
 
-    state: the chain up to the last. end: where that block ends. sum: what the blocks add up to.
+    state: the chain up to the last block. end: where that block ends. sum: the sum of the blocks'
+    summands.
     """
 
     state: ChainState
@@ -67,13 +68,13 @@ class Checked:
 
 
 Check = Callable[[Stretch], Checked]
-Each = Callable[[Check, Sequence[Stretch]], Iterator[Checked]]  # a `map`
+Each = Callable[[Check, Sequence[Stretch]], Iterator[Checked]]  # works as `map` does
 
 
 def stretches_of(store: BlockStore, height: int) -> Iterator[Stretch]:
-    """The blocks 0 to `height` in stretches.
+    """Cut the blocks 0 to `height` into stretches.
 
-    They end early behind a stretch that cannot be read; checking it says why.
+    They end early after a stretch that cannot be read, because checking that one raises the reason.
     """
     history = Frontier()
     yield Stretch(0, min(BLOCKS_AT_ONCE, height + 1), None, (0, 0))
@@ -97,7 +98,10 @@ def stretch_at(store: BlockStore, first: int, count: int) -> Stretch:
 
 
 def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stretch:
-    """A stretch upon the block at place `last`; history: the hashes up to there."""
+    """The stretch of `count` blocks after the block at place `last`.
+
+    history: the Merkle tree of the hashes up to there.
+    """
     height = history.size - 1
     _, frame = store.frame(height)
     header = _opened(frame, height)[1]
@@ -116,14 +120,14 @@ def _upon(store: BlockStore, history: Frontier, last: Place, count: int) -> Stre
 
 
 def nothing(block: Block, columns: Columns) -> int:  # noqa: ARG001
-    """A summand for whoever wants no sum."""
+    """A summand for checks that need no sum."""
     return 0
 
 
 def checked(store: BlockStore, summand: Summand, stretch: Stretch) -> Checked:
     """Check every block of a stretch.
 
-    Raises DamagedBlock, RuleViolation or Damage naming the first that is wrong.
+    Raises DamagedBlock, RuleViolation or Damage naming the first block that is wrong.
     """
     state, end, total = stretch.below, stretch.end, 0
     for place, block in _blocks(store, stretch):
@@ -144,7 +148,7 @@ def _before_genesis(genesis: Block) -> ChainState:
 
 
 def _blocks(store: BlockStore, stretch: Stretch) -> Iterator[tuple[Place, Block]]:
-    """Every block with its place, whole; frames must stand one behind the other."""
+    """Each block with its place. Raises Damage if frames do not follow each other without a gap."""
     at, end = stretch.first, stretch.end
     after = stretch.first + stretch.count
     while at < after:
@@ -163,16 +167,18 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
         return
     if (place.file, place.offset) != (height, 0):
         raise DamagedBlock(
-            height, f"it stands at byte {place.offset} of file {place.file}, not {end}"
+            height,
+            f"it is at byte {place.offset} of file {place.file}, not at byte {end[1]} of file "
+            f"{end[0]}",
         )
     size = store.file_bytes(end[0])
     if size != end[1]:
         told = counted(size - end[1], "byte stands", "bytes stand")
-        raise DamagedBlock(height - 1, f"behind it {told} that belong to none")
+        raise DamagedBlock(height - 1, f"after it {told} that belong to no block")
 
 
 def _whole(data: bytes, height: int) -> Block:
-    """The block in a frame, its header in canonical form."""
+    """The block in a frame, with its header in canonical form."""
     frame, header = _opened(data, height)
     try:
         return Block(header, frame.header_bytes, sha256_hex(frame.header_bytes), body_of(frame))
@@ -201,9 +207,10 @@ def _compare_place(place: Place, block: Block) -> None:
 
 @contextmanager
 def mapping(processes: int) -> Iterator[Each]:
-    """A `map` whose work is done by as many processes; by this one if it is one.
+    """A function like `map` whose work is done by so many processes; if one, by this process.
 
-    They begin when it is called, and no other thread may be running then. They are gone at the end.
+    The processes start when the function is called, and no other thread may be running then. They
+    are ended when the context is left.
     """
     with ExitStack() as workers:
 
@@ -219,7 +226,7 @@ def mapping(processes: int) -> Iterator[Each]:
 
 @contextmanager
 def _worker(check: Check, stretches: Sequence[Stretch]) -> Iterator[Connection]:
-    """A process that checks `stretches` in turn, and the pipe that its results come through."""
+    """Start a process that checks `stretches` in turn. Yields the pipe for its results."""
     theirs, ours = _processes.Pipe(duplex=False)
     fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     process = _processes.Process(target=_work, args=(check, stretches, ours), daemon=True)
@@ -235,8 +242,8 @@ def _worker(check: Check, stretches: Sequence[Stretch]) -> Iterator[Connection]:
 
 
 def _work(check: Check, stretches: Sequence[Stretch], ours: Connection) -> None:
-    """Run as a process that checks: send what is found, up to the first error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides
+    """Run as a process that checks: send each result, up to the first error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides
     die_with_parent(signal.SIGKILL)
     for stretch in stretches:
         try:
@@ -250,7 +257,7 @@ def _work(check: Check, stretches: Sequence[Stretch], ours: Connection) -> None:
 def _received(theirs: Connection) -> Checked:
     try:
         found: Checked | Exception = theirs.recv()
-    except (EOFError, OSError):  # also in the middle of a result
+    except (EOFError, OSError):  # it may have died in the middle of a result
         raise FlightchainError(
             "a process that checked blocks has died, perhaps for want of memory; "
             "try again with `--processes 1`"
@@ -261,7 +268,7 @@ def _received(theirs: Connection) -> Checked:
 
 
 def checked_in(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
-    """`checked` with a store of its own, for processes that share none."""
+    """Call `checked` with a store of its own, for processes that share none."""
     with closing(BlockStore(folder)) as store:
         return checked(store, summand, stretch)
 
@@ -269,9 +276,9 @@ def checked_in(folder: Path, summand: Summand, stretch: Stretch) -> Checked:
 def joined(
     stretches: Sequence[Stretch], results: Iterator[Checked], height: int, progress: Progress
 ) -> Checked:
-    """The results of all stretches of a chain up to `height` put together.
+    """Join the results of all stretches of a chain up to `height`.
 
-    Raises what was raised for the first wrong block, and DamagedBlock where stretches do not meet.
+    Raises the error of the first wrong block, and DamagedBlock where two stretches do not agree.
     """
     state, end, total = stretches[0].below, stretches[0].end, 0
     for stretch in stretches:

@@ -1,15 +1,15 @@
-"""The scrub: reads and checks everything that a chain has on its disk, again and again, gently.
+"""Scrubs a chain: reads and checks everything that it has on its disk, again and again, gently.
 
-A disk decays in silence, in places that nobody reads. So the miner has a thread that looks at one
-small piece after the other: a block as `verify` does, its flights in the index, then the index as a
-whole, then what is in no block yet, with the idempotency keys and the tokens. It reads from the
-disk and not from the kernel's memory. The pieces of a pass are spread over `scrub_hours`, and each
-is followed by a pause that keeps the thread at a few percent of one core.
+A disk decays in silence, in places that are never read. So the miner has a thread that checks one
+small piece after the other: each block as `verify` does, then its flights in the index; after all
+blocks the index as a whole; then what is in no block yet, with the idempotency keys and the tokens.
+It reads from the disk and not from the kernel's memory. The pieces of a pass are spread over
+`scrub_hours`, and each is followed by a pause that keeps the thread at a few percent of one core.
 
-What is wrong is said once, stands in `scrub.json` for `ready` and `/metrics`, and is looked at
-again every half minute, so that it is withdrawn when it has gone. So is an error that nobody
-expected, which does not end the scrub. A wrong index is marked, and the miner makes it anew. The
-scrub takes no lock, writes nothing else, and goes on where it stopped.
+A problem is reported once, and kept in `scrub.json` for `ready` and `/metrics`. It is checked again
+every half minute, in turn with other problems, so that it is withdrawn when it has gone. The same
+is done with an unexpected error, which does not end the scrub. A wrong index is marked, and the
+miner makes it anew. The scrub takes no lock, writes nothing else, and goes on where it stopped.
 """
 
 import os
@@ -40,8 +40,8 @@ from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.tokens import FILE_NAME as TOKENS_NAME
 
-SHARE = 0.03  # of one core
-LEAST_WORK_S = 0.01  # between two pauses
+SHARE = 0.03  # how much of one core the scrub may use
+LEAST_WORK_S = 0.01  # how long it works at least between two pauses
 LOOK_AGAIN_S = 30.0
 SAVE_EVERY_S = 10.0
 RETRY_S = 10.0
@@ -52,11 +52,11 @@ BLOCK, FLIGHTS, INDEX, ACCEPTED = "block", "flights", "index", "accepted"
 SCRUB = "scrub"  # the kind of a problem that the scrub has with itself
 
 Report = Callable[[str], None]
-Pause = Callable[[float], bool]  # seconds; True: it is over
+Pause = Callable[[float], bool]  # waits for so many seconds; True ends the scrub
 
 
 class Scrub:
-    """Looks at the chain in `settings.folder`, piece by piece, in one thread."""
+    """Checks the chain in `settings.folder`, piece by piece, in one thread."""
 
     def __init__(
         self,
@@ -66,26 +66,26 @@ class Scrub:
         now: Callable[[], int] = now_ms,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """report: takes a line for each problem that comes or goes. pause: waits between pieces.
+        """report: takes a message for each problem that comes or goes. pause: waits between pieces.
 
-        now: UTC milliseconds. timer: seconds from anywhere.
+        now: reads the clock, UTC milliseconds. timer: reads seconds that never go back.
         """
         self._folder = settings.folder
         self._period_s = 3600 * settings.scrub_hours
         self._report, self._pause, self._now, self._timer = report, pause, now, timer
         self._store = BlockStore(settings.folder)
         self._index_file, self._keys_file = _KeptOpen(), _KeptOpen()
-        self._error = ""  # that the last step met, and nobody expected
-        self._turn = 0  # of the problems that are looked at again
-        self._below: Checked | None = None  # the chain up to the block looked at last
+        self._error = ""  # the unexpected error of the last step, if there was one
+        self._turn = 0  # which of the problems is checked again next
+        self._below: Checked | None = None  # the chain up to the block that was checked last
         self._is_over = self._is_unsaved = False
         self._woke = self._due = self._saved = self._looked_again = timer()
         self.state = read(settings.folder, report) or ScrubState()
-        if self.state.pieces not in {0, _pieces(self.state.height)}:  # of another version
+        if self.state.pieces not in {0, _pieces(self.state.height)}:  # another release wrote it
             self._put(pieces=0, done=0)
 
     def run(self) -> None:
-        """Go on until `pause` says that it is over."""
+        """Scrub until `pause` returns True."""
         try:
             while not self._is_over:
                 seconds = self._tried_step()
@@ -97,10 +97,10 @@ class Scrub:
             self._store.close()
 
     def _tried_step(self) -> float:
-        """Do what is due, and note an error that nobody expected; how many seconds to pause."""
+        """Do what is due, and note an unexpected error. Returns how many seconds to pause."""
         try:
             seconds = self.step()
-        except Exception as error:  # noqa: BLE001  a scrub that has ended would look well
+        except Exception as error:  # noqa: BLE001  a scrub that ended would find nothing wrong
             self._error = f"it cannot go on: {error!r}"
             self._note(SCRUB, 0, self._error)
             return RETRY_S
@@ -108,7 +108,7 @@ class Scrub:
         return seconds
 
     def step(self) -> float:
-        """Do what is due; how many seconds to pause then."""
+        """Do what is due. Returns how many seconds to pause."""
         self._woke = self._timer()
         if self.state.problems and self._woke - self._looked_again >= LOOK_AGAIN_S:
             self._look_again()
@@ -134,7 +134,7 @@ class Scrub:
         except TryLater:  # the index is being replaced, or the disk is full; its turn comes again
             self._due = self._timer() + RETRY_S
             return
-        if self._is_over:  # in the middle of this piece
+        if self._is_over:  # the scrub was ended in the middle of this piece
             return
         self._due = self._woke + self._period_s / self.state.pieces
         self._note(kind, number, problem)
@@ -144,7 +144,7 @@ class Scrub:
             self._save()
 
     def _begin(self) -> bool:
-        """Begin a pass; whether there is a chain."""
+        """Begin a pass. Returns whether there is a chain."""
         height = self._store.height()
         if height >= 0:
             self._put(height=height, pieces=_pieces(height), done=0)
@@ -155,13 +155,13 @@ class Scrub:
         """What is wrong with a piece, in words; "" if nothing is."""
         try:
             return self._wrong(kind, number)
-        except (NotFound, Damage):  # the chain is shorter now, or the block itself was named
+        except (NotFound, Damage):  # the chain is shorter now, or its block is a problem already
             return ""
         except OSError as error:
             return f"{error.filename or self._folder} cannot be read: {error.strerror or error}"
         except TryLater:
             raise
-        except Exception as error:  # noqa: BLE001  the other pieces are looked at all the same
+        except Exception as error:  # noqa: BLE001  the other pieces must still be checked
             return f"{kind} {number} cannot be checked: {error!r}"
 
     def _wrong(self, kind: str, number: int) -> str:
@@ -172,7 +172,7 @@ class Scrub:
             ACCEPTED: lambda _: self._wrong_accepted(),
             SCRUB: lambda _: self._error,
         }
-        return wrong[kind](number) if kind in wrong else ""  # a kind of another version
+        return wrong[kind](number) if kind in wrong else ""  # a kind of another release
 
     def _wrong_block(self, height: int) -> str:
         with suppress(OSError, Damage):  # then reading it says what is wrong
@@ -185,9 +185,10 @@ class Scrub:
         return ""
 
     def _checked(self, height: int) -> Checked | None:
-        """What is known of the chain up to a block that was found good, if it is known.
+        """Check the block at `height`. Returns the chain up to it. Raises Damage.
 
-        Raises Damage. Upon a damaged block the next can only be looked at by itself.
+        If the blocks below are damaged, the block can only be checked by itself, and the chain up
+        to it is unknown (None).
         """
         below = self._below
         try:
@@ -204,12 +205,12 @@ class Scrub:
         try:
             block = self._store.block(height)
             columns = decode_body(block.body, block.header.transaction_count)
-        except BodyError:  # the block was named
+        except BodyError:  # the block is a problem already
             return ""
         return self._wrong_index(lambda index: index.look_up(block, columns))
 
     def _wrong_part(self, number: int) -> str:
-        if number >= len(PARTS):  # of another version
+        if number >= len(PARTS):  # a part of another release
             return ""
         part = PARTS[number]
 
@@ -232,9 +233,10 @@ class Scrub:
         return ""
 
     def _forget_accepted(self) -> None:
-        """Have what is in no block, the keys and the tokens read from the disk, as far as can be.
+        """Drop the mempool's log, the keys and the tokens from the kernel's memory where possible.
 
-        The file of the keys stays open, as that of the index does: SQLite has locks on it.
+        So they are read from the disk. The file of keys stays open, as the index does, because
+        SQLite has locks on it.
         """
         mempool = self._folder / FOLDER
         with suppress(OSError):  # then reading it says what is wrong
@@ -245,7 +247,7 @@ class Scrub:
                 _forget(file.fileno())
 
     def _wrong_index(self, look: Callable[[IndexCheck], str]) -> str:
-        """What `look` finds wrong with the index, which is marked then, so that it is made anew."""
+        """What `look` finds wrong with the index; then the index is marked, to be made anew."""
         with IndexCheck(self._folder, self._rest) as index:
             problem = index.problem
             if not problem and index.position is not None:
@@ -256,10 +258,10 @@ class Scrub:
             return f"the index is wrong: {problem}; the miner makes it anew"
 
     def _read_index_again(self) -> None:
-        """Have the kernel take the index from the disk again, a little at a time.
+        """Have the kernel read the index from the disk again, a little at a time.
 
-        The file stays open: closing it would take the locks away that SQLite has on it in this
-        process (https://sqlite.org/howtocorrupt.html, section 2.2).
+        The file stays open, because closing it would release the locks that SQLite has on it in
+        this process (https://sqlite.org/howtocorrupt.html, section 2.2).
         """
         path = index_path(self._folder).resolve()
         try:
@@ -275,7 +277,7 @@ class Scrub:
     # --- pace --------------------------------------------------------------------------------
 
     def _rest(self) -> bool:
-        """Pause in the middle of a piece if there was enough work; whether it is over."""
+        """Pause in the middle of a piece if it has worked enough. Returns whether to end."""
         worked = self._timer() - self._woke
         if worked >= LEAST_WORK_S:
             self._is_over = self._is_over or self._pause(_rest_after(worked))
@@ -285,7 +287,7 @@ class Scrub:
     # --- what was found ----------------------------------------------------------------------
 
     def _look_again(self) -> None:
-        """Look at one problem again, the others in turn."""
+        """Check one of the problems again; they take turns."""
         self._turn += 1
         self._looked_again = self._timer()
         one = self.state.problems[self._turn % len(self.state.problems)]
@@ -295,7 +297,7 @@ class Scrub:
                 self._note(one.kind, one.number, problem)
 
     def _note(self, kind: str, number: int, what: str) -> None:
-        """Note what is wrong with a piece now; "" if nothing is."""
+        """Note what is wrong with a piece now. what: "" if nothing is."""
         others = [p for p in self.state.problems if (p.kind, p.number) != (kind, number)]
         known = [p for p in self.state.problems if (p.kind, p.number) == (kind, number)]
         if [p.what for p in known] == [what] or not (known or what):
@@ -309,7 +311,7 @@ class Scrub:
         self._save()
 
     def _is_passed_over(self, kind: str, number: int) -> bool:
-        """Whether a piece belongs to an index that is known to be wrong by another piece."""
+        """Whether a piece belongs to an index in which another piece was found to be wrong."""
         of_index = {FLIGHTS, INDEX}
         known = [(p.kind, p.number) for p in self.state.problems if p.kind in of_index]
         return kind in of_index and known not in ([], [(kind, number)])
@@ -319,7 +321,7 @@ class Scrub:
         self._is_unsaved = True
 
     def _save(self) -> None:
-        """Write the state down. What cannot be written is only looked for again."""
+        """Write the state down. If that fails, problems will be found again after a restart."""
         self._saved = self._timer()
         if not self._is_unsaved:
             return
@@ -331,12 +333,12 @@ class Scrub:
 
 
 def _pieces(height: int) -> int:
-    """How many pieces a pass has that begins when the tip is at `height`."""
+    """How many pieces a pass has if it begins when the tip is at `height`."""
     return 2 * (height + 1) + len(PARTS) + 1
 
 
 def _piece(state: ScrubState, number: int) -> tuple[str, int]:
-    """The kind of a piece of a pass, and its number among its kind."""
+    """The kind of the pass's piece `number`, and its number among its kind."""
     of_blocks = 2 * (state.height + 1)
     if number < of_blocks:
         return (BLOCK, FLIGHTS)[number % 2], number // 2
@@ -349,12 +351,15 @@ def _rest_after(worked_s: float) -> float:
 
 
 def _forget(descriptor: int) -> None:
-    """Have a whole file read from the disk the next time. Raises OSError."""
+    """Drop a whole file from the kernel's memory, so that it is read from the disk next.
+
+    Raises OSError.
+    """
     files.forget_cached(descriptor, 0, os.fstat(descriptor).st_size)
 
 
 class _KeptOpen:
-    """A file that stays open until another has its name."""
+    """Keeps a file open until another file has its name."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None
@@ -367,7 +372,7 @@ class _KeptOpen:
         return self._descriptor
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the file if it is open."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -375,7 +380,7 @@ class _KeptOpen:
 
 @contextmanager
 def scrubbing(settings: Settings, report: Report) -> Iterator[None]:
-    """Scrub in a thread of its own; without `scrub_hours` forget what an earlier scrub found."""
+    """Scrub in a thread of its own; if `scrub_hours` is 0, forget what an earlier scrub found."""
     if not settings.scrub_hours:
         try:
             remove(settings.folder)

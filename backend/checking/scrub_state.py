@@ -1,7 +1,7 @@
-"""How far the scrub of a chain is and what it has found: `scrub.json` in the chain's folder.
+"""Tells how far the scrub of a chain is and what it has found, in `scrub.json` in its folder.
 
-The miner writes it; whoever asks reads it. It is never synced: what is lost with the power is
-looked for again.
+The miner writes the file; workers read it. It is never synced: after a power cut the scrub finds
+its problems again.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +19,10 @@ Report = Callable[[str], None]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that is wrong.
+    """Something that is wrong with a piece of the chain.
 
-    kind, number: the piece in which it was found. what: in words. found_at: UTC milliseconds.
+    kind, number: the piece. what: what is wrong, in words. found_at: when it was found, UTC
+    milliseconds.
     """
 
     kind: str
@@ -31,11 +32,11 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ScrubState(msgspec.Struct, frozen=True):
-    """Where a scrub stands.
+    """How far a scrub is.
 
-    height: the tip when this pass began; -1 for no pass yet. pieces: of the pass. done: how many of
-    them were looked at. completed_at: when the last whole pass ended, UTC milliseconds. problems:
-    that stand, the oldest first.
+    height: the height of the tip when this pass began; -1 if none has begun. pieces: how many the
+    pass has. done: how many of them were checked. completed_at: when the last whole pass ended, UTC
+    milliseconds. problems: those that still exist, the oldest first.
     """
 
     height: int = -1
@@ -54,9 +55,9 @@ _decode = msgspec.json.Decoder(ScrubState).decode
 
 
 def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
-    """The state of the scrub of the chain in `folder`; None if there is none, or a torn one.
+    """The state of the scrub of the chain in `folder`; None if there is none or it is torn.
 
-    report: takes a line if there is one that cannot be read.
+    report: takes a message if the file cannot be read.
     """
     path = folder / NAME
     try:
@@ -65,7 +66,7 @@ def read(folder: Path, report: Report = lambda line: None) -> ScrubState | None:
         if not isinstance(error, FileNotFoundError):
             report(f"{path} cannot be read: {error.strerror or error}")
     except msgspec.MsgspecError:
-        pass  # what it said is looked for again
+        pass  # the scrub finds its problems again
     return None
 
 
@@ -75,12 +76,12 @@ def write(folder: Path, state: ScrubState) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Forget it. Raises WriteFailed."""
+    """Remove the state. Raises WriteFailed."""
     files.remove(folder / NAME)
 
 
 def reasons(problems: Sequence[Problem]) -> list[str]:
-    """Why a service with these problems is not ready; the first few, and how many more."""
+    """The reasons why a service is not ready: the first problems, and how many more there are."""
     shown = [f"the scrub found that {problem.what}" for problem in problems[:MOST_SHOWN]]
     if more := len(problems) - len(shown):
         shown.append(

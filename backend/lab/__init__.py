@@ -1,1 +1,1 @@
-"""What the performance lab starts in processes of its own: the service's code without HTTP."""
+"""Runs the service's code without HTTP, in processes that the performance lab starts."""

@@ -1,18 +1,19 @@
-"""Clients inside the ledger's own process: what requests cost without HTTP, for the lab.
+"""Runs clients in the ledger's own process, so that the lab can measure requests without HTTP.
 
     python -m backend.lab.in_process INTERACTIONS ROWS FACTS
 
-INTERACTIONS holds JSON lines, each one interaction of a customer: `{"customer": 0, "kind": "…",
-"steps": [{"kind": "…", "method": "GET", "path": "/tip", "body": ""}, …]}`. Each customer is a
-thread that does its own in turn, without a pause, on one `Ledger`; all begin together. A step goes
-to the method of the facade that its address leads to: parameters and bodies are parsed and checked
-as HTTP has them parsed and checked, answers are not written as JSON and none are kept. Blocks are
-mined by the miner of that folder, which must be running.
+INTERACTIONS holds JSON lines, each with one interaction of a customer: `{"customer": 0, "kind":
+"…", "steps": [{"kind": "…", "method": "GET", "path": "/tip", "body": ""}, …]}`. Each customer is a
+thread that does its interactions in turn, without a pause; all customers share one `Ledger` and
+begin together. A step calls the method of `Ledger` that its path stands for: parameters and bodies
+are parsed and checked as over HTTP; answers are not written as JSON, and none are cached. The miner
+of the folder must be running.
 
-ROWS gets a line of CSV for each step: customer, interaction and step (from 0), kinds of both,
-sent_s and done_s (CLOCK_MONOTONIC), succeeded (1 or 0). After a step that failed comes the next
-interaction. FACTS gets JSON: cpu_s, the processor time of it all. SIGTERM ends it after the
-interactions in hand; what was measured until then is written.
+ROWS gets a line of CSV for each step: customer, interaction and step (counted from 0), the kinds of
+both, sent_s and done_s (CLOCK_MONOTONIC), succeeded (1 or 0). After a step that fails, the customer
+goes on with the next interaction. FACTS gets JSON with cpu_s, the processor time of the whole
+measurement. SIGTERM ends it after the current interactions; what was measured until then is
+written.
 """
 
 import csv
@@ -48,7 +49,7 @@ USAGE = "usage: python -m backend.lab.in_process INTERACTIONS ROWS FACTS"
 
 
 class Step(msgspec.Struct):
-    """A request as HTTP would have it."""
+    """A request as HTTP would carry it."""
 
     kind: str
     method: str
@@ -57,7 +58,7 @@ class Step(msgspec.Struct):
 
 
 class Interaction(msgspec.Struct):
-    """Steps of one customer that follow each other."""
+    """Steps that a customer does one after the other."""
 
     customer: int
     kind: str
@@ -69,7 +70,7 @@ _interaction = msgspec.json.Decoder(Interaction).decode
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of a step, in the order of COLUMNS."""
+    """The result of a step, in the order of COLUMNS."""
 
     customer: int
     interaction: int
@@ -81,7 +82,7 @@ class Row:
     succeeded: int
 
     def cells(self) -> list[object]:
-        """As they are written."""
+        """The cells of the line of CSV."""
         times = (f"{self.sent_s:.6f}", f"{self.done_s:.6f}")
         kinds = (self.interaction_kind, self.step_kind)
         return [self.customer, self.interaction, self.step, *kinds, *times, self.succeeded]
@@ -136,7 +137,7 @@ CALLS: Mapping[tuple[str, str], Call] = {
 
 
 def do(ledger: Ledger, step: Step) -> None:
-    """One step. Raises FlightchainError for what HTTP would refuse, ValueError for the rest."""
+    """Do one step. Raises FlightchainError if HTTP would refuse it, ValueError if it is unknown."""
     route, _, query = step.path.partition("?")
     call = CALLS.get((step.method, route))
     if call is None:
@@ -146,7 +147,7 @@ def do(ledger: Ledger, step: Step) -> None:
 
 
 class Customer(Thread):
-    """Does its interactions. rows: of all its steps."""
+    """Does its interactions in a thread. rows: the results of its steps."""
 
     def __init__(
         self, ledger: Ledger, own: Sequence[Interaction], together: Barrier, stop: Event
@@ -157,14 +158,14 @@ class Customer(Thread):
         self.failure: Exception | None = None
 
     def run(self) -> None:
-        """All of them, or until it is told to stop."""
+        """Do all interactions, or those before `stop` is set."""
         self._together.wait()
         try:
             for number, interaction in enumerate(self._own):
                 if self._ending.is_set():
                     return
                 self._interact(number, interaction)
-        except Exception as failure:  # noqa: BLE001  told by `main`, which ends with it
+        except Exception as failure:  # noqa: BLE001  `measured` raises it
             self.failure = failure
             self._ending.set()
 
@@ -184,7 +185,7 @@ class Customer(Thread):
 
 
 def interactions_in(path: Path) -> list[list[Interaction]]:
-    """What each customer does. Raises OSError, ValueError."""
+    """The interactions of each customer in the file at `path`. Raises OSError, ValueError."""
     found: dict[int, list[Interaction]] = defaultdict(list)
     for line in path.read_bytes().splitlines():
         interaction = _interaction(line)
@@ -195,7 +196,10 @@ def interactions_in(path: Path) -> list[list[Interaction]]:
 
 
 def measured(ledger: Ledger, sequences: Sequence[Sequence[Interaction]], stop: Event) -> list[Row]:
-    """The rows of all customers, in the order in which steps were done. Raises what one raised."""
+    """Let all customers run. Returns their rows in the order in which steps ended.
+
+    Raises the error of a customer that failed.
+    """
     together = Barrier(len(sequences))
     customers = [Customer(ledger, own, together, stop) for own in sequences]
     for customer in customers:
@@ -209,7 +213,7 @@ def measured(ledger: Ledger, sequences: Sequence[Sequence[Interaction]], stop: E
 
 
 def wait_until_ready(ledger: Ledger) -> None:
-    """Until there are a chain, an index and a miner. Raises TimeoutError."""
+    """Wait until there are a chain, an index and a miner. Raises TimeoutError."""
     deadline_s = time.monotonic() + READY_WITHIN_S
     while reasons := ledger.not_ready():
         if time.monotonic() > deadline_s:

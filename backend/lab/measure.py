@@ -1,12 +1,13 @@
-"""What the service's own code costs for one transaction, as a process to be timed from outside.
+"""Does the service's work for transactions again and again, for the lab to time from outside.
 
     python -m backend.lab.measure round-trips FILE TIMES    canonical bytes -> transaction -> bytes
     python -m backend.lab.measure validations FILE TIMES    all that POST checks of a flight
 
-FILE holds JSON lines: transactions in their canonical bytes, or flights as they are posted; they
-are gone through again and again. It is a program of its own, not a command of `backend`, so that
-its start loads no more than what is timed. It prints nothing; status 1 names a line that is no
-transaction, is written otherwise than it was read, or is no flight, or a file without lines.
+FILE holds JSON lines, which are transactions in their canonical bytes or flights as they are
+posted; they are repeated until TIMES were done. This is a program of its own and not a command of
+`backend`, so that its start loads only what is timed. It prints nothing and exits with status 0. An
+error exits with status 1 and a message that names it: a line is no transaction, is written
+otherwise than it was read, or is no flight, or the file has no lines.
 """
 
 import sys
@@ -23,14 +24,14 @@ USAGE = "usage: python -m backend.lab.measure round-trips|validations FILE TIMES
 
 
 def round_trips(lines: Iterable[bytes]) -> None:
-    """Read and write each. Raises ValueError for one that is not written as it was read."""
+    """Read and write each line. Raises ValueError for one that is not written as it was read."""
     for line in lines:
         if transaction_bytes(transaction_in(line)) != line:
             raise ValueError(f"these are no canonical bytes: {line!r}")
 
 
 def validations(flights: Iterable[dict[str, object]]) -> None:
-    """Examine each. Raises ValueError naming what is wrong with one."""
+    """Examine each flight. Raises ValueError, which names what is wrong with one."""
     for flight in flights:
         _, problems = examine(flight)
         if problems:
@@ -50,7 +51,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _lines(path: str) -> list[bytes]:
-    """The lines of a file. Raises ValueError if there are none: nothing would be done."""
+    """The lines of a file. Raises ValueError if there are none, because nothing would be done."""
     lines = Path(path).read_bytes().splitlines()
     if not lines:
         raise ValueError(f"{path} holds no lines")

@@ -1,10 +1,18 @@
 """Keeps flights that were accepted, are durable, and are not yet in a block.
 
-`mempool` gives ids and says what is pending; `log` reads and writes the segments on the disk, whose
-format `record` knows and whose names `segments`; `syncs` makes what was written durable, once for
-many, and `acknowledged` remembers how far; `salvage` puts a damaged log right; `copies` recognises
-a flight that is pending already; `checks` is what `verify` asks, and `in_recovery` what recovery of
-the block files does. Nothing else here knows blocks: a function says how many transactions they
+    mempool           gives ids and says what is pending
+    log               reads and writes the segments on the disk
+    record, segments  define the format of a record and the names of the segments
+    syncs             makes what was written durable, with one sync for many threads
+    acknowledged      remembers how far flights have been acknowledged
+    idempotency_keys  remembers which keys were used in the last day, and for what
+    salvage           puts a damaged log right
+    crc               finds a flipped bit
+    copies            recognises a flight that is pending already
+    checks            checks the folder for `verify`
+    in_recovery       answers what recovery of the block files asks
+
+Only `in_recovery` knows blocks: the others call a function that says how many transactions blocks
 hold.
 """
 

@@ -1,15 +1,16 @@
-"""How far flights have been acknowledged: `acknowledged.dat` in the chain's folder.
+"""Remembers how far flights have been acknowledged, in `acknowledged.dat` in the chain's folder.
 
-The log alone cannot tell that its end is missing: what nobody finished writing looks the same as
-what was acknowledged and then damaged. So this file names the id after the last one that anybody
-was told of. It is written between the sync of the log and the answer, and is not synced itself: a
-power cut may leave an older number, which only notices less. It may name ids that the log lacks
-only if the disk lost what it had said was synced, and then they are known to be lost. In the same
-way it tells whether the file of idempotency keys must be there, and where segments of the log must
-begin and end: one whose flights are all in blocks may still hold keys.
+The log alone cannot tell that its end is missing: a record that was never finished looks the same
+as one that was acknowledged and then damaged. So this file names the id after the last acknowledged
+one. It is written between the sync of the log and the answer, and is not synced itself: after a
+power cut it may hold an older number, with which less damage is noticed. If it names ids that the
+log lacks, then the disk has lost what it had said was synced, and these ids are known to be lost.
+In the same way it tells whether the file of idempotency keys must be there, and where the oldest
+and the newest segment of the log begin: a segment whose flights are all in blocks may still hold
+keys.
 
-It stands outside the mempool's folder, so that the loss of the whole folder is noticed. Whoever
-writes it holds a lock on it for that moment, so its numbers only grow. Little-endian:
+The file is outside the mempool's folder, so that the loss of the whole folder is noticed. It is
+locked while it is written, so its numbers only grow. They are little-endian:
 
     8  the id after the last acknowledged one     8  transactions that blocks held then
     8  until when the file of keys must be there, UTC milliseconds; 0 if there never was one
@@ -37,11 +38,12 @@ _BYTES = _NUMBERS.size + _CRC.size
 
 
 class Mark(NamedTuple):
-    """next: the id after the last acknowledged one. mined: transactions that blocks held then.
+    """The numbers in the file.
 
-    keys_until: until then the file of keys must be there, UTC milliseconds. oldest: the oldest
-    segment of the log begins at this id or below it. newest_below: the newest one begins below this
-    id; 0 if there never was one.
+    next: the id after the last acknowledged one. mined: how many transactions blocks held then.
+    keys_until: until when the file of keys must be there, UTC milliseconds. oldest: the oldest
+    segment of the log begins at this id or below it. newest_below: the newest segment begins below
+    this id; 0 if there never was a segment.
     """
 
     next: int = 0
@@ -58,7 +60,7 @@ class Mark(NamedTuple):
 
 
 class Acknowledged:
-    """The file in the chain's `folder`. Not safe for threads: each has an object of its own."""
+    """Reads and writes the file in the chain's `folder`. Each thread needs its own object."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -71,16 +73,16 @@ class Acknowledged:
             self._descriptor = None
 
     def read(self) -> Mark | None:
-        """What it says; None if it is missing or damaged."""
+        """The numbers in the file; None if it is missing or damaged."""
         descriptor = self._opened()
         return None if descriptor is None else _mark_in(os.pread(descriptor, _BYTES, 0))
 
     def is_there(self) -> bool:
-        """Whether there is a file of that name, be it damaged."""
+        """Whether the file exists, even if it is damaged."""
         return self._opened() is not None
 
     def note(self, mark: Mark) -> None:
-        """Raise the numbers to those of `mark`; greater ones stay. Raises WriteFailed."""
+        """Raise the file's numbers to those of `mark`; greater ones stay. Raises WriteFailed."""
         with files.refusals("note", self._path):
             descriptor = self._opened()
             if descriptor is None:
@@ -97,7 +99,7 @@ class Acknowledged:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def _opened(self) -> int | None:
-        """The open file; None if there is none of that name."""
+        """The descriptor of the file; None if the file does not exist."""
         if self._descriptor is not None and os.fstat(self._descriptor).st_nlink == 0:
             self.close()
         if self._descriptor is None:

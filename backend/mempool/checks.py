@@ -1,7 +1,7 @@
-"""Checking what is in the mempool's folder, for `verify`: the log, its end, and the keys.
+"""Checks the mempool's folder for `verify`: the log, its end, and the file of idempotency keys.
 
-Nothing is written, and no lock is taken, so a service may go on meanwhile: what it is just writing
-at the end of the log, and segments that it removes, are no damage.
+Nothing is written and no lock is taken, so a service may run at the same time: a record that it is
+writing at the end of the log, and segments that it removes, do not count as damage.
 """
 
 from collections.abc import Callable
@@ -27,18 +27,18 @@ from backend.mempool.salvage import (
 from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
 from backend.words import counted
 
-WHAT_NEXT = "whoever accepts or mines next puts it right, and says what is lost"
+WHAT_NEXT = "the next process that accepts or mines flights puts it right, and says what is lost"
 MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the log was lost"
-MARK_WHAT_NEXT = "whoever accepts or mines next makes it anew from the log"
+MARK_WHAT_NEXT = "the next process that accepts or mines flights makes it anew from the log"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found good.
+    """What a mempool holds that has passed the check.
 
-    pending: accepted transactions that are in no block yet. void: how many of them stand for lost
-    flights. keys: idempotency keys in the file of keys. lost: words about lost flights, missing
-    segments, and damaged bytes that were kept.
+    pending: how many accepted transactions are in no block yet. void: how many of them stand for
+    lost flights. keys: how many idempotency keys are in their file. lost: messages about lost
+    flights, missing segments, and damaged bytes that were kept.
     """
 
     pending: int
@@ -61,7 +61,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
         is_mark_there = acknowledged.is_there()
     check = _LogCheck(mempool_folder, mark)
     check.run()
-    mined = chain_transactions()  # after the log: it must not be behind
+    mined = chain_transactions()  # read after the log, so that it is not behind the log
     check.require_all(mined)
     keys = Keys(mempool_folder, mark.keys_until if mark else 0).check(now_ms())
     lost = [lost_words(*one) for one in lost_in(mempool_folder)]
@@ -75,7 +75,7 @@ def check_mempool(folder: Path, chain_transactions: Callable[[], int]) -> Checke
 
 
 class _LogCheck:
-    """One walk through all segments in `folder`."""
+    """Walks once through all segments in `folder`."""
 
     def __init__(self, folder: Path, mark: Mark | None) -> None:
         self._folder = folder
@@ -83,9 +83,9 @@ class _LogCheck:
         self._is_mark_known = mark is not None
         self._gaps: list[tuple[int, int, str]] = []  # first id, id after the last, and where
         self._voids: list[Record] = []
-        self._once = self._mark.mined  # transactions that blocks held at some time
+        self._once = self._mark.mined  # how many transactions blocks are known to have held
         self._end = str(folder)  # where the log ends
-        self.lacks_segment = False  # between two others, or the end of one
+        self.lacks_segment = False  # one is missing between two others, or one lacks its end
         self.has_record_of_this_release = False
         self.next = 0
 
@@ -95,7 +95,7 @@ class _LogCheck:
         for segment in segments:
             try:
                 data = (self._folder / segment.name).read_bytes()
-            except FileNotFoundError:  # trimmed, or put right, in this very moment
+            except FileNotFoundError:  # it has just been trimmed or put right
                 follows = False
                 continue
             self.lacks_segment |= follows and self.next < segment.first
@@ -113,7 +113,7 @@ class _LogCheck:
             if is_end and self._is_mark_known and self._mark.next <= self.next:
                 return  # it is being written, or its writer died
             raise DamagedMempool(
-                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} no record, behind "
+                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} no record, after "
                 f"transaction {self.next - 1}; {WHAT_NEXT}"
             )
         if record.first < self.next:
@@ -131,7 +131,10 @@ class _LogCheck:
         self._end = f"{self._folder / segment.name}, byte {piece.offset + len(piece.data)}"
 
     def require_all(self, mined: int) -> None:
-        """Raise DamagedMempool if a transaction is neither in the log nor among the `mined`."""
+        """Raise DamagedMempool if a transaction is neither in the log nor in a block.
+
+        mined: how many transactions blocks hold.
+        """
         end = (self.next, self._mark.next, self._end)
         for first, after, where in [*self._gaps, end]:
             missing = max(first, mined)
@@ -143,5 +146,5 @@ class _LogCheck:
                 )
 
     def void_from(self, mined: int) -> int:
-        """How many pending entries are void."""
+        """How many pending transactions stand for lost flights."""
         return sum(max(0, record.next - max(record.first, mined)) for record in self._voids)

@@ -1,4 +1,4 @@
-"""Recognising a flight that comes again while the first one is pending."""
+"""Recognises a flight that is posted again while the first one is pending."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from backend.chain.flight import Flight
 
 
 class Copies:
-    """Where pending flights stand, by their hash, to recognise one that comes again.
+    """Finds the id of a pending flight by the flight's hash.
 
-    Hashes and not flights: a hundred thousand may be pending. next: the id up to which they have
-    been taken in.
+    It keeps hashes and not flights, because a hundred thousand may be pending. next: flights with
+    ids below this one have been added.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Copies:
         self._first_with: dict[int, int] = {}  # in the order of ids
 
     def add(self, first: int, flights: Sequence[Flight]) -> None:
-        """Take in pending flights; their ids start at `first`."""
+        """Add pending flights, whose ids start at `first`."""
         for transaction_id, flight in enumerate(flights, first):
             self._first_with.setdefault(hash(flight), transaction_id)
         self.next = first + len(flights)
@@ -28,5 +28,5 @@ class Copies:
             self._first_with = {h: i for h, i in self._first_with.items() if i >= mined}
 
     def candidate(self, flight: Flight) -> int | None:
-        """The id of the flight that, to all appearances, equals `flight`."""
+        """The id of the first flight with the hash of `flight`, which probably equals it."""
         return self._first_with.get(hash(flight))

@@ -1,9 +1,9 @@
-"""Finds the bit that has flipped in some bytes, from what that did to their CRC-32.
+"""Finds the bit that has flipped in some bytes, from the change of their CRC-32.
 
-A flip in the last byte changes the CRC by one of eight values, and each byte behind the flip takes
-that value through one step of the CRC. The steps can be taken back, but bytes may be many. So the
-changes that flips in the last `_NEAR` bytes make are kept in a table, and a change is taken back so
-many steps at a time until it is there. No two bits of less than 500 MB make the same change.
+A flip in the last byte changes the CRC by one of eight values, and each byte after the flip takes
+that value through one step of the CRC. The steps can be undone, but there may be many bytes. So the
+changes that flips in the last `_NEAR` bytes make are kept in a table, and `_NEAR` steps at a time
+are undone until the change is in the table. In less than 500 MB no two bits make the same change.
 """
 
 import zlib
@@ -28,7 +28,7 @@ def flipped_bit(change: int, length: int) -> int | None:
 
 @cache
 def _near_flips() -> dict[int, tuple[int, int]]:
-    """A change of the CRC -> the bit that made it, and how many bytes stand behind the flip."""
+    """Maps a change of the CRC to the bit that made it and the number of bytes after the flip."""
     found: dict[int, tuple[int, int]] = {}
     for bit in range(8):
         change = _TABLE[1 << bit]
@@ -39,7 +39,7 @@ def _near_flips() -> dict[int, tuple[int, int]]:
 
 
 def _far_back(change: int) -> int:
-    """What a change of the CRC was `_NEAR` bytes before."""
+    """A change of the CRC with `_NEAR` steps undone."""
     one, two, three, four = _far_back_tables()
     return (
         one[change & 0xFF]
@@ -51,7 +51,10 @@ def _far_back(change: int) -> int:
 
 @cache
 def _far_back_tables() -> list[list[int]]:
-    """For each of a change's four bytes, what each of its values was: the rest is exclusive or."""
+    """Four tables, one for each byte of a change: each value of it with `_NEAR` steps undone.
+
+    The exclusive or of the four entries is the whole change, undone.
+    """
     bits = [_back(1 << bit) for bit in range(32)]
     tables = [[0] * 256 for _ in range(4)]
     for byte in range(1, 256):

@@ -1,14 +1,15 @@
-"""Idempotency keys: what a client sends with a request that it may have to send again.
+"""Remembers idempotency keys: a client sends one with a request that it may have to send again.
 
-A key stands in the record of the mempool that it came with, and in the memory of every process that
-has read the record, while its segment is there. Before the segment is removed its keys are kept in
-`mempool/keys.sqlite`, which is synced first; after a day they are forgotten. So a key is durable
-exactly as its flights are.
+A key is in the same record of the mempool's log as its flights, and in the memory of every process
+that has read the record, as long as the record's segment exists. Before the segment is removed, its
+keys are copied to `mempool/keys.sqlite`, which is synced first; after a day they are forgotten. So
+a key is as durable as its flights.
 
-Every page of that file carries a checksum, see `backend.storage.checked_sqlite`: a key that is not
-found was not used. Files of earlier releases have none. They are read as they are, and replaced by
-a file with checksums when keys are kept the next time. An empty file holds no keys. A missing one
-is damage as long as it must be there: nobody can tell what was sent with a key.
+Every page of that file carries a checksum, which `backend.storage.checked_sqlite` explains, so a
+key that is not found was not used. Files of earlier releases have no checksums. They are read as
+they are, and replaced by a file with checksums when keys are copied the next time. An empty file
+holds no keys. A missing file is damage as long as it must be there, because the keys in it are not
+known then.
 """
 
 import os
@@ -43,7 +44,7 @@ _Row = tuple[str, str, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """text: as the client chose it. body_hash: SHA-256 of what was sent with it, in hexadecimal."""
+    """A key, as the client chose it, and the SHA-256 (hexadecimal) of the body sent with it."""
 
     text: str
     body_hash: str
@@ -51,7 +52,11 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What a key was used for. first, count: the ids. timestamp: acceptance, UTC milliseconds."""
+    """What a key was used for.
+
+    body_hash: as in `IdempotencyKey`. first, count: the first id of its flights, and how many there
+    are. timestamp: when they were accepted, UTC milliseconds.
+    """
 
     body_hash: str
     first: int
@@ -60,21 +65,21 @@ class KeyUse:
 
 
 class Keys:
-    """The keys of the mempool in `folder`. `find` and `keep` ask for the lock between processes."""
+    """The keys of the mempool in `folder`. Call `find` and `keep` under the lock of processes."""
 
     def __init__(self, folder: Path, kept_until: int = 0) -> None:
-        """kept_until: until then the file must be there, UTC milliseconds; 0 if nobody knows."""
+        """kept_until: until when the file must be there, UTC milliseconds; 0 if unknown."""
         self._path = folder / FILE_NAME
         self.kept_until = kept_until
         self._in_log: dict[str, KeyUse] = {}  # in the order of their ids
 
     def add(self, text: str, use: KeyUse) -> None:
-        """Remember a key that stands in the log, behind all that were added before."""
+        """Remember a key of the log, whose record comes after those of all keys added before."""
         self._in_log.pop(text, None)  # used again after a day: it moves to the end
         self._in_log[text] = use
 
     def forget(self, below: int) -> None:
-        """Drop the keys of ids below `below`: their records are gone, and `keep` came before."""
+        """Drop the keys of ids below `below`; their segments are gone, and `keep` has kept them."""
         while self._in_log:
             text, use = next(iter(self._in_log.items()))
             if use.first >= below:
@@ -82,15 +87,15 @@ class Keys:
             del self._in_log[text]
 
     def forget_log(self) -> None:
-        """Drop every key that stands in the log, which will be read anew."""
+        """Drop every key of the log, because the log will be read again."""
         self._in_log.clear()
 
     def find(self, key: IdempotencyKey, now_ms: int) -> KeyUse | None:
-        """What `key` was used for in the last day.
+        """What `key` was used for in the last day; None if it was not used.
 
-        A use that is more than a day ahead is over, too: a clock had leapt, and was put back.
-        Raises KeyReused if it came with something else, DamagedMempool if the file is missing, or
-        unreadable.
+        A use more than a day in the future does not count either: the clock had leapt then, and was
+        put back. Raises KeyReused if the key came with another body, DamagedMempool if the file is
+        missing or unreadable.
         """
         use = self._in_log.get(key.text) or self._kept(key.text, now_ms)
         if use is None or not _is_of_a_day(use.timestamp, now_ms):
@@ -108,7 +113,7 @@ class Keys:
         return None if row is None else KeyUse(*row[1:])
 
     def require_readable(self, now_ms: int) -> None:
-        """Raise DamagedMempool if the file of keys cannot be used, as far as a look tells."""
+        """Raise DamagedMempool if looking up a key fails. Not every page is read."""
         self._kept("", now_ms)
 
     def check(self, now_ms: int) -> int:
@@ -127,7 +132,7 @@ class Keys:
             return copied.serialize("main")
 
     def copy_below(self, first: int, folder: Path) -> None:
-        """Make a file in `folder` with the keys of ids below `first`, if there is a file here.
+        """Copy the keys of ids below `first` to a new file in `folder`, if this one holds keys.
 
         Raises DamagedMempool, WriteFailed.
         """
@@ -138,10 +143,11 @@ class Keys:
         Keys(folder)._make(rows)
 
     def keep(self, first: int, following: int, now_ms: int) -> int:
-        """Keep the keys of ids from `first` to `following` (exclusive): their records will go.
+        """Copy the keys of ids `first` to `following` (exclusive) to the file.
 
-        Returns until when the file must be there now, UTC milliseconds; 0 if it was not needed.
-        Raises DamagedMempool if the file cannot be used, WriteFailed; then it is as it was.
+        The segment with their records may be removed then. Returns until when the file must be
+        there, UTC milliseconds; 0 if there were no keys. Raises DamagedMempool if the file cannot
+        be used, WriteFailed if it cannot be written; it is unchanged then.
         """
         going = [
             (text, *astuple(use))
@@ -153,7 +159,7 @@ class Keys:
         self._require_there(now_ms)
         self._make_checked()
         with self._opened() as connection:
-            connection.execute("PRAGMA synchronous = EXTRA")  # the folder, too
+            connection.execute("PRAGMA synchronous = EXTRA")  # syncs the folder, too
             with connection:
                 connection.execute(
                     "DELETE FROM key_use WHERE timestamp NOT BETWEEN ? AND ?",
@@ -167,14 +173,14 @@ class Keys:
     # --- the file ----------------------------------------------------------------------------
 
     def _holds_keys(self) -> bool:
-        """Whether there is a file that is not empty."""
+        """Whether the file exists and is not empty."""
         try:
             return self._path.stat().st_size > 0
         except FileNotFoundError:
             return False
 
     def _require_there(self, now_ms: int) -> None:
-        """Raise DamagedMempool if the file is missing, and some key in it was not over yet."""
+        """Raise DamagedMempool if the file is missing and held a key of the last day."""
         if _is_of_a_day(self.kept_until - KEPT_MS, now_ms) and not self._path.exists():
             raise DamagedMempool(
                 f"{self._path} is missing, so it is not known what was sent with a key in the last "
@@ -182,10 +188,10 @@ class Keys:
             )
 
     def _make_checked(self) -> None:
-        """Make the file if there is none, or anew if its pages have no checksums."""
+        """Make the file if it does not exist, or make it anew if its pages have no checksums."""
         rows: list[_Row] = []
         if self._holds_keys():
-            with self._opened() as old:  # and its journal is done with
+            with self._opened() as old:  # which also deals with its journal
                 if _is_checked(old):
                     return
                 _require_sound(old)
@@ -193,27 +199,28 @@ class Keys:
         self._make(rows)
 
     def _make(self, rows: Iterable[_Row]) -> None:
-        """Make a file with checksums: beside the one that is there, then in its place, durably."""
+        """Write a file with checksums beside the present one, then replace that one durably."""
         new = self._path.with_name(f"{FILE_NAME}.tmp")
         files.remove(new)
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         with self._usable(), closing(checked_sqlite.connect(_uri(new), flags)) as connection:
             checked_sqlite.reserve_checksums(connection)
-            connection.execute("PRAGMA journal_mode = OFF")  # who dies begins anew
-            connection.execute("PRAGMA synchronous = OFF")  # it is synced as a whole
+            connection.execute("PRAGMA journal_mode = OFF")  # after a crash it is made again
+            connection.execute("PRAGMA synchronous = OFF")  # the whole file is synced below
             connection.execute(_SCHEMA)
             with connection:
                 connection.executemany(_INSERT, rows)
         _sync(new)
-        files.remove(self._path.with_name(f"{FILE_NAME}-journal"))  # is not of this file
+        files.remove(self._path.with_name(f"{FILE_NAME}-journal"))  # belongs to the old file
         files.rename(new, self._path)
 
     @contextmanager
     def _opened(self) -> Iterator[apsw.Connection]:
-        """The file, which SQLite only reads where nothing can be written. Raises DamagedMempool.
+        """Open the file. Raises DamagedMempool.
 
-        Who only wants to read opens it to write, too: what somebody left undone who died while
-        keeping keys must be taken back first.
+        It is opened for writing even by those who only read, because SQLite must first roll back
+        what a process left unfinished that died while it wrote. On a read-only disk SQLite opens it
+        for reading.
         """
         flags = apsw.SQLITE_OPEN_READWRITE
         with self._usable(), closing(checked_sqlite.connect(_uri(self._path), flags)) as connection:
@@ -223,7 +230,7 @@ class Keys:
 
     @contextmanager
     def _sound_copy(self) -> Iterator[apsw.Connection]:
-        """A copy in memory, for which every page was read. Raises DamagedMempool."""
+        """Copy the file to memory, which reads every page. Raises DamagedMempool."""
         with (
             self._opened() as connection,
             closing(apsw.Connection(":memory:")) as copied,
@@ -235,7 +242,7 @@ class Keys:
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
-        """Raise DamagedMempool instead of SQLite's errors, and say what to do."""
+        """Turn errors of SQLite into DamagedMempool, which says what to do."""
         try:
             yield
         except apsw.Error as error:
@@ -246,7 +253,7 @@ class Keys:
 
 
 def _is_of_a_day(timestamp: int, now_ms: int) -> bool:
-    """Whether what was accepted at `timestamp` is no more than a day away. UTC milliseconds."""
+    """Whether the two times, in UTC milliseconds, are at most a day apart."""
     return abs(now_ms - timestamp) <= KEPT_MS
 
 
@@ -272,7 +279,7 @@ def _rows_in(connection: apsw.Connection) -> list[_Row]:
 
 
 def _reason(error: apsw.Error) -> str:
-    """What SQLite found wrong, in words; it has none for a checksum."""
+    """What SQLite found wrong, in words; it has no words of its own for a wrong checksum."""
     if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA:
         return "a page does not agree with its checksum"
     return str(error)

@@ -1,4 +1,4 @@
-"""What recovery of the block files asks of the mempool before anybody knows what blocks hold."""
+"""Answers what recovery of the block files asks the mempool before the blocks are known."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
@@ -23,11 +23,11 @@ class PendingInRecovery:
         self._mempool = mempool
 
     def locked(self) -> AbstractContextManager[None]:
-        """While this is held nobody is given ids. Raises TryLater."""
+        """A lock: while it is held, no process gives ids. Raises TryLater."""
         return self._mempool.locked()
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether all ids from `first` to `following` (exclusive) are there. Raises WriteFailed."""
+        """Whether the log holds all ids `first` to `following` (exclusive). Raises WriteFailed."""
         self._put_right(following)
         with self._mempool.as_if(first) as mempool:
             try:
@@ -36,10 +36,10 @@ class PendingInRecovery:
                 return False
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
-        """What the log holds, and the block at `place` does not, under one id; in words.
+        """In words, the first id at which the log and the block at `place` hold different flights.
 
-        block: reads it, if that is needed. Where the log is damaged it contradicts nobody: the
-        block is what is left then. Raises WriteFailed.
+        block: reads the block; it is called only if needed. None if they agree, and where the log
+        is damaged, because then the block is all that is left. Raises WriteFailed.
         """
         segments = segments_in(self._folder)
         if not segments or place.next_transaction <= segments[0].first:
@@ -55,18 +55,18 @@ class PendingInRecovery:
         return None
 
     def _pending_in(self, place: Place) -> list[Accepted]:
-        """What the log holds of the ids of a block. Raises TryLater if it needs to be put right."""
+        """What the log holds of a block's ids. Raises TryLater if the log must be put right."""
         with self._mempool.as_if(place.first_transaction) as mempool:
             count = min(mempool.pending_count(), place.transaction_count)
             return mempool.pending(count)
 
     def _put_right(self, following: int) -> None:
-        """Put the log right as if there was a block with the ids below `following`.
+        """Put the log right as if blocks held the ids below `following`.
 
-        So none of them becomes void while that block, or a backup, may have it.
+        So no flight becomes void while that block, or a backup, may still hold it.
         """
         with self._mempool.as_if(following) as mempool, suppress(DamagedMempool):
-            mempool.put_right()  # what is wrong with the chain is met by whoever looks next
+            mempool.put_right()  # damage of the chain is met and reported when it is read next
 
 
 def _first_difference(first: int, pending: list[Accepted], block: Block) -> str | None:

@@ -1,10 +1,10 @@
-"""The mempool's log: records in segments, whose names `segments` knows.
+"""Reads and appends the mempool's log: records in segments, whose names `segments` defines.
 
-A `Log` is what one process has read of it. Readers take in what others have written; whoever holds
-the lock between processes appends, puts right what is wrong, and removes segments. Whatever is
-wrong is noticed by everybody: bytes that are no record, ids that are missing between two records or
-at the end, files that are gone or shorter than they were. Who does not hold the lock gets
-NeedsRepair.
+A `Log` is what one process has read of the log. Every process takes in what others have written.
+The process that holds the lock between processes appends, puts right what is wrong, and removes
+segments. Every process notices what is wrong: bytes that are no record, ids that are missing
+between two records or at the end, files that are gone or shorter than they were. Without the lock,
+that raises NeedsRepair.
 """
 
 import os
@@ -31,8 +31,11 @@ _first_of, _next_of = attrgetter("first"), attrgetter("next")
 
 
 class End(NamedTuple):
-    """How far a log goes: an offset in a segment, the id after the last one there, and how many
-    transactions blocks held when that was written. oldest: the id at which the log begins.
+    """How far a log goes.
+
+    segment, offset: where it ends, in bytes of that segment. next: the id after the last one there.
+    mined: how many transactions blocks held when that was written. oldest: the id at which the log
+    begins.
     """
 
     segment: Segment
@@ -42,7 +45,7 @@ class End(NamedTuple):
     oldest: int
 
     def mark(self) -> Mark:
-        """What is to be noted when all up to here is on the disk."""
+        """The mark to note when all up to here is on the disk."""
         newest_below = self.segment.first + 1
         return Mark(self.next, self.mined, oldest=self.oldest, newest_below=newest_below)
 
@@ -51,7 +54,7 @@ NOTHING = End(Segment(-1), 0, 0, 0, 0)
 
 
 class Log:
-    """The log in `folder`. Not safe for threads."""
+    """Reads and appends the log in `folder`. It is not safe for threads."""
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class Log:
         acknowledged: Acknowledged,
         report: Callable[[str], None],
     ) -> None:
-        """keys: is told of the keys of all records. The others are as in `Mempool`."""
+        """keys: gets the idempotency keys of all records. The others are as in `Mempool`."""
         self._folder = folder
         self._chain_transactions = chain_transactions
         self._keys = keys
@@ -69,20 +72,20 @@ class Log:
         self._report = report
         self.records: list[Record] = []  # in the order of their ids
         self.next = 0  # the id after the last one
-        self._mark: Mark | None = None  # how far is acknowledged, when it was looked last
+        self._mark: Mark | None = None  # how far flights were acknowledged at the last reading
         self.last_timestamp = 0
-        self._mined = 0  # as the last record says
-        self._is_of_earlier_release = True  # every record that was read
+        self._mined = 0  # the number in the last record
+        self._is_of_earlier_release = True  # whether every record is that was read
         self._forgotten = 0  # ids below it have been dropped
-        self._names: list[str] = []  # of the files in the folder, when it was looked last
-        self._existing: list[Segment] = []  # of these
+        self._names: list[str] = []  # the files in the folder at the last reading
+        self._existing: list[Segment] = []  # the segments among them
         self._segment: Segment | None = None  # the segment that is read now
         self._offset = 0  # how far it has been read
         self._named: Segment | None = None  # the segment whose name is known to be on the disk
         self._descriptors: dict[Segment, int] = {}
         self._missing_at = 0  # the id at which a segment is missing between two others; 0 for none
-        self._reported = (0, 0)  # what told of a missing segment: of the mark, and that id
-        self._path = (NOTHING.segment, folder)  # of the segment that was asked for last
+        self._reported = (0, 0)  # `newest_below` and `_missing_at` of the last report about that
+        self._path = (NOTHING.segment, folder)  # the segment that was asked for last, and its path
         self._decoded: tuple[Record, list[Flight]] | None = None  # the record read last
 
     def close(self) -> None:
@@ -92,7 +95,7 @@ class Log:
         self._descriptors.clear()
 
     def _reset(self) -> None:
-        """Know nothing, as before anything was read; acceptance times still never go back."""
+        """Forget all that was read, except `last_timestamp`: acceptance times never go back."""
         self.close()
         self._keys.forget_log()
         self.records.clear()
@@ -104,14 +107,14 @@ class Log:
 
     @property
     def end(self) -> End:
-        """How far it has been read; everything ends behind `NOTHING`."""
+        """How far the log has been read. Any other end is greater than `NOTHING`."""
         if self._segment is None:
             return NOTHING
         oldest = self._existing[0] if self._existing else self._segment
         return End(self._segment, self._offset, self.next, self._mined, oldest.first)
 
     def path(self, segment: Segment) -> Path:
-        """Where a segment stands."""
+        """The path of a segment."""
         known, path = self._path
         if known != segment:
             path = self._folder / segment.name
@@ -126,37 +129,41 @@ class Log:
         first: its first id. mined: how many transactions blocks hold. Raises WriteFailed.
         """
         segment = self._segment_for(first, mined)
-        if segment != self._named:  # its maker may have died before it could do this
+        if segment != self._named:  # the process that made it may have died before this
             files.sync_folder(self._folder)
             self._named = segment
         files.write_at(self.descriptor(segment), data, self._offset, self.path(segment))
-        self._take_in(data, segment)  # what others wrote was read when this was locked
+        self._take_in(data, segment)  # what others wrote was read when the lock was taken
 
     def _segment_for(self, first: int, mined: int) -> Segment:
-        """The segment for id `first`; a new one if the old one is done, full, or left behind."""
+        """The segment for id `first`: the newest one, or a new one.
+
+        A new one is made if all flights of the newest are mined, if it is full, or if `first` is
+        not its next id.
+        """
         current = self._segment
         is_done = self._offset > 0 and mined >= self.next
         is_full = self._offset >= SEGMENT_BYTES
         if current is not None and first == self.next and not (is_done or is_full):
             return current
         if current is not None:
-            if not self._offset:  # its maker died before it could write to it
+            if not self._offset:  # the process that made it died before it wrote a record
                 self.next = first
                 return current
             files.sync(self.descriptor(current), self.path(current))
         segment = Segment(first if current is None else self.next)
         self._segment, self._offset, self.next = segment, 0, first
-        files.make_folder(self._folder)  # somebody may have removed it
+        files.make_folder(self._folder)  # it may have been removed
         self._descriptors[segment] = files.open_for_writing(self.path(segment))  # syncs its name
         self._named = segment
         files.sync_folder(self._folder.parent)
         return segment
 
     def trim(self, below: int, now_ms: int) -> None:
-        """Remove the segments of which every id is below `below`; the newest always stays.
+        """Remove the segments whose ids are all below `below`; the newest always stays.
 
-        Only under the lock between processes. Raises WriteFailed, or DamagedMempool if keys cannot
-        be kept; then their segment stays.
+        Only under the lock between processes. Raises WriteFailed, or DamagedMempool if a segment's
+        keys cannot be kept; that segment stays then.
         """
         for segment, following in pairwise(all_segments_in(self._folder)):
             if following.first <= below:
@@ -185,7 +192,7 @@ class Log:
     # --- reading -----------------------------------------------------------------------------
 
     def forget(self, mined: int) -> None:
-        """Drop what is mined, and the descriptors of segments that are no longer needed."""
+        """Drop the records of mined flights, and the descriptors that only they needed."""
         if mined < self._forgotten and self._chain_transactions() < self._forgotten:
             self._reset()  # the newest block was torn: what was in it is pending again
             self._read_on()
@@ -198,13 +205,13 @@ class Log:
             self._decoded = None  # it may be a large batch
 
     def place_after(self, below: int) -> int:
-        """The place of the first record that has an id of at least `below`."""
+        """The position in `records` of the first record with an id of at least `below`."""
         return bisect_right(self.records, below, key=_next_of)
 
     def flight_at(self, transaction_id: int, *, repair: bool) -> tuple[Flight, int] | None:
-        """A transaction: its flight and acceptance time; None if it is not in the log.
+        """A transaction's flight and acceptance time; None if it is not in the log.
 
-        repair: whether the caller puts the log right when this raises NeedsRepair, as in `part`.
+        repair: whether the caller repairs the log when this raises NeedsRepair, as in `part`.
         """
         after = bisect_right(self.records, transaction_id, key=_first_of)
         record = self.records[after - 1] if after else None
@@ -216,8 +223,8 @@ class Log:
     def part(self, record: Record, start: int, limit: int, *, repair: bool) -> Accepted:
         """Up to `limit` flights of a record from id `start` on. Raises NeedsRepair.
 
-        repair: the caller puts the log right then. Others read a record in which one bit has
-        flipped since it was read before as it was.
+        repair: whether the caller repairs the log then. If not, a record in which one bit has
+        flipped since it was read before is returned without that flip.
         """
         if self._decoded is None or self._decoded[0] != record:
             self._decoded = (record, self._flights_in(record, repair=repair))
@@ -236,14 +243,14 @@ class Log:
         return flights_in(data, record)
 
     def _mended(self, data: bytes, record: Record, *, repair: bool) -> bytes:
-        """The bytes of a record that was whole when it was read before."""
+        """The original bytes of a record that was whole when it was read before."""
         where = f"{self.path(record.segment)}, byte {record.offset}"
         whole = mended(data, 0)
         if whole is None or record_at(whole, 0, record.segment, record.offset) != record:
             raise NeedsRepair(f"{where}: the record has changed on the disk")
         if repair:
             raise NeedsRepair(f"{where}: a bit has flipped on the disk")
-        self._report(f"{where}: a bit has flipped on the disk; the record is read without that")
+        self._report(f"{where}: a bit has flipped on the disk; the record is read as it was before")
         return whole
 
     def whole_segments(self) -> Iterator[tuple[str, bytes]]:
@@ -255,8 +262,8 @@ class Log:
     def read_on(self, *, repair: bool) -> None:
         """Take in what other processes have written.
 
-        repair: the caller holds the lock between processes, so that what is wrong is put right.
-        Otherwise raises NeedsRepair; an incomplete record at the end is still being written.
+        repair: whether the caller holds the lock between processes, so that damage is put right. If
+        not, damage raises NeedsRepair; an incomplete record at the end is still being written.
         """
         if not repair:
             self._read_on()
@@ -272,7 +279,7 @@ class Log:
             self._report_missing_segments(self._mark)
 
     def _report_missing_segments(self, mark: Mark) -> None:
-        """Say once that a segment is gone whose flights are in blocks."""
+        """Report once that a segment is gone whose flights are in blocks."""
         is_lacking = mark.lacks_segments([segment.first for segment in self._existing])
         found = (mark.newest_below if is_lacking else 0, self._missing_at)
         if any(found) and found != self._reported:
@@ -280,7 +287,7 @@ class Log:
             self._reported = found
 
     def put_right(self) -> None:
-        """Put the log on the disk right, and read it anew.
+        """Put the log on the disk right, and read it again.
 
         Only under the lock between processes. Raises DamagedMempool if that cannot be done.
         """
@@ -291,7 +298,7 @@ class Log:
             raise NeedsRepair(f"{self._here()}: it was damaged again when it was just put right")
 
     def _make_mark_anew(self) -> None:
-        """Note what is in the log and the chain as acknowledged; all of it may have been."""
+        """Note all of the log and the chain as acknowledged, because all of it may have been."""
         if self._segment is not None and self._offset:
             files.sync(self.descriptor(self._segment), self.path(self._segment))
             self._report(self._why_mark_is_new())
@@ -307,8 +314,8 @@ class Log:
         )
 
     def _read_on(self) -> bytes:
-        """Take in what is new; what is left over at the end of the log is not a whole record."""
-        self._mark = self._acknowledged.read()  # before the log, which must not be behind it
+        """Take in what is new. Returns the bytes at the log's end that are no whole record."""
+        self._mark = self._acknowledged.read()  # read before the log, so that the log is not behind
         mark = self._mark or Mark()
         self._look_for_changes()
         existing = self._existing
@@ -317,10 +324,10 @@ class Log:
         rest, is_trimmed = b"", False
         for segment in [s for s in existing if self._segment is None or s >= self._segment]:
             if rest:
-                raise NeedsRepair(f"{self._here()}: a damaged record, and later segments")
+                raise NeedsRepair(f"{self._here()}: the record is damaged, and is not the last one")
             try:
                 self.descriptor(segment)
-            except FileNotFoundError:  # trimmed in this very moment
+            except FileNotFoundError:  # it has just been trimmed
                 is_trimmed = True
                 continue
             if segment != self._segment:
@@ -332,7 +339,7 @@ class Log:
         return rest
 
     def _look_for_changes(self) -> None:
-        """Begin anew if a file is gone, or another one, of which something is still needed."""
+        """Read all again if a segment is gone or replaced from which something is still needed."""
         gone: set[Segment] = set()
         if (names := names_in(self._folder)) != self._names:
             existing = segments_of(names)
@@ -342,7 +349,7 @@ class Log:
             self._reset()
 
     def _is_replaced(self) -> bool:
-        """Whether the file that is read now has lost its name, perhaps to another one."""
+        """Whether the file being read has been removed, or replaced by another."""
         if self._segment is None or self._segment not in self._descriptors:
             return False
         return os.fstat(self._descriptors[self._segment]).st_nlink == 0
@@ -352,26 +359,26 @@ class Log:
         return any(record.segment in segments for record in pending)
 
     def _require_all(self, mark: Mark) -> None:
-        """Raise NeedsRepair if flights are missing at the end that somebody was told of."""
+        """Raise NeedsRepair if acknowledged flights are missing at the end of the log."""
         if mark.next <= self.next:
             return
         first = max(self.next, self._chain_transactions())
         if first < mark.next:
             require_blocks(first, mark.mined)
             raise NeedsRepair(
-                f"transactions {first} to {mark.next - 1} were acknowledged and are missing behind "
+                f"transactions {first} to {mark.next - 1} were acknowledged and are missing after "
                 f"{self._here()}"
             )
 
     def read_more(self) -> None:
-        """Take in what stands in the segment that is read now: less than `read_on`, and sooner."""
+        """Take in what was added to the segment being read; faster than `read_on`."""
         if self._segment is None:
             self._read_on()
         else:
             self._read_segment(self._segment)
 
     def _read_segment(self, segment: Segment) -> bytes:
-        """Read the records that were added; what is left over is not a whole record."""
+        """Take in the records that were added. Returns the rest, which is no whole record."""
         descriptor = self.descriptor(segment)
         try:
             size = os.fstat(descriptor).st_size
@@ -379,11 +386,11 @@ class Log:
         except OSError as error:
             raise self._named_in(error, segment) from error
         if size < self._offset:
-            raise NeedsRepair(f"{self._here()}: the file ends at byte {size} now")
+            raise NeedsRepair(f"{self._here()}: the file now ends at byte {size}")
         return self._take_in(data, segment)
 
     def _take_in(self, read: bytes, segment: Segment) -> bytes:
-        """Take in the records at the end of what is known; the rest is not a whole record."""
+        """Take in the records in `read`. Returns the rest, which is no whole record."""
         data, at = memoryview(read), 0
         while record := record_at(data, at, segment, self._offset):
             if record.first != self.next:
@@ -399,7 +406,10 @@ class Log:
         return bytes(data[at:])
 
     def _require_follows(self, record: Record) -> None:
-        """Only transactions in blocks may be missing: those of an import never were in the log."""
+        """Raise NeedsRepair or DamagedMempool if ids are missing before `record`.
+
+        Ids that are in blocks may be missing: imported flights never were in the log.
+        """
         mined = self._chain_transactions()
         if self.next < record.first <= mined:
             return
@@ -407,15 +417,15 @@ class Log:
         raise NeedsRepair(f"{self._here()}: id {record.first} instead of {max(self.next, mined)}")
 
     def _here(self) -> str:
-        """The file and the byte that is read next, for messages."""
+        """The file and byte where reading goes on, for messages."""
         return f"{self.path(self._segment or Segment(0))}, byte {self._offset}"
 
     def _named_in(self, error: OSError, segment: Segment) -> OSError:
-        """An error of the system that names the segment, as one of an open file does not."""
+        """The error with the segment's path, which errors of an open file lack."""
         return OSError(error.errno, error.strerror, str(self.path(segment)))
 
     def descriptor(self, segment: Segment) -> int:
-        """The open file of a segment. Raises FileNotFoundError if it has been removed."""
+        """The descriptor of a segment. Raises FileNotFoundError if it has been removed."""
         if segment not in self._descriptors:
             self._descriptors[segment] = files.open_existing(self.path(segment))
         return self._descriptors[segment]

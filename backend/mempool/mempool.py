@@ -1,23 +1,23 @@
-"""The pending transactions as processes share them: ids, and what is pending.
+"""Accepts flights, gives them ids, and tells what is pending; processes share it.
 
 A transaction gets its id when it is accepted, and is on the disk before `accept_all` returns. One
 offer is one record of the log, so a batch is in the ledger whole or not at all.
 
-An id is a position in the ledger, so whatever has an id below the chain's transaction count is
-mined and everything else is pending: nothing is marked, and dying anywhere loses nothing and mines
-nothing twice. Segments are removed only when the block *after* theirs is sealed.
+An id is a position in the ledger, so transactions with ids below the chain's transaction count are
+mined and all others are pending. Nothing needs to be marked, so a crash at any moment loses nothing
+and mines nothing twice. Segments are removed only when the block *after* theirs is sealed.
 
-What the disk did to the log is put right by whoever accepts or seals next (`salvage`). Until then
-whoever only reads gets TryLater. A flight that was acknowledged is mined, or named as lost.
+Damage to the log is put right by the next process that accepts or seals (`salvage`). Until then
+processes that only read get TryLater. A flight that was acknowledged is mined, or named as lost.
 
-Any number of processes accept and read. Ids are given under a lock between processes; the sync
-comes after it, and one sync serves every thread that wrote before it began (group commit). Offers
-that come together (`accept_all`) share the lock, too. Who does not ask for durability is answered
-before the sync, which then follows within `ASYNC_SYNC_S`.
+Any number of processes accept and read. Ids are given under a lock between processes. The sync
+comes after the lock, and one sync serves every thread that wrote before it began (group commit).
+Offers that come together (`accept_all`) share the lock, too. A request that does not ask for
+durability is answered before the sync, which then follows within `ASYNC_SYNC_S`.
 
-A key is used once a day: whoever comes with it again, in whatever process, gets what the first got.
-It is as durable as the flights, being in the same record; before a segment is removed, its keys go
-to `keys` (see there).
+An idempotency key is used once a day: a request that repeats it, in whatever process, gets the ids
+that the first one got. It is as durable as its flights, because it is in the same record; before a
+segment is removed, `idempotency_keys` copies its keys to a file.
 """
 
 import os
@@ -54,15 +54,15 @@ FOLDER = "mempool"
 LOCK_NAME = "mempool.lock"
 
 Found = TypeVar("Found")
-Refused = FlightchainError | OSError  # what becomes of an offer that is not accepted
+Refused = FlightchainError | OSError  # the outcome of an offer that is not accepted
 
 
 class Offer(NamedTuple):
     """Flights to be accepted, all or none.
 
     key: if it was used in the last day, nothing is accepted and the earlier ids are given again.
-    durable: if false, they are only written when they are accepted (a power cut may take them), and
-    synced soon. finds_copies: whether pending flights that equal them are looked for.
+    durable: if false, they are written but synced only soon after they are accepted, so a power cut
+    may take them. finds_copies: whether pending flights that equal them are looked for.
     """
 
     flights: Sequence[Flight]
@@ -80,9 +80,9 @@ class Mempool:
         chain_transactions: Callable[[], int],
         report: Callable[[str], None],
     ) -> None:
-        """chain_transactions: how many transactions blocks hold now, so the first pending id.
+        """chain_transactions: how many transactions blocks hold now, which is the first pending id.
 
-        report: takes what was put right in the log, line by line.
+        report: takes messages about what was put right in the log, one at a time.
         """
         self._settings = settings
         self._chain_transactions = chain_transactions
@@ -95,7 +95,7 @@ class Mempool:
         self._exclusive_thread = -1  # the thread that holds both
         self._lock = threading.Lock()  # held for moments: the log and the copies
         self._keys = Keys(self._folder)
-        # one for who uses the log, and one for who syncs: that is another thread
+        # one for users of the log, and one for syncs, which happen in other threads
         marks = self._marks = (Acknowledged(settings.folder), Acknowledged(settings.folder))
         self._log = Log(self._folder, chain_transactions, self._keys, marks[0], report)
         self._copies = Copies()
@@ -103,7 +103,7 @@ class Mempool:
         self._sync_soon = SyncSoon(self._commit.sync)
 
     def close(self) -> None:
-        """Sync what was accepted without it, and close every descriptor."""
+        """Sync what was accepted without a sync, and close every descriptor."""
         self._sync_soon.close()
         with self._lock:
             self._log.close()
@@ -115,10 +115,10 @@ class Mempool:
     def accept_all(self, offers: Sequence[Offer], now_ms: int) -> list[Accepted | Refused]:
         """Give ids to the flights of each offer, in their order, and make them durable together.
 
-        now_ms: UTC milliseconds; an acceptance time never goes back. What stands in the way of one
-        offer is its outcome: TryLater when the mempool or the disk is full, KeyReused, and
-        DamagedMempool or OSError if what must be looked up cannot be read. Raises what stands in
-        the way of all: WriteFailed, DamagedMempool, or TryLater if others hold the lock for long.
+        now_ms: UTC milliseconds; an acceptance time never goes back. An error that concerns one
+        offer is that offer's outcome: TryLater when the mempool or the disk is full, KeyReused, and
+        DamagedMempool or OSError if what must be looked up cannot be read. An error that concerns
+        all is raised: WriteFailed, DamagedMempool, or TryLater if others hold the lock for long.
         """
         self._commit.require_sound()
         if any(offer.finds_copies for offer in offers):
@@ -139,7 +139,7 @@ class Mempool:
         return outcomes
 
     def _accept(self, offer: Offer, now_ms: int, mined: int) -> Accepted | Refused:
-        """Everything is looked up before anything is written."""
+        """Look everything up, and only then write."""
         try:
             copies = self._copies_in_sound_log(offer.flights, mined) if offer.finds_copies else []
             use = self._keys.find(offer.key, self._key_time_ms(now_ms)) if offer.key else None
@@ -155,11 +155,12 @@ class Mempool:
 
     @contextmanager
     def exclusive(self) -> Iterator[int]:
-        """While this is held nobody gives ids: for sealing others than pending transactions.
+        """Keep all other threads and processes from giving ids; needed to seal an import.
 
-        Gives how many transactions blocks hold: more will be only of what is pending. Raises
-        TryLater if others hold it for longer than `files.LOCK_PATIENCE_S`, or if a backup has only
-        been restored in part: the next restore would take away what was accepted.
+        Yields how many transactions blocks hold. While the lock is held, only blocks of pending
+        transactions can be added by others. Raises TryLater if others hold the lock for longer than
+        `files.LOCK_PATIENCE_S`, or if a backup has only been restored in part: the next restore
+        would take away what was accepted.
         """
         with self.locked():
             if not (mined := self._chain_transactions()):
@@ -170,7 +171,7 @@ class Mempool:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """As `exclusive`, before anybody knows what the blocks hold: the log is not read."""
+        """Take the same lock without reading the log, before it is known what blocks hold."""
         if not self._has_folder:
             files.make_folder(self._folder)
             self._has_folder = True
@@ -184,7 +185,7 @@ class Mempool:
 
     @contextmanager
     def as_if(self, mined: int) -> Iterator["Mempool"]:
-        """The same mempool if blocks held `mined` transactions. Only inside `locked`."""
+        """The same mempool as if blocks held `mined` transactions. Only inside `locked`."""
         other = Mempool(self._settings, lambda: mined, self._report)
         other._exclusive_thread = self._exclusive_thread
         try:
@@ -219,7 +220,7 @@ class Mempool:
                 self.put_right()
 
     def _in_sound_log(self, ask: Callable[[], Found]) -> Found:
-        """What `ask` finds in the log, which is put right first if it needs that."""
+        """Return what `ask` finds in the log, which is put right first if needed."""
         try:
             return ask()
         except NeedsRepair:
@@ -227,9 +228,9 @@ class Mempool:
             return ask()
 
     def _key_time_ms(self, now_ms: int) -> int:
-        """The time by which keys grow old: `now_ms`, if it can be the time of day at all.
+        """The time from which the age of keys is counted: `now_ms`, if it can be right at all.
 
-        A machine without a battery for its clock may begin in 1970; its keys are not over for that.
+        A machine without a battery for its clock may start in 1970; keys do not expire by that.
         """
         return now_ms if now_ms >= EARLIEST_MS else max(now_ms, self._log.last_timestamp)
 
@@ -237,7 +238,7 @@ class Mempool:
         self._keys.require_readable(self._key_time_ms(clock_now_ms()))
 
     def _write(self, offer: Offer, now_ms: int, mined: int) -> tuple[int, int]:
-        """Give ids and write; the first id, and the acceptance time."""
+        """Give ids and write the record. Returns the first id and the acceptance time."""
         with self._lock:
             self._log.forget(mined)
             first = max(self._log.next, mined)
@@ -246,7 +247,7 @@ class Mempool:
             data = packed(first, timestamp, offer.flights, offer.key, mined)
             files.require_free(self._folder, self._settings.min_free_bytes + len(data))
             self._log.append(data, first, mined)
-            if offer.finds_copies:  # then all before them have been taken in
+            if offer.finds_copies:  # then the flights before them have been added
                 self._copies.add(first, offer.flights)
             return first, timestamp
 
@@ -255,13 +256,13 @@ class Mempool:
         if pending > most:
             told = counted(pending, "pending transaction")
             raise TryLater(
-                f"the mempool is full: {told}, at most {most:,} may be",
+                f"the mempool is full: {told}, at most {most:,} are allowed",
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 
     def _catch_up(self) -> None:
-        """Take in most of what others have written, before others have to wait for it."""
-        with suppress(DamagedMempool):  # it is met again under the lock
+        """Take in most of what others have written, before the lock is taken and others wait."""
+        with suppress(DamagedMempool):  # it is raised again under the lock
             with self._lock:
                 self._log.read_more()
             self._copies_of((), self._chain_transactions())
@@ -306,26 +307,27 @@ class Mempool:
             return self._log.records[0].timestamp if count and self._log.records else None
 
     def whole_segments(self) -> tuple[int, Iterator[tuple[str, bytes]]]:
-        """The id after the last one in the log; of each segment the file name, and whole records.
+        """The id after the last one in the log, and each segment's file name and whole records.
 
-        For a copy, by who has this mempool for himself: all are as they were when this was called.
-        Raises NeedsRepair, or DamagedMempool if the chain has lost blocks.
+        They are as at the time of this call, even if segments are removed meanwhile, as long as
+        nothing else uses this object; a backup copies them. Raises NeedsRepair, or DamagedMempool
+        if the chain has lost blocks.
         """
         with self._lock:
             self._log.read_on(repair=False)
             return self._log.next, self._log.whole_segments()
 
     def find(self, transaction_id: int) -> tuple[Flight, int] | None:
-        """A pending transaction: its flight and acceptance time; None if it is not in the log."""
+        """A pending transaction's flight and acceptance time; None if it is not in the log."""
         with _for_readers(), self._lock:
             self._log.read_on(repair=False)
-            self._log.forget(self._chain_transactions())  # or read again what a torn block held
+            self._log.forget(self._chain_transactions())  # reads a torn block's flights again
             return self._log.flight_at(transaction_id, repair=False)
 
     def pending(self, limit: int) -> list[Accepted]:
         """The oldest pending transactions, at most `limit`, in order of their ids, to be sealed.
 
-        A log that needs it is put right. Raises DamagedMempool if the chain has lost blocks.
+        A damaged log is put right first. Raises DamagedMempool if the chain has lost blocks.
         """
         return self._in_sound_log(lambda: self._pending(limit))
 
@@ -347,12 +349,12 @@ class Mempool:
         """First pending id and number of pending transactions."""
         with self._lock:
             self._log.read_on(repair=False)
-            mined = self._chain_transactions()  # after the log: it must not be behind
+            mined = self._chain_transactions()  # read after the log, so that it is not behind
             self._log.forget(mined)
             return mined, max(0, self._log.next - mined)
 
     def not_ready(self) -> list[str]:
-        """What keeps this from being as it should be, in words."""
+        """The reasons why the service is not ready, as far as the mempool knows."""
         reasons = [lost_words(*lost) for lost in lost_in(self._folder)]
         for look in (self.pending_count, self._require_readable_keys):
             try:
@@ -364,23 +366,23 @@ class Mempool:
     # --- trimming ----------------------------------------------------------------------------
 
     def trim(self, below: int) -> None:
-        """Remove the segments of which every id is below `below`; the newest always stays.
+        """Remove the segments whose ids are all below `below`; the newest always stays.
 
-        How many transactions blocks hold is noted, so that lost blocks are noticed. Raises
-        WriteFailed, or DamagedMempool if keys cannot be kept; then their segments stay.
+        The number of transactions in blocks is noted, so that lost blocks are noticed. Raises
+        WriteFailed, or DamagedMempool if a segment's keys cannot be kept; that segment stays then.
         """
         with self.exclusive():
             self._log.note_mined()
             self._log.trim(below, self._key_time_ms(clock_now_ms()))
 
     def require_no_blocks(self) -> None:
-        """Raise DamagedMempool if blocks have held transactions here, so that there was a chain."""
+        """Raise DamagedMempool if blocks have held transactions here at some time."""
         self._log.require_no_blocks()
 
 
 @contextmanager
 def _for_readers() -> Iterator[None]:
-    """Who only reads is told to come again, while the log needs to be put right."""
+    """Turn NeedsRepair into TryLater, for callers that only read."""
     try:
         yield
     except NeedsRepair as error:

@@ -1,4 +1,4 @@
-"""A record of the mempool's log: what one offer wrote. Little-endian:
+"""Writes and reads a record of the mempool's log, which is what one offer wrote. Little-endian:
 
     4  magic "FCM2"          4  bytes of the payload       4  CRC-32 of what follows
     16 BLAKE2b of what follows
@@ -8,8 +8,9 @@
        idempotency key, {"key": …, "body": its SHA-256, "flights": such a list}; or an empty list:
        its flights were lost, and `VOID` stands for each of them
 
-What does not agree with both checksums is no record: a batch is in the log whole or not at all. If
-a single bit of it has flipped, the CRC tells which, and the hash proves it: see `mended`.
+Bytes that do not agree with both checksums are no record: a batch is in the log whole or not at
+all. If a single bit of a record has flipped, the CRC tells which, and the hash proves it
+(`mended`).
 
 Records "FCM1" of earlier releases are read, too. They lack the hash and the number of transactions.
 """
@@ -60,9 +61,10 @@ _decode = msgspec.json.Decoder(_Flights | _Keyed).decode
 class Accepted:
     """Flights that were accepted together, or a part of them.
 
-    first_transaction: id of the first. timestamp: acceptance, UTC milliseconds. is_repeat: they
-    were accepted before, under the same idempotency key. copies: for each the id of a flight that
-    equals it and was pending before, or None; empty if they were not looked for.
+    first_transaction: id of the first. timestamp: when they were accepted, UTC milliseconds.
+    is_repeat: whether they were accepted before, under the same idempotency key. copies: for each
+    flight the id of an equal one that was pending before, or None; empty if copies were not looked
+    for.
     """
 
     first_transaction: int
@@ -74,10 +76,11 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Where a record stands, and what its head says.
+    """The place of a record in the log, and the contents of its head.
 
-    next: the id after the last one in it. mined: how many transactions blocks held when it was
-    written. offset, length, payload_at: bytes, the last from the record's own start.
+    first: the first id in it. next: the id after the last one. timestamp: when its flights were
+    accepted, UTC milliseconds. mined: how many transactions blocks held when it was written.
+    offset, length, payload_at: bytes; the last counts from the record's own start.
     """
 
     first: int
@@ -96,7 +99,7 @@ class Record:
 
     @property
     def is_of_earlier_release(self) -> bool:
-        """Whether it is "FCM1"."""
+        """Whether it is an "FCM1" record."""
         return self.payload_at == _OLD_HEAD_BYTES
 
 
@@ -134,7 +137,10 @@ def _hash_of(content: bytes | memoryview) -> bytes:
 
 
 def record_at(data: bytes | memoryview, at: int, segment: Segment, offset: int) -> Record | None:
-    """The record that starts `at` in `data`, or None if there is no whole one."""
+    """The record that starts `at` in `data`; None if no whole record does.
+
+    segment, offset: where it is in the log.
+    """
     if len(data) - at < _OLD_HEAD_BYTES:
         return None
     magic, payload_bytes, crc = _PREFIX.unpack_from(data, at)
@@ -163,7 +169,10 @@ def _old_record_at(
 
 
 def beginnings_in(data: bytes, at: int) -> Iterator[int]:
-    """Where records may begin in `data` from byte `at` on. Never within text: that has no zeros."""
+    """Where records may begin in `data` from byte `at` on.
+
+    It is never within text: the last byte of a length is below 8 here, and text has no such byte.
+    """
     return (match.start() for match in _BEGINNING.finditer(data, at))
 
 
@@ -171,10 +180,10 @@ _FEWEST_BYTES_OF_FLIGHT = 8  # a flight has 19 values; but a record may be cut o
 
 
 def end_named_in(data: bytes, first: int) -> int:
-    """The id after the last one that damaged records name, if the next id was `first`; else 0.
+    """The id after the last one that damaged records name; 0 if they name none.
 
-    data: bytes that are no record. What heads in it say is believed if the ids follow each other,
-    and if there are so many bytes that flights can have been there.
+    data: bytes that are no record. first: the id that should follow. Heads in the bytes are
+    believed if their ids follow each other, and if there are enough bytes for that many flights.
     """
     at, end = 0, 0
     while head := _head_at(data, at):
@@ -186,7 +195,7 @@ def end_named_in(data: bytes, first: int) -> int:
 
 
 def _head_at(data: bytes, at: int) -> tuple[int, int, int] | None:
-    """First id, flights and length in bytes that the head of a damaged record names, if any."""
+    """The first id, the number of flights and the length in bytes that a damaged record names."""
     left = len(data) - at
     if left < _OLD_HEAD_BYTES:
         return None
@@ -213,7 +222,7 @@ def is_void(data: bytes | memoryview, record: Record) -> bool:
 
 
 def key_in(data: memoryview, record: Record) -> tuple[str, KeyUse] | None:
-    """The idempotency key that a record came with, and what it was used for."""
+    """The idempotency key of a record, and what it was used for; None if it has none."""
     if data[record.payload_at] != ord("{"):
         return None
     keyed = _decode(data[record.payload_at :])
@@ -225,10 +234,10 @@ def key_in(data: memoryview, record: Record) -> tuple[str, KeyUse] | None:
 
 
 def mended(data: bytes | memoryview, at: int) -> bytes | None:
-    """The record that starts `at`, with the one bit put right that has flipped in it.
+    """The record that starts `at`, with its one flipped bit put right.
 
-    None if no single bit makes a whole record of it. A record with a hash is proven to be what it
-    was; one of an earlier release only holds as many valid flights as it says.
+    None if no single bit makes it a whole record. The hash proves that a record is what it was; a
+    record of an earlier release has no hash, and is taken if all its flights are there and valid.
     """
     start = bytes(data[at : at + _PREFIX.size])
     if len(start) < _PREFIX.size:
@@ -236,7 +245,7 @@ def mended(data: bytes | memoryview, at: int) -> bytes | None:
     for bit in range(8 * _CRC_AT):
         prefix = _with_flipped(start, bit)
         end = at + _length_in(prefix)
-        # with another length it must end where something begins: so few are looked at
+        # if the length changes, the record must end where another begins: so few are tried
         if at < end <= len(data) and (bit < 8 * _LENGTH_AT or _may_end_at(data, end)):
             found = prefix + bytes(data[at + _PREFIX.size : end])
             if _is_sound(found):
@@ -245,7 +254,7 @@ def mended(data: bytes | memoryview, at: int) -> bytes | None:
 
 
 def mended_behind_length(data: bytes | memoryview, at: int) -> bytes | None:
-    """What `mended` finds if neither the magic nor the length is what is wrong; sooner."""
+    """As `mended`, for a flip that is neither in the magic nor in the length; faster."""
     start = bytes(data[at : at + _PREFIX.size])
     length = _length_in(start) if len(start) == _PREFIX.size else 0
     if not length or at + length > len(data):
@@ -260,7 +269,7 @@ def mended_behind_length(data: bytes | memoryview, at: int) -> bytes | None:
 
 
 def _length_in(prefix: bytes) -> int:
-    """How long a record is that begins so; 0 if none does."""
+    """The length of a record that begins with `prefix`; 0 if no record begins so."""
     magic, payload_bytes, _ = _PREFIX.unpack(prefix)
     head_bytes = {MAGIC: HEAD_BYTES, _OLD_MAGIC: _OLD_HEAD_BYTES}.get(magic)
     return head_bytes + int(payload_bytes) if head_bytes else 0
@@ -277,7 +286,7 @@ def _with_flipped(data: bytes, bit: int) -> bytes:
 
 
 def _is_sound(data: bytes) -> bool:
-    """Whether this is a whole record, and none that only the CRC speaks for."""
+    """Whether this is a whole record, and its hash or valid flights prove that."""
     record = record_at(data, 0, Segment(0), 0)
     return record is not None and (data.startswith(MAGIC) or _holds_valid_flights(data, record))
 

@@ -1,20 +1,22 @@
-"""Putting a damaged log right: what is whole is kept, what is lost is named, ids stay as they are.
+"""Puts a damaged log right: it keeps what is whole, names what is lost, and changes no id.
 
-Whoever holds the lock between processes reads every segment byte by byte:
+The process that holds the lock between processes reads every segment byte by byte:
 
 - A record in which one bit has flipped is written back as it was. Nothing is lost.
-- Bytes behind the last record, where nobody was told of a flight, are what somebody left who died
-  while writing: they are cut off. If nobody knows what was acknowledged, because that file is
-  missing or damaged, then flights that their heads name may have been, and count as lost; and if no
-  head can be believed, the bytes are kept aside in `perhaps-acknowledged-NEXT.bin`.
-- Any other bytes that are no record are copied to `lost-FIRST-COUNT.bin`, which nobody overwrites
-  and a person may look at. The segment is made anew without them, with a record that says that the
-  flights they held are void. So each whole record keeps its ids, and no id is given twice. Files
-  that are missing or too short are found by the ids that they leave out, and go the same way.
-- If the flights in such bytes are in blocks already, they are left out, and kept aside in
+- Bytes after the last record that held no acknowledged flight were left by a process that died
+  while it wrote: they are cut off. If it is not known what was acknowledged, because
+  `acknowledged.dat` is missing or damaged, then flights that heads in these bytes name may have
+  been acknowledged, and count as lost; and if no head can be believed, the bytes are kept in
+  `perhaps-acknowledged-NEXT.bin`.
+- Any other bytes that are no record are copied to `lost-FIRST-COUNT.bin`, which is never
+  overwritten, so that a person can look at it. The segment is written anew without them, with a
+  record that says that the flights they held are void. So each whole record keeps its ids, and no
+  id is given twice. Files that are missing or too short are noticed by the missing ids, and are
+  treated in the same way.
+- If the flights in such bytes are in blocks already, the bytes are left out and kept in
   `damaged-NEXT.bin`: the newest block may be torn itself, and they are the only other copy.
 
-What was there is removed last, so whoever dies meanwhile loses nothing: the next one does the same
+The old file is removed last, so a crash on the way loses nothing: the next process does the same
 again. If transactions are missing that blocks once held, then the chain has lost blocks. That
 cannot be put right here, and nothing is changed.
 """
@@ -71,10 +73,11 @@ class Piece(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Transactions that are missing: `flights` from id `first` on; 0 if they are in blocks.
+    """Transactions that are missing between two records.
 
-    bad: the bytes that stand there instead. void: the record that will. follows: the id after the
-    record before them.
+    follows: the id after the record before them. first, flights: the first missing id and how many
+    are missing; 0 if all are in blocks. bad: the bytes that are in their place now. void: the
+    record that will take their place.
     """
 
     follows: int
@@ -85,7 +88,7 @@ class Gap(NamedTuple):
 
 
 def lost_words(first: int, flights: int, lost: Path) -> str:
-    """What is said of lost flights, and of the file that holds what is left of them."""
+    """The message about lost flights and the file that holds what is left of them."""
     return (
         f"{counted(flights, 'acknowledged flight is lost', 'acknowledged flights are lost')}, "
         f"transactions {first} to {first + flights - 1}; "
@@ -96,12 +99,12 @@ def lost_words(first: int, flights: int, lost: Path) -> str:
 
 
 def aside_words(aside: Path) -> str:
-    """What is said of a file with damaged bytes for which no flight is known to be missing."""
+    """The message about a file with damaged bytes for which no flight is known to be missing."""
     return f"damaged bytes of the mempool's log are kept in {aside}: look at them, then move it"
 
 
 def require_blocks(missing: int, mined: int) -> None:
-    """Raise DamagedMempool if blocks held the missing transaction once.
+    """Raise DamagedMempool if blocks held a transaction once that is missing now.
 
     missing: its id. mined: how many transactions blocks held at some time.
     """
@@ -113,7 +116,7 @@ def require_blocks(missing: int, mined: int) -> None:
 
 
 def pieces_of(data: bytes, segment: Segment) -> Iterator[Piece]:
-    """What the bytes of a segment consist of, without a gap."""
+    """Split the bytes of a segment into pieces, without a gap."""
     at = 0
     while at < len(data):
         piece = _piece_at(data, at, segment, mended) or _no_record(data, at, segment)
@@ -126,7 +129,7 @@ def _piece_at(
 ) -> Piece | None:
     """The record that starts `at`, put right if one bit of it has flipped.
 
-    mended_at: how that is tried: `mended`, or `mended_behind_length`.
+    mended_at: finds that bit: `mended`, or `mended_behind_length`.
     """
     if record := record_at(data, at, segment, at):
         return Piece(at, data[at : at + record.length], record)
@@ -137,7 +140,7 @@ def _piece_at(
 def _no_record(data: bytes, at: int, segment: Segment) -> Piece:
     """The bytes from `at` to the next record or the end.
 
-    Each byte of a large batch is looked at about once: the log is locked meanwhile.
+    Each byte of a large batch is looked at about once, because the log is locked meanwhile.
     """
     for end in beginnings_in(data, at + 1):
         if _piece_at(data, end, segment, mended_behind_length):
@@ -151,17 +154,17 @@ class Salvage:
     def __init__(
         self, folder: Path, mined: int, mark: Mark | None, report: Callable[[str], None]
     ) -> None:
-        """mined: transactions in blocks.
+        """mined: how many transactions blocks hold.
 
-        mark: how far flights have been acknowledged; None if nobody knows.
+        mark: how far flights have been acknowledged; None if that is not known.
         """
         self._folder = folder
         self._mined = mined
         self._mark = mark or Mark()
         self._is_mark_known = mark is not None
         self._report = report
-        self._next = 0  # the id after what has been gone through
-        self._timestamp = 0  # of the record gone through last
+        self._next = 0  # the id after the last record that was handled
+        self._timestamp = 0  # the acceptance time of that record
 
     def run(self) -> None:
         """Put right every segment of the log that needs it.
@@ -173,9 +176,10 @@ class Salvage:
         records = [piece.record for pieces in contents for piece in pieces if piece.record]
         self._require_all_blocks(records)
         for outdated in set(all_segments_in(self._folder)).difference(segments):
-            files.remove(self._folder / outdated.name)  # who made it anew died before this
+            files.remove(self._folder / outdated.name)  # a rewrite was interrupted here
         if self._mined < (segments[0].first if segments else self._mark.next):
-            segments, contents = [Segment(self._mined), *segments], [[], *contents]  # it is gone
+            # The first segment is gone.
+            segments, contents = [Segment(self._mined), *segments], [[], *contents]
         self._timestamp = records[0].timestamp if records else now_ms()
         ends = [segment.first for segment in segments[1:]]
         for segment, pieces, end in zip(segments, contents, [*ends, None], strict=False):
@@ -196,10 +200,10 @@ class Salvage:
             require_blocks(expected, once)
 
     def _put_right(self, segment: Segment, pieces: list[Piece], end: int | None) -> None:
-        """Put one segment right. end: the first id of the segment behind it, None for the last."""
+        """Put one segment right. end: the first id of the next segment; None for the last one."""
         kept: list[bytes] = []
         gaps: list[Gap] = []
-        bad = Piece(0, b"", None)  # what is no record, since the last one
+        bad = Piece(0, b"", None)  # the bytes since the last record, which are no record
         for piece in pieces:
             record = piece.record
             if record is None or record.first < self._next:
@@ -222,7 +226,7 @@ class Salvage:
             self._write_back(path, [piece for piece in pieces if piece.is_mended])
 
     def _gap(self, end: int, bad: Piece) -> Gap:
-        """What is missing before id `end`, where `bad` stands."""
+        """What is missing before id `end`, in the place of `bad`."""
         first = max(self._next, self._mined)
         missing = max(0, end - first)
         void = packed_void(first, missing, self._timestamp, self._mined) if missing else b""
@@ -250,7 +254,7 @@ class Salvage:
         )
 
     def _words_before_cut(self, bad: Piece) -> str:
-        """What is cut off, in words; it is kept aside unless nobody was told of it."""
+        """The message about the bytes that are cut off; they are kept if they may matter."""
         if self._end_of_log(bad) > self._next:
             aside = self._keep(f"{DAMAGED}-{self._next}", bad.data)
             return f"blocks hold what it held; it is kept in {aside}; {KEYS_FORGOTTEN}"
@@ -260,7 +264,7 @@ class Salvage:
         return f"it is kept in {aside}; {MARK_UNKNOWN}"
 
     def _write_back(self, path: Path, pieces: list[Piece]) -> None:
-        """Put right the records in which a bit has flipped, where they stand."""
+        """Write the records in which a bit had flipped back in their places."""
         if not pieces:
             return
         descriptor = files.open_for_writing(path)
@@ -274,7 +278,7 @@ class Salvage:
             os.close(descriptor)
 
     def _make_anew(self, segment: Segment, gaps: list[Gap], data: bytes) -> None:
-        """Keep what is lost aside, write the segment anew, and remove what was there."""
+        """Keep what is lost in files, write the segment anew, and remove the old one."""
         path = self._folder / segment.name
         messages = [self._kept_aside(path, gap) for gap in gaps if gap.flights or gap.bad.data]
         files.write_new(self._folder / segment.renewed.name, data)
@@ -283,7 +287,7 @@ class Salvage:
             self._report(message)
 
     def _kept_aside(self, path: Path, gap: Gap) -> str:
-        """Keep what is left of lost flights; what happened, in words."""
+        """Keep what is left of lost flights in a file. Returns the message about it."""
         where = f"{path}, byte {gap.bad.offset}"
         damaged = len(gap.bad.data)
         if not gap.flights:
@@ -299,9 +303,9 @@ class Salvage:
         return f"{where}: {told} damaged or missing: {words}{doubt}"
 
     def _keep(self, stem: str, data: bytes) -> Path:
-        """Keep bytes aside in a file of their own, whose name begins with `stem`."""
+        """Keep bytes in a file whose name begins with `stem`. Returns its path."""
         paths = (self._folder / f"{stem}{again}.bin" for again in _numbers())
-        # one that holds just this was made by somebody who died while doing the same
+        # a file with the same bytes was made by a process that died in this place
         aside = next(p for p in paths if not p.exists() or p.read_bytes() == data)
         if not aside.exists():
             files.write_new(aside, data)
@@ -309,7 +313,7 @@ class Salvage:
 
 
 def _numbers() -> Iterator[str]:
-    """What makes a name another one, should it be taken: nothing at first."""
+    """The endings that are tried until a name is not taken: none, `.2`, `.3` and so on."""
     yield ""
     for number in count(2):
         yield f".{number}"

@@ -1,19 +1,20 @@
-"""The names of the mempool's files.
+"""Names the mempool's files and lists them.
 
-A segment of the log is named after the first id that it may hold, `pending-FIRST.log`: the one
-after the last id of the segment before. So one that is missing between two others is noticed. When
-a segment has lost records it is written anew as the next generation, `pending-FIRST.TIME.log`, and
-the one before is removed. So records never move under those who read them, and a new name tells
-them to read anew. Of several generations the newest counts. In place a file is only added to, cut
-behind its last record, and mended where a bit of a record had flipped.
+A segment of the log is named after the first id that it may hold, `pending-FIRST.log`, which is the
+id after the last one of the segment before. So a segment that is missing between two others is
+noticed. When a segment has lost records it is written anew as the next generation,
+`pending-FIRST.TIME.log`, and the old file is removed. So records never move under those who read
+them, and a new name tells readers to read it again. Of several generations the newest counts. A
+file is only changed in three ways: records are appended, bytes after its last record are cut off,
+and flipped bits are put right.
 
-Bytes that could not be read as records are kept, and are never overwritten or removed by us:
+Bytes that could not be read as records are kept, and the service never overwrites or removes them:
 
     lost-FIRST-COUNT.bin               so many flights from id FIRST on are lost
-    damaged-NEXT.bin                   no pending flight is missing for them
-    perhaps-acknowledged-NEXT.bin      nobody knows whether there were acknowledged flights in them
+    damaged-NEXT.bin                   no pending flight is missing because of them
+    perhaps-acknowledged-NEXT.bin      it is not known whether they held acknowledged flights
 
-NEXT is the id after the record that stood before them. A number follows if the name is taken.
+NEXT is the id after the record before them. A number follows if the name is taken.
 """
 
 import os
@@ -30,9 +31,10 @@ _LOST = re.compile(r"lost-(\d+)-(\d+)(?:\.\d+)?\.bin", re.ASCII)
 
 
 class Segment(NamedTuple):
-    """A file of the log, by the first id that it may hold.
+    """A file of the log.
 
-    generation: when it was made anew, UTC milliseconds; 0 if it never was.
+    first: the first id that it may hold. generation: when it was written anew, UTC milliseconds; 0
+    if it never was.
     """
 
     first: int
@@ -46,7 +48,7 @@ class Segment(NamedTuple):
 
     @property
     def renewed(self) -> "Segment":
-        """The segment that takes its place. Nobody has seen its name, even if this one is gone."""
+        """The segment that takes its place, under a name that was never used before."""
         return Segment(self.first, max(self.generation + 1, now_ms()))
 
 
@@ -59,7 +61,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def all_segments_in(folder: Path) -> list[Segment]:
-    """Every segment in `folder`, in order, with the generations that no longer count."""
+    """Every segment in `folder`, in order, including generations that no longer count."""
     return _all_segments_of(names_in(folder))
 
 
@@ -80,7 +82,7 @@ def segments_of(names: Iterable[str]) -> list[Segment]:
 
 
 class Lost(NamedTuple):
-    """A file with what is left of flights that were lost: so many from id `first` on."""
+    """A file with what is left of lost flights: `flights` of them from id `first` on."""
 
     first: int
     flights: int

@@ -1,8 +1,8 @@
-"""Getting what was written onto the disk: at once and together, or soon.
+"""Syncs the mempool's log: at once and for many threads together, or soon.
 
-One sync serves every thread that wrote before it began (group commit). After it, and before anybody
-is answered, it is noted how far flights are acknowledged. After a sync has failed nobody may
-believe another: the kernel reports a failure once, and the same bytes as synced after that.
+One sync serves every thread that wrote before it began (group commit). After it, and before a
+request is answered, it is noted how far flights are acknowledged. After a sync has failed no later
+one can be believed: the kernel reports a failure once, and then reports the same bytes as synced.
 """
 
 import logging
@@ -21,18 +21,18 @@ _log = logging.getLogger(__name__)
 
 
 class GroupCommit:
-    """The syncs of `log`, which is used under `lock`."""
+    """Syncs `log`, which is used under `lock`."""
 
     def __init__(self, log: Log, lock: threading.Lock, acknowledged: Acknowledged) -> None:
         self._log = log
         self._lock = lock
         self._acknowledged = acknowledged
         self._syncing = threading.Lock()
-        self._synced = NOTHING  # up to here all is on the disk
+        self._synced = NOTHING  # all up to this end is on the disk
         self._failed = False
 
     def fail(self) -> None:
-        """From now on nothing is written any more."""
+        """Note that a write has failed: `require_sound` raises from now on."""
         self._failed = True
 
     def require_sound(self) -> None:
@@ -55,25 +55,25 @@ class GroupCommit:
             self._synced = reached
 
     def _sync_to(self, written: End) -> End:
-        """How far all is on the disk now."""
+        """Sync the log, and return how far all of it is on the disk."""
         with self._lock:
             reached = self._log.end
-            if reached.segment > written.segment:  # another was begun, which synced this one
+            if reached.segment > written.segment:  # beginning the next one has synced this one
                 return written
             try:
                 opened = self._log.descriptor(written.segment)
-            except FileNotFoundError:  # made anew and synced, or mined and trimmed, by another
+            except FileNotFoundError:  # another process has rewritten and synced, or trimmed it
                 return written
             descriptor = os.dup(opened)  # it may be closed meanwhile
         try:
             files.sync(descriptor, self._log.path(written.segment))
         finally:
             os.close(descriptor)
-        return max(reached, written)  # what is read anew may stand before `written` for a moment
+        return max(reached, written)  # a log that is being read again may end before `written`
 
 
 class SyncSoon:
-    """A thread that syncs for those who do not wait; it runs only while there is something."""
+    """Syncs in a thread for requests that do not wait; it runs only while there is work."""
 
     def __init__(self, sync: Callable[[End], None]) -> None:
         self._sync = sync
@@ -100,7 +100,7 @@ class SyncSoon:
                     return
             try:
                 self._sync(written)
-            except WriteFailed as error:  # the mempool remembers, and refuses from now on
+            except WriteFailed as error:  # `GroupCommit` remembers it and refuses from now on
                 _log.error("flights that were accepted before they were durable: %s", error)
 
     def close(self) -> None:

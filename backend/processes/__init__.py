@@ -1,5 +1,6 @@
-"""What every process of the service needs from the system it runs on.
+"""Provides what every process of the service needs from the operating system.
 
-A process dies with its parent, ends quietly on Ctrl-C, tells systemd that it lives, and counts in
-numbers that all processes share.
+A process dies with its parent (`parent_death`), ends quietly on Ctrl-C (`interruption`), tells
+systemd that it is alive (`systemd`), and counts in numbers that all processes share
+(`shared_numbers`).
 """

@@ -1,8 +1,8 @@
-"""Ctrl-C: one word and one status for it, whenever it comes.
+"""Ends a program on Ctrl-C with one word and one exit status, whenever it comes.
 
-While a program still loads its parts there is nothing to tidy up, and an exception could come up
-inside of any of them, where it may be taken for something else. So the program ends at once then;
-from `may_be_caught` on Ctrl-C raises KeyboardInterrupt, as usual.
+While a program still imports its modules there is nothing to tidy up, and a KeyboardInterrupt in
+the middle of an import may be taken for another error. So the program ends at once then; from
+`may_be_caught` on, Ctrl-C raises KeyboardInterrupt as usual.
 """
 
 import os
@@ -15,7 +15,10 @@ STATUS = 130
 
 
 def ends_at_once() -> None:
-    """Let Ctrl-C end this process. Not if it is ignored, as by what a shell starts with `&`."""
+    """Let Ctrl-C end this process at once.
+
+    If it is ignored, as in a process that a shell started with `&`, it stays ignored.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 

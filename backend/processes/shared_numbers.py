@@ -1,21 +1,22 @@
-"""Numbers that several processes count, each in a file of its own, for `/metrics` to add up.
+"""Counts numbers in several processes, each in a file of its own, for `/metrics` to add up.
 
-A process has its file mapped into memory, so counting is adding to a place in it: nothing is sent
-or flushed, and what was counted stays when the process is killed.
+A process has its file mapped into memory, so to count is to add to a number in memory: nothing is
+sent or flushed, and the counts stay when the process is killed.
 
 The file:
 
-    4096 numbers of 8 bytes     doubles in the order of the machine
+    4096 numbers of 8 bytes     doubles in the byte order of the machine
     names, a line each          JSON: lives, number of places, name of the metric, values of labels
 
-Names stand in the order of the places they stand for; the first 32 have none and take what finds
-no room. A process holds the lock of its file for life. Who starts takes over a file whose process
-has died: its counts go on, so there are never more files than there were processes at once. What
-only holds while its process lives (`lives`: memory, requests in progress) starts at zero then, and
-is taken for zero while nobody holds the file.
+Names are in the order of the numbers that they name. The first 32 numbers have no names and take
+the counts for which there is no room. A process holds the lock of its file as long as it lives. A
+new process takes over a file whose process has died, and goes on with its counts, so there are
+never more files than there were processes at once. A number that is only true while its process
+lives (`lives`: memory, requests in progress) starts at zero then, and counts as zero while no
+process holds the file.
 
-The folder belongs in memory: a disk would be written all the time. The supervisor makes one for
-each run in /dev/shm, or where temporary files go, and removes it; see `run_folder`.
+The folder should be in memory, because it is written all the time. The supervisor makes one for
+each run in /dev/shm, or where temporary files go, and removes it (`run_folder`).
 
 prometheus_client has a multiprocess mode for this, too. It was measured against this module, both
 counting a request (its number, its duration, that it is in progress) in wrappers around an empty
@@ -28,10 +29,11 @@ application, with prometheus_client 0.26.0 on a busy machine with two cores:
     2       153         files when 50 workers have died; 0.26 MB and 10 MB
     2       90          ms to read all of these; it took 1 and 9 to read those of one worker
 
-A worker that was killed stays in its sums of requests in progress until somebody calls
-`mark_process_dead`, which nobody does for roles that run apart and share a folder; here the lock of
-a file tells. Its numbers are those of the whole process, so that two applications in one process
-could not count apart, and its variable must be set before its first import. So it is not taken.
+In prometheus_client a killed worker stays in the sums of requests in progress until a process calls
+`mark_process_dead`, and no process could do that for roles that run apart and share a folder; here
+the lock of the file tells. Its numbers belong to the whole process, so two applications in one
+process could not count separately, and its environment variable must be set before its first
+import. So it is not used.
 """
 
 import fcntl
@@ -71,12 +73,12 @@ PROCESSES = "flightchain_processes"
 PROCESS_CPU = "flightchain_process_cpu_seconds_total"
 PROCESS_MEMORY = "flightchain_process_resident_memory_bytes"
 
-# Upper bounds of histograms, seconds: 0.1 ms to 1 min.
+# The upper bounds of histograms in seconds, from 0.1 ms to 1 min.
 BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
-HISTOGRAM_PLACES = len(BOUNDS_S) + 2  # a count for each bound and beyond them, and the sum
+HISTOGRAM_PLACES = len(BOUNDS_S) + 2  # a count for each bound, one beyond them, and the sum
 SUM = HISTOGRAM_PLACES - 1
 
 _NUMBER_BYTES = 8
@@ -89,9 +91,9 @@ _log = logging.getLogger(__name__)
 
 
 class Numbers:
-    """What one process counts: in its own memory, and after `share` where others can read it.
+    """The numbers of one process: in its own memory, and after `share` where others can read them.
 
-    Safe for threads.
+    They are safe for threads.
     """
 
     def __init__(self) -> None:
@@ -107,7 +109,7 @@ class Numbers:
         self._places = {one.key: one.place for one in named}
         self._next_place = max([UNNAMED, *(one.place + one.width for one in named)])
         self._names_end = _names_end(whole)
-        whole[self._names_end :] = bytes(FILE_BYTES - self._names_end)  # a name half written
+        whole[self._names_end :] = bytes(FILE_BYTES - self._names_end)  # drops a half-written name
         for one in named:
             if one.lives:
                 start = one.place * _NUMBER_BYTES
@@ -115,9 +117,10 @@ class Numbers:
                 whole[start:end] = bytes(end - start)
 
     def share(self, folder: Path, role: str) -> bool:
-        """From now on count in a file in `folder`; to be called before anything is counted.
+        """Count in a file in `folder` from now on. Call this before anything is counted.
 
-        Whether that could be done. If not, it is logged, and this process counts for itself.
+        Returns whether that could be done. If not, it is logged, and `/metrics` leaves out this
+        process.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +131,10 @@ class Numbers:
         return True
 
     def place(self, *key: str, count: int = 1, lives: bool = False) -> int:
-        """The place of the number with this name, the first of `count`; made if need be."""
+        """The place of the number with this name, or of the first of `count`; made if needed.
+
+        lives: whether it is only true while this process lives.
+        """
         with self._lock:
             place = self._places.get(key)
             if place is None:
@@ -147,27 +153,27 @@ class Numbers:
         return self._next_place - count
 
     def histogram(self, *key: str) -> int:
-        """The place of the histogram with this name; made if need be."""
+        """The place of the histogram with this name; made if needed."""
         return self.place(*key, count=HISTOGRAM_PLACES)
 
     def add(self, place: int, amount: float = 1.0) -> None:
-        """Add to a number."""
+        """Add to the number at this place."""
         with self._lock:
             self._values[place] += amount
 
     def set(self, place: int, value: float) -> None:
-        """Set a number that may go down."""
+        """Set the number at this place, which may go down."""
         with self._lock:
             self._values[place] = value
 
     def follow(self, place: int, count: float) -> None:
-        """Add what a count that this process keeps elsewhere has grown since the last time."""
+        """Follow a count that this process keeps elsewhere: add its growth since the last call."""
         with self._lock:
             self._values[place] += count - self._seen.get(place, 0.0)
             self._seen[place] = count
 
     def observe(self, histogram: int, seconds: Sequence[float]) -> None:
-        """Count durations in the histogram at this place."""
+        """Count durations, in seconds, in the histogram at this place."""
         with self._lock:
             for duration in seconds:
                 self._values[histogram + bisect_left(BOUNDS_S, duration)] += 1
@@ -222,7 +228,7 @@ def _names_end(data: bytes | memoryview) -> int:
 
 
 def _mapped(folder: Path, role: str) -> memoryview:
-    """A file that no process has, locked for as long as it is mapped, as memory."""
+    """Map a file that no other process holds into memory; it stays locked while it is mapped."""
     for number in range(MOST_PROCESSES):
         descriptor = os.open(folder / f"{role}-{number}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -233,14 +239,14 @@ def _mapped(folder: Path, role: str) -> memoryview:
             continue
         finally:
             os.close(descriptor)  # the map has a copy of it, which keeps the lock
-    raise TryLater(f"{folder} has the numbers of {MOST_PROCESSES} processes")
+    raise TryLater(f"{folder} already has the numbers of {MOST_PROCESSES} processes")
 
 
 # --- what processes count ------------------------------------------------------------------------
 
 
 class OwnUse:
-    """Processor time and memory of this process."""
+    """Counts the processor time and memory of this process."""
 
     def __init__(self, numbers: Numbers, role: str) -> None:
         self._numbers = numbers
@@ -249,22 +255,22 @@ class OwnUse:
         self._memory = numbers.place(PROCESS_MEMORY, role, lives=True)
 
     def sample(self) -> None:
-        """Count what is used now; takes some microseconds."""
+        """Note what is used now, which takes some microseconds."""
         self._numbers.set(self._processes, 1)
         self._numbers.follow(self._cpu, time.process_time())
-        with suppress(OSError):  # a system without /proc, or no descriptor left: the old number
+        with suppress(OSError):  # without /proc or a free descriptor the old number stays
             pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
             self._numbers.set(self._memory, pages * mmap.PAGESIZE)
 
 
 class MinerNumbers:
-    """What the miner counts: blocks, how long they took, indexes made anew, and itself."""
+    """The miner's numbers: blocks, how long they took, indexes made anew, and its own use."""
 
     def __init__(self) -> None:
         self._numbers = Numbers()
 
     def start(self, settings: Settings) -> None:
-        """Share the numbers if there is a folder for them; in the process that counts."""
+        """Share the numbers if there is a folder for them. Call this in the miner's process."""
         if settings.metrics_dir != AUTO:
             self._numbers.share(Path(settings.metrics_dir), "miner")
         self._duration = self._numbers.histogram(SEAL_DURATION)
@@ -281,7 +287,7 @@ class MinerNumbers:
         self._numbers.add(self._transactions, transactions)
 
     def sample(self, index_rebuilds: int) -> None:
-        """Count what is used now, and how often the index was made anew so far."""
+        """Note what is used now, and how often the index was made anew so far."""
         self._numbers.follow(self._rebuilds, index_rebuilds)
         self._use.sample()
 
@@ -291,11 +297,11 @@ class MinerNumbers:
 
 @contextmanager
 def run_folder(settings: Settings) -> Iterator[Path | None]:
-    """The folder where the processes of a run count: the one that is set, or one for this run.
+    """The folder where the processes of a run count: the one in the settings, or a new one.
 
-    The latter is removed at the end, by the process that made it and not by those it has forked;
-    what a killed service has left behind goes when the next one starts. None if it cannot be made,
-    which is logged: nobody is kept from asking because nothing can be counted.
+    A new folder is removed at the end by the process that made it, not by processes that it has
+    forked; the next service that starts removes what a killed one left behind. If the folder cannot
+    be made, that is logged, and None is yielded, because the service works without metrics.
     """
     if settings.metrics_dir != AUTO:
         yield Path(settings.metrics_dir)
@@ -325,7 +331,7 @@ def _new_folder() -> Path:
 
 def _remove_left_behind(parent: Path) -> None:
     for folder in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError):  # of another user, or another service removes it
+        with suppress(OSError):  # it belongs to another user, or another service removes it
             is_new = time.time() - folder.stat().st_mtime < LEFT_BEHIND_S
             if not is_new and not files.is_locked(folder / LOCK_NAME):
                 shutil.rmtree(folder)

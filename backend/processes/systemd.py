@@ -2,7 +2,7 @@
 
 The protocol is that of sd_notify(3): a datagram to the socket that NOTIFY_SOCKET names. Without
 that variable nothing is sent. With WATCHDOG_USEC, systemd restarts a process that has been silent
-for so long; `alive` speaks twice in that time, however often it is called.
+for so many microseconds; `alive` sends twice in that time, however often it is called.
 """
 
 import os
@@ -14,10 +14,10 @@ Report = Callable[[str], None]
 
 
 class Notifier:
-    """Whom to tell what, as the variables in `environment` say."""
+    """Sends messages to systemd as the variables in `environment` say."""
 
     def __init__(self, environment: Mapping[str, str], report: Report) -> None:
-        """report: takes a line for everything that could not be told."""
+        """report: takes a message for everything that could not be sent."""
         self._address = environment.get("NOTIFY_SOCKET", "")
         self._report = report
         self._every_s = 0.0  # no watchdog
@@ -26,18 +26,18 @@ class Notifier:
         self._due = float("inf")  # a process that is not ready yet has another time limit
 
     def ready(self) -> None:
-        """The process has begun to do its work."""
+        """Tell systemd that the process has begun to do its work."""
         self._due = 0.0
         self._send("READY=1")
 
     def alive(self) -> None:
-        """The process, which was `ready`, gets on with its work; call it after every piece."""
+        """Tell systemd that the process works on; after `ready`, call this after every piece."""
         if self._every_s and time.monotonic() >= self._due:
             self._due = time.monotonic() + self._every_s
             self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """The process is about to end."""
+        """Tell systemd that the process is about to end."""
         self._send("STOPPING=1")
 
     def _send(self, state: str) -> None:

@@ -1,5 +1,11 @@
-"""What is asked of a ledger: the questions as values, their parameters, and the study's scan.
+"""Defines the questions that can be asked of a ledger, and answers them with the study's scan.
 
-`values` says what may be asked and what is counted, and `parameters` reads it from texts. `scan`
-answers by walking every block; the index answers the same questions from tables of its own.
+    values        the three questions, and what is counted to answer them
+    selection     which flights an export holds
+    parameters    reads questions and selections from texts
+    scan          answers by walking every block
+    distribution  median, 90th percentile and histogram of delays
+    carriers      the codes and names of carriers
+
+The index answers the same questions from tables of its own.
 """

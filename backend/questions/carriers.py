@@ -1,8 +1,8 @@
-"""The carriers that report US on-time data: DOT number, two-letter code, name.
+"""Lists the carriers that report US on-time data: DOT number, two-letter code, name.
 
-A DOT number (OP_CARRIER_AIRLINE_ID) is one carrier for good; a code may pass on to another one: OH
-was Comair's until 2012 and is PSA's. Names are the latest; in brackets stand those that the carrier
-had in older data.
+A DOT number (OP_CARRIER_AIRLINE_ID) always names the same carrier; a code may pass on to another
+carrier: OH was Comair's until 2012 and is PSA's. Names are the latest ones, with earlier names in
+brackets.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """number: of the DOT. code: of two letters or digits."""
+    """A carrier: its number at the DOT, its code of two letters or digits, and its name."""
 
     number: int
     code: str

@@ -1,11 +1,11 @@
-"""The distribution of delays: median, 90th percentile and histogram, exact.
+"""Computes the distribution of delays: median, 90th percentile and histogram, all exact.
 
     median     the middle delay, or the mean of the middle two
     p90        the smallest delay that at least 90 % of the flights do not exceed
     histogram  bins of 15 minutes, `from` inclusive, `to` exclusive, without gaps from the lowest
                to the highest delay that occurs; the bins below -60 and from 180 on are open (null)
 
-Of no flights, the median and p90 are None and the histogram is empty.
+Without flights, the median and p90 are None and the histogram is empty.
 """
 
 from bisect import bisect_left
@@ -29,7 +29,7 @@ def distribution_of(counts: Mapping[int, int]) -> dict[str, Any]:
     flights = up_to[-1]
 
     def ranked(rank: int) -> int:
-        """The delay at place `rank`, from 1, when all are put in order."""
+        """The delay at position `rank`, counted from 1, when all delays are sorted."""
         return delays[bisect_left(up_to, rank)]
 
     return {

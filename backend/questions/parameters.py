@@ -1,10 +1,10 @@
-"""Parameters: each one reads its value from a request or a command line, and says what it takes.
+"""Defines parameters, which read values from a request or a command line and document themselves.
 
-What is checked and what is documented come from the same values, so that they cannot differ:
+The check and the documentation come from the same attributes, so that they cannot differ:
 
     Number      a whole number within bounds
     Choice      one of a few words
-    OfField     a value of a field of a flight, read as flights are
+    OfField     a value of a field of a flight, read as in a flight record
     Text        any short text
     Hash        a SHA-256 hash in hex
 
@@ -32,10 +32,10 @@ LARGEST = 10**MAX_DIGITS - 1
 
 @dataclass(frozen=True)
 class Parameter(ABC, Generic[Read]):
-    """One parameter.
+    """One parameter of a question.
 
-    meaning: a line for people. example: a text that works with the data that scripts/run imports.
-    default: what holds when it is not given. Without a default it may be left out, and has no
+    meaning: one line for the documentation. example: a text that works with the data that
+    scripts/run imports. default: the value if it is not given. A parameter without a default has no
     value then, unless it is required.
     """
 
@@ -47,14 +47,14 @@ class Parameter(ABC, Generic[Read]):
 
     @abstractmethod
     def parse(self, text: str) -> Read:
-        """What `text` means."""
+        """The value that `text` stands for. Raises InvalidQuery."""
 
     @abstractmethod
     def schema(self) -> Schema:
-        """What `parse` takes; the default stands in it."""
+        """The JSON Schema of what `parse` takes, with the default."""
 
     def find(self, given: Given) -> Read | None:
-        """The value in `given`, else the default, else None."""
+        """The value in `given`; if there is none, the default; if there is none, None."""
         text = given.get(self.name)
         if text is not None:
             return self.parse(text)
@@ -63,14 +63,14 @@ class Parameter(ABC, Generic[Read]):
         return self.default
 
     def of(self, given: Given) -> Read:
-        """The value in `given` or the default, of a parameter that always has one of them."""
+        """The value in `given` or the default. Raises InvalidQuery if there is neither."""
         found = self.find(given)
         if found is None:
             raise self.missing(None)
         return found
 
     def missing(self, text: str | None) -> InvalidQuery:
-        """What is raised when it is not given, or blank."""
+        """The error for a parameter that is not given, or blank."""
         return InvalidQuery(self.name, text, f"is missing; for example {self.name}={self.example}")
 
     def _with_default(self, schema: Schema) -> Schema:
@@ -79,7 +79,7 @@ class Parameter(ABC, Generic[Read]):
 
 @dataclass(frozen=True)
 class Number(Parameter[int]):
-    """A whole number from `least` to `most`, in decimal digits alone."""
+    """A whole number from `least` to `most`, written in decimal digits only."""
 
     least: int = 0
     most: int = LARGEST
@@ -107,7 +107,7 @@ class Choice(Parameter[str]):
     choices: tuple[str, ...] = ()
 
     def parse(self, text: str) -> str:
-        """The text, if it is one of them."""
+        """The text, if it is one of `choices`."""
         if text in self.choices:
             return text
         if self.required or self.default is not None:
@@ -115,13 +115,13 @@ class Choice(Parameter[str]):
         raise InvalidQuery(self.name, text, f"must be {' or '.join(self.choices)}, or left out")
 
     def schema(self) -> Schema:
-        """The words."""
+        """A string that is one of `choices`."""
         return self._with_default({"type": "string", "enum": list(self.choices)})
 
 
 @dataclass(frozen=True)
 class OfField(Parameter[Value]):
-    """A value of the field of flights called `field`. A blank text is as good as none."""
+    """A value of the flight field named `field`. A blank text counts as missing."""
 
     field: str = ""
 
@@ -135,20 +135,20 @@ class OfField(Parameter[Value]):
             raise InvalidQuery(self.name, text, error.reason) from None
 
     def schema(self) -> Schema:
-        """What is stored; what is read may be looser (`335.0`, `1/3/2008`)."""
+        """The schema of the stored value; `parse` takes more spellings (`335.0`, `1/3/2008`)."""
         return stored(FIELD[self.field])
 
 
 @dataclass(frozen=True)
 class Text(Parameter[str]):
-    """A text, which whoever reads it checks further."""
+    """A text that is checked further where it is used."""
 
     def parse(self, text: str) -> str:
         """The text itself."""
         return text
 
     def schema(self) -> Schema:
-        """A text as short as those of flights."""
+        """A string no longer than the texts in flights may be."""
         return self._with_default({"type": "string", "maxLength": MAX_TEXT_CHARACTERS})
 
 
@@ -157,13 +157,13 @@ class Hash(Parameter[bytes]):
     """A SHA-256 hash in 64 hex digits."""
 
     def parse(self, text: str) -> bytes:
-        """Its 32 bytes."""
+        """The 32 bytes of the hash."""
         if not _is_hash(text):
             raise InvalidQuery(self.name, text, "must have 64 hex digits")
         return bytes.fromhex(text)
 
     def schema(self) -> Schema:
-        """The digits."""
+        """A string of 64 hex digits."""
         return {"type": "string", "pattern": "^[0-9a-fA-F]{64}$"}
 
 
@@ -171,7 +171,7 @@ _is_hash = re.compile(r"[0-9a-fA-F]{64}").fullmatch
 
 
 def stored(field: Field) -> Schema:
-    """A value of a field of a flight as the ledger holds it, but for null."""
+    """The schema of a field's values as the ledger holds them, without null."""
     if field.kind == "integer":
         return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
     return {"type": "string", **_TEXTS[field.kind]}
@@ -194,12 +194,12 @@ Kind = TypeVar("Kind", bound=Parameter[Any])
 
 
 def by_name(*parameters: Kind) -> dict[str, Kind]:
-    """The parameters, to be found by their names."""
+    """The parameters as a dictionary by name."""
     return {parameter.name: parameter for parameter in parameters}
 
 
 def require_known(given: Given, known: Sequence[str]) -> None:
-    """Raise InvalidQuery for a parameter that is not among the names `known`."""
+    """Raise InvalidQuery if a parameter's name is not among `known`."""
     for name, text in given.items():
         if name not in known:
             there = f"there are {', '.join(known)}" if known else "there are none"
@@ -207,7 +207,7 @@ def require_known(given: Given, known: Sequence[str]) -> None:
 
 
 def require_order(initial_date: str, final_date: str) -> None:
-    """Raise InvalidQuery unless the days, ISO dates, are in this order or the same."""
+    """Raise InvalidQuery if `initial_date` is after `final_date`; both are ISO dates."""
     if initial_date > final_date:
         raise InvalidQuery("INITIAL_DATE", initial_date, f"is after FINAL_DATE {final_date}")
 

@@ -1,8 +1,8 @@
-"""The study's way of answering: walk every block, through the caches, and look at each flight.
+"""Answers as the study did: walks every block, through the caches, and looks at each flight.
 
 Every block is checked on the way (frame, hash, proof of work, body) and must name the one below it.
-Only the columns that a question needs are decoded. The answers equal those of the index. What a
-scan costs, by stage, is noted in the `Costs` that it is given.
+Only the columns that a question needs are decoded. The answers equal those of the index. The time
+of each stage of a scan is added to the `Costs` that the caller passes.
 """
 
 from collections import Counter, defaultdict
@@ -31,13 +31,13 @@ from backend.storage.caches import CachedBlocks
 from backend.storage.scan_costs import DECODE, FILTER, Costs
 
 Condition = Callable[[Value], bool]
-Conditions = Mapping[str, Condition]  # column name -> what its value must meet
+Conditions = Mapping[str, Condition]  # column name -> the condition that its value must meet
 
 
 def legs(
     blocks: CachedBlocks, question: FilterTransactions, height: int, costs: Costs | None = None
 ) -> list[dict[str, Value]]:
-    """The transactions in blocks 0 to `height` with BLOCK_HEIGHT and status, in order of ids."""
+    """The flight's legs in blocks 0 to `height`, each as `leg` shows it, in order of ids."""
     conditions: dict[str, Condition] = {
         "OP_CARRIER_FL_NUM": question.OP_CARRIER_FL_NUM.__eq__,
         "FL_DATE": question.FL_DATE.__eq__,
@@ -53,7 +53,10 @@ def legs(
 
 
 def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, Value]:
-    """A transaction as `filter_transactions` shows it."""
+    """A transaction as `filter_transactions` shows it, with BLOCK_HEIGHT and status.
+
+    block, row: where it is.
+    """
     return {
         "TRANSACTION_ID": block.header.first_transaction + row,
         "timestamp": transaction["timestamp"],
@@ -91,7 +94,7 @@ def flight_counts(
     height: int,
     costs: Costs | None = None,
 ) -> FlightCounts:
-    """How many flights went, in blocks 0 to `height`, broken down as `options` say."""
+    """How many flights in blocks 0 to `height` the question counts, by what `options` say."""
     conditions: dict[str, Condition] = {
         "ORIGIN_CITY_NAME": question.ORIGIN_CITY_NAME.__eq__,
         "DEST_CITY_NAME": question.DEST_CITY_NAME.__eq__,
@@ -110,7 +113,7 @@ def flight_counts(
 def flights(
     blocks: CachedBlocks, selection: Selection, height: int
 ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
-    """The blocks 0 to `height` with selected flights: header, all columns, and which rows."""
+    """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows."""
     conditions: dict[str, Condition] = {"FL_DATE": _within(selection)}
     for name in EQUAL:
         if (value := getattr(selection, name)) is not None:
@@ -128,7 +131,7 @@ def _within(question: AverageDelays | FlightCounter | Selection) -> Condition:
 def _meets(columns: Columns, conditions: Conditions) -> list[bool]:
     """For each row whether it meets every condition; empty if no row of the block does.
 
-    A condition is tried once on each distinct value, so most blocks are done after a dictionary.
+    A condition is tried once on each distinct value, so in most blocks only a dictionary is read.
     """
     masks: list[list[bool]] = []
     for name, condition in conditions.items():
@@ -147,7 +150,7 @@ def _walk(
 ) -> Iterator[tuple[Block, Columns]]:
     """Blocks 0 to `height`, checked and linked, with the columns `names`.
 
-    costs: takes what that costs, and what is done with each until the next is asked for.
+    costs: takes the time for that, and the time that the caller spends on each block.
     """
     costs = Costs() if costs is None else costs
     below = NO_PREVIOUS

@@ -1,6 +1,6 @@
-"""A choice of flights, as an export is asked for: days, and perhaps a carrier and cities.
+"""Selects the flights of an export: by days, and perhaps by carrier and cities.
 
-Both dates are inclusive. What is not given is not looked at.
+Both dates are inclusive. A parameter that is not given selects all flights.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from backend.questions.values import PERIOD
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Flights from INITIAL_DATE to FINAL_DATE."""
+    """Flights from INITIAL_DATE to FINAL_DATE; None for a carrier or city means any."""
 
     INITIAL_DATE: str
     FINAL_DATE: str
@@ -40,9 +40,9 @@ PARAMETERS = by_name(*PERIOD, *EQUAL.values())
 
 
 def selected(parameters: Given) -> tuple[Selection, int | None]:
-    """The selection and the height `as_of` (None: the tip) that `parameters` (name -> text) name.
+    """Read the selection and the height `as_of` (None: the tip) from `parameters` (name -> text).
 
-    Raises InvalidQuery: missing, malformed, or dates in the wrong order.
+    Raises InvalidQuery if one is missing or malformed, or the dates are in the wrong order.
     """
     values: dict[str, Any] = {name: one.find(parameters) for name, one in PARAMETERS.items()}
     selection = Selection(**values)

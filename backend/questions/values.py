@@ -1,11 +1,11 @@
-"""The three questions as values: what may be asked, and what is counted.
+"""Defines the three questions as values: what may be asked, and what is counted.
 
     FilterTransactions  what happened to flight N on day D?
     AverageDelays       how late was carrier C on average between two dates?
     FlightCounter       how many flights went from city A to city B between two dates?
 
-Each is made from parameters as they come in a query string or on a command line; both engines
-answer the same values. Both dates are inclusive.
+A question is made from parameters of a query string or a command line, and both engines (index and
+scan) answer it. Both dates are inclusive.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from backend.questions.parameters import (
 
 @dataclass(frozen=True, slots=True)
 class FilterTransactions:
-    """Legs of flight number OP_CARRIER_FL_NUM on FL_DATE, of one carrier or of all."""
+    """Which legs flew as number OP_CARRIER_FL_NUM on FL_DATE, of one carrier or of all?"""
 
     OP_CARRIER_FL_NUM: int
     FL_DATE: str
@@ -36,7 +36,7 @@ class FilterTransactions:
 
 @dataclass(frozen=True, slots=True)
 class AverageDelays:
-    """Flights of carrier OP_CARRIER_AIRLINE_ID from INITIAL_DATE to FINAL_DATE."""
+    """How late was carrier OP_CARRIER_AIRLINE_ID from INITIAL_DATE to FINAL_DATE?"""
 
     OP_CARRIER_AIRLINE_ID: int
     INITIAL_DATE: str
@@ -45,7 +45,7 @@ class AverageDelays:
 
 @dataclass(frozen=True, slots=True)
 class FlightCounter:
-    """Flights from one city to another from INITIAL_DATE to FINAL_DATE."""
+    """How many flights went from one city to another from INITIAL_DATE to FINAL_DATE?"""
 
     ORIGIN_CITY_NAME: str
     DEST_CITY_NAME: str
@@ -59,10 +59,10 @@ Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to answer.
+    """How to answer a question.
 
     engine: "index" or "scan". as_of: a height, None for the tip. group_by: "day" or "carrier", to
-    break the answer down. distribution: whether that of the delays is wanted, too.
+    break the answer down. distribution: whether to add the distribution of delays.
     """
 
     engine: str = "index"
@@ -73,7 +73,7 @@ class Options:
 
 ENGINE = Choice(
     "engine",
-    "Ask the index, or scan every block, each verified. Both say the same.",
+    "Answer from the index, or by a scan that verifies every block. Both answers are the same.",
     example="index",
     default="index",
     choices=("index", "scan"),
@@ -93,14 +93,14 @@ PERIOD = (
     _day("INITIAL_DATE", "First day, inclusive.", "2013-07-01"),
     _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE.", "2013-07-31"),
 )
-_CARRIER = "DOT number of the carrier; GET /suggest?field=carrier knows them."
+_CARRIER = "DOT number of the carrier; GET /suggest?field=carrier lists them."
 
 PARAMETERS: dict[type[Question], dict[str, OfField]] = {
     FilterTransactions: by_name(
         _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545"),
         _day("FL_DATE", "Day of the flight.", "2013-01-01"),
         _of_flights(
-            "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} All if left out.", "19977", required=False
+            "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} If left out, all.", "19977", required=False
         ),
     ),
     AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
@@ -110,7 +110,7 @@ PARAMETERS: dict[type[Question], dict[str, OfField]] = {
         *PERIOD,
     ),
 }
-"""For each question what must be known to ask it."""
+"""For each question the parameters that ask it."""
 
 BREAKDOWNS: dict[type[Question], dict[str, Choice]] = {
     FilterTransactions: {},
@@ -119,20 +119,20 @@ BREAKDOWNS: dict[type[Question], dict[str, Choice]] = {
         Choice("distribution", "Add the distribution of ARR_DELAY.", "true", choices=("true",)),
     ),
     FlightCounter: by_name(
-        Choice("group_by", "Add counts by this.", "carrier", choices=("day", "carrier")),
+        Choice("group_by", "Add counts by day or carrier.", "carrier", choices=("day", "carrier")),
     ),
 }
-"""For each question its options besides OPTION_NAMES."""
+"""For each question the options that only some questions have."""
 
 _PLAIN = Options()
 _KNOWN = {kind: (*PARAMETERS[kind], *OPTION_NAMES, *BREAKDOWNS[kind]) for kind in PARAMETERS}
 
 
 def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
-    """The question and options that `parameters` (name -> text) ask.
+    """Read the question and its options from `parameters` (name -> text).
 
-    Raises InvalidQuery naming the parameter and its value: unknown, missing, malformed, or dates in
-    the wrong order.
+    Raises InvalidQuery, which names the parameter and its value, if one is unknown, missing or
+    malformed, or if the dates are in the wrong order.
     """
     require_known(parameters, _KNOWN[kind])
     known: dict[str, OfField] = PARAMETERS[kind]
@@ -146,7 +146,7 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
 def options_from(kind: type[Question], parameters: Given) -> Options:
     """The options among the `parameters` of a question. Raises InvalidQuery."""
     if parameters.keys() <= PARAMETERS[kind].keys():
-        return _PLAIN  # as most questions are asked
+        return _PLAIN  # most questions are asked without options
     breakdowns = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
     return Options(
         ENGINE.of(parameters),
@@ -157,7 +157,7 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
 
 
 def understood(question: Question, options: Options) -> dict[str, Value]:
-    """The question as its parameters, those not given left out."""
+    """The question and its options as parameters, without those that were not given."""
     values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
     found = {name: value for name, value in values if value is not None}
     found["engine"] = options.engine
@@ -170,7 +170,7 @@ def understood(question: Question, options: Options) -> dict[str, Value]:
 
 @dataclass(frozen=True, slots=True)
 class DelayTotals:
-    """What the average is made of. The seven counts of a summary cell: see `chain.summary`."""
+    """The seven counts from which averages are made; `chain.summary.Cell` explains them."""
 
     flights: int = 0
     cancelled: int = 0
@@ -183,10 +183,10 @@ class DelayTotals:
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """What `average_delays` is made of.
+    """The counts behind an answer to `average_delays`.
 
     by_day: the totals of each ISO date that has flights. counts: how often each ARR_DELAY occurs.
-    Both only if they were asked for.
+    Both are empty unless they were asked for.
     """
 
     totals: DelayTotals
@@ -196,7 +196,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class FlightCounts:
-    """What `flight_counter` says: all flights; those of each ISO date or carrier, if asked for."""
+    """The answer to `flight_counter`: all flights, and by ISO date or carrier if asked for."""
 
     count: int
     by_day: Mapping[str, int] = field(default_factory=dict)
@@ -204,8 +204,9 @@ class FlightCounts:
 
 
 def status_of(cancelled: object, arr_delay: object) -> str:
-    """What happened to a flight: "cancelled", "no_arrival", "late" (15 minutes or more) or
-    "on_time".
+    """What happened to a flight.
+
+    It is "cancelled", "no_arrival", "late" (15 minutes or more) or "on_time".
     """
     if cancelled:
         return "cancelled"

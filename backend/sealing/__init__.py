@@ -1,4 +1,4 @@
-"""Making blocks: the miner, the import of whole sources, and the clock that both trust.
+"""Makes blocks: the miner, the import of whole sources, and the clock that both trust.
 
-Only one process at a time seals blocks: it holds the writer lock.
+Only one process at a time seals blocks, the one that holds the writer lock.
 """

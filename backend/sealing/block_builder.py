@@ -1,8 +1,8 @@
-"""The builder: the process of an import that reads a source and makes blocks to be of it.
+"""Builds the contents of blocks from a source, in a process of its own that an import starts.
 
-It does everything that does not depend on where in the ledger a flight comes to stand: reads,
-validates, leaves out what the ledger has already, encodes, sums up, compresses. Messages go one
-way, through a pipe; when the pipe breaks, the builder ends.
+The builder does everything that does not depend on the ids of the flights: it reads, validates,
+leaves out what the ledger has already, encodes, sums up and compresses. Messages go one way,
+through a pipe; when the pipe breaks, the builder ends.
 """
 
 import gc
@@ -28,14 +28,18 @@ from backend.sources.source import FlightColumns, Source, validated
 from backend.storage.codec import compress
 
 BATCHES_PER_SIGN = 20
-DAYS_REMEMBERED = 4  # 10 MB each for all US flights
+DAYS_REMEMBERED = 4  # a day of all US flights takes 10 MB
 
 _DATE, _NUMBER = POSITION["FL_DATE"], POSITION["OP_CARRIER_FL_NUM"]
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A block's worth of flights. already_there, fraction: of the source so far."""
+    """The flights of one block, encoded; none of them for a sign of life.
+
+    count: how many. already_there: how many flights of the source, so far, the ledger had already.
+    fraction: how much of the source has been read, 0 to 1.
+    """
 
     count: int
     body: bytes
@@ -45,12 +49,16 @@ class Built:
     fraction: float
 
 
-Message = Built | BadRow | FlightchainError | None  # None: that was all
+Message = Built | BadRow | FlightchainError | None  # None: the source has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to build. folder: of the chain. skip_bad: send bad rows and go on, instead of ending."""
+    """What to build.
+
+    folder: the chain's folder. skip_bad: whether to send bad rows and go on; if not, the first one
+    ends the builder.
+    """
 
     folder: Path
     source: Source
@@ -58,13 +66,16 @@ class Job:
 
 
 def build(job: Job, theirs: Connection, ours: Connection) -> None:
-    """Run as the builder process: send `Built`s and bad rows, then None or what ended it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides; the pipe tells
+    """Run as the builder process: send `Built`s and bad rows, then None or the error that ended it.
+
+    theirs, ours: the importer's end of the pipe, which is closed here, and the builder's.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the importer decides, and breaks the pipe
     # A builder that outlives its importer would keep the writer lock that it inherited.
     die_with_parent(signal.SIGKILL)
     gc.disable()  # millions of tuples and no cycles: collecting costs a third of the time
     theirs.close()
-    with suppress(BrokenPipeError):  # it went away: there is nobody to build for
+    with suppress(BrokenPipeError):  # the importer is gone
         try:
             _build(job, ours)
         except FlightchainError as error:
@@ -78,7 +89,7 @@ def _build(job: Job, ours: Connection) -> None:
     held: FlightColumns = [[] for _ in FIELD_NAMES]
     nothing: FlightColumns = [[] for _ in FIELD_NAMES]
     for number, columns in enumerate(validated(job.source, ours.send if job.skip_bad else None)):
-        if number % BATCHES_PER_SIGN == 0:  # of life, while everything is there already
+        if number % BATCHES_PER_SIGN == 0:  # a sign of life, should the ledger have all already
             ours.send(_built(nothing, newcomers.already_there, job.source.progress()))
         for kept, new in zip(held, newcomers.among(columns), strict=True):
             kept.extend(new)
@@ -99,9 +110,9 @@ def _built(columns: FlightColumns, already_there: int, fraction: float) -> Built
 class _Newcomers:
     """Leaves out flights that the ledger held when the import began.
 
-    Of equal rows as many are left out as the ledger has. What it has is remembered for the days
-    that came last, so equal rows that lie more than `DAYS_REMEMBERED` other days apart in a source
-    are taken for one.
+    Of equal rows as many are left out as the ledger has. Which of the ledger's flights have been
+    matched is remembered only for the last `DAYS_REMEMBERED` days that were met. So if more days
+    than that lie between two equal rows of a source, one flight in the ledger matches both.
     """
 
     def __init__(self, reader: IndexReader) -> None:
@@ -112,7 +123,7 @@ class _Newcomers:
         self.already_there = 0
 
     def among(self, columns: FlightColumns) -> FlightColumns:
-        """The flights of `columns` that are new. Costs nothing for days that the ledger lacks."""
+        """The flights of `columns` that are new; on days that the ledger lacks, this is quick."""
         if self._days.isdisjoint(columns[_DATE]):
             return columns
         is_new = [not self._claims(flight) for flight in zip(*columns, strict=True)]
@@ -120,7 +131,7 @@ class _Newcomers:
         return [list(selected(column, is_new)) for column in columns]
 
     def _claims(self, flight: Flight) -> bool:
-        """Whether one in the ledger accounts for `flight`, and for no other row so far."""
+        """Match `flight` with an equal one in the ledger that no row so far has matched, if any."""
         day, number = flight[_DATE], flight[_NUMBER]
         if day not in self._days:
             return False

@@ -1,12 +1,12 @@
-"""Importing flights from a source into blocks, as two processes that work at the same time.
+"""Imports flights from a source into blocks, with two processes that work at the same time.
 
-The builder (`builder`) makes blocks to be; this process gives the ids, seals, and writes the index.
-The service goes on meanwhile: what is posted during an import gets its ids between two batches and
-is sealed with them.
+The builder (`block_builder`) makes the contents of blocks; this process gives the ids, seals, and
+writes the index. The service goes on meanwhile: flights that are posted during an import get their
+ids between two batches and are sealed with them.
 
-Whatever dies and whenever, the chain is valid, and running the import again continues it: a row
-that equals a flight the ledger held when the import began (in all 19 fields) is taken as imported
-already. So a file may be imported twice, or overlap with another.
+Whichever process dies, and whenever, the chain is valid, and running the import again continues it:
+a row that equals (in all 19 fields) a flight that the ledger held when the import began counts as
+imported already. So a file may be imported twice, or overlap with another.
 """
 
 import fcntl
@@ -28,14 +28,17 @@ from backend.settings import Settings
 from backend.sources.source import Source
 
 BLOCKS_AT_ONCE = 16  # sealed with one sync
-PIPE_BYTES = 2**20  # holds as many blocks, so that building and sealing overlap
+PIPE_BYTES = 2**20  # the pipe holds that many blocks, so that building and sealing overlap
 
 _processes = multiprocessing.get_context("fork")
 
 
 @dataclass(slots=True)
 class Tally:
-    """What an import has done so far. fraction: of the source that has been read, 0 to 1."""
+    """What an import has done so far.
+
+    imported, already_there, bad: flights. fraction: how much of the source has been read, 0 to 1.
+    """
 
     imported: int = 0
     already_there: int = 0
@@ -53,12 +56,13 @@ def import_flights(
     on_index_progress: Progress = no_progress,
     report: Report = lambda line: None,
 ) -> Tally:
-    """Import all flights of `source`; what was done.
+    """Import all flights of `source`. Returns what was done.
 
     on_bad: takes each bad row, which is then left out; without it the first one ends the import.
-    on_progress: called after each batch. report: takes, besides what was put right, that the clock
-    is waited for. Raises BadRow, InvalidInput (the source cannot be read), TryLater (disk nearly
-    full, or the clock leapt meanwhile), WriteFailed, Damage. What was sealed before stays.
+    on_progress: is called after each batch. report: takes messages about what was put right, and
+    about waiting for the clock. Raises BadRow, InvalidInput (the source cannot be read), TryLater
+    (the disk is nearly full, or the clock leapt meanwhile), WriteFailed, Damage. Blocks that were
+    sealed before stay.
     """
     tally = Tally()
     with closing(Sealer(settings, report)) as sealer:
@@ -77,7 +81,7 @@ def import_flights(
 
 @contextmanager
 def _collector_off() -> Iterator[None]:
-    """No garbage collection: an import makes millions of tuples and no cycles."""
+    """Turn garbage collection off, because an import makes millions of tuples and no cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -103,7 +107,7 @@ def _seal(sealer: Sealer, batch: list[Built]) -> None:
 
 
 def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
-    """Raise TryLater for blocks that the builder made while the clock had leapt ahead."""
+    """Raise TryLater if the builder made these blocks while the clock had leapt ahead."""
     times = [block.content.columns["timestamp"].values for block in blocks]
     newest = max(int(time or 0) for values in times for time in values)
     if newest - now > LEAP_MS:
@@ -116,7 +120,7 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
 def _batches(
     job: Job, tally: Tally, on_bad: Callable[[BadRow], None] | None
 ) -> Iterator[list[Built]]:
-    """What the builder builds, up to `BLOCKS_AT_ONCE` blocks; none is a sign of progress."""
+    """The builder's blocks, up to `BLOCKS_AT_ONCE` at a time; an empty list shows progress."""
     ours, theirs = _processes.Pipe(duplex=False)
     fcntl.fcntl(ours.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     builder = _processes.Process(target=build, args=(job, ours, theirs))
@@ -136,7 +140,7 @@ def _batches(
                 tally.bad += 1
             else:
                 if batch:
-                    yield batch  # what was good before the error stays
+                    yield batch  # flights before the error are imported
                 raise message
             if len(batch) == BLOCKS_AT_ONCE:
                 yield batch
@@ -145,13 +149,13 @@ def _batches(
             yield batch
     finally:
         ours.close()
-        builder.kill()  # it writes nothing
+        builder.kill()  # this is safe, because it writes nothing
         builder.join()
 
 
 def _received(connection: Connection) -> Message:
     try:
         message: Message = connection.recv()
-    except (EOFError, OSError):  # also in the middle of a message
+    except (EOFError, OSError):  # it may have died in the middle of a message
         raise FlightchainError("the process that reads the source died; run again") from None
     return message

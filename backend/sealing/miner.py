@@ -1,13 +1,14 @@
-"""The miner: seals pending transactions into blocks. The only other writer is an import.
+"""Seals pending transactions into blocks. The only other writer of blocks is an import.
 
-Exactly one miner runs for a chain, however many processes try: it holds `miner.lock` for life. For
-each round it also takes the writer lock, which an import holds while it runs. The order in a round:
-block appended and synced, then visible, then in the index, then the mempool is trimmed. Dying
-between any two loses nothing: a transaction is pending until its id is below the chain's count.
+Exactly one miner runs for a chain, however many processes try: it holds `miner.lock` as long as it
+runs. For each round it also takes the writer lock, which an import holds while it runs. In a round
+a block is appended and synced, then becomes visible, then goes into the index, and then the mempool
+is trimmed. A crash between any two steps loses nothing: a transaction is pending until its id is
+below the number of transactions in the chain.
 
-A round comes every interval, and at once when a block is full; none comes while `trusted_clock`
-doubts the clock. Beside the rounds a thread looks at what is on the disk (`scrub`). `miner_status`
-says what the miner is doing, for `/tip`, `/health/ready` and whoever looks after it.
+A round begins every interval, and at once when enough is pending for a full block; none begins
+while `trusted_clock` doubts the clock. During the rounds a thread checks what is on the disk
+(`scrub`). `miner_status` tells `/tip`, `/health/ready` and the supervisor what the miner is doing.
 """
 
 import math
@@ -40,33 +41,33 @@ from backend.storage.codec import compress
 from backend.words import counted
 
 POLL_S = 0.2
-RETRY_S = 1.0  # after something that a person may have to put right
+RETRY_S = 1.0  # the pause after an error that a person may have to put right
 
 Report = Callable[[str], None]
 WaitsOn = Callable[[Doubt], bool]
-Sealed = Callable[[int, float], None]  # transactions of a block, how long it took in seconds
+Sealed = Callable[[int, float], None]  # a block's transactions, and the seconds it took
 
 
 @dataclass(frozen=True, slots=True)
 class Unsealed:
-    """A block to be: its content, and its body as it will be stored."""
+    """The content of a block that is not sealed yet, and its body as it will be stored."""
 
     content: Content
     compressed_body: bytes
 
 
 def nobody_counts(transactions: int, seconds: float) -> None:
-    """Blocks that nobody counts."""
+    """Do nothing with the numbers of a sealed block."""
 
 
 def pauses(doubt: Doubt) -> bool:  # noqa: ARG001
-    """Wait for the clock with nothing to do meanwhile."""
+    """Sleep for a moment while the clock is doubted, then go on waiting."""
     time.sleep(POLL_S)
     return True
 
 
 def unsealed(columns: Columns) -> Unsealed:
-    """The block that `columns` will make."""
+    """Make the content of a block from `columns`."""
     content = content_of(columns)
     return Unsealed(content, compress(content.body))
 
@@ -82,9 +83,10 @@ class Sealer:
         *,
         is_miner: bool = False,
     ) -> None:
-        """sealed: told of every block that is made of pending transactions.
+        """sealed: is called for every block of pending transactions.
 
-        is_miner: decides for other processes when a clock that leapt is believed.
+        is_miner: whether this is the miner, which decides for other processes when a clock that
+        leapt is believed.
         """
         self._settings = settings
         self._report = report
@@ -104,9 +106,10 @@ class Sealer:
         return 0 if tip is None else tip[1].next_transaction
 
     def wait_for_clock(self, waits_on: WaitsOn = pauses) -> bool:
-        """Return when the clock is believed, and say so if that takes a while; whether it did.
+        """Wait until the clock is believed, and report that. Returns whether it had to wait.
 
-        waits_on: called while it is doubted; takes a moment, and says whether to wait on.
+        waits_on: is called again and again while the clock is doubted; it takes a moment, and
+        returns whether to go on waiting.
         """
         if (doubt := self.clock.doubt()) is None:
             return False
@@ -121,10 +124,10 @@ class Sealer:
     def writing(
         self, *, wait: bool, progress: Progress = no_progress, follow: bool = True
     ) -> Iterator[None]:
-        """Be the writer: files recovered and, unless `follow` is false, the index at the tip.
+        """Hold the writer lock, with the files recovered and the index brought to the tip.
 
-        wait: wait for another writer. progress: of bringing the index up. Raises WriterBusy,
-        DamagedBlock, WriteFailed.
+        wait: whether to wait for another writer. progress: is told how far the index is. follow: if
+        false, the index is left as it is. Raises WriterBusy, DamagedBlock, WriteFailed.
         """
         self._writer.acquire(wait=wait)
         try:
@@ -138,10 +141,10 @@ class Sealer:
                 self._writer.release()
 
     def seal_pending(self, *, empty: bool = False, only_full: bool = False) -> list[Block]:
-        """Seal what is pending, oldest first, a block at a time.
+        """Seal pending transactions, oldest first, a block at a time. Only inside `writing`.
 
-        empty: seal an empty block if nothing is pending. only_full: leave what does not fill a
-        block. Only inside `writing`. Raises TryLater as `seal`.
+        empty: seal an empty block if nothing is pending. only_full: leave transactions that do not
+        fill a block. Raises TryLater as `seal` does.
         """
         sealed: list[Block] = []
         while accepted := self.mempool.pending(MAX_TRANSACTIONS):
@@ -159,7 +162,7 @@ class Sealer:
         return sealed
 
     def _seal_one(self, flights: Sequence[Flight], times: Sequence[int]) -> list[Block]:
-        """Seal a block, and say how long it took from flights until it is in the index."""
+        """Seal a block, and tell `sealed` how long it took until it was in the index."""
         started = time.perf_counter()
         blocks = self.seal([unsealed(columns_of(flights, times))])
         self._sealed(len(flights), time.perf_counter() - started)
@@ -182,10 +185,10 @@ class Sealer:
         return blocks
 
     def trim(self) -> None:
-        """Let the mempool forget what is in blocks below the tip.
+        """Remove from the mempool what is in blocks below the tip.
 
-        Not what is in the tip: a disk that lies about its syncs may lose that one, and then it is
-        mined again.
+        What is in the tip stays: a disk that lies about its syncs may lose the tip, and then its
+        transactions are mined again.
         """
         tip = self._store.tip()
         if tip is not None:
@@ -196,15 +199,15 @@ class Sealer:
         self._follower.rebuild(progress)
 
     def index_is_marked(self) -> bool:
-        """Whether somebody has found the index to be wrong; `writing` makes it anew then."""
+        """Whether a process has marked the index as wrong; `writing` makes it anew then."""
         return self._follower.is_marked()
 
     def index_made_anew(self) -> int:
-        """How often this object has made an index anew that was wrong."""
+        """How often this object has made an index anew because it was wrong."""
         return self._follower.made_anew
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close all files and release all locks."""
         self._follower.close()
         self._writer.close()
         self.mempool.close()
@@ -212,12 +215,12 @@ class Sealer:
 
 
 class Miner:
-    """The one miner of a chain: rounds until it is told to stop."""
+    """The one miner of a chain, which does rounds until it is told to stop."""
 
     def __init__(
         self, settings: Settings, report: Report, notifier: Notifier | None = None
     ) -> None:
-        """notifier: is told when the rounds begin, after each, and when they end."""
+        """notifier: is told when the rounds begin, that the miner lives, and when they end."""
         self._settings = settings
         self._report = report
         self._notifier = notifier or Notifier({}, report)
@@ -227,25 +230,25 @@ class Miner:
         self._sealer = Sealer(settings, report, self._sealed, is_miner=True)
         self._is_stopping = False
         self._mend_not_before = 0.0
-        self._said = ""  # what kept it from sealing, until that has passed
+        self._said = ""  # the last report of what keeps it from sealing; "" after a good round
         self._pause = threading.Event()  # never set
 
     def stop(self) -> None:
-        """Finish the block in hand and return from `run`, within `POLL_S` of pausing.
+        """Make `run` finish the block at hand and return; a pause ends within `POLL_S`.
 
-        For signal handlers, too: these may come while this very thread is inside a lock, that of an
-        Event for instance, so no lock is taken.
+        Signal handlers may call this. They may run while their own thread holds a lock, for
+        instance that of an Event, so no lock is taken here.
         """
         self._is_stopping = True
 
     def _wait(self, seconds: float) -> None:
-        """Pause for so long, or until `stop`."""
+        """Pause for `seconds`, or until `stop`."""
         until = time.monotonic() + seconds
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
             self._pause.wait(min(POLL_S, left))
 
     def _wait_at_work(self, seconds: float, doubted_until_s: float | None = None) -> None:
-        """Pause as `_wait` does, and let nobody think that the miner hangs."""
+        """Pause as `_wait` does, and go on announcing that the miner is alive."""
         until = time.monotonic() + seconds
         while not self._is_stopping and (left := until - time.monotonic()) > 0:
             self._status.working(doubted_until_s=doubted_until_s)
@@ -253,11 +256,11 @@ class Miner:
             self._wait(min(POLL_S, left))
 
     def run(self) -> None:
-        """Mine until `stop`. Raises WriterBusy if there is a miner already; else as `Sealer`."""
+        """Mine until `stop`. Raises WriterBusy if a miner runs already; else as `Sealer`."""
         files.make_folder(self._settings.folder)
         self._lock.acquire(wait=False)
         try:
-            self._status.silent()  # what a miner before this one said
+            self._status.silent()  # removes the status of an earlier miner
             self._numbers.start(self._settings)
             self._recover()
             self._notifier.ready()
@@ -270,7 +273,7 @@ class Miner:
             self._lock.release()
 
     def _recover(self) -> None:
-        """Put the files right and bring the index up before anything else."""
+        """Put the files right and bring the index to the tip before anything else."""
         while not self._is_stopping:
             with self._patiently(), self._sealer.writing(wait=False, progress=self._indexing):
                 return
@@ -296,18 +299,18 @@ class Miner:
             self._wait(min(POLL_S, due - time.monotonic()))
 
     def _pausing_until(self, due: float) -> None:
-        """Say that there is nothing to do until the round that is due then, or is overdue."""
+        """Announce that there is nothing to do until the round that is due at `due`."""
         self._status.next_round(max(0.0, due - time.monotonic()))
 
     def _waits_on(self, doubt: Doubt) -> bool:
-        """Say what is waited for, for a moment; whether to wait on."""
+        """Announce for a moment that the clock is waited for. Returns whether to go on waiting."""
         self._wait_at_work(POLL_S, time.monotonic() + doubt.left_s)
         return not self._is_stopping
 
     def _round(self, *, only_full: bool) -> None:
         empty = bool(self._settings.mine_empty) and not only_full
         with self._patiently():
-            # A round with nothing to do is short, and not worth a write to the disk.
+            # A round with nothing to do is short, and the announcement not worth a write.
             if empty or self._pending():
                 self._status.working()
             with self._sealer.writing(wait=False, progress=self._indexing):
@@ -325,7 +328,7 @@ class Miner:
         return pending >= MAX_TRANSACTIONS
 
     def _pending(self) -> int:
-        """How many transactions are pending; a mempool that needs it is put right first."""
+        """How many transactions are pending; a damaged mempool is put right first."""
         mempool = self._sealer.mempool
         try:
             return mempool.pending_count()
@@ -336,7 +339,7 @@ class Miner:
 
     @contextmanager
     def _patiently(self) -> Iterator[None]:
-        """Say once what keeps this from sealing, wait a little, and go on: it may pass."""
+        """Report once what keeps the miner from sealing, wait a little, and go on; it may pass."""
         try:
             yield
         except WriterBusy:
@@ -345,17 +348,18 @@ class Miner:
             if self._said != str(error):
                 self._said = str(error)
                 self._report(f"cannot seal now: {error}")
-            self._wait_at_work(RETRY_S)  # and not longer: the clock may be back before it must be
+            self._wait_at_work(RETRY_S)  # not longer, because the clock may soon be right again
 
     def _sealed(self, transactions: int, seconds: float) -> None:
-        """Count a block; the miner gets on, however many are to be sealed."""
+        """Count a block, and announce that the miner is alive however many are to be sealed."""
         self._numbers.sealed(transactions, seconds)
         self._status.working()
 
     def _mend_index(self) -> bool:
-        """Make an index anew that somebody found to be wrong; whether that was done, or tried.
+        """Make the index anew if it is marked as wrong. Returns whether that was done, or tried.
 
-        What keeps damaging it must not keep the miner from mining: it gets a tenth of the time.
+        It takes at most a tenth of the miner's time, so that an index that is damaged again and
+        again does not keep the miner from mining.
         """
         started = time.monotonic()
         if started < self._mend_not_before:
@@ -370,6 +374,6 @@ class Miner:
         return True
 
     def _indexing(self, done: int, to_do: int) -> None:  # noqa: ARG002
-        """An index that is behind may take long; the miner is alive while it grows."""
+        """Announce that the miner is alive while it works on an index, which may take long."""
         self._status.working(INDEXING_S)
         self._notifier.alive()

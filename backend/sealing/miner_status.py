@@ -1,10 +1,10 @@
-"""Says what the miner is doing: written by the miner, read by workers and by the supervisor.
+"""Tells what the miner is doing: the miner writes its status, workers and the supervisor read it.
 
-`miner.json` in the chain's folder holds when the next round is due and until when the miner will
-have written again (`due_s`). A miner that works for long writes again and again, so one that is
-overdue hangs. The file is small and not synced, and nobody believes it unless a process holds
-`miner.lock`. Moments that processes compare are those of CLOCK_MONOTONIC, which all of a machine
-share and which no correction of the time of day moves.
+`miner.json` in the chain's folder says when the next round is due and by when the miner will have
+written it again (`due_s`). A miner that works for long writes it again and again, so a miner that
+is overdue hangs. The file is small and not synced, and counts only while a process holds
+`miner.lock`. Times that processes compare are those of CLOCK_MONOTONIC, which all processes of a
+machine share and which no correction of the time of day moves.
 """
 
 import os
@@ -20,19 +20,19 @@ from backend.storage import files
 
 LOCK_NAME = "miner.lock"
 STATUS_NAME = "miner.json"
-SEALING_S = 30.0  # what one piece of work may take: a sync of a disk that has to spin up
-INDEXING_S = 600.0  # the same for an index, which may have gigabytes to be synced at the end
+SEALING_S = 30.0  # how long one piece of work may take: a sync of a disk that has to spin up
+INDEXING_S = 600.0  # how long making an index may take, which may sync gigabytes at the end
 OVERDUE_S = 4.0  # how late a miner may be on a busy machine before it counts as overdue
 
 Report = Callable[[str], None]
 
 
 class MinerStatus(msgspec.Struct, frozen=True):
-    """What the miner said last.
+    """What the miner wrote last.
 
-    next_block_at: when the next round is due, UTC milliseconds. due_s: when it will have said
-    something again, monotonic seconds. clock_doubted_until_s: until when it waits for the clock to
-    go back, monotonic seconds; None while it believes the clock.
+    next_block_at: when the next round is due, UTC milliseconds. due_s: by when it will have written
+    again, monotonic seconds. clock_doubted_until_s: until when it waits for the clock to go back,
+    monotonic seconds; None while it believes the clock.
     """
 
     next_block_at: int
@@ -51,13 +51,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 def miner_status(folder: Path) -> MinerStatus | None:
-    """What the miner of the chain in `folder` said last; None if none runs or it said nothing."""
+    """The status of the miner of the chain in `folder`; None if none runs or wrote one."""
     if not files.is_locked(folder / LOCK_NAME):
         return None
     try:
         return _decode((folder / STATUS_NAME).read_bytes())
     except (OSError, msgspec.DecodeError):
-        return None  # it is just starting or stopping, or has said that it cannot write the file
+        return None  # it is starting or stopping, or has reported that it cannot write the file
 
 
 def next_block_at(folder: Path) -> int | None:
@@ -67,7 +67,7 @@ def next_block_at(folder: Path) -> int | None:
 
 
 def why_no_miner(folder: Path) -> str:
-    """What is wrong with the miner, and what to do; "" if it does its work."""
+    """What is wrong with the miner, and what to do; "" if nothing is."""
     status = miner_status(folder)
     if status is None:
         if files.is_locked(folder / LOCK_NAME):
@@ -75,31 +75,32 @@ def why_no_miner(folder: Path) -> str:
         return "no miner is running: what is posted stays pending"
     if late_s := status.overdue_s(time.monotonic()):
         return (
-            f"the miner hangs: process {status.pid} should have spoken {late_s:.0f} s ago, and "
-            "what is posted stays pending; if it is not started again by itself, restart it"
+            f"the miner hangs: process {status.pid} should have reported {late_s:.0f} s ago, and "
+            "what is posted stays pending; if it is not restarted automatically, restart it"
         )
     return ""
 
 
 class Announcer:
-    """Writes the status of the miner, which is this process."""
+    """Writes the status of the miner, in the miner's process."""
 
     def __init__(self, folder: Path, report: Report) -> None:
-        """report: takes a line when the file cannot be written."""
+        """report: takes a message when the file cannot be written."""
         self._path = folder / STATUS_NAME
         self._report = report
         self._status: MinerStatus | None = None
 
     def next_round(self, wait_s: float) -> None:
-        """The miner will do nothing until its next round, in `wait_s` seconds."""
+        """Announce that the miner does nothing until its next round, in `wait_s` seconds."""
         at = now_ms() + round(1000 * wait_s)
         self._write(MinerStatus(at, os.getpid(), time.monotonic() + wait_s))
 
     def working(self, for_s: float = SEALING_S, doubted_until_s: float | None = None) -> None:
-        """The miner is at work, and gets on with it; call this after every piece of work.
+        """Announce that the miner is at work; call this after every piece of work.
 
-        It writes only when the last word is half used up. for_s: what the next piece may take.
-        doubted_until_s: what it waits for is the clock, until then.
+        The file is written only when half of the last announcement's time has passed. for_s: how
+        long the next piece may take. doubted_until_s: until when the miner waits for the clock, if
+        it does.
         """
         now_s, last = time.monotonic(), self._status
         is_doubted = doubted_until_s is not None
@@ -113,7 +114,7 @@ class Announcer:
         self._write(MinerStatus(at, os.getpid(), now_s + for_s, doubted_until_s))
 
     def silent(self) -> None:
-        """Take back the last word: the miner ends, or nobody shall wait for its next word."""
+        """Remove the status, because the miner ends or cannot announce anything."""
         self._status = None
         try:
             self._path.unlink(missing_ok=True)
@@ -126,4 +127,4 @@ class Announcer:
             self._status = status
         except WriteFailed as error:
             self._report(f"{error}; mining goes on")
-            self.silent()  # an old word would make a miner that mines look as if it hung
+            self.silent()  # with an old status, a working miner would look as if it hung

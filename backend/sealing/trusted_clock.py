@@ -1,19 +1,19 @@
 """Tells the time for what is written, and doubts a clock that has leapt ahead.
 
-Times in the chain never go back, so one block that is sealed while the clock says 2036 by mistake
-gives its year to all later ones. A machine without a battery for its clock may say so for a while
-after it was switched on. So a clock that is more than a day ahead of all that is known here is
+Times in the chain never go back, so if one block is sealed while the clock is wrong and says 2036,
+all later blocks are of 2036, too. The clock of a machine without a battery may be wrong for a while
+after it was switched on. So a clock that is more than a day ahead of the newest time on record is
 doubted: nothing is accepted or sealed until it is back, or until FLIGHTCHAIN_CLOCK_WAIT_S have
 passed. Then it is believed, because the machine may simply have been off for long.
 
-What is known here: the time of the newest block, and the last time that was believed, which whoever
-seals notes in `clock.json` every hour. So a service that runs on an idle ledger never doubts. What
-is before all that was known when a process began is not noted: a clock that starts in 1970 will be
-corrected, and that shall be no leap. A chain without a block but genesis has nothing to compare
-with, and doubts nothing.
+Two times are on record: that of the newest block, and the last time that was believed, which the
+miner and imports note in `clock.json` every hour. So a service that runs on an idle ledger never
+doubts. A time before all that was on record when a process began is not noted: a clock that starts
+in 1970 will be corrected, and the correction must not look like a leap. A chain that has only its
+genesis block has nothing to compare with, and its clock is never doubted.
 
-All processes of a machine agree: while a miner runs and does not hang, the others wait until it
-believes, which it writes down.
+All processes of a machine agree: while a miner runs and does not hang, the others wait until the
+miner believes the clock, which its status tells.
 """
 
 import math
@@ -52,8 +52,8 @@ _encode = msgspec.json.Encoder().encode
 class Doubt:
     """Says why the clock is not believed now.
 
-    now_ms: what it says. newest_ms: the newest time that is known here. Both UTC milliseconds.
-    left_s: how long it will be doubted if nothing happens.
+    now_ms: what the clock says. newest_ms: the newest time on record. Both are UTC milliseconds.
+    left_s: how much longer it will be doubted, at most.
     """
 
     now_ms: int
@@ -71,7 +71,7 @@ class Doubt:
 
 
 class TrustedClock:
-    """The time of day for the chain in `settings.folder`. Safe for threads."""
+    """Tells the time of day for the chain in `settings.folder`. It is safe for threads."""
 
     def __init__(
         self,
@@ -84,10 +84,11 @@ class TrustedClock:
         now_ms: Callable[[], int] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """report: takes a line when a time cannot be noted.
+        """report: takes a message when a time cannot be noted.
 
-        is_miner: decides for others. seals: notes the time now and then. now_ms: what the clock
-        says, UTC milliseconds; monotonic: seconds that only pass.
+        is_miner: whether this is the miner, which decides for others. seals: whether this process
+        seals blocks, and so notes the time now and then. now_ms: reads the clock, UTC milliseconds.
+        monotonic: reads seconds that never go back.
         """
         self._folder = settings.folder
         self._path = settings.folder / FILE_NAME
@@ -100,14 +101,14 @@ class TrustedClock:
         self._monotonic = monotonic
         self._believed_ms: int | None = None
         self._noted_ms: int | None = None
-        self._known_at_first_ms: int | None = None  # what is noted is not before this
+        self._known_at_first_ms: int | None = None  # no time before this is noted
         self._doubted_since_s: float | None = None
         self._doubted_at_s = 0.0  # when it was doubted last
         self._noting = threading.Lock()
         self._tip = (0, 0)  # height and time of the newest block that was looked at
 
     def now_ms(self) -> int:
-        """UTC milliseconds. Raises TryLater while the clock is doubted."""
+        """The time in UTC milliseconds. Raises TryLater while the clock is doubted."""
         if doubt := self.doubt():
             raise TryLater(str(doubt), math.ceil(doubt.left_s))
         assert self._believed_ms is not None
@@ -131,9 +132,9 @@ class TrustedClock:
         return None
 
     def _left_s(self) -> float:
-        """How long the doubt lasts still, at most; it begins now if there was none lately.
+        """How much longer the doubt lasts, at most; it begins now if there was none lately.
 
-        Who did not look for long may have missed that the clock was right in between.
+        If this was not called for long, the clock may have been right in between.
         """
         now_s = self._monotonic()
         if self._doubted_since_s is None or now_s - self._doubted_at_s > 2 * self._wait_s:
@@ -142,7 +143,7 @@ class TrustedClock:
         if not self._is_miner:
             miner = miner_status(self._folder)
             until_s = None
-            if miner is not None and not miner.overdue_s(now_s):  # one that hangs decides nothing
+            if miner is not None and not miner.overdue_s(now_s):  # a miner that hangs cannot decide
                 until_s = miner.clock_doubted_until_s
             if until_s is not None:
                 return max(1.0, until_s - now_s)
@@ -157,25 +158,26 @@ class TrustedClock:
             if height != self._tip[0]:
                 self._tip = (height, self._store.block(height).header.timestamp)
         except (FlightchainError, OSError) as error:
-            # Whoever seals or answers meets it, too, and says what to do.
-            self._report(f"the clock is compared with no block: {error}")
+            # Sealing and answering meet the same error, and say what to do.
+            self._report(f"the clock cannot be compared with the newest block: {error}")
             return self._noted()
         return max(self._tip[1], self._noted() or 0)
 
     def _noted(self) -> int | None:
-        """The time that was believed last, by whatever process; None if none is on record."""
+        """The last time that any process believed; None if none is on record."""
         try:
             return _decode(self._path.read_bytes()).believed_ms
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            self._report(f"{self._path} is left aside: {error}; it is written anew")
+            self._report(f"{self._path} is not used: {error}; it is written anew")
             return None
 
     def _note_now_and_then(self, now: int) -> None:
-        """Note `now` unless it is before what was known at first.
+        """Note `now` unless it is before all that was on record when this process began.
 
-        It may be before what this process noted: that may have been a wrong time, believed at last.
+        It may be before the time that this process noted last, because a wrong time may have been
+        believed in the end.
         """
         if self._known_at_first_ms is None:
             self._known_at_first_ms = self._newest_ms()
@@ -183,17 +185,17 @@ class TrustedClock:
             self._note(now)
 
     def _note(self, now: int) -> None:
-        """Write down that the clock is believed; a small file, lost with no harm."""
+        """Write down that the clock is believed, in a small file whose loss does no harm."""
         self._noted_ms = now
         try:
             with self._noting:
                 files.replace_unsynced(self._path, _encode(_Noted(now)))
         except WriteFailed as error:
-            self._report(f"{error}; the clock is believed")
+            self._report(f"{error}; the clock is believed all the same")
 
 
 def _shown(ms: int) -> str:
-    """A time as people read it, whatever year a clock may have come to."""
+    """The time as people read it, in whatever year."""
     try:
         return f"{EPOCH + timedelta(milliseconds=ms):%Y-%m-%d %H:%M} UTC"
     except OverflowError:

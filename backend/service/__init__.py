@@ -1,7 +1,6 @@
-"""The running service: its processes, its web server and its lanes.
+"""Runs the service: its processes, its web server and its lanes.
 
-`supervisor` starts the processes and looks after them, and `watching` tells when one hangs.
-`web_server` runs gunicorn in one of them. `site` is what its workers serve: the lanes of the REST
-service, and the way of each request through the table of routes. The server itself stands in the
-package `serving`, which the pages share.
+`supervisor` starts the processes and restarts them, and `watching` tells when one hangs.
+`web_server` runs gunicorn in one of them. `site` tells its workers which lane and handler a request
+goes to. The server itself is the package `serving`, which the frontend uses, too.
 """

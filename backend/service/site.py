@@ -1,7 +1,7 @@
-"""The REST service as the front serves it: its lanes, and the way of each request.
+"""Tells the front which lane and which handler a request of the REST service goes to.
 
-The table of routes says who answers a request and in which lane. What is in no row of it goes to
-the Flask application, in a thread.
+The table of routes decides both. A request that no row matches goes to the Flask application, in a
+thread.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,11 +17,11 @@ from serving.environs import Environ
 from serving.front import Way, Wsgi
 from serving.lanes import MOST_QUEUED, Threads
 
-RETRY_AFTER_S = 5  # when a lane is full
+RETRY_AFTER_S = 5  # the Retry-After of a full lane
 
 
 class ServiceSite:
-    """A `serving.front.Site`. service: what is served."""
+    """The `serving.front.Site` of the REST service."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -45,7 +45,7 @@ class ServiceSite:
     def _by_row(
         self, match: Match, environ: Environ, start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
-        """The response of the row's handler, handed over as WSGI applications do."""
+        """Answer with the handler of the row, as a WSGI application does."""
         try:
             response = match.answer(environ)
         except Exception as error:  # noqa: BLE001  every error is answered
@@ -53,25 +53,25 @@ class ServiceSite:
         return response(environ, start_response)
 
     def full(self, lane: str) -> Wsgi:
-        """What a request is told whose lane is full."""
+        """The answer to a request whose lane is full."""
         detail = f"as many requests as may wait for the lane {lane} wait already; try again"
         response = problem(503, detail)
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
         return response
 
     def look(self) -> None:
-        """Count what has come up."""
+        """Update the metrics; the front calls this again and again."""
         self.service.metrics.sample()
 
     def stop(self) -> None:
-        """Let go those who wait for a block."""
+        """Answer the requests that wait for a block, because the worker stops."""
         self.service.ledger.stop_waiting()
 
 
 def lanes_of(settings: Settings) -> dict[Lane, Threads]:
     """The lanes of one worker that have threads."""
     long = dict.fromkeys((Lane.SCAN, Lane.EXPORT, Lane.BATCH), settings.lane_threads)
-    # One more takes those that find no place to wait, and answers them at once.
+    # One more thread answers requests at once that find no place to wait.
     long[Lane.COMMIT] = most_commit_waiters(settings) + 1
     lanes = {Lane.THREAD: Threads(Lane.THREAD, settings.threads, MOST_QUEUED)}
     for lane, count in long.items():

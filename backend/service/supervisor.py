@@ -1,10 +1,9 @@
-"""The processes of a running service: gunicorn with its workers, the miner, and who watches them.
+"""Supervises the processes of a running service: gunicorn with its workers, and the miner.
 
-`serve` starts the two as processes of their own and looks after them: one that dies or hangs is
-started again, a signal stops all in order. With `--frontend` the pages for a browser are a third,
-which is known here by the name of its module and the port it listens at, and by nothing else. Under
-systemd or in containers the roles are run without it (`serve --only-http`, `mine`,
-`python -m frontend`).
+`serve` starts each as a process of its own: one that dies or hangs is started again, and a signal
+stops all in order. With `--frontend` the pages for a browser are a third process, of which this
+module knows only the name of the module and the port. Under systemd or in containers the processes
+run without a supervisor (`serve --only-http`, `mine`, `python -m frontend`).
 """
 
 import json
@@ -38,7 +37,7 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Child:
-    """A process of ours that is started again when it dies or hangs."""
+    """A child process that is started again when it dies or hangs."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class Child:
         report: Report,
         watches: Sequence[Watch] = (),
     ) -> None:
-        """watches: what tells that it hangs, besides that it is stopped."""
+        """watches: tell that it hangs; one for a stopped process is always added."""
         self.name = name
         self._command = [sys.executable, "-m", module, *arguments]
         self._report = report
@@ -59,7 +58,7 @@ class Child:
         self._started = self._not_before = 0.0
 
     def start(self) -> None:
-        """Start it; it gets SIGTERM if this process dies without stopping it."""
+        """Start the process; it gets SIGTERM if this process dies without stopping it."""
         self._process = subprocess.Popen(  # noqa: S603  our own command
             self._command,
             cwd=PROJECT,
@@ -69,9 +68,9 @@ class Child:
         self._started = time.monotonic()
 
     def look(self) -> None:
-        """Start it again if it has died; after a pause that grows while it keeps dying at once.
+        """Start the process again if it has died, after a pause that grows while it dies at once.
 
-        One that hangs is killed first; nothing that was acknowledged is lost by that.
+        A process that hangs is killed first; no acknowledged flight is lost by that.
         """
         if self._process is not None and self._process.poll() is None:
             self._kill_if_it_hangs(self._process)
@@ -89,7 +88,7 @@ class Child:
             self.start()
 
     def _kill_if_it_hangs(self, process: "subprocess.Popen[bytes]") -> None:
-        """Kill it once; one that waits for a disk dies when that answers, and is not waited for."""
+        """Kill the process once, without waiting: if it waits for a disk, it dies only then."""
         verdicts = [watch.verdict(process.pid) for watch in self._watches]
         reason = next(filter(None, verdicts), "")
         if reason and self._killed_pid != process.pid:
@@ -97,9 +96,9 @@ class Child:
             self._kill(process)
 
     def _kill(self, process: "subprocess.Popen[bytes]") -> None:
-        """Kill it with its workers, which are in the session that `start` made.
+        """Kill the process with its workers, which are in the session that `start` made.
 
-        What is stopped hears nothing else, and a stopped worker that is left would keep the port.
+        A stopped process handles no other signal, and a stopped worker would keep the port.
         """
         self._killed_pid = process.pid
         os.killpg(process.pid, signal.SIGKILL)
@@ -110,7 +109,7 @@ class Child:
             self._process.terminate()
 
     def wait(self, until: float) -> None:
-        """Wait for its end; kill it when `until` (monotonic seconds) has come."""
+        """Wait until the process ends; kill it at `until` (monotonic seconds)."""
         if self._process is None:
             return
         try:
@@ -122,7 +121,7 @@ class Child:
 
 
 def supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
-    """Run gunicorn and the miner, and the `frontend` if it is wanted, until SIGTERM or SIGINT."""
+    """Run gunicorn and the miner until SIGTERM or SIGINT. frontend: whether to run that, too."""
     with run_folder(settings) as metrics_folder:
         if metrics_folder is not None:
             os.environ[variable("metrics_dir")] = str(metrics_folder)  # for the children
@@ -134,13 +133,13 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: stopping.append(received))
     url = base_url(settings.host, settings.port)
-    # With the other types of worker everybody waits behind long requests, this question, too.
+    # With other types of worker every request may wait behind long ones, even `/health/live`.
     asking = [silent_server(url)] if settings.worker_type == "asgi" else []
     children = [
         Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),
         Child("the web server", "backend", ["serve", "--only-http"], report, asking),
     ]
-    if frontend:  # stopped first, so that no page is asked for while its backend goes
+    if frontend:  # it is last, and so stopped first: no page is served without its backend
         children.append(Child("the frontend", "frontend", [], report))
     for child in children:
         child.start()
@@ -161,7 +160,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
 
 
 def base_url(host: str, port: int) -> str:
-    """Where what listens there can be reached from this machine."""
+    """The URL at which a server on `host` and `port` can be reached from this machine."""
     host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -169,9 +168,9 @@ def base_url(host: str, port: int) -> str:
 def _announce_if_ready(
     settings: Settings, report: Report, deadline: float, *, frontend: bool
 ) -> bool:
-    """Say where everything is once it is ready, or why it is not when the deadline has come.
+    """Report the addresses once all is ready, or at the deadline why it is not; whether it did.
 
-    A clock that is doubted keeps nobody from asking, and is not waited for.
+    While the clock is doubted questions are answered, so that does not delay the report.
     """
     url = base_url(settings.host, settings.port)
     pages = base_url(settings.frontend_host, settings.frontend_port)
@@ -200,13 +199,13 @@ def _announce_if_ready(
 
 
 def _waits_for_clock(settings: Settings) -> bool:
-    """Whether all works but that the miner, whose files are right by then, doubts the clock."""
+    """Whether the miner doubts the clock, which it does only when its files are in order."""
     miner = miner_status(settings.folder)
     return miner is not None and miner.clock_doubted_until_s is not None
 
 
 def _example(url: str) -> str:
-    """A question that has an answer here: about the first flight of the newest block."""
+    """The path of a question that has an answer: about the first flight of the newest block."""
     try:
         newest = _get(f"{url}/tip")["height"]
         flights = _get(f"{url}/blocks/{newest}?limit=1")["block"]["transactions"]
@@ -219,13 +218,13 @@ def _example(url: str) -> str:
 
 
 def _get(url: str) -> Any:
-    """JSON from our own service, whatever proxies the environment names."""
+    """Get JSON from this service, without the proxies that the environment may name."""
     with _DIRECT.open(url, timeout=5) as response:
         return json.load(response)
 
 
 def require_lab(settings: Settings) -> None:
-    """Raise InvalidSetting for a disk that is emulated where others than the lab might ask."""
+    """Raise InvalidSetting if a disk is emulated and others than the lab could use the service."""
     if not settings.emulated_disk:
         return
     name, speedup = variable("emulated_disk"), settings.emulated_disk
@@ -233,16 +232,16 @@ def require_lab(settings: Settings) -> None:
         raise InvalidSetting(
             name,
             speedup,
-            "makes the service slow on purpose, for the lab alone; leave it out, or set "
+            "makes the service slow on purpose, only for the lab; leave it out, or set "
             f"{variable('lab')}=yes if this is the lab",
         )
     if let_in := tokens.reachable(settings):
-        reason = f"is for loopback alone, and {let_in} can be reached from elsewhere"
+        reason = f"is only for loopback, and {let_in} can be reached from elsewhere"
         raise InvalidSetting(name, speedup, reason)
 
 
 def require_ports(settings: Settings, *, frontend: bool) -> None:
-    """Raise FlightchainError if something listens already where we are to listen."""
+    """Raise FlightchainError if a port that the service needs is already in use."""
     _require_port(settings, "host", "port")
     if frontend:
         if settings.frontend_port == settings.port:

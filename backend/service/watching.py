@@ -1,8 +1,8 @@
-"""Notices that a child process hangs, though it lives.
+"""Notices that a child process hangs, though it has not ended.
 
-A symptom is looked for again and again; it is named when it has been seen for some seconds of
-looking. Seconds in which nobody looked do not count: whoever stops the whole service for a while,
-as `docker pause` does, finds all of it as it was.
+A symptom is looked for again and again, and counts when it has been seen for some seconds of
+looking. Seconds without a look do not count: if the whole service is stopped for a while, as by
+`docker pause`, no process is taken to hang afterwards.
 """
 
 import socket
@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from backend.sealing.miner_status import miner_status
 
-LOOK_COUNTS_S = 1.0  # at most, however long ago the look before was
+LOOK_COUNTS_S = 1.0  # a look counts for so long at most, however long ago the last one was
 STOPPED_FOR_S = 8.0
-OVERDUE_FOR_S = 2.0  # on top of the seconds after which a miner counts as overdue
+OVERDUE_FOR_S = 2.0  # in addition to the seconds after which a miner counts as overdue
 UNANSWERED_FOR_S = 60.0  # a service under the heaviest load answers this sooner
 ASK_EVERY_S, ANSWER_WITHIN_S = 3.0, 5.0
 
@@ -23,7 +23,7 @@ Symptom = Callable[[int], str]  # process id -> what is wrong with that process,
 
 
 class Watch:
-    """Looks for one symptom in one process after another."""
+    """Looks for one symptom in a process, and begins anew when that has another id."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ def _is_stopped(pid: int) -> str:
 
 
 def overdue_miner(folder: Path) -> Watch:
-    """Watches for a miner of the chain in `folder` that keeps silent longer than it said."""
+    """Watches for a miner of the chain in `folder` that is overdue to write its status."""
 
     def symptom(pid: int) -> str:
         status = miner_status(folder)
         if status is None or status.pid != pid or not status.overdue_s(time.monotonic()):
             return ""
-        return "it does not say what it does"
+        return "it has not written its status for too long"
 
     return Watch(symptom, OVERDUE_FOR_S)
 
@@ -81,7 +81,7 @@ def silent_server(url: str) -> Watch:
 
 
 class Asking:
-    """Asks a web server whether it lives, and never waits for the answer: it looks for it later."""
+    """Asks a web server whether it lives, and looks for the answer later instead of waiting."""
 
     def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         parts = urlsplit(url)
@@ -95,8 +95,8 @@ class Asking:
         self._asked_at = float("-inf")
         self._what = ""
 
-    def symptom(self, pid: int) -> str:  # noqa: ARG002  whoever listens there answers
-        """What is wrong since the last answer that was waited for; "" if it was good."""
+    def symptom(self, pid: int) -> str:  # noqa: ARG002  the process at the port answers
+        """What was wrong with the latest answer, or that there was none; "" if it was good."""
         now = self._monotonic()
         if self._socket is not None:
             self._look_for_answer(now)
@@ -107,7 +107,7 @@ class Asking:
     def _ask(self, now: float) -> None:
         self._asked_at = now
         asking = socket.socket(self._family, socket.SOCK_STREAM)
-        asking.settimeout(ANSWER_WITHIN_S / 100)  # to connect on one machine takes microseconds
+        asking.settimeout(ANSWER_WITHIN_S / 100)  # connecting on one machine takes microseconds
         try:
             asking.connect(self._address)
             asking.sendall(self._request)

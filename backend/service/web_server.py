@@ -1,4 +1,4 @@
-"""The web server of the REST service: gunicorn with its workers, in this process."""
+"""Runs the web server of the REST service: gunicorn with its workers, in this process."""
 
 import math
 import os
@@ -25,7 +25,7 @@ def run_http(settings: Settings) -> None:
 
 
 def _loaded(settings: Settings) -> Any:
-    """What the workers serve."""
+    """Load what the workers serve."""
     service = Service(settings, restart=lambda: os.kill(os.getpid(), signal.SIGTERM))
     if settings.worker_type != "asgi":
         return service.application
@@ -33,18 +33,18 @@ def _loaded(settings: Settings) -> Any:
 
 
 def front_of(service: Service) -> Front:
-    """The front of a service, whose metrics show its lanes."""
+    """Make the front of a service, and let the service's metrics show the front's lanes."""
     front = Front(ServiceSite(service))
     service.metrics.watch(front.numbers)
     return front
 
 
 def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[str, Any]:
-    """What the REST service sets differently from, or besides, `gunicorn_app.COMMON`."""
+    """The options of gunicorn that differ from `gunicorn_app.COMMON`, or are not in it."""
     options = {
         "bind": gunicorn_app.bind_address(settings.host, settings.port),
         "workers": settings.workers,
-        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler to hang
+        "post_fork": lambda arbiter, worker: die_with_parent(signal.SIGKILL),  # no handler can hang
         "post_worker_init": lambda worker: _begin(worker, metrics_folder),
     }
     if settings.worker_type == "asgi":
@@ -60,9 +60,9 @@ def gunicorn_options(settings: Settings, metrics_folder: Path | None) -> dict[st
 
 
 def _silent_s(settings: Settings) -> int:
-    """How long a worker of another type may be silent before it counts as hanging, seconds.
+    """How many seconds a worker of another type may be silent before it counts as hanging.
 
-    A `sync` worker has no loop, and is silent as long as it answers one request.
+    A `sync` worker has no loop, and is silent while it answers a request.
     """
     if settings.worker_type == "sync":
         return max(LONGEST_REQUEST_S, math.ceil(settings.commit_wait_s) + gunicorn_app.SILENT_S)
@@ -70,17 +70,17 @@ def _silent_s(settings: Settings) -> int:
 
 
 def _begin(worker: Any, metrics_folder: Path | None) -> None:
-    """In a new worker, before it answers."""
+    """Prepare a new worker, before it answers requests."""
     front = getattr(worker, "asgi", None)
     service = worker.wsgi.extensions[SERVICE] if front is None else front.site.service
     if metrics_folder is not None:
         service.metrics.share(metrics_folder)
-    if front is None:  # a front lets them go by itself
+    if front is None:  # a front answers waiting requests by itself
         _let_waiters_go_at_the_end(service)
 
 
 def _let_waiters_go_at_the_end(service: Any) -> None:
-    """In a new worker: those who wait for a block are answered when it is told to stop."""
+    """Make a new worker answer the requests that wait for a block when it is told to stop."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
         of_gunicorn = signal.getsignal(number)
 

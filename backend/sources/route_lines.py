@@ -1,16 +1,16 @@
-"""A quick way through the lines of a flight table, for the usual arrangement of columns.
+"""Reads the lines of a flight table quickly if its columns are arranged as usual.
 
-The eight columns that describe a route stand together in every file of BTS, make up most of a
+In every file of BTS the eight columns that describe a route are side by side, make up most of a
 line, and repeat: a month has a few thousand routes. So a line is cut at commas from its left end
 to the route and from its right end to the route, and the text between is parsed as CSV only when
-it has not been seen before. That takes half the time of a CSV parser, and says the same:
+it has not been seen before. That takes half the time of a CSV parser, with the same result:
 
-- Cutting at commas is wrong where a cell holds a comma. Such a cell left or right of the route
-  pushes a whole cell into the text between, which then has too many cells.
-- A cell with a quote in it is parsed as CSV. Cells that nobody uses are not looked at: what is
-  broken in them goes unnoticed and harms nothing.
+- Cutting at commas is wrong where a cell holds a comma. But such a cell left or right of the route
+  pushes a whole cell into the text between, which then has too many cells and is noticed.
+- A cell with a quote in it is parsed as CSV. Cells of columns that are not used are not checked; an
+  error in them goes unnoticed and does no harm.
 
-Whenever a batch has anything unusual in it, `columns` declines, and the caller reads it as CSV.
+If anything in a batch is unusual, `columns` returns None, and the caller reads it as CSV.
 """
 
 import csv
@@ -26,11 +26,11 @@ _ROUTE = frozenset(
 
 
 class _UnusualError(ValueError):
-    """The batch is not for this reader."""
+    """The batch must be read as CSV."""
 
 
 class RouteLines:
-    """A reader of lines with `width` cells. places: field name -> number of its cell."""
+    """Reads lines with `width` cells. places: for each field's name the number of its cell."""
 
     def __init__(self, places: dict[str, int], width: int) -> None:
         route = {name: place for name, place in places.items() if name in _ROUTE}
@@ -49,7 +49,7 @@ class RouteLines:
         self._cells = Memo(_cell)
 
     def columns(self, lines: Sequence[str]) -> dict[str, Sequence[object]] | None:
-        """Field name -> cells of `lines` as CSV means them, or None if that takes a closer look."""
+        """For each field's name the cells of `lines`, or None if they must be read as CSV."""
         if not self._usual:
             return None
         try:
@@ -78,7 +78,7 @@ class RouteLines:
 
 
 def _cut(pieces: list[list[str]], cuts: int) -> list[tuple[str, ...]]:
-    """The columns of `pieces`, if every line could be cut so often."""
+    """The columns of `pieces`, if every line had at least as many commas as `cuts`."""
     if set(map(len, pieces)) != {cuts + 1}:
         raise _UnusualError
     return list(zip(*pieces, strict=True))

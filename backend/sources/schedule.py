@@ -1,4 +1,4 @@
-"""The schedule of the generated flights: the same flight numbers on the same routes day by day."""
+"""Makes the schedule of the generated flights: each flight number has the same route every day."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +21,7 @@ _SHARES = [carrier.share for carrier in CARRIERS]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A scheduled flight. departure, arrival: minutes of the local day, 0 to 1439."""
+    """A scheduled flight. departure, arrival: local times, in minutes of the day, 0 to 1439."""
 
     carrier: Carrier
     flight_number: int
@@ -33,7 +33,10 @@ class Leg:
 
 
 def schedule(random: Random, legs_a_day: int) -> list[Leg]:
-    """The legs of a day, by departure; no carrier leaves an airport twice under one number."""
+    """The legs of a day, sorted by departure.
+
+    No carrier leaves an airport twice a day under one flight number.
+    """
     used = dict.fromkeys(CARRIERS, 0)
     legs: list[Leg] = []
     while len(legs) < legs_a_day:
@@ -44,12 +47,12 @@ def schedule(random: Random, legs_a_day: int) -> list[Leg]:
 
 
 def by_departure(legs: list[Leg]) -> list[Leg]:
-    """`legs` in the order of the day."""
+    """Sort `legs` by departure."""
     return sorted(legs, key=lambda leg: (leg.departure, leg.carrier.number, leg.flight_number))
 
 
 def _journey(random: Random, carrier: Carrier, flight_number: int) -> list[Leg]:
-    """One to three legs under one number, as many as leave before the day ends."""
+    """One to three legs under one flight number, as many as leave before the day ends."""
     legs: list[Leg] = []
     stops = _stops(random, carrier)
     clock = random.randrange(_FIRST_DEPARTURE, _LAST_DEPARTURE, 5)
@@ -66,7 +69,7 @@ def _journey(random: Random, carrier: Carrier, flight_number: int) -> list[Leg]:
 
 
 def _stops(random: Random, carrier: Carrier) -> list[Airport]:
-    """Two to four different airports, every second one a hub, neighbours far enough apart."""
+    """Two to four different airports; every second one is a hub, and none is too near the next."""
     count, at_hub = random.choice(_STOPS), random.random() < 0.5
     stops: list[Airport] = []
     while len(stops) < count:

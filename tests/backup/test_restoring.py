@@ -308,7 +308,7 @@ def test_a_folder_without_a_backup_is_named(house: House) -> None:
 def test_a_ledger_that_is_there_is_left_alone(house: House) -> None:
     house.restore()
     before = contents(house.restored)
-    with pytest.raises(BackupRefused, match=r"is not empty, there is .*blocks, .*move all of that"):
+    with pytest.raises(BackupRefused, match=r"is not empty, it holds .*blocks, .*move all of that"):
         house.restore()
     assert contents(house.restored) == before
 
@@ -317,7 +317,7 @@ def test_a_ledger_that_is_there_is_left_alone(house: House) -> None:
 def test_what_is_left_of_another_ledger_is_named(house: House, name: str) -> None:
     house.restored.mkdir()
     (house.restored / name).touch()
-    with pytest.raises(BackupRefused, match=f"there is {name}; "):
+    with pytest.raises(BackupRefused, match=f"it holds {name}; "):
         house.restore()
 
 
@@ -405,7 +405,7 @@ def test_flights_that_were_accepted_where_a_restore_was_killed_are_not_removed(
         accept_in(mempool, flights(3, 900), now_ms())
     aside.rename(stage)
     before = contents_of(interrupted.folder)
-    with pytest.raises(BackupRefused, match=r"there is acknowledged\.dat, mempool, restor"):
+    with pytest.raises(BackupRefused, match=r"it holds acknowledged\.dat, mempool, restor"):
         house.restore()
     assert contents_of(interrupted.folder) == before
 

@@ -362,7 +362,7 @@ STALLED = """
 import sys
 from pathlib import Path
 from backend.sealing import importer
-from tests import test_importer
+from tests.sealing import test_importer
 from tests.flights import flights
 
 importer.BLOCKS_AT_ONCE = 1
@@ -471,7 +471,7 @@ def test_the_command_names_a_bad_row_in_one_line(tmp_path: Path, chosen: Setting
     ("arguments", "status", "words"),
     [
         ((), 2, "give FILES"),
-        (("--nycflights", "--generate", "3"), 2, "one of them"),
+        (("--nycflights", "--generate", "3"), 2, "or one of --nycflights"),
         (("--generate", "0"), 2, "0 is not in the range x>=1"),
         (("no-such-file.csv",), 2, "'no-such-file.csv' does not exist"),
         (("README.md.none",), 2, "does not exist"),
