@@ -49,6 +49,10 @@ from backend.storage.files import free_bytes
 from backend.storage.recovery import WHAT_TO_DO
 from backend.storage.scan_costs import Costs
 from backend.storage.unpacked import CacheStatistics
+from backend.transparency import CHECKPOINT_NAME, VERIFIER_NAME, tiles
+from backend.transparency.tiles import Tile
+from backend.transparency.tree import HistoryTree
+from backend.words import counted
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -75,6 +79,7 @@ class Ledger:
         self.settings = settings
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
+        self._tree = HistoryTree(self._store)
         self._blocks = CachedBlocks(
             self._store,
             settings.cache_bytes,
@@ -100,6 +105,28 @@ class Ledger:
         self._mempool.close()
         self._index.close()
         self._store.close()
+
+    # --- the log -----------------------------------------------------------------------------
+
+    def checkpoint(self) -> bytes:
+        """The newest signed checkpoint, a note. Raises NotFound while there is none."""
+        return self._signed(CHECKPOINT_NAME, "no checkpoint has been signed yet")
+
+    def log_verifier(self) -> bytes:
+        """The key that verifies checkpoints. Raises NotFound while there is none."""
+        return self._signed(VERIFIER_NAME, "the log has no key yet")
+
+    def _signed(self, name: str, if_missing: str) -> bytes:
+        try:
+            return (self.settings.folder / name).read_bytes()
+        except FileNotFoundError:
+            raise NotFound(f"{if_missing}; the miner makes it when it starts") from None
+
+    def tile(self, tile: Tile) -> bytes:
+        """A tile of the log. Raises NotFound if the log is not long enough for it."""
+        if not tiles.is_there(tile, size := self._tree.size()):
+            raise NotFound(f"there is no tile {tile.name} in a log of {counted(size, 'block')}")
+        return tiles.content(self._tree, tile)
 
     # --- the three questions -----------------------------------------------------------------
 

@@ -37,6 +37,7 @@ LEFT_OUT: dict[str, str] = {
     "test_deploy.py": "installs into folders",
     "api/test_anything.py": "asks hundreds of questions that are made up",
     "api/test_wire.py": SERVICES,
+    "transparency/test_serving.py": SERVICES,
     "api/test_metrics.py": SERVICES,
     "api/test_docs_trying.py": "imports the default flights",
     "api/test_fuzzing.py": "sends thousands of requests that nobody would write",

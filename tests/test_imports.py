@@ -36,20 +36,33 @@ LAYERS: dict[str, set[str] | None] = {
     "questions": {"chain", "storage.caches", "storage.scan_costs", "errors"},
     "sources": {"chain", "questions.carriers", "errors", "words"},
     "index": {"chain", "storage", "questions.values", "questions.carriers", "errors", "words"},
+    "transparency": {
+        "chain.merkle",
+        "chain.state",
+        "storage.block_store",
+        "storage.files",
+        "errors",
+    },
     "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
-    | {"clock", "words"}
+    | {"transparency.checks", "clock", "words"}
     | COMMON,
     "sealing": {"chain", "storage", "index", "mempool", "sources.source", "checking.scrub"}
-    | {"processes", "clock", "words"}
+    | {"transparency.signing", "processes", "clock", "words"}
     | COMMON,
     "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
     | {"checking.audit", "words"}
     | COMMON,
     "ledger": {"chain", "storage", "index", "mempool", "questions", "checking.scrub_state", "clock"}
+    | {"transparency", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
     "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}
-    | {"index.suggestions", "mempool.idempotency_keys", "sources.posted_batch"}
+    | {
+        "transparency.tiles",
+        "index.suggestions",
+        "mempool.idempotency_keys",
+        "sources.posted_batch",
+    }
     | {"storage.scan_costs", "processes.shared_numbers"}
     | COMMON,
     "service": {"api", "processes", "sealing.miner_status", "tokens"} | COMMON,
@@ -293,7 +306,16 @@ def test_a_web_worker_loads_no_code_that_writes_blocks() -> None:
     loaded = {name for name in done.stdout.split() if is_within(name, "backend")}
     assert {"backend.api", "backend.ledger", "backend.service"} <= loaded
     assert {layer_of(name) for name in loaded} & {"backup", "cli"} == set()
-    writers = {"miner", "block_builder", "importer", "audit", "scrub", "block_writer"}
+    writers = {
+        "signing",
+        "log_key",
+        "miner",
+        "block_builder",
+        "importer",
+        "audit",
+        "scrub",
+        "block_writer",
+    }
     assert {name.rpartition(".")[2] for name in loaded} & writers == set()
 
 

@@ -15,6 +15,7 @@ from backend.api import (
     docs,
     exporting,
     health,
+    log,
     metrics,
     questions,
     routes,
@@ -93,6 +94,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(transactions.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
     table.add(blocks.rows(ledger))
+    table.add(log.rows(ledger))
     table.add(study.rows(ledger, answering, writing))
     table.add(health.rows(ledger))
     table.add(specification.rows(table))

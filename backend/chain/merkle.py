@@ -6,11 +6,13 @@ SHA-256(""). A tree of n leaves splits at the largest power of two below n. Hash
 Verification returns nothing and raises ProofError: a forgotten `if` cannot pass a bad proof.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 EMPTY_ROOT = sha256(b"").digest()
+
+RootOf = Callable[[int, int], bytes]  # the root over leaves from the first to the second, exclusive
 
 
 class ProofError(ValueError):
@@ -49,7 +51,7 @@ def root(leaves: Sequence[bytes]) -> bytes:
     return level[0]
 
 
-def _split(size: int) -> int:
+def split(size: int) -> int:
     """The largest power of two below `size` (> 1)."""
     return 1 << (size - 1).bit_length() - 1
 
@@ -59,17 +61,25 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 
     Raises IndexError if there is no such leaf.
     """
-    if not 0 <= index < len(leaves):
-        raise IndexError(f"leaf {index} of a tree of {len(leaves)}")
+    return inclusion_path(index, len(leaves), lambda low, high: root(leaves[low:high]))
+
+
+def inclusion_path(index: int, size: int, root_of: RootOf) -> list[bytes]:
+    """The audit path of leaf `index` of a tree of `size` leaves, whose subtrees `root_of` knows.
+
+    Raises IndexError if there is no such leaf.
+    """
+    if not 0 <= index < size:
+        raise IndexError(f"leaf {index} of a tree of {size}")
     path: list[bytes] = []
-    low, high = 0, len(leaves)
+    low, high = 0, size
     while high - low > 1:
-        middle = low + _split(high - low)
+        middle = low + split(high - low)
         if index < middle:
-            path.append(root(leaves[middle:high]))
+            path.append(root_of(middle, high))
             high = middle
         else:
-            path.append(root(leaves[low:middle]))
+            path.append(root_of(low, middle))
             low = middle
     return path[::-1]
 
@@ -110,20 +120,28 @@ def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
 
     Raises ValueError unless 0 < old_size <= len(leaves).
     """
-    if not 0 < old_size <= len(leaves):
-        raise ValueError(f"no proof from size {old_size} to {len(leaves)}")
+    return consistency_path(old_size, len(leaves), lambda low, high: root(leaves[low:high]))
+
+
+def consistency_path(old_size: int, size: int, root_of: RootOf) -> list[bytes]:
+    """The proof that a tree of `old_size` leaves is a prefix of that of `size` leaves.
+
+    root_of: knows the subtrees of the larger one. Raises ValueError unless 0 < old_size <= size.
+    """
+    if not 0 < old_size <= size:
+        raise ValueError(f"no proof from size {old_size} to {size}")
     path: list[bytes] = []
-    low, high, old, whole = 0, len(leaves), old_size, True
+    low, high, old, whole = 0, size, old_size, True
     while old != high - low:
-        split = _split(high - low)
-        if old <= split:
-            path.append(root(leaves[low + split : high]))
-            high = low + split
+        middle = low + split(high - low)
+        if low + old <= middle:
+            path.append(root_of(middle, high))
+            high = middle
         else:
-            path.append(root(leaves[low : low + split]))
-            low, old, whole = low + split, old - split, False
+            path.append(root_of(low, middle))
+            low, old, whole = middle, old - (middle - low), False
     if not whole:
-        path.append(root(leaves[low:high]))
+        path.append(root_of(low, high))
     return path[::-1]
 
 

@@ -2,8 +2,8 @@
 
 Each block is checked first: its entry in the table of heights, framing and checksum, header, links,
 proof of work, every transaction, roots, summaries, ids (rules R1 to R15). Then the index is
-compared with the chain. Then flights that are in no block yet, the idempotency keys and the tokens
-are checked.
+compared with the chain. Then flights that are in no block yet, the idempotency keys, the tokens and
+what the log has signed are checked.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from backend.mempool import check_mempool
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
 from backend.tokens import Tokens
+from backend.transparency.checks import check_log
 from backend.words import counted
 
 
@@ -76,7 +77,7 @@ def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
 
 
 def accepted_words(folder: Path, store: BlockStore) -> str:
-    """Check the mempool, its keys and the tokens. Returns a message; raises Damage."""
+    """Check the mempool, its keys, the tokens and the log. Returns a message; raises Damage."""
     found = check_mempool(folder, lambda: store.place(store.height()).next_transaction)
     tokens = len(Tokens(folder).all())
     void = f", {found.void} of them void" if found.void else ""
@@ -85,7 +86,7 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
         f"{counted(found.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they were "
         "written"
     )
-    return "; but ".join([words, *found.lost])
+    return "; but ".join([f"{words}; {check_log(folder, store)}", *found.lost])
 
 
 def _raise(error: FlightchainError) -> Examined:

@@ -38,6 +38,7 @@ from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
+from backend.transparency.signing import CheckpointSigner
 from backend.words import counted
 
 POLL_S = 0.2
@@ -73,7 +74,7 @@ def unsealed(columns: Columns) -> Unsealed:
 
 
 class Sealer:
-    """Puts transactions into blocks, blocks into the index, and trims the mempool."""
+    """Puts transactions into blocks and blocks into the index, signs, and trims the mempool."""
 
     def __init__(
         self,
@@ -99,6 +100,7 @@ class Sealer:
             settings, now_ms, report, pending, self.mempool.require_no_blocks
         )
         self._follower = IndexFollower(settings.folder, self._store, report)
+        self._signer = CheckpointSigner(settings.folder, self._store, report)
 
     def transactions(self) -> int:
         """How many transactions the blocks hold."""
@@ -134,6 +136,7 @@ class Sealer:
             if follow:
                 self._follower.follow(progress)
             yield
+            self._signer.sign(self._writer.state)
         finally:
             try:
                 self._follower.close()

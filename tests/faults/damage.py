@@ -50,6 +50,7 @@ DERIVED = (
     "-settled",  # a note that spares work
     "miner.json",
     "clock.json",
+    "checkpoint",
     ".lock",
 )  # hold nothing that anybody was promised
 SETTINGS: dict[str, Any] = {

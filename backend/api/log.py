@@ -1,0 +1,85 @@
+"""`GET /log/…`: the chain as a transparency log, for tools that read C2SP tlog-tiles."""
+
+from flask import Response
+
+from backend.api.conditions import REVALIDATE, SETTLED, tag_of_content
+from backend.api.json_answers import versioned
+from backend.api.operation import BLOCKS, Answer, Media, Operation
+from backend.api.routes import Row
+from backend.errors import NotFound
+from backend.ledger import Ledger
+from backend.questions.parameters import Text
+from backend.transparency import tiles
+from serving.environs import Environ
+
+TEXT, BYTES = "text/plain", "application/octet-stream"
+_TEXT = {TEXT: Media({"type": "string"})}
+_BYTES = {BYTES: Media({"type": "string", "format": "binary"})}
+
+TILE_NAME = Text(
+    "TILE",
+    "Level and index of a tile, as C2SP tlog-tiles writes them: 256 hashes, or at the level "
+    "`entries` the hashes of 256 blocks; `.p/WIDTH` follows while it is not full.",
+    "0/000.p/1",
+)
+
+CHECKPOINT = Operation(
+    "log_checkpoint",
+    BLOCKS,
+    "The signed root of the log",
+    {200: Answer("Origin, number of blocks, root, and the signature of the log.", _TEXT)},
+    errors=(404,),
+    has_etag=True,
+)
+KEY = Operation(
+    "log_key",
+    BLOCKS,
+    "The key that verifies checkpoints",
+    {200: Answer("The verifier key: its name, its id, and the Ed25519 key.", _TEXT)},
+    errors=(404,),
+    has_etag=True,
+)
+TILE = Operation(
+    "log_tile",
+    BLOCKS,
+    "A tile of the log's tree, or a bundle of its entries",
+    {200: Answer("Hashes of 32 bytes; entries with two bytes for their length before.", _BYTES)},
+    in_path=(TILE_NAME,),
+    errors=(404,),
+    has_etag=True,
+)
+
+
+def rows(ledger: Ledger) -> list[Row]:
+    """The log of `ledger`."""
+
+    def checkpoint(environ: Environ) -> Response:
+        """What the process that writes blocks has signed last."""
+        CHECKPOINT.given(environ)
+        return _text(environ, ledger.checkpoint())
+
+    def key(environ: Environ) -> Response:
+        """The public key."""
+        KEY.given(environ)
+        return _text(environ, ledger.log_verifier())
+
+    def tile(environ: Environ, tile: str) -> Response:
+        """A tile, which never changes under its name."""
+        TILE.given(environ)
+        found = tiles.parse(tile)
+        if found is None:
+            raise NotFound(f"there is no tile {tile!r}: see C2SP tlog-tiles for their names")
+        body = ledger.tile(found)
+        return versioned(environ, body, tag_of_content(body), SETTLED, mimetype=BYTES)
+
+    return [
+        Row("GET", "/log/checkpoint", CHECKPOINT, checkpoint),
+        Row("GET", "/log/key", KEY, key),
+        Row("GET", "/log/tile/<path:tile>", TILE, tile),
+    ]
+
+
+def _text(environ: Environ, body: bytes) -> Response:
+    return versioned(
+        environ, body, tag_of_content(body), REVALIDATE, mimetype=f"{TEXT}; charset=utf-8"
+    )

@@ -1,0 +1,48 @@
+"""Checkpoints: what the log says of its tree, and signs (C2SP tlog-checkpoint).
+
+The text has three lines: the origin, which names the log; the number of entries; and the root hash
+in Base64.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from backend.transparency.notes import NoteError
+
+HASH_BYTES = 32
+_ORIGIN_DIGITS = 16
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A tree of `size` entries with this root (32 bytes), of the log that `origin` names."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    def __str__(self) -> str:
+        return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
+
+
+def parse(text: str) -> Checkpoint:
+    """The checkpoint in the text of a note. Raises NoteError."""
+    lines = text.split("\n")
+    try:
+        origin, size, root = lines[0], lines[1], base64.b64decode(lines[2], validate=True)
+    except (IndexError, binascii.Error):
+        reason = "a checkpoint has three lines: origin, size, and root hash in Base64"
+        raise NoteError(reason) from None
+    if not origin or _SIZE.fullmatch(size) is None:
+        raise NoteError(f"a checkpoint names its origin and size, not {origin!r} and {size[:20]!r}")
+    if len(root) != HASH_BYTES:
+        raise NoteError(f"the root of a checkpoint has {HASH_BYTES} bytes, not {len(root)}")
+    return Checkpoint(origin, int(size), root)
+
+
+def origin_of(genesis_hash: str) -> str:
+    """The origin of the log of a chain, by the hash of its block 0, which no other chain has."""
+    return f"flightchain/{genesis_hash[:_ORIGIN_DIGITS]}"

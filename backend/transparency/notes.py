@@ -1,0 +1,110 @@
+"""Signed notes: a text, and below it a line for each signature (C2SP signed-note).
+
+A key has a name and an id, the first four bytes of SHA-256(name || newline || type || public key).
+A verifier key is written `NAME+ID+KEY`: the id in hexadecimal, type and public key in Base64. The
+type of Ed25519 (RFC 8032) is the byte 1.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass
+from hashlib import sha256
+
+ED25519 = b"\x01"
+KEY_BYTES = 32
+ID_BYTES = 4
+SIGNATURE_BYTES = 64
+_DASH = "\N{EM DASH}"
+
+
+class NoteError(ValueError):
+    """The text is no note, or no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierKey:
+    """What verifies signatures. name: of the key. public: the Ed25519 public key, 32 bytes."""
+
+    name: str
+    public: bytes
+
+    @property
+    def key_id(self) -> bytes:
+        """The first bytes of a hash of name and key, by which a signature names its key."""
+        return sha256(self.name.encode() + b"\n" + ED25519 + self.public).digest()[:ID_BYTES]
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.key_id.hex()}+{_base64(ED25519 + self.public)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature line. name, key_id: of the key that is said to have signed."""
+
+    name: str
+    key_id: bytes
+    signature: bytes
+
+    def __str__(self) -> str:
+        return f"{_DASH} {self.name} {_base64(self.key_id + self.signature)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text that ends with a newline, and its signatures, none of which has been verified."""
+
+    text: str
+    signatures: tuple[Signature, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, *map(str, self.signatures), ""])
+
+
+def is_name(text: str) -> bool:
+    """Whether a key can have this name: it is not empty, and has no white space and no plus."""
+    return bool(text) and "+" not in text and not any(c.isspace() for c in text)
+
+
+def parse_key(text: str) -> VerifierKey:
+    """The verifier key that is written so. Raises NoteError."""
+    name, _, rest = text.strip().partition("+")
+    key_id, _, encoded = rest.partition("+")
+    data = _decoded(encoded, "the key")
+    if not is_name(name) or data[:1] != ED25519 or len(data) != 1 + KEY_BYTES:
+        raise NoteError(f"{text[:100]!r} is no verifier key: NAME+ID+KEY, with a key of Ed25519")
+    found = VerifierKey(name, data[1:])
+    if found.key_id.hex() != key_id:
+        raise NoteError(f"the id {key_id!r} is not that of the key, which is {found.key_id.hex()}")
+    return found
+
+
+def parse(data: bytes) -> Note:
+    """The note that these bytes are. Raises NoteError."""
+    try:
+        whole = data.decode()
+    except UnicodeDecodeError:
+        raise NoteError("a note must be UTF-8") from None
+    text, separator, lines = whole.rpartition("\n\n")
+    if not separator or not lines.endswith("\n"):
+        raise NoteError("a note ends with an empty line and signatures, each a line")
+    return Note(text + "\n", tuple(map(_signature, lines.splitlines())))
+
+
+def _signature(line: str) -> Signature:
+    dash, _, rest = line.partition(" ")
+    name, _, encoded = rest.partition(" ")
+    data = _decoded(encoded, "the signature")
+    if dash != _DASH or not is_name(name) or len(data) <= ID_BYTES:
+        raise NoteError(f"{line[:100]!r} is no signature line")
+    return Signature(name, data[:ID_BYTES], data[ID_BYTES:])
+
+
+def _decoded(text: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise NoteError(f"{what} is not Base64") from None
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

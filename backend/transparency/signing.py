@@ -1,0 +1,80 @@
+"""Signs checkpoints of the log, in the one process that writes blocks.
+
+`checkpoint` in the chain's folder is the newest signed checkpoint, a note. It can be made again at
+any time, so it is not synced. It does not go back in silence: if the one before named more blocks,
+or other blocks, then the chain was put back or forked, and every witness will refuse what follows.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from backend.chain.state import ChainState
+from backend.errors import FlightchainError
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+from backend.transparency import CHECKPOINT_NAME, checkpoints, notes
+from backend.transparency.checkpoints import Checkpoint
+from backend.transparency.log_key import LogKey, log_key
+from backend.transparency.notes import Note, NoteError
+from backend.transparency.tree import HistoryTree
+
+Report = Callable[[str], None]
+
+
+class CheckpointSigner:
+    """Keeps the checkpoint of the chain in `folder` at its tip, in one process at a time."""
+
+    def __init__(self, folder: Path, store: BlockStore, report: Report) -> None:
+        """Read nothing yet. report: takes a line when something keeps it from signing."""
+        self._folder = folder
+        self._store = store
+        self._report = report
+        self._key: LogKey | None = None
+        self._signed: Checkpoint | None = None  # by this process
+        self._said = ""
+
+    def sign(self, state: ChainState) -> None:
+        """Sign the tree of all blocks up to the tip. What goes wrong is reported, once."""
+        if state.height < 0:
+            return
+        try:
+            self._sign(state.height + 1, state.history.root())
+            self._said = ""
+        except FlightchainError as error:
+            if str(error) != self._said:
+                self._report(f"no checkpoint is signed: {error}")
+            self._said = str(error)
+
+    def _sign(self, size: int, root: bytes) -> None:
+        if self._key is None:
+            origin = checkpoints.origin_of(self._store.place(0).hash.hex())
+            self._key = log_key(self._folder, origin)
+        checkpoint = Checkpoint(self._key.verifier.name, size, root)
+        before = self._signed or self._on_disk()
+        if before != checkpoint:
+            self._warn_of_fork(before, checkpoint)
+            text = str(checkpoint)
+            note = Note(text, (self._key.signature(text),))
+            files.replace_unsynced(self._folder / CHECKPOINT_NAME, str(note).encode())
+        self._signed = checkpoint
+
+    def _on_disk(self) -> Checkpoint | None:
+        """What was signed last; None if nothing was, or if it cannot be read."""
+        try:
+            return checkpoints.parse(
+                notes.parse((self._folder / CHECKPOINT_NAME).read_bytes()).text
+            )
+        except (OSError, NoteError):
+            return None
+
+    def _warn_of_fork(self, before: Checkpoint | None, after: Checkpoint) -> None:
+        """Say so if the tree that was signed before is no beginning of this one."""
+        if before is None or before.origin != after.origin:
+            return
+        is_shorter = after.size < before.size
+        if is_shorter or HistoryTree(self._store).root(before.size) != before.root:
+            self._report(
+                f"the checkpoint that was signed before named {before.size} blocks, and the chain "
+                f"has {after.size} now, {'fewer' if is_shorter else 'others'}: witnesses of this "
+                "log will refuse what follows"
+            )
