@@ -5,8 +5,8 @@ gives clients all the time and nearly all the memory they want, though, and it s
 application before the body has arrived. `Connection` adds what is missing and nothing else:
 
 - The application is called when head and body have arrived. Until then a request costs a buffer.
-- A client has `HEAD_WITHIN_S` to send a head. To send a body and to read an answer it has as much
-  more as `BYTES_PER_S` allows. Dribbling gains no time.
+- A client has `HEAD_WITHIN_S` to send a head and `SEND_WITHIN_S` to read an answer. A body or a
+  long answer gives it as much more time as `BYTES_PER_S` allows. Dribbling gains no time.
 - A head has at most `MAX_HEAD_BYTES`, a body at most what the application takes. The body's length
   is one number, never chunks, so that no other server can see its end at another place.
 - What HTTP itself refuses is answered with a problem (RFC 9457), like every other error.

@@ -48,9 +48,9 @@ class Visitors:
     """Knows by which names this service may be asked.
 
     `localhost` and every loopback address are always among them, with any port. A service that
-    listens at a certain address has that name, too, and one that listens beyond loopback has the
-    machine's name. One that listens at all addresses may be asked by any address, because rebinding
-    needs a name.
+    listens at a certain address may be asked by that, too, and one that listens beyond loopback by
+    the machine's name. One that listens at all addresses may be asked by any address, because
+    rebinding needs a name.
     """
 
     def __init__(self, listens_at: str, more: str, machine: str) -> None:

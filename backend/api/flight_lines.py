@@ -10,7 +10,7 @@ A line has TRANSACTION_ID, timestamp, the 19 fields and BLOCK_HEIGHT, and can be
 Spreadsheets run a cell that begins with = + - @ as a formula. Numbers may begin with -, and codes
 are capitals and digits; only the names of cities and states are free text. In CSV a name that
 begins so gets a space in front. A spreadsheet then shows it as text, and the import removes the
-space again: no value of the ledger begins with one.
+space again: no value of the ledger begins with a space.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

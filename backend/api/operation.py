@@ -59,8 +59,8 @@ class Answer:
 class Operation:
     """What one method of one route takes and answers.
 
-    name: the operationId. answers: status -> good answer. in_path: parameters in the path, by the
-    names there in capitals. errors: statuses of problems besides those that every operation may
+    name: the operationId. answers: status -> good answer. in_path: parameters in the path, named as
+    there, but in capitals. errors: statuses of problems besides those that every operation may
     answer. body: media type -> request body. has_etag: whether answers have an ETag, hence 304.
     writes: whether it may need a token. takes_key: whether it takes an Idempotency-Key.
     """

@@ -1,7 +1,8 @@
 """Answers the three questions, with kept answers, conditions and encodings.
 
 An answer's ETag is made from the hash of the block up to which it counts and the query string, so
-that a 304 costs a comparison and nothing is asked. A scan always reads the blocks: that is its use.
+that a 304 costs a comparison and nothing is asked. A scan always reads the blocks, because that is
+its purpose.
 """
 
 import time

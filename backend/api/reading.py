@@ -1,6 +1,6 @@
 """Reads requests: query strings, bodies, keys.
 
-The query string is read here and not by Werkzeug because that would take a tenth of the time budget
+The query string is read here and not by Werkzeug, because Werkzeug takes a tenth of the time budget
 of the three questions, and because a parameter that is given twice must not be half ignored.
 """
 

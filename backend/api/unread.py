@@ -12,7 +12,7 @@ RETRY_AFTER_S = 1
 
 
 class Unread:
-    """Makes problems for such requests, counts them, and logs them like other answers.
+    """Makes problems for requests that HTTP refuses, counts them, and logs them like other answers.
 
     always: further headers of every answer.
     """
