@@ -1,10 +1,10 @@
 """The pages for a browser: a Flask app of its own that asks the backend over HTTP.
 
 It has no flights and no files of its own; it never imports `backend`, and of `loadtests` only the
-models. Every page works without JavaScript, asks no other host for anything, and has an address
+models. Every page works without JavaScript, loads nothing from other hosts, and has an address
 that says what is on it:
 
-    settings        where it listens, where the backend is
+    settings        where the frontend listens, and where the backend is
     backend_client  the only module that talks to the backend
     coverage        what the ledger covers, a few seconds old
     asking          from a form to a question, and from a refusal to a message beside a field
@@ -12,9 +12,9 @@ that says what is on it:
     tables          the `.csv` and `.json` twins of a page
     compression     pages and twins in gzip
     static_files    styles and scripts, at addresses that change with them
-    forgery         no other site can make a visitor's browser post
+    forgery         keeps other sites from making a visitor's browser post
 
-What the pages of one kind work with:
+The modules behind the pages, by kind:
 
     questions/      the answers to the three questions
     charts/         bars, lines and maps

@@ -1,4 +1,4 @@
-"""The application: pages, filters, headers, errors."""
+"""Makes the application: pages, filters, headers, errors."""
 
 import secrets
 import time
@@ -54,9 +54,10 @@ HEADERS = {
 
 class _Pages(Flask):
     def wsgi_app(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
-        """Answer a request, in whose query bytes that are no ASCII are percent-encoded before.
+        """Answer a request, after percent-encoding the bytes of its query that are not ASCII.
 
-        Browsers do that. Of others PEP 3333 hands such bytes over as Latin-1, and Werkzeug fails.
+        Browsers encode them. PEP 3333 passes such bytes from others on as Latin-1, and Werkzeug
+        fails.
         """
         query: str = environ.get("QUERY_STRING", "")
         if not query.isascii():
@@ -65,12 +66,12 @@ class _Pages(Flask):
 
 
 def create_app(settings: Settings) -> Flask:
-    """The pages over the backend at `settings.backend_url`. Asks nobody anything yet."""
+    """Make the pages over the backend at `settings.backend_url`. It is not asked anything yet."""
     app = _Pages(__name__, static_folder=None)
-    app.secret_key = secrets.token_bytes(32)  # of one run: forms of an earlier one are sent again
+    app.secret_key = secrets.token_bytes(32)  # for one run: forms of an earlier run come back
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     backend = Backend(settings.backend_url)
-    _tell_times(app, backend)  # before and after everything else
+    _tell_times(app, backend)  # first, so that it measures everything else
     gate.install(app, settings, HEADERS)
     forgery.install(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True

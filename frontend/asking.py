@@ -1,7 +1,7 @@
-"""From a form to a question, and from a refusal to a message beside the field at fault.
+"""Turns a form into a question, and a refusal into a message beside the field at fault.
 
-Forms are sent with GET and have the parameter names of the backend's REST interface, so that the
-address of a page is that of the answer there.
+Forms are sent with GET and have the parameter names of the backend's REST interface, so that a
+page and the answer at the backend have the same address.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from frontend.words import sentence
 Values = Mapping[str, str]
 
 BAD_INPUT = {400, 422}
-REWORDED = {  # how what the backend says begins -> what is said beside the field
+REWORDED = {  # beginning of a message of the backend -> what is said beside the field
     "is missing": "Please fill this in.",
     "is after FINAL_DATE": "Must not be after the last day.",
 }
@@ -22,7 +22,7 @@ REWORDED = {  # how what the backend says begins -> what is said beside the fiel
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """values: what was filled in. answer: None if nothing was, or if it was `refused`."""
+    """A form that was sent. answer: None if no field was filled in, or if it was `refused`."""
 
     values: Values = field(default_factory=dict)
     answer: Json | None = None
@@ -30,7 +30,7 @@ class Asked:
 
     @property
     def status(self) -> int:
-        """Of HTTP, for the page."""
+        """The HTTP status of the page."""
         return self.refused.status if self.refused else 200
 
     def error(self, name: str) -> str:
@@ -43,12 +43,12 @@ class Asked:
 
 
 def filled_in(values: Values) -> dict[str, str]:
-    """The fields of a form that are not empty, without space around: browsers send all of them."""
+    """The fields of a form that are not empty, without spaces around. Browsers send all fields."""
     return {name: text.strip() for name, text in values.items() if text.strip()}
 
 
 def asked(values: Values, ask: Callable[[dict[str, str]], Json]) -> Asked:
-    """What `ask` says to what is filled in, if anything is.
+    """The answer of `ask` to the fields that are filled in, if any are.
 
     Raises BackendAway, and Refused for everything but bad input.
     """

@@ -1,7 +1,7 @@
-"""Asking the backend over HTTP. The only module that knows how.
+"""Asks the backend over HTTP. The only module that knows how.
 
-Connections are kept alive, one for each thread. A question is asked again once if a kept connection
-turns out to be closed; what adds flights is sent with an Idempotency-Key, so that it may be, too.
+Connections are kept alive, one for each thread. A question is asked once more if a kept connection
+turns out to be closed. A post that adds flights carries an Idempotency-Key, so that it may be, too.
 """
 
 import threading
@@ -19,20 +19,20 @@ from frontend.errors import BackendAway, Refused
 Json = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 2.0, 20.0
-BATCH_ANSWER_S = 120.0  # a hundred thousand flights, on a small computer with a slow disk
+BATCH_ANSWER_S = 120.0  # for a hundred thousand flights, on a small computer with a slow disk
 
 _object = msgspec.json.Decoder(Json).decode
 
 
 class Backend:
-    """The backend at `url` (without a slash at the end). Safe for threads."""
+    """The backend at `url` (which has no slash at the end). Safe for threads."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._local = threading.local()
 
     def take_waited_s(self) -> float:
-        """How long this thread has waited for answers since it last asked this, seconds."""
+        """How many seconds this thread has waited for answers since it last called this."""
         waited_s = self._waited_s()
         self._local.waited_s = 0.0
         return waited_s
@@ -45,7 +45,7 @@ class Backend:
         return self._json("GET", path, params=dict(parameters or {}))
 
     def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
-        """The receipt for one flight, which is durable then. Raises as `get`.
+        """The receipt for one flight, which is then durable. Raises as `get`.
 
         key: an Idempotency-Key, so that sending it again adds nothing. token: "" for none.
         """
@@ -55,7 +55,7 @@ class Backend:
     def add_batch(
         self, body: bytes, kind: str, options: Mapping[str, str], key: str, token: str
     ) -> Json:
-        """What the backend says to many flights. Raises as `get`.
+        """The backend's answer to many flights. Raises as `get`.
 
         kind: the Content-Type of `body`. options: parameters of `POST /transactions/batch`.
         """
@@ -70,7 +70,7 @@ class Backend:
         )
 
     def wants_token(self) -> bool:
-        """Whether adding needs a token: the backend is asked to check a batch of nothing without.
+        """Whether adding needs a token; an empty batch is sent for a check without one.
 
         Raises as `get`.
         """
@@ -116,8 +116,8 @@ class Backend:
         session: requests.Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = requests.Session()
-            session.trust_env = False  # our own backend, whatever proxies the environment names
-            session.headers["Accept-Encoding"] = "identity"  # to compress takes longer than to send
+            session.trust_env = False  # so that no proxy comes in between, whatever the environment
+            session.headers["Accept-Encoding"] = "identity"  # compressing takes longer than sending
             again = Retry(1, status=0, allowed_methods={"GET", "POST"}, raise_on_status=False)
             session.mount(self.url, HTTPAdapter(max_retries=again))
         return session
@@ -125,7 +125,7 @@ class Backend:
 
 def _headers(token: str, key: str) -> dict[str, str]:
     headers = {"Idempotency-Key": key} if key else {}
-    # What no header may hold is in no token: one with a ? instead is refused as any wrong one.
+    # No token holds a character that a header may not: with a ? instead it is a wrong token.
     sendable = "".join(one if one.isascii() and one.isprintable() else "?" for one in token)
     return headers | ({"Authorization": f"Bearer {sendable}"} if token else {})
 
@@ -140,7 +140,7 @@ def _refused(answer: requests.Response) -> Refused:
 
 
 def _reason(error: requests.RequestException) -> str:
-    """The bottom of a chain of errors, which says what happened; without addresses in memory."""
+    """The innermost error of a chain, which says what happened, without addresses in memory."""
     cause: BaseException = error
     while (deeper := cause.__cause__ or cause.__context__) is not None:
         cause = deeper

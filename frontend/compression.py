@@ -12,7 +12,7 @@ COMPRESSED = {"text/html", "text/csv", "application/json"}
 
 
 def compressed(response: Response, request: Request) -> Response:
-    """`response`, compressed if it is a text of some length and the client takes gzip."""
+    """`response`, compressed if it is a long enough text and the client takes gzip."""
     if response.mimetype not in COMPRESSED or response.is_streamed:
         return response
     response.vary.add("Accept-Encoding")

@@ -1,4 +1,4 @@
-"""What the ledger covers, as the backend says it; asked for again every few seconds at most."""
+"""What the ledger covers, as the backend tells it; asked for every few seconds at most."""
 
 import time
 from collections import Counter
@@ -14,7 +14,7 @@ ASK_AGAIN_S = 5.0
 
 @dataclass(frozen=True)
 class Carrier:
-    """number: OP_CARRIER_AIRLINE_ID. code, name: None if nobody knows them."""
+    """A carrier. number: OP_CARRIER_AIRLINE_ID. code, name: None if they are not known."""
 
     number: int
     code: str | None
@@ -23,13 +23,13 @@ class Carrier:
 
     @property
     def label(self) -> str:
-        """As in "United Airlines (UA)"; the number if it is not known."""
+        """A name such as "United Airlines (UA)"; the number if the name is not known."""
         return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"
 
 
 @dataclass(frozen=True)
 class Airport:
-    """flights: that leave plus those that arrive."""
+    """An airport. flights: those that leave it and those that arrive."""
 
     code: str
     city: str
@@ -39,7 +39,10 @@ class Airport:
 
 @dataclass(frozen=True)
 class Coverage:
-    """flights: mined ones. first_date, last_date: None without flights. The rest: most first."""
+    """What a ledger covers: mined flights. first_date, last_date: None without any flights.
+
+    Airports and carriers are in the order of their flights, most first.
+    """
 
     flights: int
     first_date: str | None
@@ -68,7 +71,7 @@ class Coverage:
 
     @cached_property
     def _airports(self) -> dict[str, Airport]:
-        most_first = reversed(self.airports)  # a code that moved is where it has most flights
+        most_first = reversed(self.airports)  # for a code that moved, the place with most flights
         return {airport.code: airport for airport in most_first}
 
     def airport(self, code: str) -> Airport | None:
@@ -96,14 +99,14 @@ class CoverageKeeper:
         self._known: tuple[float, Coverage] | None = None
 
     def now(self) -> Coverage:
-        """Raises BackendAway, Refused."""
+        """The coverage. Raises BackendAway, Refused."""
         known = self._known
         if known is None or time.monotonic() - known[0] > ASK_AGAIN_S:
             known = self._known = (time.monotonic(), _coverage(self._backend))
         return known[1]
 
     def last_known(self) -> Coverage:
-        """As `now`; while the backend does not answer, what it said last, or nothing."""
+        """As `now`; if the backend does not answer, the last coverage it told, or an empty one."""
         try:
             return self.now()
         except (BackendAway, Refused):

@@ -1,4 +1,4 @@
-"""What can go wrong, as one small tree.
+"""The errors of the frontend, as one small tree.
 
 FrontendError
   InvalidSetting    a FLIGHTCHAIN_ variable that does not fit
@@ -9,7 +9,7 @@ FrontendError
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-RETRY_AFTER_S = 5  # what is said when the backend is away, or does not say it
+RETRY_AFTER_S = 5  # told when the backend is away, or when it tells no time itself
 
 
 class FrontendError(Exception):
@@ -21,7 +21,7 @@ class InvalidSetting(FrontendError):
 
 
 class BackendAway(FrontendError):
-    """The backend cannot be reached. `url`: where it was looked for."""
+    """The backend cannot be reached. `url`: its address."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} does not answer: {reason}")
@@ -31,8 +31,8 @@ class BackendAway(FrontendError):
 class Refused(FrontendError):
     """A problem that the backend answered with.
 
-    status: of HTTP. field, value: what is at fault, if it is one parameter or field. errors: each
-    with `field`, `value`, `detail` and perhaps `row`. retry_after_s: when it is worth another try.
+    status: of HTTP. field, value: the parameter or field at fault, if it is one. errors: each has
+    `field`, `value`, `detail` and perhaps `row`. retry_after_s: when another try may help.
     """
 
     def __init__(self, problem: Mapping[str, Any], status: int, retry_after_s: int | None) -> None:

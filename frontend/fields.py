@@ -1,4 +1,4 @@
-"""What the fields of a flight and of a block header are called and mean, as two tables.
+"""Two tables of names and meanings: the fields of a flight, and those of a block header.
 
 The names are those of the ledger; labels and meanings are for people.
 """
@@ -26,7 +26,7 @@ def _yes_or_no(value: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """name: in the ledger. label, meaning: for people. shown: a value that is not null as text."""
+    """A field. name: in the ledger. label, meaning: for people. shown: makes a value a text."""
 
     name: str
     label: str
@@ -77,7 +77,7 @@ HEADER_NAMES = tuple(field.name for field in HEADER)
 
 
 def in_words(fields: tuple[Field, ...], record: Mapping[str, Any]) -> Iterator[tuple[Field, str]]:
-    """Each field with the value that `record` has, as people read it."""
+    """Each field, and its value in `record` as people read it."""
     for field in fields:
         value = record.get(field.name)
         yield field, NOTHING if value is None else field.shown(value)

@@ -1,7 +1,7 @@
-"""No other site can make a browser post: every form to post carries a token of its session.
+"""Keeps other sites from making a browser post: every form to post carries a token of its session.
 
-The cookie that goes with the token is set where such a form is shown, and nowhere else. Both are
-good for one run of the frontend and one session of the browser; who comes later gets the form back.
+The cookie that goes with the token is set only where such a form is shown. Both are good for one
+run of the frontend and one session of the browser; after that the form comes back.
 """
 
 from flask import Flask
@@ -16,6 +16,6 @@ def install(app: Flask) -> None:
         "SESSION_COOKIE_NAME": "flightchain_form",
         "SESSION_COOKIE_HTTPONLY": True,
         "SESSION_COOKIE_SAMESITE": "Strict",
-        "WTF_CSRF_TIME_LIMIT": None,  # as long as the session: an upload may take hours
+        "WTF_CSRF_TIME_LIMIT": None,  # as long as the session, because an upload may take hours
     }
     CSRFProtect(app)

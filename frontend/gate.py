@@ -1,7 +1,7 @@
-"""Refuses what comes from other sites, carries a token in its address, or sends a packed body.
+"""Refuses requests that come from other sites, carry a token in the address, or are compressed.
 
-The first two are judged before Flask is: the page that says so has no session, no cookie and no
-form in it.
+The first two are judged before Flask sees them: the page that says so has no session, no cookie and
+no form in it.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from frontend.plain_page import plain_page
 from frontend.settings import Settings
 from serving.visitors import Headers, Refusal, Visitors, guarded
 
-PACKED = "A body must be sent as it is: with no Content-Encoding, not {!r}."
+PACKED = "A body must be sent uncompressed, with no Content-Encoding, not {!r}."
 
 
 def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
-    """Let `app` answer only who asks by a name of its own. headers: what every answer has."""
+    """Let `app` answer only requests that name it. headers: those that every answer has."""
     visitors = Visitors(settings.host, settings.hosts, gethostname())
 
     def page(refusal: Refusal) -> tuple[Headers, bytes]:
@@ -32,7 +32,7 @@ def install(app: Flask, settings: Settings, headers: Mapping[str, str]) -> None:
 
 
 def _require_plain_body() -> None:
-    """Raise UnsupportedMediaType for a packed body, which would be taken for what is packed."""
+    """Raise UnsupportedMediaType for a compressed body, which would be read as if it were plain."""
     coding = request.headers.get("Content-Encoding", "").strip().lower()
     if request.method == "POST" and coding not in {"", "identity"}:
         raise UnsupportedMediaType(PACKED.format(coding[:40]))

@@ -1,7 +1,7 @@
-"""Recomputing what a block claims: its hash, its zero bits, its links, its Merkle root.
+"""Recomputes what a block claims: its hash, its zero bits, its links, its Merkle root.
 
-Pure, from the documents of the format alone, and from the JSON that the backend sends. A second
-opinion: nothing here is shared with the code that made the blocks, not even what writes the JSON.
+Pure, written from the documents of the format alone, for the JSON that the backend sends. It is a
+second opinion: it shares nothing with the code that made the blocks, not even what writes JSON.
 
 - Canonical bytes: JSON as in RFC 8785. For integers, ASCII names, strings and null that is sorted
   names, no spaces, UTF-8.
@@ -28,7 +28,7 @@ _json = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """A claim of a block that was checked.
 
     what: the claim. holds: None if there was nothing to compare. result: in words. claimed,
     computed: the two values, if they differ.
@@ -43,11 +43,11 @@ class Check:
 
 def canonical(record: Mapping[str, Any], names: Collection[str]) -> bytes:
     """The canonical bytes of the named members of `record`; one that is missing counts as null."""
-    if record.keys() != set(names):  # no transaction, of which a block has a thousand
+    if record.keys() != set(names):  # not for transactions, of which a block has a thousand
         record = {name: record.get(name) for name in names}
     try:
         return _json(record)
-    except UnicodeEncodeError:  # half a character, which no block has, but an answer may
+    except UnicodeEncodeError:  # half a character: no block has one, but an answer may
         return json.dumps(record, sort_keys=True).encode()
 
 
@@ -62,18 +62,18 @@ def leading_zero_bits(hash_hex: str) -> int:
 
 
 def leaf_hash(content: bytes) -> bytes:
-    """The hash of a leaf with these bytes: of a transaction the content hash of its receipt."""
+    """The hash of a leaf with these bytes. A transaction's is the content hash of its receipt."""
     return sha256(b"\x00" + content).digest()
 
 
 def merkle_root(transactions: Sequence[Mapping[str, Any]]) -> str:
-    """The root of the tree over `transactions`; of the empty one, SHA-256 of nothing."""
+    """The root of the tree over `transactions`; without any, SHA-256 of nothing."""
     level = [leaf_hash(canonical(each, TRANSACTION_NAMES)) for each in transactions]
     if not level:
         return sha256(b"").hexdigest()
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
-        odd_end = level[len(level) & ~1 :]  # moves up as it is
+        odd_end = level[len(level) & ~1 :]  # moves up unchanged
         level = [sha256(b"\x01" + left + right).digest() for left, right in pairs] + odd_end
     return level[0].hex()
 
@@ -81,9 +81,9 @@ def merkle_root(transactions: Sequence[Mapping[str, Any]]) -> str:
 def header_checks(
     block: Mapping[str, Any], below: Mapping[str, Any] | None, above: Mapping[str, Any] | None
 ) -> list[Check]:
-    """What the header of `block` shows, beside those of its neighbours (None: there is none).
+    """Checks of the header of `block`, with its neighbours' headers (None: there is none).
 
-    A neighbour's hash is computed from its header, too, and not taken from what it says.
+    A neighbour's hash is computed from its header, too, and not taken from its own claim.
     """
     computed = block_hash(block)
     return [
@@ -95,7 +95,7 @@ def header_checks(
 
 
 def transaction_checks(block: Mapping[str, Any]) -> list[Check]:
-    """What all `transactions` of a whole `block` show."""
+    """Checks of all `transactions` of a whole `block`."""
     transactions, count = block["transactions"], block["transaction_count"]
     first = block["first_transaction"]
     ids = [each.get("TRANSACTION_ID") for each in transactions]
@@ -125,7 +125,7 @@ def _run(first: int, count: int) -> str:
 
 
 def _same(what: str, claimed: str, computed: str, said: str = "Computed again, it fits.") -> Check:
-    """said: the result in words if they are the same."""
+    """A check that two values are the same. said: the result in words if they are."""
     if claimed == computed:
         return Check(what, True, said)
     return Check(what, False, "It does not fit.", claimed, computed)
@@ -145,7 +145,7 @@ def _link_down(block: Mapping[str, Any], below: Mapping[str, Any] | None) -> Che
         return _same(what, str(block["previous_hash"]), NO_PREVIOUS, "It does.")
     what = f"It names the hash of block {block['height'] - 1}"
     if below is None:
-        return Check(what, None, "That block could not be had.")
+        return Check(what, None, "That block could not be read.")
     return _same(what, str(block["previous_hash"]), block_hash(below))
 
 

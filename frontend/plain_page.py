@@ -1,4 +1,4 @@
-"""A page without layout, session or form, for requests that no other page can be made for."""
+"""A page without layout, session or form, for requests for which no other page can be made."""
 
 from html import escape
 from http import HTTPStatus

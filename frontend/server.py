@@ -1,4 +1,4 @@
-"""The web server of the pages. One process: it waits for the backend more than it computes."""
+"""The web server of the pages. It is one process, which waits for the backend most of the time."""
 
 from typing import Any
 
@@ -19,5 +19,5 @@ def run(settings: Settings) -> None:
 
 
 def gunicorn_options(settings: Settings) -> dict[str, Any]:
-    """What the pages set besides `gunicorn_app.COMMON`."""
+    """The settings of gunicorn for the pages, besides `gunicorn_app.COMMON`."""
     return {"bind": gunicorn_app.bind_address(settings.host, settings.port), "workers": 1}

@@ -1,7 +1,7 @@
-"""Where the frontend listens and where the backend is, from the environment.
+"""Reads from the environment where the frontend listens and where the backend is.
 
-The table of all settings, with these among them, is in README.md; variables of other parts are not
-looked at.
+The table of all settings, with these among them, is in README.md; other variables are not looked
+at.
 """
 
 from collections.abc import Mapping
@@ -11,17 +11,19 @@ from pathlib import Path
 from frontend.errors import InvalidSetting
 from serving.visitors import names_in
 
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen on, and to ask
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  addresses to listen at, and to ask
 AUTO = "auto"
 LAB = Path(__file__).resolve().parent.parent / "loadtests"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """host, port: where it listens. backend_url: without a slash at the end. backend_host: where
-    the backend listens; "" if that is not known. threads: of requests in hand at the same time.
-    lab_dirs: with the lab's results: of this machine, then the examples that come with the project.
-    hosts: further names by which it may be asked.
+    """The settings of the frontend.
+
+    host, port: where it listens. backend_url: has no slash at the end. backend_host: where the
+    backend listens; "" if that is not known. threads: how many requests are in hand at a time.
+    lab_dirs: folders of the lab's results: those of this machine, then the examples that come with
+    the project. hosts: further names by which it may be asked.
     """
 
     host: str = "127.0.0.1"
@@ -57,7 +59,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 
 
 def for_url(host: str) -> str:
-    """`host` as it stands in an address: IPv6 in brackets."""
+    """`host` as an address has it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -1,8 +1,8 @@
-"""The pages as the web server serves them: their lanes, and what is said where no page can be made.
+"""The pages as the web server serves them: their lanes, and answers where no page can be made.
 
 Styles, scripts and the sign of life are answered at once. Every other page asks the backend and
 waits for it in a thread. Files of flights take long, and so do questions that are answered by a
-scan: each kind has threads of its own, so that nobody else waits for them.
+scan: each of these two kinds has threads of its own, so that no other page waits for them.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ from serving.front import Headers, Way, Wsgi
 from serving.lanes import INLINE, Threads
 
 PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"
-LONG_THREADS = 2  # for scans, and for uploads
+LONG_THREADS = 2  # so many for scans, and so many for uploads
 MOST_PAGES_WAITING, MOST_LONG_WAITING = 100, 8
 AT_ONCE = ("/static/", "/health/live")
 UPLOAD_PATH = "/upload"
 SCAN = "engine=scan"
-BUSY = "As many people as can be served wait already; try again in a few seconds"
+BUSY = "As many requests as can be answered wait already; try again in a few seconds"
 
 
 class PagesSite:
@@ -41,10 +41,10 @@ class PagesSite:
         self._application: Wsgi = app.wsgi_app
 
     def receive(self, environ: Environ) -> None:
-        """Refuse nothing here: the application does it, under whatever server."""
+        """Refuse nothing here: the application does that, under any server."""
 
     def way(self, environ: Environ) -> Way:
-        """The lane of a request; the application answers them all."""
+        """The lane of a request; all of them are answered by the application."""
         path: str = environ["PATH_INFO"]
         if path.startswith(AT_ONCE):
             return Way(INLINE, self._application)
@@ -67,17 +67,17 @@ class PagesSite:
         """Log nothing."""
 
     def failed(self, error: Exception, environ: Environ) -> Wsgi:  # noqa: ARG002
-        """Raise the error: no request here is in a group."""
+        """Raise the error, because no request here is in a group."""
         raise error
 
     def full(self, lane: str) -> Wsgi:  # noqa: ARG002
-        """What somebody is told whose lane is full."""
+        """The answer to a request whose lane is full."""
         status = HTTPStatus.SERVICE_UNAVAILABLE
         headers = {**_headers(), "Retry-After": str(RETRY_AFTER_S)}
         return Response(plain_page(status, BUSY), status, headers)
 
     def unread(self, client: object, status: int, detail: str, **more: object) -> bytes:  # noqa: ARG002
-        """The whole answer to what HTTP refuses, after which the connection ends."""
+        """The complete answer to a request that HTTP refuses, after which the connection ends."""
         body = plain_page(status, detail)
         headers = {**_headers(), "Content-Length": str(len(body)), "Connection": "close"}
         if status == HTTPStatus.SERVICE_UNAVAILABLE:

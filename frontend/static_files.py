@@ -1,6 +1,6 @@
-"""Styles, scripts and pictures: read and compressed once.
+"""Serves styles, scripts and pictures, which are read and compressed once.
 
-Their addresses change with their content, so that none is ever stale and each is asked for once.
+Their addresses change with their content, so that no copy is ever stale and browsers keep them.
 """
 
 import gzip
@@ -30,7 +30,7 @@ def install(app: Flask) -> None:
 
     @app.get("/static/<filename>", endpoint="static")
     def static(filename: str) -> Response:
-        """One file, compressed for those who ask."""
+        """One file, compressed if the client takes gzip."""
         found = files.get(filename)
         if found is None:
             abort(404)

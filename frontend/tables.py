@@ -17,7 +17,7 @@ def json_twin(found: Any) -> Response:
 
 
 def csv_twin(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Response:
-    """`rows` as CSV with a header (RFC 4180). No text is taken for a formula by a spreadsheet."""
+    """`rows` as CSV with a header (RFC 4180). Spreadsheets take no text in it for a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)

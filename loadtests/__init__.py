@@ -1,8 +1,8 @@
-"""Load tests and the performance lab: scenarios, pure models, a baseline and the report.
+"""Load tests and the performance lab: scenarios, models, a baseline, experiments and reports.
 
 This package imports nothing of the backend or the frontend. It talks to them over HTTP, like any
 other client, so that it can measure a service on another machine and cannot be part of what it
-measures. What it knows of the service is the REST interface and the names of a flight's fields.
+measures. It knows only the REST interface of the service and the names of a flight's fields.
 
-`loadtests.models` is apart: pure, and the one part of this package that the frontend may import.
+`loadtests.models` is pure, and the only part of this package that the frontend may import.
 """

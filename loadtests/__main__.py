@@ -1,13 +1,14 @@
-"""The command line of the lab: `scripts/lab`, or `python -m loadtests` where its needs are there.
+"""The command line of the lab: `scripts/lab`, or `python -m loadtests` with its packages installed.
 
-scripts/lab list                          what there is
-scripts/lab run open-workload --quick     measure and report, in two minutes
-scripts/lab run all --out results         every experiment, a folder each
-scripts/lab resume DIR                    go on with a run that was interrupted or disturbed
-scripts/lab analyse DIR                   make the report anew from what was measured
-scripts/lab compare DIR DIR               two runs of one experiment side by side
-scripts/lab errata                        what the studies have printed wrong
-"""
+\b
+scripts/lab list                        lists the experiments
+scripts/lab run open-workload --quick   measures and reports, in two minutes
+scripts/lab run all --out results       runs every experiment, each into a folder
+scripts/lab resume DIR                  continues an interrupted or disturbed run
+scripts/lab analyse DIR                 makes the report anew from the raw rows
+scripts/lab compare DIR DIR             compares two runs of one experiment
+scripts/lab errata                      lists what the studies have printed wrong
+"""  # noqa: D301  click's mark for lines that it must not join
 
 import signal
 import sys
@@ -43,7 +44,7 @@ def main() -> None:
 
 @main.command("list")
 def list_experiments() -> None:
-    """The experiments, what each reproduces, and its modes."""
+    """List the experiments, what each reproduces, and its modes."""
     for name in NAMES:
         found = experiment(name)
         of = f"study {found.study}, {found.reproduces}" if found.study else found.reproduces
@@ -52,12 +53,20 @@ def list_experiments() -> None:
 
 @main.command()
 @click.argument("names", nargs=-1, required=True, type=click.Choice([*NAMES, "all"]))
-@click.option("--mode", type=click.Choice([str(mode) for mode in Mode]), help="Default: its first.")
-@click.option("--scale", type=click.FloatRange(min=0, min_open=True), help="K: times are divided.")
-@click.option("--seed", default=1, show_default=True, help="Of every random number.")
-@click.option("--reps", type=click.IntRange(min=1), help="Replications.")
-@click.option("--quick", is_flag=True, help="Everything once, within two minutes.")
-@click.option("--out", type=_FOLDER, help="For the results; default: loadtests/results.")
+@click.option(
+    "--mode",
+    type=click.Choice([str(mode) for mode in Mode]),
+    help="Default: the experiment's first mode.",
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Times of the study are divided by this.",
+)
+@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--reps", type=click.IntRange(min=1), help="Number of replications.")
+@click.option("--quick", is_flag=True, help="Run everything once, within two minutes.")
+@click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
 def run(
     names: tuple[str, ...],
     mode: str | None,
@@ -67,7 +76,7 @@ def run(
     quick: bool,
     out: Path | None,
 ) -> None:
-    """Measure experiments; each leaves a folder with its raw rows and its report.
+    """Run experiments; each leaves a folder with raw rows and a report.
 
     The exit status is 1 if an experiment answers its question with no, as the selftest may.
     """
@@ -89,9 +98,10 @@ def run(
 @main.command()
 @click.argument("folder", type=_FOLDER)
 def resume(folder: Path) -> None:
-    """Go on with an open-workload that was interrupted, or whose runs were mostly rejected.
+    """Continue an open-workload that was interrupted or disturbed.
 
-    What counts already is kept; as much is measured as is missing.
+    It is disturbed if most of its runs were rejected. Runs that count are kept, and the missing
+    ones are measured.
     """
     running.resume(folder, _say)
     click.echo(folder)
@@ -100,7 +110,7 @@ def resume(folder: Path) -> None:
 @main.command()
 @click.argument("folders", nargs=-1, required=True, type=_FOLDER)
 def analyse(folders: tuple[Path, ...]) -> None:
-    """Make the summary and the report of results anew from their raw rows."""
+    """Make summaries and reports anew from their raw rows."""
     for folder in folders:
         analysing.analyse(Results(folder))
         click.echo(folder / REPORT)
@@ -111,7 +121,7 @@ def analyse(folders: tuple[Path, ...]) -> None:
 @click.argument("after", type=_FOLDER)
 @click.option("--out", type=_FILE, default=Path("comparison.html"), show_default=True)
 def compare(before: Path, after: Path, out: Path) -> None:
-    """Put two runs of one experiment side by side."""
+    """Compare two runs of one experiment, side by side."""
     out.write_text(analysing.comparison_page(Results(before), Results(after)), encoding="utf-8")
     click.echo(out)
 
@@ -126,8 +136,8 @@ def errata(out: Path) -> None:
 
 
 def run_command() -> int:
-    """The exit status: 0, 1 for what went wrong, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was measured is kept, too
+    """Run a command. Returns 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # keeps measurements then, too
     try:
         main.main(standalone_mode=False)
     except click.ClickException as problem:

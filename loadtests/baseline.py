@@ -1,11 +1,11 @@
 """The study's way of keeping and scanning blocks: the baseline that our scan is measured against.
 
-One JSON file per block, `HEIGHT.json`, an object with `height`, `previous_hash`, `timestamp`,
-`hash` and `transactions`: objects of a flight's 19 fields, TRANSACTION_ID and `timestamp`, all
-values strings and empty for null. `hash` is the SHA-256 of the same object without `hash`, written
+A block is a JSON file `HEIGHT.json`: an object with `height`, `previous_hash`, `timestamp`, `hash`
+and `transactions`, which are objects of a flight's 19 fields, TRANSACTION_ID and `timestamp`. All
+values are strings, empty for null. `hash` is the SHA-256 of the same object without `hash`, written
 by `json.dumps` with sorted keys; `previous_hash` is that of the block below ("0" in block 0).
 
-What holds:
+What it promises:
 - Every read from disk costs what it cost the study: read the file, decode it, build an object per
   transaction, encode the block again with sorted keys, hash that, and compare with the hash on
   record. No block is used before it passed.
@@ -23,9 +23,10 @@ What holds:
 - With an emulated disk a refill takes at least a given time for each block that it reads: the real
   work and a wait. Construction never waits.
 
-Left out on purpose, because no question ever waited for it: the proof of work, the faults of the
-original (short chains, ids that reading advanced, links nobody checked), and its second reading of
-the newest blocks at start. One thread, one request at a time; each further thread needs a `twin`.
+Three things are left out on purpose, because no question ever waited for them: the proof of work,
+the faults of the original (short chains, ids that reading advanced, links that were not checked),
+and its second reading of the newest blocks at start. A ledger serves one thread and one request at
+a time; each further thread needs a `twin`.
 """
 
 import json
@@ -90,7 +91,7 @@ class Transaction:
 
 @dataclass
 class Block:
-    """What is hashed of a block: everything in its file but the hash."""
+    """The hashed content of a block: everything in its file but the hash."""
 
     height: int
     previous_hash: str
@@ -104,7 +105,7 @@ class Block:
 
 @dataclass
 class Costs:
-    """What reading cost so far.
+    """What reading has cost so far.
 
     disk_reads: blocks read from disk. cache_hits: blocks asked for that were in a cache; the
     others made `random` refill. stage_s: seconds per stage of a read, summed over all reads:
@@ -118,14 +119,14 @@ class Costs:
     emulated_s: float = 0.0
 
     def spend(self, stage: str, start_s: float) -> float:
-        """Add the time since `start_s` to `stage`; returns now, where the next stage starts."""
+        """Add the time since `start_s` to `stage`. Returns now, when the next stage starts."""
         now_s = perf_counter()
         self.stage_s[stage] += now_s - start_s
         return now_s
 
 
 def write_chain(folder: Path, blocks: Iterable[Sequence[Mapping[str, object]]]) -> int:
-    """Write `blocks`, each a sequence of flights, as heights 0, 1, … into `folder`; their number.
+    """Write `blocks`, each a sequence of flights, as heights 0, 1, … Returns how many there are.
 
     A flight maps field names to values; None and absent become "". TRANSACTION_ID is the flight's
     position in the chain, whatever the mapping says; `timestamp` is the mapping's or now. Raises
@@ -180,7 +181,7 @@ class StudyLedger:
     def __init__(
         self, folder: Path, cached_blocks: int = CACHED_BLOCKS, block_s: float = 0.0
     ) -> None:
-        """block_s: how long reading and checking a block takes at least; more emulates a disk."""
+        """block_s: the least time to read and check a block; more than it takes emulates a disk."""
         if cached_blocks < 1:
             raise ValueError(f"cached_blocks is {cached_blocks}; each cache needs at least 1 block")
         self._folder = folder
@@ -188,7 +189,7 @@ class StudyLedger:
         self._pace = Pace(block_s)
         self._length = chain_length(folder)
         self._hashes: list[str] = []
-        self._first_ids = [0]  # of each block, and at the end that of the next one
+        self._first_ids = [0]  # those of all blocks, and at the end that of the next block
         self._last: dict[int, Block] = {}
         self._random: dict[int, Block] = {}
         self.costs = Costs()
@@ -347,7 +348,7 @@ class StudyLedger:
         return block, block_hash
 
     def _load(self, height: int) -> tuple[Block, str]:
-        """What the file of block `height` says, unchecked: the block and its hash."""
+        """The unchecked content of the file of block `height`: the block and its hash."""
         start_s = perf_counter()
         try:
             text = block_path(self._folder, height).read_text(encoding="utf-8")

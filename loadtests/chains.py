@@ -1,7 +1,8 @@
-"""The chains that are measured: imported when first needed, and reused between runs if kept.
+"""The chains that are measured: imported when first needed, and kept between runs on request.
 
-Each has a folder of its own below the bench's: `chain` in it is the chain, `imported.json`, written
-last, says that it is whole and what its import took. An import that was interrupted is continued.
+Each has a folder of its own below the bench's folder. In it `chain` is the chain; `imported.json`,
+which is written last, tells that it is whole and what its import took. An interrupted import is
+continued.
 """
 
 import json
@@ -16,7 +17,7 @@ from loadtests.processes import ProgramFailed, backend
 from loadtests.questions import Asked, flights_of_block
 
 FREE_DISK_FACTOR = 1.2
-KNOWN_FACTOR = 4  # the chain by which longer ones are judged
+KNOWN_FACTOR = 4  # the needs of longer chains are guessed from the chain with this factor
 
 Say = Callable[[str], None]
 
@@ -33,18 +34,18 @@ class Chain:
 
     @property
     def block_bytes(self) -> int:
-        """What the blocks take, with their table of heights."""
+        """Bytes of the blocks and their table of heights."""
         return size_bytes(self.folder / "blocks")
 
     @property
     def index_bytes(self) -> int:
-        """What the index takes."""
+        """Bytes of the index."""
         return size_bytes(self.folder / "index")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where flights come from. arguments: of `python -m backend import`."""
+    """A source of flights. arguments: those of `python -m backend import`."""
 
     label: str
     arguments: tuple[str, ...]
@@ -52,17 +53,17 @@ class Source:
 
 
 def generated(flights: int) -> Source:
-    """Made-up flights; fewer are the beginning of more."""
+    """A source of made-up flights; a short one is the beginning of a longer one."""
     return Source(f"{flights:,} generated flights", ("--generate", str(flights)))
 
 
 def size_bytes(folder: Path) -> int:
-    """The files in `folder` together, by their lengths."""
+    """The lengths of all files in `folder`, added up."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def imported(source: Source, home: Path, log: Path | None) -> Chain:
-    """The chain of `source` below `home`, imported now unless it is there already.
+    """The chain of `source` below `home`. It is imported now unless it is there already.
 
     log: takes the import's progress; None shows it. Raises ProgramFailed.
     """
@@ -81,7 +82,10 @@ def imported(source: Source, home: Path, log: Path | None) -> Chain:
 
 @contextmanager
 def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
-    """A copy of a chain at `folder`, to be written to, and gone afterwards; None: an empty one."""
+    """A copy of a chain at `folder`, which may be written to and is removed at the end.
+
+    None copies an empty chain.
+    """
     if chain is None:
         folder.mkdir(parents=True)
     else:
@@ -93,8 +97,9 @@ def copied(chain: Chain | None, folder: Path) -> Iterator[Path]:
 
 
 def write_studys_way(service: Asked, folder: Path) -> int:
-    """Write the flights of all blocks of `service` to `folder` as the study kept them, block by
-    block; how many blocks. Raises ProgramFailed, FileExistsError.
+    """Write the flights of `service` to `folder`, block by block, as the study kept them.
+
+    Returns how many blocks there are. Raises ProgramFailed, FileExistsError.
     """
     tip: int = service.get("/tip")["height"]
     return write_chain(folder, (flights_of_block(service, at) for at in range(1, tip + 1)))
@@ -103,7 +108,7 @@ def write_studys_way(service: Asked, folder: Path) -> int:
 class Chains:
     """The chains of one run, below `folder`.
 
-    month: where the month comes from. flights: of the shortest generated chain.
+    month: the source of the month. flights: those of the shortest generated chain.
     """
 
     def __init__(
@@ -114,11 +119,11 @@ class Chains:
 
     @property
     def month_source(self) -> Source:
-        """Where the month comes from."""
+        """The source of the month."""
         return self._month
 
     def month(self) -> Chain:
-        """The month of all flights."""
+        """The chain of the month."""
         return self._chain(self._month)
 
     def generated(self, factor: int) -> Chain:
@@ -126,15 +131,15 @@ class Chains:
         return self._chain(generated(factor * self._flights))
 
     def has_generated(self, factor: int) -> bool:
-        """Whether that chain was kept by an earlier run."""
+        """Whether an earlier run has kept that chain."""
         source = generated(factor * self._flights)
         return (self._home(source) / "imported.json").exists()
 
     def require_room(self, factor: int) -> None:
-        """Say what the chain `factor` times as long will take, judging by the one `KNOWN_FACTOR`.
+        """Say what the chain `factor` times as long will take, judging by `KNOWN_FACTOR`'s chain.
 
-        Nothing is said of a chain that is short or there. Raises ProgramFailed if the disk has not
-        that much free.
+        Nothing is said if that chain is short, or there already. Raises ProgramFailed if the disk
+        has too little room.
         """
         if factor <= KNOWN_FACTOR or self.has_generated(factor):
             return

@@ -5,10 +5,10 @@
     locust -f loadtests/closed_workload.py --host … --headless --master --expect-workers 2 -u 8 -r 8
     locust -f loadtests/closed_workload.py --worker --master-host …            on other machines
 
-To be run from the project's folder, on every machine. Customers are Locust's users: `-u` says how
+Run it from the project's folder, on every machine. Customers are Locust's users: `-u` says how
 many. Each ends after --warm-up and --requests requests, or after --duration. Every request is in
-the raw rows; `loadtests.generation.window` leaves out the warm-up and what came after the first
-customer had finished. A connection of its own for every request, unless --keep-alive 1.
+the raw rows; `loadtests.generation.window` leaves out the warm-up and all requests after the first
+customer had finished. Every request has a connection of its own, unless --keep-alive is 1.
 """
 
 from argparse import Namespace
@@ -40,12 +40,12 @@ OPTIONS: options.Table = (
     ("--warm-up", 0, "requests of each customer that are not counted"),
     ("--requests", 0, "requests of each customer after those; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which customers begin no request, if --requests is 0"),
-    ("--keep-alive", 0, "1: a customer keeps his connection as long as the server lets him"),
+    ("--keep-alive", 0, "1: a customer keeps the connection as long as the server lets it"),
 )
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
-    """The same for every worker. Raises ValueError, OSError, ProgramFailed."""
+    """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
     if chosen.law not in LAWS:
         raise ValueError(f"--law is {chosen.law!r}; it must be one of {', '.join(LAWS)}")
     for name in ("think", "warm_up", "requests", "duration"):
@@ -68,13 +68,13 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
 
 
 class Customer(User):
-    """Asks, waits, thinks."""
+    """A customer, who asks, waits for the answer, and thinks."""
 
     node: Node
 
     @task
     def work(self) -> None:
-        """Ask until this customer has done its requests, or its time has come."""
+        """Ask until this customer has done its requests, or its time is over."""
         mine = self.node.part
         if mine is None:
             raise StopUser

@@ -4,14 +4,14 @@
     locust -f loadtests/interaction_workload.py --host … --headless -u 8 -r 8 --duration 30
     locust -f loadtests/interaction_workload.py --host … --headless -u 4 -r 4 --scenario itinerary
 
-To be run from the project's folder; --help tells the rest. Customers are Locust's users: `-u` says
-how many. What they do is in `loadtests.scenarios`: `mixed` reads and adds flights, `itinerary` is
-nine requests with a commit; flights come from the service itself, and are added to it AGAIN.
+Run it from the project's folder; --help tells the rest. Customers are Locust's users: `-u` says how
+many. `loadtests.scenarios` has what they do: `mixed` reads and adds flights, `itinerary` is nine
+requests with a commit. Flights come from the service itself, and are added to it AGAIN.
 
 Without --interval each customer begins an interaction as soon as the one before is done. With it,
-starts are due every T(1 + u), u uniform within ±1 %, the first within the first T; one that is due
-while the one before is not done begins as soon as that is (study 004). Every request is in the raw
-rows; the time of an interaction is from its first request to the last answer.
+starts are due every T(1 + u), u uniform within ±1 %, the first within the first T; an interaction
+that is due while the one before is not done begins as soon as that is (study 004). Every request is
+in the raw rows; the time of an interaction is from its first request to the last answer.
 """
 
 import json
@@ -49,13 +49,13 @@ RUN_ID = "interactions"
 SCENARIOS = ("mixed", "itinerary")
 VARIATION = 0.01
 POLL_S = 0.02
-SEQUENCE = 200  # interactions of a customer, after which it begins again, if none are given
+SEQUENCE = 200  # a customer repeats so many interactions, if --interactions does not say how many
 OK = 200
 OPTIONS: options.Table = (
     ("--scenario", "mixed", f"what customers do: {' or '.join(SCENARIOS)}"),
-    ("--commit", DURABLE, "when an itinerary is done: durable or mined"),
+    ("--commit", DURABLE, "state at which an itinerary is done: durable or mined"),
     ("--interval", 0.0, "mean seconds between starts of a customer's interactions; 0: at once"),
-    ("--interactions", 0, "of each customer; 0: until --duration has passed"),
+    ("--interactions", 0, "number of each customer's; 0: until --duration has passed"),
     ("--duration", 60.0, "seconds after which none begins, if --interactions is 0"),
     ("--keep-alive", 1, "0: a connection of its own for every request"),
 )
@@ -63,7 +63,7 @@ FILES: options.Table = (("--from-file", "", "JSON lines of interactions, in plac
 
 
 def sequences_from(chosen: Namespace, host: str) -> Sequences:
-    """What every customer does. Raises ValueError, OSError, ProgramFailed."""
+    """The interactions of every customer. Raises ValueError, OSError, ProgramFailed."""
     if chosen.from_file:
         return load(Path(chosen.from_file))
     if chosen.scenario not in SCENARIOS:
@@ -84,7 +84,7 @@ def sequences_from(chosen: Namespace, host: str) -> Sequences:
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
-    """The same for every worker. Raises ValueError, OSError, ProgramFailed."""
+    """The plan, which is the same for all workers. Raises ValueError, OSError, ProgramFailed."""
     for name in ("interval", "interactions", "duration"):
         if getattr(chosen, name) < 0:
             raise ValueError(f"--{name} is {getattr(chosen, name)}; not negative")
@@ -98,13 +98,13 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
 
 
 class Customer(User):
-    """Does its sequence of interactions, and from its beginning again."""
+    """A customer, who does a sequence of interactions, and then begins it again."""
 
     node: Node
 
     @task
     def work(self) -> None:
-        """Until this customer has done as many as it should, or its time has come."""
+        """Do interactions until this customer has done enough, or its time is over."""
         mine = self.node.part
         if mine is None:
             raise StopUser
@@ -145,7 +145,7 @@ def _is_done(chosen: Namespace, number: int, start_s: float) -> bool:
 
 
 class _Doing:
-    """One interaction of one customer. number: of the customer's, from 0."""
+    """One interaction of one customer. number: its number for the customer, from 0."""
 
     def __init__(
         self, node: Node, part: Part, client: Client, customer: int, number: int, timeout_s: float
@@ -155,7 +155,7 @@ class _Doing:
         self._added = ""
 
     def run(self, interaction: Interaction, due_s: float) -> None:
-        """Its steps, until one fails. due_s: when the first was due."""
+        """Do its steps, until one fails. due_s: when the first was due."""
         needs_id = any(ADDED in step.path for step in interaction.steps)
         for at, step in enumerate(interaction.steps):
             answer = self._step(interaction, at, step, due_s)
@@ -166,7 +166,7 @@ class _Doing:
             due_s = answer.done_s
 
     def _step(self, interaction: Interaction, at: int, step: Step, due_s: float) -> Answer:
-        """Ask, once or until it is so. Every time is a row, and so is giving up."""
+        """Ask once, or until the state is reached. Every request is a row, and so is giving up."""
         give_up_s = monotonic() + self._timeout_s
         while True:
             answer = self._asked(interaction, at, step, due_s)
@@ -184,7 +184,7 @@ class _Doing:
     def _asked(self, interaction: Interaction, at: int, step: Step, due_s: float) -> Answer:
         found: list[Answer] = []
 
-        def note(answer: Answer) -> None:  # at once: this greenlet may be killed
+        def note(answer: Answer) -> None:  # at once, because this greenlet may be killed
             found.append(answer)
             self._record(interaction, at, step, due_s, answer)
 
@@ -201,12 +201,12 @@ class _Doing:
 
 
 def _content_type(path: str) -> str:
-    """Of what is posted there."""
+    """The Content-Type of bodies posted to `path`."""
     return NDJSON if path.partition("?")[0].endswith("/batch") else JSON
 
 
 def _state(answer: Answer) -> str:
-    """The `state` that an answer in JSON tells."""
+    """The `state` in an answer in JSON."""
     return str(json.loads(answer.body).get("state", ""))
 
 

@@ -1,4 +1,4 @@
-"""What a figure was measured on: processor, memory, kernel, file system, load. Linux only."""
+"""Describes the machine of a measurement: processor, memory, kernel, file system. Linux only."""
 
 import os
 import platform
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 _CPUINFO = Path("/proc/cpuinfo")
-_BOARD = Path("/proc/device-tree/model")  # where a Pi says that it is one
+_BOARD = Path("/proc/device-tree/model")  # names the board of a Pi
 _MEMINFO = Path("/proc/meminfo")
 _MOUNTS = Path("/proc/self/mounts")
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """The machine, and the file system that `folder` lies on."""
+    """Facts about the machine, and the file system that `folder` lies on."""
     return {
         "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
@@ -51,7 +51,7 @@ def file_system(folder: Path, mounts: str | None = None) -> str:
 
 @contextmanager
 def at_most_cores(count: int) -> Iterator[None]:
-    """Processes started meanwhile run on no more than `count` cores."""
+    """Let processes that are started meanwhile run on no more than `count` cores."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(allowed)[:count])
     try:

@@ -5,10 +5,10 @@
     locust -f loadtests/open_workload.py --host … --headless --master --expect-workers 2 --rate 20
     locust -f loadtests/open_workload.py --worker --master-host …              on other machines
 
-To be run from the project's folder, on every machine. One dispatcher in each Locust process walks
-its part of a schedule that was computed beforehand, from a seed; each arrival is a greenlet with a
-connection of its own, closed afterwards. Response times count from the intended arrival, also in
-Locust's console and web page. How many users Locust is told to start does not matter.
+Run it from the project's folder, on every machine. One dispatcher in each Locust process walks
+through its part of a schedule that was computed beforehand, from a seed; each arrival is a greenlet
+with a connection of its own, closed afterwards. Response times count from the intended arrival,
+also in Locust's console and web page. How many users Locust is told to start does not matter.
 """
 
 from argparse import Namespace
@@ -44,9 +44,9 @@ OPTIONS: options.Table = (
     ("--rate", 5.0, "arrivals per second"),
     ("--fraction", 0.0, "rate as a fraction of --capacity, in place of --rate"),
     ("--capacity", 0.0, "requests per second at which the service saturates: 1/E[S]"),
-    ("--law", "poisson", f"when requests arrive: {' or '.join(LAWS)}"),
+    ("--law", "poisson", f"distribution of arrivals: {' or '.join(LAWS)}"),
     ("--duration", 60.0, "seconds during which requests arrive"),
-    ("--arrivals", 0, "how many arrive, in place of --duration"),
+    ("--arrivals", 0, "number of arrivals, in place of --duration"),
 )
 FILES: options.Table = (
     *options.PATHS,
@@ -79,7 +79,7 @@ def _drawn_times(chosen: Namespace, random: Random) -> list[float]:
 
 
 def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
-    """Every arrival to one worker."""
+    """A plan that gives every arrival to one worker."""
     schedule = schedule_from(chosen, host)
     parts = [
         [astuple(arrival) for arrival in part(schedule, position, workers)]
@@ -94,7 +94,7 @@ class OneUserEach(UsersDispatcher):
     def new_dispatch(
         self, target_user_count: int, spawn_rate: float, user_classes: Any = None
     ) -> None:
-        """As Locust's own, but for the numbers."""
+        """Do as Locust does, but with other numbers."""
         users = len(self._worker_nodes) if target_user_count else 0
         super().new_dispatch(users, max(spawn_rate, float(users)), user_classes)
 
@@ -106,7 +106,7 @@ class OpenWorkload(User):
 
     @task
     def walk_schedule(self) -> None:
-        """Send every arrival of this process's part at its time; once."""
+        """Send every arrival of this process's part at its time, once."""
         mine = self.node.part
         if mine is None or mine.users:
             raise StopUser

@@ -1,6 +1,6 @@
-"""Starting the project's own programs, and looking at what they use. Linux only.
+"""Starts the project's own programs, and looks at what they use. Linux only.
 
-What is started here is ended here: a service runs inside a `with` block, in a session of its own,
+Every program is ended here, too: a service runs inside a `with` block, in a session of its own,
 so that Ctrl-C reaches this process alone and the service is then stopped in order; and it gets
 SIGTERM if this process is killed. It runs with the settings given and the defaults for the rest:
 FLIGHTCHAIN_ variables of the caller do not reach it.
@@ -43,16 +43,16 @@ class ProgramFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a finished program took. cpu_s: of it and of every process that it waited for."""
+    """The costs of a finished program. cpu_s: of it and of every process that it waited for."""
 
     wall_s: float
     cpu_s: float
 
 
 def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str, Spent]:
-    """Run `python -m backend` on the chain in `folder`; its standard output, and what it took.
+    """Run `python -m backend` on the chain in `folder`. Returns its standard output and its costs.
 
-    log: takes its standard error; None leaves it where ours goes. Raises ProgramFailed.
+    log: takes its standard error; None passes it to ours. Raises ProgramFailed.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start_s = perf_counter()
@@ -79,7 +79,7 @@ def backend(folder: Path, *arguments: str, log: Path | None = None) -> tuple[str
 
 
 def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
-    """That of this process, but with these settings of the service and defaults for the rest.
+    """The environment of this process, with these settings of the service and no others.
 
     Chains are kept for later runs, so the clock may well be days ahead of them: it is not doubted.
     """
@@ -90,9 +90,9 @@ def environment(folder: Path, settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def plain_environment() -> dict[str, str]:
-    """That of this process, without settings of the service."""
+    """The environment of this process, without settings of the service."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(_PREFIX)}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # a start would otherwise compile everything again
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # each start would compile everything again
     return kept
 
 
@@ -101,7 +101,7 @@ def _command(arguments: Sequence[str]) -> list[str]:
 
 
 def failure(command: Sequence[str], status: int | None, log: Path | None) -> str:
-    """That a program of ours ended with `status`, and the last that it said."""
+    """A message that a program of ours ended with `status`, and its last output."""
     said = log.read_text(encoding="utf-8", errors="replace").strip()[-500:] if log else ""
     shown = " ".join([Path(command[0]).name, *command[1:]])
     return f"`{shown}` ended with status {status}: {said}"
@@ -109,7 +109,7 @@ def failure(command: Sequence[str], status: int | None, log: Path | None) -> str
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The proportional set size of one process of a service. role: what it does there."""
+    """The proportional set size of one process of a service. role: its task there."""
 
     role: str
     pid: int
@@ -126,11 +126,11 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address at which it listens."""
         return f"http://{HOST}:{self.port}"
 
     def get(self, path: str) -> Any:
-        """The JSON answer. Raises ProgramFailed for a status other than 200."""
+        """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
         with self.connection() as connection:
             return answer(connection, path)
 
@@ -144,7 +144,7 @@ class Service:
             connection.close()
 
     def memory(self) -> list[Memory]:
-        """What each of its processes takes now. Raises ProgramFailed if the kernel hides it."""
+        """The memory of each of its processes. Raises ProgramFailed if the kernel hides it."""
         found = []
         for pid in family(self.pid):
             pss = _PSS.search(_proc(pid, "smaps_rollup"))
@@ -154,7 +154,7 @@ class Service:
         return found
 
     def bytes_read(self) -> int:
-        """What its processes have read from files and sockets so far."""
+        """How many bytes its processes have read from files and sockets so far."""
         reads = (_READ.search(_proc(pid, "io")) for pid in family(self.pid))
         return sum(int(read[1]) for read in reads if read)
 
@@ -169,12 +169,12 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A service that runs somewhere, known by the URL it answers at."""
+    """A service that runs somewhere, known by its URL."""
 
     url: str
 
     def get(self, path: str) -> Any:
-        """The JSON answer. Raises ProgramFailed for a status other than 200, OSError."""
+        """The JSON answer to GET `path`. Raises ProgramFailed for other statuses, OSError."""
         parts = urlsplit(self.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=ANSWER_WITHIN_S)
@@ -199,8 +199,8 @@ def running(
 ) -> Iterator[Service]:
     """A service on the chain in `folder`, on a free port, that has answered `asking`.
 
-    prefix: of its command; must become the service, in the same process. Raises ProgramFailed if
-    it does not come up.
+    prefix: comes before its command, and must become the service, in the same process. Raises
+    ProgramFailed if the service does not come up.
     """
     port = free_port()
     variables = environment(folder, {"port": port, **(settings or {})})
@@ -214,7 +214,7 @@ def serving(
 ) -> Iterator[Service]:
     """A server, started by `command` with this environment, that has answered `asking` at `port`.
 
-    log: takes all that it prints. Raises ProgramFailed if it does not come up.
+    log: takes all its output. Raises ProgramFailed if the server does not come up.
     """
     start_s = perf_counter()
     process = started(command, log, variables)
@@ -228,9 +228,9 @@ def serving(
 def started(
     command: Sequence[str], log: Path, variables: Mapping[str, str]
 ) -> "subprocess.Popen[bytes]":
-    """A process of ours in a session of its own, which gets SIGTERM if this one dies.
+    """Start a process of ours in a session of its own; it gets SIGTERM if this process dies.
 
-    To be called from the main thread, and ended with `stop`.
+    Call this from the main thread, and end the process with `stop`.
     """
     with log.open("ab") as stream:
         return subprocess.Popen(  # noqa: S603  our own command
@@ -247,7 +247,7 @@ def started(
 
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    # a shell lets what it starts in the background ignore Ctrl-C, by which we end some programs
+    # A shell lets programs in the background ignore Ctrl-C, by which we end some of ours.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -269,7 +269,7 @@ def _wait_for_answer(
 
 
 def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:
-    """End it in order, and by force if it has not ended within STOP_WITHIN_S."""
+    """End `process` in order, and by force if it has not ended within STOP_WITHIN_S."""
     process.send_signal(number)
     try:
         process.wait(STOP_WITHIN_S)
@@ -289,7 +289,7 @@ def answer(connection: HTTPConnection, path: str) -> Any:
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody listens at now."""
+    """A free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -297,21 +297,21 @@ def free_port() -> int:
 
 
 def family(pid: int) -> list[int]:
-    """`pid` and everything that descends from it, parents first."""
+    """The ids of `pid` and of all its descendants, parents first."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (parent := parent_of(int(entry.name))) is not None:
             children.setdefault(parent, []).append(int(entry.name))
     found = [pid]
-    for member in found:  # grows while it is walked
+    for member in found:  # it grows while it is walked through
         found += sorted(children.get(member, []))
     return found
 
 
 def parent_of(pid: int) -> int | None:
-    """The parent's id; None if the process has ended."""
+    """The parent's process id; None if the process has ended."""
     try:
-        # the name in parentheses may hold anything, so count from its end
+        # The name in parentheses may hold anything, so fields are counted from its end.
         return int(_proc(pid, "stat").rpartition(")")[2].split()[1])
     except (OSError, IndexError):
         return None

@@ -1,10 +1,10 @@
-"""Questions to ask a service, drawn from the flights that it holds; and some known answers.
+"""Makes questions to a service from the flights that it holds; and has some known answers.
 
 Blocks at even distances along the chain are read through the service, flights are drawn from them
 with a seed, and each flight becomes one question of each kind: its number and day; its carrier, and
 its two cities, over a random interval of days that holds its own day and lies within its month. So
-every question has an answer, busy carriers and routes are asked for more often, and questions to a
-short and to a long chain are alike.
+every question has an answer, busy carriers and routes are asked about more often, and questions to
+a short and to a long chain are alike.
 """
 
 from calendar import monthrange
@@ -26,19 +26,19 @@ Flight = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question. parameters: in the order in which the study's ledger takes them, too."""
+    """A question. parameters: in the order in which the study's ledger takes them, too."""
 
     kind: str
     parameters: Mapping[str, str]
 
     @property
     def path(self) -> str:
-        """What to GET."""
+        """The address to GET."""
         return f"/{self.kind}?{urlencode(self.parameters)}"
 
     @property
     def scan_path(self) -> str:
-        """What to GET to have it answered by a scan."""
+        """The address to GET for an answer by a scan."""
         return f"{self.path}&engine=scan"
 
 
@@ -46,10 +46,10 @@ Questions = dict[str, list[Question]]  # kind -> questions
 
 
 class Asked(Protocol):
-    """What can be asked: a service of ours, or one somewhere else."""
+    """A service that can be asked: one of ours, or one somewhere else."""
 
     def get(self, path: str) -> Any:
-        """The JSON answer. Raises ProgramFailed for a status other than 200."""
+        """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
 
 
 def flights_of_block(service: Asked, height: int) -> list[Flight]:
@@ -107,7 +107,7 @@ _ASKED: Mapping[str, Callable[[Flight, date, date, Random], Question]] = {
 
 
 def _interval(day_text: str, first: date, last: date, random: Random) -> dict[str, str]:
-    """Days of the month of `day_text` around it, within `first` to `last`."""
+    """An interval of days around `day_text`, in its month and within `first` to `last`."""
     day = date.fromisoformat(day_text)
     lowest = max(first, day.replace(day=1))
     highest = min(last, day.replace(day=monthrange(day.year, day.month)[1]))
@@ -167,7 +167,7 @@ KNOWN_ANSWERS: tuple[tuple[Question, Mapping[str, float]], ...] = (
 
 
 def disagreements(service: Service) -> list[str]:
-    """Where the service on the known month answers otherwise than known, with either engine."""
+    """The answers of the service on the known month that are wrong, with either engine."""
     found = []
     for question, expected in KNOWN_ANSWERS:
         for path in (question.path, question.scan_path):

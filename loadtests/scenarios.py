@@ -1,12 +1,12 @@
-"""What the customers of studies 003 and 004 do, in terms of a ledger of flights. Pure.
+"""The interactions of the customers of studies 003 and 004, with a ledger of flights. Pure.
 
 Mixed (study 003, a bookstore): 60 % of interactions read, 30 % look and add a little, 10 % add a
 few. Itinerary (study 004, a travel agency): nine requests that belong together. `COUNTERPARTS` says
-what stands for what, and why.
+which interaction stands for which, and why.
 
-Customers do not do the same: each takes flights of its own from the pool, in turn, so that none is
-added twice before the pool is used up. The same seed makes the same interactions, and a customer's
-do not depend on how many others there are.
+Customers do different things: each takes flights of its own from the pool, in turn, so that none is
+added twice before the pool is used up. The same seed makes the same interactions, and those of a
+customer do not depend on how many others there are.
 """
 
 import json
@@ -27,14 +27,14 @@ STEPS: Mapping[str, int] = {READING: 3, FREQUENT: 2, RARE: 1, ITINERARY: 9}
 """How many steps an interaction of each kind has."""
 
 BEGIN, QUERY, RESERVE, COMMIT = "begin", "query", "reserve", "commit"
-DURABLE, MINED = "durable", "mined"  # when a commit is done
+DURABLE, MINED = "durable", "mined"  # states at which a commit is done
 
 _ADD, _ADD_BATCH = "/transactions?mode=sync", "/transactions/batch?mode=sync"
 
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """What stands here for something of a study."""
+    """A part of a study, and what stands for it here."""
 
     study: str
     theirs: str
@@ -47,15 +47,15 @@ COUNTERPARTS = (
         "003",
         "Customer interaction, 60 %: look at editor picks, buy 5 books",
         "reading: the three questions, one after the other",
-        "The frequent business of the service. Nobody who asks a ledger changes it, so unlike a "
-        "purchase this writes nothing.",
+        "This is the frequent business of the service. Asking a ledger does not change it, so "
+        "unlike a purchase this writes nothing.",
     ),
     Counterpart(
         "003",
         "Stock replenishment, 30 %: find the 5 books with the fewest copies, add copies",
         "frequent: look up the newest block, add one flight, on the disk before the answer",
-        "A look at the present state, then a small write. Nothing in a ledger is changed, so it "
-        "is an addition.",
+        "It looks at the present state, then writes a little. Nothing in a ledger is changed, so "
+        "it adds a flight.",
     ),
     Counterpart(
         "003",
@@ -67,13 +67,13 @@ COUNTERPARTS = (
         "003",
         "0, 100 and 1000 books",
         "a ledger of 0, 100 and 1000 full blocks",
-        "What grows with use. Each block holds 1000 flights.",
+        "This is what grows with use. Each block holds 1000 flights.",
     ),
     Counterpart(
         "003",
         "Local against RPC",
         "the ledger's own methods, called by threads of one process, against HTTP",
-        "Both without what the other has not: parameters and bodies are parsed and checked in "
+        "Neither has what only the other needs: parameters and bodies are parsed and checked in "
         "both, the miner runs in both.",
     ),
     Counterpart(
@@ -86,7 +86,7 @@ COUNTERPARTS = (
         "004",
         "queryCustomer",
         "query: the mean delay of the carrier in the month",
-        "Who is travelled with.",
+        "It asks about the airline of the journey.",
     ),
     Counterpart(
         "004",
@@ -112,7 +112,7 @@ COUNTERPARTS = (
 
 
 def sent_form(flight: Flight) -> str:
-    """A flight as it is posted: JSON in ASCII, without what the ledger gives."""
+    """A flight as it is posted: JSON in ASCII, without the fields that the ledger gives."""
     return json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER})
 
 
@@ -130,8 +130,8 @@ def mixed_interactions(
 ) -> list[list[Interaction]]:
     """`count` interactions of each customer, kinds drawn by their shares.
 
-    questions: what is asked. new: the pool of flights to be added. Raises ValueError for a kind
-    that is none of the three or a pool that is empty.
+    questions: those that are asked. new: the pool of flights to add. Raises ValueError for an
+    unknown kind or an empty pool.
     """
     if unknown := sorted(shares.keys() - SHARES.keys()):
         raise ValueError(f"there is no kind {unknown[0]!r}; there are {', '.join(SHARES)}")
@@ -150,7 +150,7 @@ def mixed_interactions(
 
 
 def _own_flights(pool: Sequence[Flight], customer: int, customers: int) -> Iterator[Flight]:
-    """Endless: its own part of the pool, in turn."""
+    """The customer's own part of the pool, in turn, without end."""
     at = customer
     while True:
         yield pool[at % len(pool)]

@@ -1,12 +1,12 @@
-"""Load from wrk, a compiled load generator: so fast that it leaves the cores to the service.
+"""Makes load with wrk, a compiled generator: so fast that it leaves the cores to the service.
 
 It is a closed system: 8 connections, kept alive, each of which asks again as soon as it has its
 answer. Requests are prepared beforehand and handed over in a Lua script, and the empty endpoint is
 asked through the same script, so that both sides of a ratio cost the generator the same.
 
-What wrk prints of latencies is not what it measured: it adds requests that it thinks a slow answer
-kept it from sending, as if it were an open system. `write_script(..., told=True)` makes it print
-its whole histogram as well, from which `uncorrected` takes those requests out again.
+The latencies that wrk prints are not those that it measured: it adds requests that it thinks a slow
+answer kept it from sending, as if it were an open system. `write_script(..., told=True)` makes it
+print its whole histogram as well, from which `uncorrected` takes those requests out again.
 
 Source: wrk 4.1.0, src/wrk.c (`main`, `response_complete`) and src/stats.c (`stats_correct`).
 """
@@ -87,14 +87,14 @@ _SOCKET_ERRORS = re.compile(
 
 
 class WrkFailed(Exception):
-    """wrk is missing, ended with an error, or said something that cannot be understood."""
+    """wrk is missing, has ended with an error, or has printed something unexpected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one run of wrk saw. failed: answers other than 2xx and 3xx, and socket errors.
+    """The results of one run of wrk. failed: answers other than 2xx and 3xx, and socket errors.
 
-    p50_ms, p99_ms: as wrk prints them. recorded: as it was, if the script told.
+    p50_ms, p99_ms: as wrk prints them. recorded: the uncorrected latencies, if the script told.
     """
 
     requests: int
@@ -109,8 +109,8 @@ class Load:
 class Recorded:
     """How many requests took how many microseconds, in how many seconds of load.
 
-    From the request's being written to the last byte of its answer. A new connection that it needed
-    is not in it.
+    A request takes from when it is written to the last byte of its answer. The time for a new
+    connection is not included.
     """
 
     duration_s: float
@@ -118,17 +118,17 @@ class Recorded:
 
     @property
     def requests(self) -> int:
-        """How many there are."""
+        """The number of requests."""
         return sum(self.latencies_us.values())
 
     @property
     def mean_s(self) -> float | None:
-        """Their mean; None if there are none."""
+        """The mean latency; None without requests."""
         total_us = sum(us * count for us, count in self.latencies_us.items())
         return total_us / self.requests / 1e6 if self.requests else None
 
     def percentile_s(self, percent: float) -> float | None:
-        """What `percent` % of them did not exceed (nearest rank); None if there are none."""
+        """The latency that `percent` % did not exceed (nearest rank); None without requests."""
         rank = max(1, math.ceil(percent / 100 * self.requests))
         for us in sorted(self.latencies_us):
             rank -= self.latencies_us[us]
@@ -142,7 +142,7 @@ def write_script(
 ) -> Path:
     """The Lua script at `path` that asks for `request_paths` (percent-encoded) in turn.
 
-    etags: what the client has of each path already, to be sent as If-None-Match. told: whether
+    etags: those that the client has of each path, to be sent as If-None-Match. told: whether
     `Load.recorded` is wanted.
     """
     lines = ",\n".join(f'"{request_path}"' for request_path in request_paths)
@@ -165,7 +165,7 @@ def write_posting_script(
 
 
 def load(base_url: str, script: Path, duration_s: int, connections: int = CONNECTIONS) -> Load:
-    """Ask the service at `base_url` for `duration_s` seconds. Raises WrkFailed."""
+    """Load the service at `base_url` for `duration_s` seconds. Raises WrkFailed."""
     wrk = shutil.which("wrk")
     if wrk is None:
         raise WrkFailed("the load generator wrk is missing; on Debian: sudo apt install wrk")
@@ -190,11 +190,11 @@ def load(base_url: str, script: Path, duration_s: int, connections: int = CONNEC
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:
-    """What wrk printed, with --latency and so many connections. Raises WrkFailed."""
+    """The results that wrk printed, with --latency and so many connections. Raises WrkFailed."""
     rate, requests = _RATE.search(output), _REQUESTS.search(output)
     latency_ms = {p: float(value) * _UNIT_MS[unit] for p, value, unit in _LATENCY.findall(output)}
     if rate is None or requests is None or latency_ms.keys() != {"50", "99"}:
-        raise WrkFailed(f"wrk printed something else than expected: {output!r}")
+        raise WrkFailed(f"wrk printed something unexpected: {output!r}")
     failures = [*_REFUSED.findall(output), *sum(_SOCKET_ERRORS.findall(output), ())]
     return Load(
         requests=int(requests[1]),
@@ -218,7 +218,7 @@ def _told(output: str, connections: int) -> Recorded | None:
     timeouts = sum(int(errors[3]) for errors in _SOCKET_ERRORS.findall(output))
     counts = latencies_us.values()
     if sum(counts) != requests - timeouts or min(counts, default=0) < 0:
-        raise WrkFailed("wrk's histogram is not what the version that is known (4.1) prints")
+        raise WrkFailed("wrk's histogram is not what the known version (4.1) prints")
     return Recorded(duration_us / 1e6, latencies_us)
 
 
@@ -227,7 +227,7 @@ def uncorrected(printed: Mapping[int, int], expected_us: int) -> dict[int, int]:
 
     For each request of n us, n at least twice `expected_us`, wrk adds one of n - expected_us, one
     of n - 2 expected_us, and so on, down to but not including those of `expected_us` or less. It
-    goes upwards and never looks at what it has added; so downwards everything can be undone.
+    goes upwards and never looks at the requests it has added; so going downwards undoes everything.
     """
     counts = dict(printed)
     for us in sorted(printed, reverse=True):

@@ -2,23 +2,24 @@
 
 gunicorn's `ASGIProtocol` parses heads strictly, frames answers and keeps connections alive. It
 gives clients all the time and nearly all the memory they want, though, and it starts the
-application before the body is there. `Connection` adds what is missing and nothing else:
+application before the body has arrived. `Connection` adds what is missing and nothing else:
 
 - The application is called when head and body have arrived. Until then a request costs a buffer.
-- A client has `HEAD_WITHIN_S` to send a head, and for a body and for reading an answer as much more
-  as `BYTES_PER_S` allows. Dribbling gains no time.
-- A head has at most `MAX_HEAD_BYTES`, a body what the application takes. Its length is one number,
-  never chunks, so that nobody else can see its end at another place.
+- A client has `HEAD_WITHIN_S` to send a head and `SEND_WITHIN_S` to read an answer. A body or a
+  long answer gives it as much more time as `BYTES_PER_S` allows. Dribbling gains no time.
+- A head has at most `MAX_HEAD_BYTES`, a body at most what the application takes. The body's length
+  is one number, never chunks, so that no other server can see its end at another place.
 - What HTTP itself refuses is answered with a problem (RFC 9457), like every other error.
 - A connection that ends is first closed for writing only, until the client has read everything
-  (RFC 9112 section 9.6) or sends more than it should have left. A client that has closed its own
-  half still gets its answers.
+  (RFC 9112 section 9.6) or sends more than it should still have to send. A client that has closed
+  its own half still gets its answers.
 
-It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` holds it
-to: the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
+It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` checks:
+the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
 `is_complete`, `is_chunked` and `content_length`; `_feed_callback_parser`, by which all bytes come
 to it; `_serve_http_request`, once for each request, and `_handle_http_request`, which answers it;
-`_arm_keepalive_timer`, when nothing is in hand; `_send_error_response` and `_close_transport`.
+`_arm_keepalive_timer`, called when no request is in hand; `_send_error_response` and
+`_close_transport`.
 """
 
 import asyncio
@@ -37,9 +38,9 @@ MAX_HEAD_BYTES = 32 * 1024
 MAX_LENGTH_DIGITS = 15
 HEAD_WITHIN_S = 10.0
 SEND_WITHIN_S = 30.0
-BYTES_PER_S = 8 * 1024  # on top of both; slower clients are given up
+BYTES_PER_S = 8 * 1024  # adds time to the two above; slower clients are given up
 LINGER_S = 2.0
-IGNORED_BYTES = 64 * 1024  # that may come while a connection ends; of a refused body more
+IGNORED_BYTES = 64 * 1024  # may come while a connection ends; more if a body was refused
 MAX_IGNORED_BODY_BYTES = 64 * 2**20
 NEVER = float("inf")
 
@@ -49,12 +50,12 @@ _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 _INVALID_IN_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # RFC 9110 section 5.5
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
-# What the parser raises -> status, and a sentence that needs what was raised at its end.
+# An error of the parser -> status, and a sentence that ends with the error's own text.
 _REFUSALS: tuple[tuple[type[Exception], int, str], ...] = (
     (parser.LimitRequestLine, 414, "the request line is too long"),
     (parser.LimitRequestHeaders, 431, "the head of the request is too large"),
-    (parser.UnsupportedTransferCoding, 501, "Transfer-Encoding is not understood"),
-    (parser.InvalidRequestMethod, 400, "the method is none of HTTP"),
+    (parser.UnsupportedTransferCoding, 501, "this Transfer-Encoding is not understood"),
+    (parser.InvalidRequestMethod, 400, "the method is not one of HTTP"),
     (parser.InvalidHTTPVersion, 400, "the version of HTTP is unknown"),
     (parser.InvalidHeaderName, 400, "a header has a name that HTTP does not allow"),
     (parser.ParseError, 400, "this is no HTTP request"),
@@ -66,7 +67,7 @@ _PARSE_ERRORS = tuple(kind for kind, _, _ in _REFUSALS)
 class Refused(Exception):
     """A request that gets no further than its connection. more: members of the problem.
 
-    follows_bytes: how much its client will send before it looks for an answer.
+    follows_bytes: how much more its client will send before it looks for an answer.
     """
 
     def __init__(self, status: int, detail: str, follows_bytes: int = 0, **more: object) -> None:
@@ -77,26 +78,26 @@ class Refused(Exception):
 
 
 class Host(Protocol):
-    """The worker that a connection belongs to. max_body_bytes: of a request at most."""
+    """The worker that a connection belongs to. max_body_bytes: the most a request may have."""
 
     loop: Any
     alive: bool
     max_body_bytes: int
 
     def joined(self, connection: "Connection") -> None:
-        """Count a connection that begins."""
+        """Count a connection that has begun."""
 
     def left(self, connection: "Connection") -> None:
         """Count a connection that has ended."""
 
     def has_room_for(self, connection: "Connection") -> bool:
-        """Whether a client may send more while all of them together hold so much."""
+        """Whether a client may send more, considering what all clients have sent in part."""
 
     def limit_unsent(self) -> None:
-        """Give up clients that do not read, while too much waits for clients."""
+        """Give up clients that do not read, while too many bytes wait to be sent."""
 
     def problem(self, connection: "Connection", status: int, detail: str, **more: object) -> bytes:
-        """A whole answer, after which the connection ends."""
+        """A complete answer, after which the connection ends."""
 
 
 _Protocol: Any = protocol.ASGIProtocol  # whose types lack most of what is used here
@@ -105,9 +106,9 @@ _Protocol: Any = protocol.ASGIProtocol  # whose types lack most of what is used 
 class Connection(_Protocol):  # type: ignore[misc]
     """One client's connection.
 
-    received_bytes: what has come of a request that is not whole. deadline: when the worker gives
-    the connection up, in monotonic seconds; NEVER while a request is in hand. is_ending: it only
-    waits until the client has closed.
+    received_bytes: size of the part of a request that has come so far. deadline: when the worker
+    gives the connection up, in monotonic seconds; NEVER while a request is in hand. is_ending: it
+    only waits until the client has closed.
     """
 
     _closed: bool
@@ -117,20 +118,20 @@ class Connection(_Protocol):  # type: ignore[misc]
         self.received_bytes = 0
         self.deadline = NEVER
         self.is_ending = False
-        self._ignores_bytes = IGNORED_BYTES  # so much more may come while it is ending
+        self._ignores_bytes = IGNORED_BYTES  # how many more may come while it is ending
         self._has_said_all = False
         self._whole: asyncio.Future[None] | None = None
 
     # --- receiving ---------------------------------------------------------------------------
 
     def connection_made(self, transport: Any) -> None:
-        """Begin: the client has time to send a head."""
+        """Begin; the client has time to send a head."""
         super().connection_made(transport)
         self.deadline = time.monotonic() + HEAD_WITHIN_S
         self.worker.joined(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come. What comes while a request is in hand waits for its turn."""
+        """Take bytes from the client. Those that come while a request is in hand wait."""
         if self.is_ending:
             self._ignores_bytes -= len(data)
             if self._ignores_bytes < 0:
@@ -147,7 +148,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         self._feed_callback_parser(data)
 
     def _feed_callback_parser(self, data: bytes) -> bool:
-        """Parse bytes of one request; whether more of it may come."""
+        """Parse bytes of one request. Returns whether more of it may come."""
         if not self.received_bytes:
             data = data.lstrip(b"\r\n")  # RFC 9112 section 2.2
         if not data:
@@ -168,7 +169,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         return True
 
     def _require_bounds(self) -> None:
-        """Raise Refused if what has come of a request that is not whole is too much."""
+        """Raise Refused if the part of a request that has come is too large."""
         if self._callback_parser.is_complete:
             return
         if not self._request_ready.is_set():
@@ -197,9 +198,9 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._whole.set_result(None)
 
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
-        """Answer a request once all of it is here; whether the connection can be kept.
+        """Answer a request once all of it is here. Returns whether the connection can be kept.
 
-        gunicorn makes a task of each, which may go on when the answer is out. Ours never does.
+        gunicorn makes a task of each, which may go on when the answer is out. Ours never does so.
         """
         if not self._callback_parser.is_complete:
             self._whole = self.worker.loop.create_future()
@@ -215,11 +216,11 @@ class Connection(_Protocol):  # type: ignore[misc]
         return scope
 
     def _is_websocket_upgrade(self, request: Any) -> bool:  # noqa: ARG002
-        """Ignore the wish, as RFC 9110 section 7.8 allows; WSGI servers do the same."""
+        """Ignore the wish for a WebSocket, as RFC 9110 section 7.8 allows and WSGI servers do."""
         return False
 
     def held_bytes(self) -> int:
-        """How much is here that no answer has been given to, without a request in hand."""
+        """How many bytes of incomplete and of waiting requests are here."""
         parsed = self._callback_parser
         return self.received_bytes + (len(parsed._buffer) if parsed.is_complete else 0)
 
@@ -234,7 +235,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         super()._send_response_start(status, headers, request, close)
 
     def pause_writing(self) -> None:
-        """Give the client time to read what waits for it."""
+        """Give the client time to read the bytes that wait for it."""
         super().pause_writing()
         self.deadline = time.monotonic() + SEND_WITHIN_S + self.unsent_bytes() / BYTES_PER_S
         self.worker.limit_unsent()
@@ -245,23 +246,23 @@ class Connection(_Protocol):  # type: ignore[misc]
         self.deadline = time.monotonic() + LINGER_S if self.is_ending else NEVER
 
     def unsent_bytes(self) -> int:
-        """How much the client has not taken yet."""
+        """How many bytes the client has not taken yet."""
         size: int = self.transport.get_write_buffer_size()
         return size
 
     def refuse(self, status: int, detail: str, **more: object) -> None:
-        """Answer a request that is not whole with a problem, and end."""
+        """Answer an incomplete request with a problem, and end."""
         self._safe_write(self.worker.problem(self, status, detail, **more))
         self._close_transport()
 
     def _send_error_response(self, status: int, message: str, extra_headers: Any = ()) -> None:  # noqa: ARG002
-        """Answer with a problem what the application failed to answer."""
+        """Answer a request with a problem because the application failed to answer it."""
         self._safe_write(self.worker.problem(self, status, message))
 
     # --- ending ------------------------------------------------------------------------------
 
     def _arm_keepalive_timer(self) -> None:
-        """Wait for the next request, of which a part may be here; or end, if none can come."""
+        """Wait for the next request, which may have come in part; or end, if none can come."""
         within_s = HEAD_WITHIN_S if self.received_bytes else self._keepalive
         self.deadline = time.monotonic() + within_s
         if self._has_said_all or not self.worker.alive:
@@ -269,32 +270,32 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._request_ready.set()
 
     def end_if_idle(self) -> None:
-        """End unless the client has asked something, or a part of it."""
+        """End, unless the client has sent a request or a part of one."""
         if self._awaiting_request and not self.received_bytes:
             self._close_transport()
             self._request_ready.set()
 
     def eof_received(self) -> bool:
-        """The client sends nothing more; whether it still gets answers."""
+        """The client sends nothing more. Returns whether it still gets answers."""
         self._has_said_all = True
         return not self.is_ending and bool(self._callback_parser.is_complete)
 
     def give_up(self) -> None:
-        """End because the deadline has come; a client that has sent a part of a request is told."""
+        """End because the deadline has come; answer 408 if a part of a request has come."""
         if self.received_bytes and not self.is_ending and not self._flow_control.write_paused:
             self.refuse(408, "the request did not arrive in time")
         else:
             self.transport.abort()
 
     def reset(self) -> None:
-        """Break the connection so that the client cannot take what it has for a whole answer."""
+        """Break the connection, so that the client cannot take a part for the whole answer."""
         raw = self.transport.get_extra_info("socket")
         raw.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
-        self._closed = self.is_ending = True  # nothing else may end it in a friendlier way
+        self._closed = self.is_ending = True  # so that nothing else ends it more gently
         self.transport.abort()
 
     def _close_transport(self) -> None:
-        """Say that nothing follows, and wait until the client has closed."""
+        """Tell the client that nothing follows, and wait until it has closed."""
         if self._closed:
             return
         self._closed = self.is_ending = True
@@ -306,7 +307,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         self._resume_reading()
         try:
             self.transport.write_eof()
-        except OSError:  # the client was faster
+        except OSError:  # the client has closed already
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -316,7 +317,7 @@ class Connection(_Protocol):  # type: ignore[misc]
 
 
 def _required_length(head: Any, max_body_bytes: int) -> int:
-    """The length of the body in bytes. Raises Refused unless it is clear and allowed."""
+    """The length of the body in bytes. Raises Refused unless it is stated and allowed."""
     if head.is_chunked:
         reason = "body: must be sent with a Content-Length, not in chunks"
         raise Refused(411, reason, field="body")
@@ -339,7 +340,7 @@ def _head_too_large() -> Refused:
 
 
 class Parser(parser.PythonProtocol):
-    """gunicorn's parser, which looks at each byte of a header in a loop; regular expressions here.
+    """gunicorn's parser, with regular expressions in place of loops over each byte of a header.
 
     Both methods answer exactly as those they replace.
     """

@@ -1,4 +1,4 @@
-"""Requests as ASGI hands them over, made into WSGI environs (PEP 3333)."""
+"""Turns requests from ASGI into WSGI environs (PEP 3333)."""
 
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -7,8 +7,8 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-STARTED = "flightchain.started"  # in the environ: when its answer was begun, of `perf_counter`
-WAIT = "flightchain.wait"  # in the environ: the wait for a thread, for the header Server-Timing
+STARTED = "flightchain.started"  # in the environ: when its answer was begun, by `perf_counter`
+WAIT = "flightchain.wait"  # in the environ: the wait for a thread, as a part of Server-Timing
 
 Environ = dict[str, Any]
 Scope = MutableMapping[str, Any]
@@ -71,7 +71,7 @@ def environ_of(scope: Scope, body: bytes) -> Environ:
 
 
 def _path_and_query(target: bytes, query: bytes) -> tuple[bytes, bytes]:
-    """Path and query of an address in full (RFC 9112 section 3.2.2), or with a fragment."""
+    """Path and query of an address in full form (RFC 9112 section 3.2.2), or with a fragment."""
     target, fragment, _ = target.partition(b"#")
     query = b"" if fragment else query.partition(b"#")[0]
     if b"://" in target and not target.startswith(b"/"):
@@ -81,6 +81,6 @@ def _path_and_query(target: bytes, query: bytes) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=256)
 def _variable(header: bytes) -> str:
-    """The name in the environ of a header in small letters."""
+    """The name that a header has in the environ. header: its name in small letters."""
     name = header.decode("latin-1").upper().replace("-", "_")
     return name if name in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{name}"

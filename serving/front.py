@@ -1,8 +1,9 @@
-"""The application that connections are served by: what answers at once, and what waits in threads.
+"""The ASGI application of both ports: answers requests in the loop, in groups, or in threads.
 
-A request comes as an ASGI scope and is represented by its WSGI environ, as in every other door. The
-site says which WSGI application answers it, and in which lane. Inline requests are answered in the
-loop; posts are gathered while others wait for the disk; the rest goes to the threads of its lane.
+A request comes as an ASGI scope and is represented by a WSGI environ, as it would be without this
+front. The site says which WSGI application answers it, and in which lane. Inline requests are
+answered in the loop; posts are gathered while others wait for the disk; all other requests go to
+the threads of their lanes.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from serving.connection import CONNECTION
 from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_of, environ_of
 from serving.lanes import GROUPED, INLINE, Group, LaneFullError, LaneNumbers, RequestGroups, Threads
 
-PIECE_BYTES = 256 * 1024  # of an answer that is longer, this much is in memory
+PIECE_BYTES = 256 * 1024  # how much of a longer answer is in memory at a time
 
 Headers = list[tuple[str, str]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -26,8 +27,8 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 class Way(NamedTuple):
     """How a request is answered.
 
-    lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers it, once,
-    and raises nothing. group: answers it instead if the lane is GROUPED.
+    lane: INLINE, GROUPED, or the name of one of the site's lanes. application: answers the request,
+    once, and raises nothing. group: answers it instead if the lane is GROUPED.
     """
 
     lane: str
@@ -36,7 +37,7 @@ class Way(NamedTuple):
 
 
 class Site(Protocol):
-    """What a front serves. max_body_bytes: of a request at most."""
+    """The application that a front serves. max_body_bytes: the most a request may have."""
 
     max_body_bytes: int
 
@@ -45,16 +46,16 @@ class Site(Protocol):
         """Threads by the name of their lane."""
 
     def receive(self, environ: Environ) -> Wsgi | None:
-        """Begin with a request; the answer if it goes no further. `leave` follows."""
+        """Begin a request. Returns an answer if the request is refused. `leave` follows."""
 
     def way(self, environ: Environ) -> Way:
         """How a request is answered."""
 
     def leave(self, environ: Environ) -> None:
-        """Note that the begin of an answer has been made, or failed."""
+        """Note that the beginning of an answer has been made, or has failed."""
 
     def dismiss(self, environ: Environ, status: str, headers: Headers) -> None:
-        """Complete the headers of an answer that goes out. status: as WSGI has it, `200 OK`."""
+        """Complete the headers of an answer that goes out. status: as in WSGI, `200 OK`."""
 
     def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
         """Note that a body has gone out or broken off."""
@@ -66,22 +67,22 @@ class Site(Protocol):
         """The answer to a request whose lane is full."""
 
     def unread(self, client: object, status: int, detail: str, **more: object) -> bytes:
-        """The whole answer to what HTTP refuses, after which the connection ends.
+        """The complete answer to a request that HTTP refuses, after which the connection ends.
 
-        client: its address. more: further members of a problem (RFC 9457).
+        client: the client's address. more: further members of a problem (RFC 9457).
         """
 
     def look(self) -> None:
-        """Do what is done once a second."""
+        """Do the work that is due once a second."""
 
     def stop(self) -> None:
-        """Let go whoever waits for something that may take long: the worker ends."""
+        """End all long waits, because the worker ends."""
 
 
 class Answer(NamedTuple):
-    """The begin of an answer.
+    """The beginning of an answer.
 
-    rest: what follows the body; None if that is all. threads: who may ask for the rest.
+    rest: what follows the body; None if nothing does. threads: those that may ask for the rest.
     """
 
     status: str
@@ -92,7 +93,7 @@ class Answer(NamedTuple):
 
 
 class Front:
-    """ASGI in front of a site."""
+    """The ASGI application in front of a site."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -102,16 +103,16 @@ class Front:
         return [*self.site.lanes.values(), *self._groups.values()]
 
     def numbers(self) -> list[LaneNumbers]:
-        """What is to be counted of each lane; waits are those since the last time."""
+        """The numbers of each lane to count; its waits are those since the last call."""
         return [lane.numbers() for lane in self._all_lanes()]
 
     def close(self) -> None:
-        """End the threads, when all they had to do is done."""
+        """End the threads, when all their work is done."""
         for lane in self._all_lanes():
             lane.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, all of which has come."""
+        """Answer a request, of which head and body have come."""
         environ = environ_of(scope, await body_of(scope, receive))
         refusal = self.site.receive(environ)
         try:
@@ -192,7 +193,7 @@ class Front:
                 body = await threads.run(lambda _: rest.piece(), is_admitted=True)
                 sent_bytes += len(body)
             await send({"type": "http.response.body", "body": body})
-        except ConnectionResetError:  # it cannot be finished and must not look finished
+        except ConnectionResetError:  # the answer cannot be finished and must not look finished
             if scope["http_version"] == "1.0":
                 scope[CONNECTION].reset()
         finally:
@@ -202,20 +203,20 @@ class Front:
 
 @lru_cache(maxsize=256)
 def _encoded(name: str) -> bytes:
-    """The name of a header, as it goes out."""
+    """The name of a header in bytes."""
     return name.encode("latin-1")
 
 
 def close(answer: Answer) -> None:
-    """Let go an answer that nobody waits for any more."""
+    """Drop an answer whose client is gone."""
     if answer.rest is not None:
         answer.rest.close()
 
 
 class Rest:
-    """What of an answer has not been taken. is_taken: nothing is left.
+    """The part of an answer that has not been taken. is_taken: nothing is left.
 
-    One thread at a time takes pieces. Whoever waits for it may close meanwhile.
+    One thread at a time takes pieces. Meanwhile another may call `close`.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -227,9 +228,9 @@ class Rest:
         self.is_taken = False
 
     def piece(self) -> bytes:
-        """At least `PIECE_BYTES` more, or what is left.
+        """At least `PIECE_BYTES` more, or all that is left.
 
-        Raises ConnectionResetError where the answer breaks off, after what comes before that.
+        Raises ConnectionResetError where the answer breaks off, after all bytes before that.
         """
         try:
             with self._taking:
@@ -262,7 +263,7 @@ class Rest:
         return collected[0] if len(collected) == 1 else b"".join(collected)
 
     def close(self) -> None:
-        """Let go what the answer is made of, when the piece that is being taken is there."""
+        """Close the source of the answer, once no piece is being taken from it."""
         self._is_closing = True
         if self._taking.acquire(blocking=False):
             try:

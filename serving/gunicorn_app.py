@@ -9,7 +9,7 @@ from gunicorn.app.base import BaseApplication
 from serving.visitors import hide_secrets
 from serving.worker import FrontWorker
 
-SILENT_S = 18  # of a worker's loop, which speaks each second; then the worker is replaced
+SILENT_S = 18  # the loop of a worker speaks each second; after such a silence it is replaced
 WORKER_GRACE_S = 5
 
 COMMON: dict[str, Any] = {
@@ -25,7 +25,7 @@ COMMON: dict[str, Any] = {
     "limit_request_field_size": 4096,
     "http_parser": "python",
     "asgi_lifespan": "off",
-    "asgi_disconnect_grace_period": 0,  # who is gone gets no answer
+    "asgi_disconnect_grace_period": 0,  # a client that is gone gets no answer
 }
 
 
@@ -49,5 +49,5 @@ def run(load: Callable[[], Any], options: Mapping[str, Any]) -> None:
 
 
 def bind_address(host: str, port: int) -> str:
-    """Where to listen, as gunicorn takes it: an IPv6 address stands in brackets."""
+    """The address to listen at, as gunicorn takes it: an IPv6 address stands in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

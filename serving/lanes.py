@@ -1,4 +1,4 @@
-"""Threads for what may have to wait, a bounded queue before them, and posts that wait together.
+"""Threads for requests that may have to wait, bounded queues before them, and groups of posts.
 
 Each kind of long request has a lane with threads of its own, so that none of them keeps another
 kind waiting. A request that finds its lane full is told at once to come later.
@@ -16,16 +16,16 @@ from serving.environs import Environ
 
 INLINE, GROUPED = "inline", "grouped"  # lanes without threads of their own; see `front`
 
-MOST_TOGETHER = 32  # posts share what they can by then, and wait for each other
-PATIENCE = 0.25  # of the time that the last group took: so long the next one waits for its clients
+MOST_TOGETHER = 32  # so many share what they can; larger groups only wait longer
+PATIENCE = 0.25  # the next group waits for its clients at most this share of the last one's time
 MOST_PATIENT_S = 0.02
-MOST_QUEUED = 1000  # of quick requests, in each lane; there are hardly more connections
+MOST_QUEUED = 1000  # quick requests in the queue of a lane; there are hardly more connections
 
 Result = TypeVar("Result")
 
 
 class LaneNumbers(NamedTuple):
-    """What a lane counts. refused: since the start. waits_s: seconds, since the last time."""
+    """The numbers of a lane. refused: since the start. waits_s: in seconds, since the last call."""
 
     lane: str
     in_hand: int
@@ -35,10 +35,10 @@ class LaneNumbers(NamedTuple):
 
 
 class Group(NamedTuple):
-    """How posts are answered together.
+    """A way to answer posts together.
 
-    prepare: makes a post of a request, without waiting, or raises what is wrong with it.
-    accept_all: for each post its response, or what stands against it; waits once for all.
+    prepare: makes a post from a request, without waiting, or raises what is wrong with it.
+    accept_all: returns for each post its response or an error; waits once for all.
     """
 
     prepare: Callable[[Environ], Any]
@@ -46,12 +46,12 @@ class Group(NamedTuple):
 
 
 class LaneFullError(Exception):
-    """As many requests as may wait for a lane wait already."""
+    """The queue of a lane is full: as many requests as may wait for it wait already."""
 
 
 @dataclass(slots=True)
 class Threads:
-    """The threads of a lane. It belongs to the thread of the loop; others may ask for `numbers`.
+    """The threads of a lane. Use it in the thread of the loop; `numbers` may be called in any.
 
     most_waiting: how many requests may wait for one of `count` threads.
     """
@@ -74,11 +74,10 @@ class Threads:
         *,
         is_admitted: bool = False,
     ) -> Result:
-        """Have a thread do `work`, which is told how long it had to wait for that, in seconds.
+        """Have a thread call `work` with the time it had to wait for that, in seconds.
 
-        abandon: takes the result if whoever waits for it is cancelled meanwhile, in any thread.
-        is_admitted: it belongs to a request that the lane has done something for, and is never
-        refused.
+        abandon: takes the result, in any thread, if the caller is cancelled meanwhile.
+        is_admitted: the lane has begun with the request already, so it is never refused.
 
         Raises LaneFullError, and what `work` raises.
         """
@@ -110,7 +109,7 @@ class Threads:
         self._pool.shutdown()
 
     def numbers(self) -> LaneNumbers:
-        """What is to be counted; the waits are those since the last time."""
+        """The numbers to count; the waits are those since the last call."""
         waits, self._waits_s = self._waits_s, []
         waiting = max(0, self.in_hand - self.count)
         return LaneNumbers(self.lane, self.in_hand - waiting, waiting, self.refused, waits)
@@ -122,13 +121,13 @@ def _abandon(done: "Future[Result]", abandon: Callable[[Result], None]) -> None:
 
 
 class RequestGroups:
-    """Posts that come while others wait for the disk are the next group: one sync for all of it.
+    """Gathers the posts that come while others wait for the disk: the next group shares one sync.
 
     Clients that were answered together often post again at once. So the next group waits for as
-    many posts as the last one had, but no longer than a part of what that took. A client that posts
-    alone never waits for others.
+    many posts as the last one had, but no longer than a part of the time that one took. A client
+    that posts alone never waits for others.
 
-    accept_all: see `Group`.
+    accept_all: as in `Group`.
     """
 
     def __init__(self, accept_all: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
@@ -136,14 +135,14 @@ class RequestGroups:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix=GROUPED)
         self._waiting: list[tuple[Any, asyncio.Future[Any]]] = []
         self._in_hand = 0
-        self._start: asyncio.Handle | None = None  # of the next group, if its time has been fixed
-        self._is_patient = False  # it starts sooner if enough posts come
-        self._wanted = 1  # so many posts need not wait for others
+        self._start: asyncio.Handle | None = None  # starts the next group, if its time is fixed
+        self._is_patient = False  # whether it starts sooner if enough posts come
+        self._wanted = 1  # a group of so many posts does not wait for others
         self._patient_until = 0.0  # by the clock of the loop
         self.refused = 0
 
     async def outcome(self, post: Any) -> Any:
-        """What became of a post: a response, or what stands against it. Raises LaneFullError."""
+        """The outcome of a post: a response or an error. Raises LaneFullError."""
         if len(self._waiting) >= MOST_QUEUED:
             self.refused += 1
             raise LaneFullError
@@ -166,7 +165,7 @@ class RequestGroups:
         if self._is_patient:
             self._start = loop.call_at(self._patient_until, self._hand_over, loop)
         else:
-            self._start = loop.call_soon(self._hand_over, loop)  # after others of this turn
+            self._start = loop.call_soon(self._hand_over, loop)  # after other posts of this turn
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._start = None
@@ -200,5 +199,5 @@ class RequestGroups:
         self._threads.shutdown()
 
     def numbers(self) -> LaneNumbers:
-        """What is to be counted."""
+        """The numbers to count."""
         return LaneNumbers(GROUPED, self._in_hand, len(self._waiting), self.refused, [])

@@ -2,9 +2,9 @@
 
 A site elsewhere can let its own name point at this machine (DNS rebinding). A browser here then
 sends that site's requests to a service that listens on loopback alone, with an Origin that fits.
-Only the Host tells: it is the site's name and not ours. So whatever is not asked by a name of ours
-is refused, on every path. And a token in an address would end up in histories and logs, so such a
-request is refused as well, and its query is hidden from whoever logs it later.
+Only the Host gives them away: it is the site's name and not ours. So a request that does not name
+us is refused, on every path. A token in an address would end up in histories and logs, so such a
+request is refused as well, and its query is hidden from all later logs.
 
 This module knows neither files nor sockets nor Flask.
 """
@@ -47,9 +47,10 @@ class Refusal:
 class Visitors:
     """Knows by which names this service may be asked.
 
-    Always by `localhost` and every loopback address, with any port. One that listens at a certain
-    address is asked by that, too, and one that listens beyond loopback by the machine's name. One
-    that listens at all addresses is asked by any address: rebinding needs a name.
+    `localhost` and every loopback address are always among them, with any port. A service that
+    listens at a certain address may be asked by that, too, and one that listens beyond loopback by
+    the machine's name. One that listens at all addresses may be asked by any address, because
+    rebinding needs a name.
     """
 
     def __init__(self, listens_at: str, more: str, machine: str) -> None:
@@ -73,7 +74,7 @@ class Visitors:
 
     def _of_host(self, host: str | None, environ: Environ) -> Refusal | None:
         if host is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.1":
-            return None  # older than the header, and no browser
+            return None  # HTTP/1.0 is older than the header, and no browser speaks it
         found = _HOST.fullmatch(host or "")
         if host is None or found is None:
             detail = f"Host {_shown(host)}: must be given once, as NAME or NAME:PORT"
@@ -96,7 +97,7 @@ class Visitors:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The names in a comma-separated list, `*` for all. Raises ValueError for what is no name."""
+    """The names in a comma-separated list, `*` for all. Raises ValueError for an invalid name."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name != EVERY_NAME and _address(name) is None and not _NAME.fullmatch(name):
@@ -111,7 +112,7 @@ def guarded(
     visitors: Visitors,
     answer: Callable[[Refusal], tuple[Headers, bytes]],
 ) -> Application:
-    """`application` with `visitors` judging every request first.
+    """`application`, with `visitors` judging every request first.
 
     answer: makes headers and body for a request that is refused.
     """
@@ -133,7 +134,7 @@ def guarded(
 
 
 def hide_query(environ: Environ) -> None:
-    """Take a query that holds a token out of a request that is refused, whatever for."""
+    """Remove a query that holds a token from a request that is refused, for whatever reason."""
     if _of_query(environ.get("QUERY_STRING", "")):
         environ["QUERY_STRING"] = HIDDEN
         environ["RAW_URI"] = environ.get("PATH_INFO", "")
@@ -169,7 +170,7 @@ def _of_query(query: str) -> Refusal | None:
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """The address that `name` is, in brackets or not; None for a name."""
+    """The address in `name`, which may be in brackets; None if it is not an address."""
     try:
         return ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:

@@ -2,12 +2,14 @@
 
 gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
 
-- Workers take turns with new connections: one that has more than another leaves them to it for a
-  moment. Otherwise few clients can all end up with the same worker, while the others idle.
+- Workers take turns with new connections: a worker that has more than another leaves them to it for
+  a moment. Otherwise few clients can all end up with the same worker, while the others idle.
 - Connections never take the descriptors that the site needs for its files.
-- Once a second it gives up the connections whose deadline has come, and counts.
-- What clients have sent in part, and what they do not read, is bounded for all of them together.
-- Told to stop, it lets go who waits for long, finishes what is in hand and drops who is silent.
+- Once a second the worker gives up the connections whose deadline has come, and counts.
+- The bytes of incomplete requests, and of answers that are not read, are bounded for all clients
+  together.
+- When it is told to stop, it ends long waits, finishes the requests in hand and drops silent
+  clients.
 """
 
 import asyncio
@@ -27,13 +29,13 @@ from gunicorn.workers.gasgi import ASGIWorker
 from serving.connection import MAX_HEAD_BYTES, Connection, use_all_phrases, use_quick_parser
 from serving.front import Front
 
-MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not whole, in one worker
-MAX_UNSENT_BYTES = 32 * 2**20  # of answers that nobody reads, in one worker
+MAX_RECEIVED_BYTES = 32 * 2**20  # of incomplete requests, in one worker
+MAX_UNSENT_BYTES = 32 * 2**20  # of answers that clients do not read, in one worker
 LEAVE_TO_OTHERS_S = 0.002
-NOT_ACCEPTING_S = 0.5  # after the system has refused a connection
+NOT_ACCEPTING_S = 0.5  # the pause after the system has refused a connection
 LOOK_EVERY_S = 1.0
 STOP_LOOK_S = 0.02
-OTHER_DESCRIPTORS = 100  # that a worker keeps free for files, and some for each thread
+OTHER_DESCRIPTORS = 100  # a worker keeps so many free for files, and some for each thread
 DESCRIPTORS_A_THREAD = 4
 MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
@@ -47,25 +49,25 @@ class FrontWorker(ASGIWorker):
 
     asgi: Front
     loop: Any
-    _open_connections: Any  # of each worker, by `_place`; -1 where there is none
+    _open_connections: Any  # of each worker, by `_place`; -1 where there is no worker
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
-        """Nothing is wrong with threads: the lanes of the front have them."""
+        """Do not complain about threads, which the lanes of the front have."""
 
     @classmethod
     def setup(cls) -> None:
-        """Run by gunicorn before it starts workers: make what they share."""
+        """Make what workers share. gunicorn calls it before it starts them."""
         cls._open_connections = RawArray("i", [-1] * MOST_WORKERS)
 
     @classmethod
     def forget(cls, worker: Any) -> None:
-        """Run by gunicorn when a worker of any kind has died."""
+        """Forget a worker of any kind that has died. gunicorn calls it."""
         if isinstance(worker, cls):
             cls._open_connections[worker.age % MOST_WORKERS] = -1
 
     def init_process(self) -> None:
-        """Run in the new process, until it ends."""
+        """Run the worker, in its new process, until it ends."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.connections: set[Connection] = set()
         self._coming: set[asyncio.Task[Any]] = set()  # accepted, and not yet among `connections`
@@ -78,7 +80,7 @@ class FrontWorker(ASGIWorker):
         super().init_process()
 
     def load_wsgi(self) -> None:
-        """Load the front, and know the site behind it."""
+        """Load the front, and remember its site."""
         super().load_wsgi()
         self._site = self.asgi.site
         self.max_body_bytes = self._site.max_body_bytes
@@ -87,7 +89,7 @@ class FrontWorker(ASGIWorker):
     def _keep_descriptors_free(self) -> None:
         """Accept no connections that would leave the site without descriptors for its files."""
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        threads = 1 + sum(lane.count for lane in self._site.lanes.values())  # and one for groups
+        threads = 1 + sum(lane.count for lane in self._site.lanes.values())  # 1 is for groups
         others = OTHER_DESCRIPTORS + DESCRIPTORS_A_THREAD * threads
         self.worker_connections = min(self.worker_connections, max(1, most - others))
 
@@ -154,7 +156,7 @@ class FrontWorker(ASGIWorker):
             self.log.debug("a client was gone before it was served: %s", error)
 
     def _leaves_to_others(self) -> bool:
-        """Whether a worker with fewer connections should take the next; not if it lets us wait."""
+        """Whether a worker with fewer connections should take the next; it has a moment to."""
         least = min((count for count in self._open_connections if count >= 0), default=0)
         now = time.monotonic()
         if self._taken() <= least:
@@ -166,12 +168,12 @@ class FrontWorker(ASGIWorker):
         return self._leaves_since > 0
 
     def joined(self, connection: Connection) -> None:
-        """A connection begins."""
+        """Note that a connection has begun."""
         self.connections.add(connection)
         self._count()
 
     def left(self, connection: Connection) -> None:
-        """A connection has ended."""
+        """Note that a connection has ended."""
         self.connections.discard(connection)
         self._count()
         self.listen()
@@ -179,7 +181,7 @@ class FrontWorker(ASGIWorker):
     # --- bounds ------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """What is done once a second."""
+        """Do the work that is due once a second."""
         self._site.look()
         self.listen()
         now = time.monotonic()
@@ -189,7 +191,7 @@ class FrontWorker(ASGIWorker):
         self.limit_unsent()
 
     def has_room_for(self, connection: Connection) -> bool:
-        """Whether a client may send more while all of them together hold so much.
+        """Whether a client may send more, considering what all clients have sent in part.
 
         Small requests always may: those below an equal share of the room.
         """
@@ -200,7 +202,7 @@ class FrontWorker(ASGIWorker):
         return sum(one.held_bytes() for one in self.connections) <= room
 
     def limit_unsent(self) -> None:
-        """Give up the clients whose time to read ends first, while too much waits for clients."""
+        """Give up the clients whose time to read ends first, while too many bytes are unsent."""
         waiting = [(one.deadline, one.unsent_bytes(), one) for one in self.connections]
         waiting = sorted((w for w in waiting if w[1]), key=lambda w: w[0])
         total = sum(size for _, size, _ in waiting)
@@ -211,7 +213,7 @@ class FrontWorker(ASGIWorker):
             connection.transport.abort()
 
     def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
-        """A whole answer, after which the connection ends; counted and logged like any other."""
+        """A complete answer, after which the connection ends; counted and logged like others."""
         client = connection.transport.get_extra_info("peername")
         return self._site.unread(client, status, detail, **more)
 
@@ -228,7 +230,7 @@ class FrontWorker(ASGIWorker):
         os._exit(0)
 
     async def _shutdown(self) -> None:
-        """Finish what is in hand, within the time that gunicorn gives."""
+        """Finish the requests in hand, within the time that gunicorn gives."""
         self._stop_listening()
         deadline = time.monotonic() + float(self.cfg.graceful_timeout)
         while self._taken() and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""REST: parameters in, a call of the ledger, JSON out. Thin on purpose.
+"""The REST service: takes parameters, calls the ledger, and answers in JSON. It is thin on purpose.
 
 Every error on every route is `application/problem+json` (RFC 9457) and names the field at fault.
 """
@@ -38,18 +38,18 @@ from backend.ledger import Ledger
 from backend.settings import Settings
 from serving.visitors import Visitors
 
-SERVICE = "flightchain.service"  # in the application's extensions
+SERVICE = "flightchain.service"  # a key in the application's extensions
 
 
 class Service:
-    """The service over the ledger in `settings.folder`. Opens no file and starts no thread.
+    """The service over the ledger in `settings.folder`. It opens no file and starts no thread.
 
-    table: all routes. application: answers them all by itself, under any WSGI server; `flask` is
-    the same without a reception. reception, problems, metrics: what every door needs besides.
+    table: all routes. application: answers them all, under any WSGI server. flask: the same without
+    a reception. reception, problems, metrics: used by the ASGI front as well.
     """
 
     def __init__(self, settings: Settings, restart: Callable[[], None]) -> None:
-        """restart: has this process replaced by a new one; called after a write has failed."""
+        """restart: replaces this process by a new one; it is called after a write has failed."""
         self.settings = settings
         self.application = app = _Application(__name__, static_folder=None)
         self.ledger = ledger = Ledger(settings, app.logger.warning)
@@ -70,7 +70,7 @@ class Service:
     def _install(self, app: Flask) -> None:
         app.extensions[SERVICE] = self
         app.config["MAX_CONTENT_LENGTH"] = self.settings.max_body_bytes
-        app.url_map.merge_slashes = False  # an address that is not ours is 404, not a redirect
+        app.url_map.merge_slashes = False  # so that an unknown address is 404, not a redirect
         app.url_map.converters["id"] = transactions.Id
         routes.install(app, self.table)
         study.install(app)
@@ -81,7 +81,7 @@ class Service:
 
 
 def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -> Flask:
-    """The `Service` with these settings as a WSGI application."""
+    """Make the WSGI application of a `Service` with these settings."""
     return Service(settings, restart).application
 
 
@@ -105,7 +105,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
 
 class _Application(Flask):
     def make_default_options_response(self) -> Response:
-        """What OPTIONS says: the methods in `Allow`, and no body."""
+        """Answer OPTIONS with the methods in `Allow` and no body."""
         response = super().make_default_options_response()
         response.headers["Cache-Control"] = NO_STORE
         del response.headers["Content-Type"]

@@ -1,7 +1,8 @@
-"""`POST /transactions/batch`: many flights at once, as NDJSON or CSV.
+"""`POST /transactions/batch`: accepts many flights at once, as NDJSON or CSV.
 
-All or nothing, and in the ledger one after the other; `on_error=skip` takes the good rows and
-reports the bad ones, `dry_run=true` says what would happen. Rows are numbered by their lines.
+Either all flights are accepted or none, and their ids follow one another. `on_error=skip` accepts
+the good rows and reports the bad ones; `dry_run=true` only says what would happen. Rows are
+numbered by their lines.
 """
 
 from functools import partial
@@ -29,13 +30,17 @@ KINDS = {
 
 ON_ERROR = Choice(
     "on_error",
-    "What a bad row does: `reject`, nothing is accepted; `skip`, the good rows are.",
+    "What a bad row causes: with `reject` no flight is accepted, with `skip` the good rows are.",
     "skip",
     default="reject",
     choices=("reject", "skip"),
 )
 DRY_RUN = Choice(
-    "dry_run", "Only say what would happen.", "true", default="false", choices=("false", "true")
+    "dry_run",
+    "With `true`, the answer only says what would happen.",
+    "true",
+    default="false",
+    choices=("false", "true"),
 )
 
 _FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
@@ -46,14 +51,19 @@ _EXAMPLES = {
         for cells in (FLIGHT_EXAMPLE, FLIGHT_EXAMPLE.values())
     ),
 }
-_TRIED = Answer("What would be accepted, or that no row is good.", {JSON: Media(ref("BatchTried"))})
+_TRIED = Answer(
+    "How many flights would be accepted, or that no row is good.",
+    {JSON: Media(ref("BatchTried"))},
+)
 ADD_BATCH = Operation(
     "add_batch",
     ADDING,
-    "Accept many flights, one a line",
+    "Accept many flights, one per line",
     {
         200: _TRIED,
-        **accepted("BatchReceipt", "They are in blocks.", "They are accepted and pending."),
+        **accepted(
+            "BatchReceipt", "The flights are in blocks.", "The flights are accepted and pending."
+        ),
     },
     parameters=(MODE, ON_ERROR, DRY_RUN),
     body={kind: Media(_FILE, _EXAMPLES[form]) for kind, form in KINDS.items()},
@@ -63,7 +73,7 @@ ADD_BATCH = Operation(
 
 
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
-    """Batches for `ledger`."""
+    """The route for batches."""
     most_bytes = ledger.settings.max_body_bytes
     most_flights = ledger.settings.mempool_transactions
 

@@ -1,7 +1,7 @@
 """`GET /blocks`, `/blocks/HEIGHT` and `/tip`.
 
-A whole block is compressed once and kept so, by its hash and the encoding: it goes out in its
-compressed size without being read, decoded or compressed again.
+A whole block is compressed once and the result is kept, by the block's hash and the encoding. So it
+is sent again without being read, decoded or compressed.
 """
 
 from functools import partial
@@ -29,22 +29,26 @@ from backend.ledger import Ledger
 from backend.questions.parameters import Hash, Number
 from serving.environs import Environ
 
-SHORT = 50  # transactions of a page that is made in a fraction of a millisecond
+SHORT = 50  # a page of at most so many transactions is made in a fraction of a millisecond
 
-HEIGHT = Number("HEIGHT", "Of the block; genesis is 0.", "337")
+HEIGHT = Number("HEIGHT", "The block's height; genesis has 0.", "337")
 OFFSET = Number(
-    "offset", "Transactions of the block to leave out first.", "0", default=0, most=MAX_TRANSACTIONS
+    "offset",
+    "How many transactions at the start of the block to leave out.",
+    "0",
+    default=0,
+    most=MAX_TRANSACTIONS,
 )
 LIMIT = Number(
     "limit",
-    "At most so many transactions.",
+    "The most transactions to return.",
     "10",
     default=MAX_TRANSACTIONS,
     most=MAX_TRANSACTIONS,
 )
-BEFORE = Number("before", "Headers of the blocks below this height; all if left out.", "300")
-HEADERS = Number("limit", "At most so many headers.", "5", default=20, least=1, most=100)
-WITH_HASH = Hash("hash", "The header with this block hash alone, if there is one.", "0" * 64)
+BEFORE = Number("before", "Only headers of blocks below this height; all if left out.", "300")
+HEADERS = Number("limit", "The most headers to return.", "5", default=20, least=1, most=100)
+WITH_HASH = Hash("hash", "Only the header with this block hash, if there is one.", "0" * 64)
 
 TIP = Operation(
     "tip",
@@ -69,7 +73,7 @@ LIST_BLOCKS = Operation(
     "Headers of blocks, newest first",
     {
         200: Answer(
-            "Headers; `next` is the following page.",
+            "Headers; `next` is the address of the next page.",
             {JSON: Media(ref("Headers"))},
             may_have=("Link",),
         )
@@ -80,11 +84,11 @@ LIST_BLOCKS = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The blocks of `ledger`."""
+    """The routes for the blocks of `ledger`."""
     kept = KeptBodies(ledger.settings.block_bodies_bytes)
 
     def tip(environ: Environ) -> Response:
-        """Where the ledger stands."""
+        """Where the ledger stands: its newest block, and what is pending."""
         TIP.given(environ)
         if "HTTP_IF_NONE_MATCH" in environ and (
             known := unchanged(environ, _tag_of_tip(ledger.tip_state()), REVALIDATE)
@@ -115,14 +119,14 @@ def rows(ledger: Ledger) -> list[Row]:
         return versioned(environ, body, tag_of_block(block_hash, query), SETTLED, compress)
 
     def blocks(environ: Environ) -> Response:
-        """Headers, newest first, `limit` below height `before`; `next` is the following page."""
+        """Headers, newest first: up to `limit` below height `before`. `next`: the next page."""
         given = LIST_BLOCKS.given(environ)
         block_hash, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
         found = ledger.blocks(before, limit, block_hash)
         lowest = found[-1]["height"] if found and block_hash is None else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None
         body = encode({"blocks": found, "next": following})
-        is_settled = bool(found) and found[0]["height"] + 1 == before  # not cut off by the tip
+        is_settled = bool(found) and found[0]["height"] + 1 == before  # new blocks do not change it
         cache_control = SETTLED if is_settled else REVALIDATE
         response = versioned(environ, body, tag_of_content(body), cache_control)
         if following:
@@ -137,7 +141,7 @@ def rows(ledger: Ledger) -> list[Row]:
 
 
 def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
-    """A short page of a block at hand is answered at once, and so is what the client has."""
+    """INLINE for a short page of a block at hand, and for a block that the client has already."""
     try:
         number, given = HEIGHT.parse(height), GET_BLOCK.given(environ)
         if not ledger.has_block(number):
@@ -145,7 +149,7 @@ def _lane_of_block(ledger: Ledger, environ: Environ, height: str) -> Lane:
         if given:
             return Lane.INLINE if LIMIT.of(given) <= SHORT else Lane.THREAD
         tag = tag_of_block(ledger.block_hash(number), "")
-    except (FlightchainError, OSError):  # whoever answers will meet it, and say so
+    except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
         return Lane.THREAD
     return Lane.THREAD if known_encoding(environ, tag) is None else Lane.INLINE
 
@@ -156,7 +160,7 @@ def tag_of_block(block_hash: str, query: str) -> str:
 
 
 def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: bytes) -> bytes:
-    """A body in an encoding, kept if `block_hash` says that it is a whole block."""
+    """The encoded body; it is kept if it is a whole block (`block_hash` is not empty)."""
     data = compressed(encoding, body)
     if block_hash:
         kept.keep((block_hash, encoding), data)
@@ -164,5 +168,5 @@ def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: by
 
 
 def _tag_of_tip(tip: dict[str, Any]) -> str:
-    """What is not fixed by the hash stands where other tags have the query string."""
+    """The tag of the tip; in place of a query string it has what the block hash does not fix."""
     return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}")

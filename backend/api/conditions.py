@@ -2,16 +2,16 @@
 
 A tag is made from what fixes an answer's bytes, a block's hash and the query string, so that it is
 known before anything is computed. Each encoding of a body has a tag of its own: `"TAG"`,
-`"TAG-gzip"`, `"TAG-zstd"`. A request is answered 304 if it names the tag of any form that the
-client accepts; whatever form it has then is still right. `If-None-Match: *` needs to know that
-there is an answer at all, so it is looked at only when there is one.
+`"TAG-gzip"`, `"TAG-zstd"`. A request is answered 304 if it names the tag of any encoding that the
+client accepts, because the client's copy is then right. `If-None-Match: *` matches any answer, so
+it is looked at only when there is one.
 
 Cache-Control is one of three:
 
 - NO_STORE: errors, pending transactions, answers to POST.
-- REVALIDATE: what stands for the tip. A cache asks each time, and a 304 costs less than an answer.
-- SETTLED: what a height or an id names: blocks, mined transactions, answers `as_of` a height. A
-  chain never changes these, but another chain may take its place behind the same address (a test,
+- REVALIDATE: answers for the tip. A cache asks each time, and a 304 costs less than an answer.
+- SETTLED: answers for a height or an id: blocks, mined transactions, answers `as_of` a height. A
+  chain never changes these, but another chain may take its place at the same address (a test,
   a new start, another folder), and no such address names the chain. So nothing is `immutable` and
   nothing lasts a year, or a browser would mix two chains for as long; ten minutes spare nearly all
   requests of a visit, and after that an ETag saves the body.
@@ -33,7 +33,7 @@ SETTLED = "public, max-age=600"
 
 VARY = ("Vary", "Accept-Encoding")
 
-FORM = 1  # raised when the same question gets an answer that is written otherwise
+FORM = 1  # is raised when the same question gets an answer that is written in another way
 
 _HASH_DIGITS = 32  # of 64: 128 bits are more than enough to tell blocks apart
 _TAGS = re.compile(r'(?:W/)?("[^"]*")')
@@ -46,23 +46,23 @@ def tag_of(block_hash: str, route: str, query: str) -> str:
 
 
 def tag_of_content(body: bytes) -> str:
-    """The tag of an answer that nothing but its bytes tells apart."""
+    """The tag of an answer that is fixed by nothing but its own bytes."""
     return blake2b(body, digest_size=16).hexdigest()
 
 
 def quoted(tag: str, encoding: str = "") -> str:
-    """The ETag of a body in an encoding ("" for none)."""
+    """The value of the header ETag for a tag and an encoding ("" for none)."""
     return f'"{tag}-{encoding}"' if encoding else f'"{tag}"'
 
 
 def unchanged(environ: Environ, tag: str, cache_control: str) -> Response | None:
-    """304 if the client has the answer with this tag, else None. Without looking at the answer."""
+    """304 if the client has the answer with this tag, else None. The answer need not be known."""
     encoding = known_encoding(environ, tag)
     return None if encoding is None else not_modified(tag, encoding, cache_control)
 
 
 def known_encoding(environ: Environ, tag: str) -> str | None:
-    """The encoding in which the client has the answer with this tag; None if it has not."""
+    """The encoding in which the client has the answer with this tag; None if it lacks it."""
     given: str | None = environ.get("HTTP_IF_NONE_MATCH")
     if given is None:
         return None
@@ -76,7 +76,7 @@ def known_encoding(environ: Environ, tag: str) -> str | None:
 
 
 def wants_any(environ: Environ) -> bool:
-    """Whether the client has something, and wants no answer if there is one."""
+    """Whether the client has some answer already, and wants none if there is one."""
     return str(environ.get("HTTP_IF_NONE_MATCH", "")).strip() == "*"
 
 

@@ -1,9 +1,9 @@
 """Compressed bodies: gzip and zstd, when the client's Accept-Encoding asks (RFC 9110 12.5.3).
 
-What the client rates highest is taken, of equals zstd, then gzip, then the plain body; without the
-header, or when nothing of ours is acceptable, the body goes out as it is. Bodies of less than
-`LEAST_BYTES` are always plain: they fit one packet anyway. `Vary` is sent with larger bodies alone:
-a small one has one form, which every client may be given.
+The encoding that the client rates highest is used; of equals first zstd, then gzip, then the plain
+body. Without the header, or when the client accepts none of these, the body is sent plain. Bodies
+of less than `LEAST_BYTES` are always plain: they fit into one packet anyway. Only larger bodies are
+sent with `Vary`: a small one has one form, which suits every client.
 """
 
 import zlib
@@ -16,7 +16,7 @@ import zstandard
 LEAST_BYTES = 1024
 GZIP_LEVEL, ZSTD_LEVEL = 5, 3
 
-_ENCODINGS = ("zstd", "gzip", "identity")  # of equal rank the first
+_ENCODINGS = ("zstd", "gzip", "identity")  # of those that are rated equal, the first is used
 _GZIP_FRAME = zlib.MAX_WBITS + 16
 
 
@@ -38,7 +38,7 @@ def encoding_for(environ: dict[str, Any]) -> str:
     return _preferred(accepted) if accepted else ""
 
 
-@lru_cache(maxsize=128)  # a client sends the same each time
+@lru_cache(maxsize=128)  # a client sends the same header each time
 def _preferred(accepted: str) -> str:
     ranks = weights(accepted)
     others = ranks.get("*", 0.0)
@@ -51,7 +51,7 @@ def _preferred(accepted: str) -> str:
 
 
 def weights(header: str) -> dict[str, float]:
-    """What an Accept or Accept-Encoding header names, in small letters, with its q-value."""
+    """The names in an Accept or Accept-Encoding header, in small letters, with their q-values."""
     found: dict[str, float] = {}
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
@@ -64,15 +64,16 @@ def weights(header: str) -> dict[str, float]:
 
 
 def compressed(encoding: str, body: bytes) -> bytes:
-    """`body` in an encoding."""
+    """`body`, compressed in an encoding."""
     compressor = _COMPRESSORS[encoding]()
     return compressor.compress(body) + compressor.flush()
 
 
 def compressed_pieces(encoding: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """A body that comes in pieces, in an encoding; memory is that of a piece.
+    """A body that comes in pieces, compressed; it takes the memory of one piece.
 
-    An error in `pieces` ends it without the end of the format, so that it cannot be unpacked whole.
+    If `pieces` raises an error, the end of the format is missing, so that the body cannot be
+    unpacked as if it were whole.
     """
     compressor = _COMPRESSORS[encoding]()
     for piece in pieces:

@@ -1,21 +1,22 @@
-"""`GET /flights`: flights as CSV or NDJSON, streamed.
+"""`GET /flights`: sends flights as CSV or NDJSON, as a stream.
 
-The blocks are walked through the ledger's caches, each verified and linked to the one below as in
-a scan; memory is that of a block or two, whatever is asked for. Ids ascend.
+The blocks are read through the ledger's caches, each verified and linked to the one below as in
+a scan; memory holds a block or two, whatever is asked for. Ids ascend.
 
 A client sees whether it got everything:
 
-- Up to `LEAST_PIECE_BYTES` the answer is whole before it begins. It has a Content-Length, and what
-  goes wrong is a problem with its status.
-- Longer ones are sent in chunks (RFC 9112 7.1). If a block turns out to be damaged, the last chunk
-  is never sent and the connection ends, so that every HTTP client reports an error. To HTTP/1.0,
-  which knows no chunks, the connection is reset. A compressed answer lacks the end of its format.
-- NDJSON says so besides, in its last line.
+- An answer of up to `LEAST_PIECE_BYTES` is complete before it is sent. It has a Content-Length, and
+  an error before that is a problem with its status.
+- A longer answer is sent in chunks (RFC 9112 7.1). If a block turns out to be damaged, the last
+  chunk is never sent and the connection ends, so that every HTTP client reports an error. With
+  HTTP/1.0, which knows no chunks, the connection is reset. A compressed answer then lacks the end
+  of its format.
+- NDJSON also says in its last line that it is complete.
 
-`X-Flightchain-As-Of: HEIGHT HASH` names the block an export stands for, in both formats.
+`X-Flightchain-As-Of: HEIGHT HASH` names the block up to which an export counts, in both formats.
 
-An export keeps a thread for as long as its client reads; at most a quarter of a worker's threads
-are lent, the next one is told to come later.
+An export keeps a thread for as long as its client reads. At most a quarter of a worker's threads
+are lent to exports; the next client is told to come later.
 """
 
 import errno
@@ -61,7 +62,7 @@ from serving.environs import Environ
 LEAST_PIECE_BYTES = 64 * 1024
 RETRY_AFTER_S = 10
 
-_RANGES = {  # of Accept, the most specific first
+_RANGES = {  # the ranges of Accept, the most specific first
     NDJSON.name: ("application/x-ndjson", "application/ndjson", "application/*", "*/*"),
     CSV.name: ("text/csv", "text/*", "*/*"),
 }
@@ -72,8 +73,8 @@ EXPORT_FLIGHTS = Operation(
     "The flights of some days, as NDJSON or CSV",
     {
         200: Answer(
-            "Flights, one a line, verified while they are sent; the last line of NDJSON says that "
-            "it is complete.",
+            "Flights, one per line, verified while they are sent; the last line of NDJSON says "
+            "that it is complete.",
             IN_LINES,
             headers=("X-Flightchain-As-Of", "Content-Disposition"),
         )
@@ -94,7 +95,7 @@ class CutAnswerError(ConnectionResetError):
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The export of flights from `ledger`."""
+    """The route that exports flights from `ledger`."""
     places = threading.BoundedSemaphore(max(1, ledger.settings.threads // 4))
 
     def flights(environ: Environ) -> Response:
@@ -140,7 +141,7 @@ def rows(ledger: Ledger) -> list[Row]:
 
 
 def accepted_format(environ: Environ) -> str:
-    """The format that Accept names; NDJSON if it has no wish. Raises NotAcceptable."""
+    """The format that Accept prefers; NDJSON if it has no preference. Raises NotAcceptable."""
     accepted = weights(environ.get("HTTP_ACCEPT") or "*/*")
     ranks = {
         name: next((accepted[one] for one in ranges if one in accepted), 0.0)
@@ -149,7 +150,7 @@ def accepted_format(environ: Environ) -> str:
     best = max(ranks, key=ranks.__getitem__)
     if not ranks[best]:
         types = " and ".join(form.mimetype.partition(";")[0] for form in FORMATS.values())
-        raise NotAcceptable(f"there are {types}; `format=csv` or `format=ndjson` chooses one, too")
+        raise NotAcceptable(f"the formats are {types}; `format=csv` or `format=ndjson` names one")
     return best
 
 
@@ -166,7 +167,7 @@ def _lines(
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines joined to pieces of at least `LEAST_PIECE_BYTES`, but for the last."""
+    """Join lines into pieces of at least `LEAST_PIECE_BYTES`; only the last may be shorter."""
     collected: list[bytes] = []
     size = 0
     for line in lines:
@@ -180,9 +181,9 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _answer_body(environ: Environ, pieces: Iterator[bytes]) -> Iterator[bytes] | bytes:
-    """All of it if it is one piece; else an iterator, which breaks the answer if it cannot go on.
+    """The whole body if it is one piece; else an iterator, which breaks the answer on an error.
 
-    Raises what goes wrong in the first piece.
+    Raises any error of the first piece.
     """
     first = next(pieces)
     if len(first) < LEAST_PIECE_BYTES:

@@ -1,16 +1,16 @@
-"""Flights as lines: CSV and NDJSON.
+"""Writes flights as lines of CSV and NDJSON.
 
 A line has TRANSACTION_ID, timestamp, the 19 fields and BLOCK_HEIGHT, and can be imported again.
 
-- NDJSON (`application/x-ndjson`): an object a line. The last one is no flight, it says
+- NDJSON (`application/x-ndjson`): one object per line. The last line is no flight, it says
   `{"complete":true,"count":N,"as_of":{…}}`; a file without it has been cut.
-- CSV (`text/csv`, RFC 4180): a header line; null is empty. A row that is no flight would not be
-  CSV, so it is HTTP that tells whether a file is whole: see `exporting`.
+- CSV (`text/csv`, RFC 4180): a header line; null is empty. A last row that is no flight would not
+  be CSV, so only HTTP tells whether a file is whole: see `exporting`.
 
-Spreadsheets run a cell that begins with = + - @ as a formula. Numbers may begin with -, codes are
-capitals and digits; only the names of cities and states are free text. Such a name gets a space in
-front, in CSV alone. A spreadsheet then shows it as text, and the import strips it again: no value
-of the ledger begins with a space.
+Spreadsheets run a cell that begins with = + - @ as a formula. Numbers may begin with -, and codes
+are capitals and digits; only the names of cities and states are free text. In CSV a name that
+begins so gets a space in front. A spreadsheet then shows it as text, and the import removes the
+space again: no value of the ledger begins with a space.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,14 +31,15 @@ STORED = ("timestamp", *FIELD_NAMES)
 EXPORTED = ("TRANSACTION_ID", *STORED, "BLOCK_HEIGHT")
 
 _FORMULAS = tuple("=+-@＝＋－＠")
-_WRITTEN_ENTRIES = 4096  # a column; the same cities, times and delays come again in every block
+_WRITTEN_ENTRIES = 4096  # per column; the same cities, times and delays come in every block
 
 
 @dataclass(frozen=True, slots=True)
 class LineFormat:
-    """How flights are written.
+    """A way to write flights.
 
-    start, end: of a line. between: two cells. cell: a value with its name.
+    start, end: text around a line. between: text between two cells. cell: writes a value, given its
+    name.
     """
 
     name: str
@@ -99,18 +100,18 @@ FORMATS = {form.name: form for form in (NDJSON, CSV)}
 
 FORMAT = Choice(
     "format",
-    "The form of the answer, whatever `Accept` says.",
+    "The format of the answer; it overrides `Accept`.",
     "csv",
     choices=tuple(FORMATS),
 )
 IN_LINES: dict[str, Media] = {
     form.mimetype.partition(";")[0]: Media({"type": "string"}) for form in FORMATS.values()
 }
-"""The bodies of an answer in these formats: flights, one a line."""
+"""The bodies of an answer in these formats: one flight per line."""
 
 
 class BlockLines:
-    """Writes the rows of one block after another; remembers how values are written."""
+    """Writes the rows of one block after another, and remembers how values are written."""
 
     def __init__(self, form: LineFormat) -> None:
         self._form = form

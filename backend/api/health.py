@@ -1,4 +1,4 @@
-"""`GET /health/live` and `/health/ready`."""
+"""`GET /health/live` and `/health/ready`: whether the service answers, and whether all works."""
 
 from flask import Response
 
@@ -26,7 +26,8 @@ READY = Operation(
     "Does everything work: chain, index, miner?",
     {
         200: Answer(
-            "It does; otherwise 503, and `reasons` says what does not.", LIVE.answers[200].content
+            "Everything works; otherwise 503, and `reasons` says what does not.",
+            LIVE.answers[200].content,
         )
     },
 )
@@ -35,10 +36,10 @@ _ALIVE = b'{"status":"ok"}'
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """Whether the service over `ledger` lives and works."""
+    """The routes that say whether the service over `ledger` lives and works."""
 
     def live(environ: Environ) -> Response:
-        """Whether the process answers. Touches nothing else: the benchmark's empty endpoint."""
+        """Whether the process answers. It does nothing else: the benchmark's empty endpoint."""
         LIVE.given(environ)
         return Whole(_ALIVE, ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE))
 

@@ -1,4 +1,4 @@
-"""Writing answers: JSON in UTF-8, and keeping those that will be asked for again."""
+"""Makes answers: writes JSON in UTF-8, and keeps answers that will be asked for again."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from serving.environs import Environ
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"
-ENTRY_BYTES = 300  # what an entry takes besides the texts of question and answer, about
+ENTRY_BYTES = 300  # about what an entry takes besides the texts of question and answer
 
-Question = tuple[type[object], str]  # what is asked for, and the query string
+Question = tuple[type[object], str]  # the kind of question, and the query string
 
 
 def answer(body: Any, status: int = 200) -> Response:
-    """A JSON response that stands for this moment and may not be kept."""
+    """A JSON response that holds only for this moment, so that no cache may keep it."""
     kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
     return Whole(encode(body), kind, control, status=status)
 
@@ -43,9 +43,10 @@ def versioned(
     compress: Callable[[str, bytes], bytes] = compressed,
     mimetype: str = MIMETYPE,
 ) -> Response:
-    """`body` as the client wants it: encoded, or 304 if it has it. tag: see `conditions`.
+    """`body` in the encoding that the client wants, or 304 if the client has it already.
 
-    compress: from an encoding and the body to the encoded body; may know it already.
+    tag: as in `conditions`. compress: makes the encoded body from an encoding and the body; it may
+    have kept it.
     """
     if "HTTP_IF_NONE_MATCH" in environ:
         known = unchanged(environ, tag, cache_control)
@@ -64,7 +65,7 @@ def versioned(
 def encoded(
     body: bytes, encoding: str, tag: str, cache_control: str, mimetype: str = MIMETYPE
 ) -> Response:
-    """`body`, which is in an encoding already."""
+    """A response with `body`, which is in an encoding already."""
     more = (("Content-Encoding", encoding), VARY)
     return _whole(body, quoted(tag, encoding), cache_control, mimetype, *more)
 
@@ -83,7 +84,7 @@ class KeptBodies(LruCache[Hashable, bytes]):
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatistics:
-    """Counts since the process started; answers and bytes are what is kept now."""
+    """Counts since the process started. answers, bytes: what is kept now."""
 
     hits: int
     misses: int
@@ -93,12 +94,12 @@ class AnswerStatistics:
 
 
 class AnswerCache:
-    """Encoded answers of one state of the index, the one asked for last; bounded in bytes.
+    """Keeps encoded answers of one state of the index, the latest asked for; bounded in bytes.
 
-    An answer at a tip never changes, and people and load tests ask the same again and again. What
-    is kept is forgotten as soon as there are answers of another state. When there is too much of
-    it, answers chosen at random make room: whoever goes round a few more questions than fit still
-    finds most.
+    An answer at a tip never changes, and people and load tests ask the same again and again.
+    Answers are forgotten as soon as there are answers of another state. When they take too much
+    memory, answers chosen at random make room: a client that goes round a few more questions than
+    fit still finds most of them.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -119,7 +120,7 @@ class AnswerCache:
         return found
 
     def keep(self, state: Hashable, question: Question, answer: bytes) -> None:
-        """Keep an answer."""
+        """Keep an answer, if it is not too large."""
         kept = self._kept
         if state != kept.state:
             kept = self._kept = _OfState(state)
@@ -146,7 +147,7 @@ class _OfState:
         self._changing = Lock()
 
     def add(self, question: Question, answer: bytes, most_bytes: int) -> int:
-        """Keep an answer; how many had to make room for it."""
+        """Keep an answer. Returns how many others had to make room for it."""
         size = _kept_bytes(question, answer)
         with self._changing:
             if question in self.answers or size > most_bytes:

@@ -1,13 +1,13 @@
-"""`GET /metrics` for Prometheus, and the counting that it shows.
+"""`GET /metrics` for Prometheus, and the counting behind it.
 
 What belongs to a process (requests, caches, its use of memory) is counted in numbers that all
-processes share, and added up by the worker that answers. A worker counts what has come up once a
+processes share; the worker that answers adds them up. A worker brings its numbers up to date once a
 second, when it is scraped, and when it ends. So the numbers of the other workers may be a second
-old, and a worker that is killed loses what it did in its last second; nothing else is lost, and
-nothing is counted twice. What belongs to the ledger (height, mempool, disk, index) is asked for
-when it is scraped, and left out while it cannot be told; `/health/ready` says why.
+old, and a worker that is killed loses what it counted in its last second; nothing else is lost, and
+nothing is counted twice. What belongs to the ledger (height, mempool, disk, index) is read from it
+when it is scraped, and left out while it cannot be read; `/health/ready` says why.
 
-Labels are bounded: a route is a rule of the application, never a path that somebody made up.
+Labels are bounded: a route is a rule of the application, never a path that a client made up.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -63,8 +63,8 @@ LANE_WAIT = "flightchain_lane_wait_seconds"
 BLOCK_CACHE, ANSWER_CACHE = "flightchain_block_cache", "flightchain_answer_cache"
 
 ROLE = "worker"
-UNMATCHED = "unmatched"  # the route of an address that is not ours
-UNREAD = "unread"  # the route and method of what was refused before it was a whole request
+UNMATCHED = "unmatched"  # the route of an unknown address
+UNREAD = "unread"  # the route and method of a request that was refused before it was complete
 OTHER = "other"
 COUNT_EVERY_S = 1.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
@@ -74,7 +74,7 @@ Request = tuple[str, str, str]  # route, method, status
 
 
 class Counted(NamedTuple):
-    """A metric that processes count."""
+    """A metric that every process counts."""
 
     name: str
     kind: type[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]
@@ -96,12 +96,12 @@ COUNTED = (
         ("route",),
     ),
     Counted(IN_PROGRESS, GaugeMetricFamily, "Requests in the application now."),
-    Counted(LANE_IN_HAND, GaugeMetricFamily, "Requests that threads of a lane do.", ("lane",)),
+    Counted(LANE_IN_HAND, GaugeMetricFamily, "Requests in the threads of a lane.", ("lane",)),
     Counted(LANE_WAITING, GaugeMetricFamily, "Requests that wait for a lane.", ("lane",)),
     Counted(
         LANE_REFUSED,
         CounterMetricFamily,
-        "Requests answered 503 because as many as may wait for their lane waited already.",
+        "Requests answered 503 because the queue of their lane was full.",
         ("lane",),
     ),
     Counted(
@@ -125,7 +125,7 @@ COUNTED = (
         "Time to make a block of pending transactions, until it is on the disk and in the index.",
     ),
     Counted(BLOCKS_SEALED, CounterMetricFamily, "Blocks sealed by the miner."),
-    Counted(INDEX_REBUILDS, CounterMetricFamily, "Indexes that were wrong and made anew."),
+    Counted(INDEX_REBUILDS, CounterMetricFamily, "Times that a wrong index was built anew."),
     Counted(TRANSACTIONS_SEALED, CounterMetricFamily, "Transactions sealed by the miner."),
     Counted(PROCESSES, GaugeMetricFamily, "Processes that count.", ("role",)),
     Counted(PROCESS_CPU, CounterMetricFamily, "Processor time used.", ("role",)),
@@ -148,7 +148,7 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
     ),
     (
         "flightchain_index_believed",
-        "1 if questions are answered from the index, 0 while there is none that is believed.",
+        "1 if questions are answered from the index, 0 while it is missing or not believed.",
         Ledger.index_is_believed,
     ),
     ("flightchain_index_lag_blocks", "Blocks that the index lacks.", Ledger.index_lag_blocks),
@@ -159,12 +159,12 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
     ),
     (
         "flightchain_scrub_last_complete_timestamp_seconds",
-        "When the scrub had checked everything the last time.",
+        "When the scrub last finished checking everything.",
         Ledger.scrub_completed_s,
     ),
     (
         "flightchain_scrub_problems",
-        "Problems found by the scrub that stand.",
+        "Problems that the scrub has found and that are still there.",
         lambda ledger: len(ledger.scrub().problems),
     ),
     ("flightchain_disk_free_bytes", "Free bytes on the chain's disk.", Ledger.free_bytes),
@@ -186,21 +186,21 @@ class Metrics:
         self._registry.register(_State(ledger))
 
     def share(self, folder: Path) -> None:
-        """Count where the other processes find it; in the process that will answer."""
+        """Count in `folder`, where other processes find it. Called in a process that answers."""
         if self.numbers.share(folder, ROLE):
             self._folder = folder
         self.sample()
 
     def watch(self, lanes: Callable[[], Iterable[LaneNumbers]]) -> None:
-        """Show the numbers of lanes, too. lanes: is asked for them once in each sample."""
+        """Show the numbers of lanes, too. lanes: returns them; it is called once in each sample."""
         self._lanes = lanes
 
     def refused(self, status: int) -> None:
-        """Count a request that never became one."""
+        """Count a request that was refused before it was complete."""
         self.numbers.add(self.numbers.place(REQUESTS, UNREAD, UNREAD, str(status)))
 
     def sample(self) -> None:
-        """Copy what is counted elsewhere; once a second, when scraped, and at the end."""
+        """Copy what is counted elsewhere. Called once a second, when scraped, and at the end."""
         OwnUse(self.numbers, ROLE).sample()
         self.requests.count()
         self._set(IN_PROGRESS, (), self.requests.in_progress())
@@ -235,31 +235,31 @@ class Metrics:
         )
 
     def text(self) -> bytes:
-        """Everything, in the text format of Prometheus."""
+        """All metrics, in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class CountedRequests:
     """Counts and times the requests of an application.
 
-    Between two requests much else runs, so that every step here finds cold caches: three numbers
-    added up under a lock cost as much as all the rest. So a request only leaves its duration in a
-    list, which takes no lock, and `count` adds them up.
+    Between two requests much other code runs, so that every step here finds cold caches: adding up
+    three numbers under a lock costs as much as all the rest. So a request only leaves its duration
+    in a list, which takes no lock, and `count` adds them up.
     """
 
     def __init__(self, numbers: Numbers) -> None:
         self._numbers = numbers
         self._durations: dict[Request, list[float]] = {}
-        self._in_hand: list[None] = []  # as long as there are requests
+        self._in_hand: list[None] = []  # one entry for each request in the application
         self._count_at = 0.0
         self._counting = Lock()
 
     def begin(self) -> None:
-        """A request is in hand."""
+        """Note that a request has begun."""
         self._in_hand.append(None)
 
     def answered(self, environ: Environ, status: str, took_s: float) -> None:
-        """The headers of its answer go out."""
+        """Note that the headers of an answer go out."""
         asked = (route_of(environ) or UNMATCHED, environ["REQUEST_METHOD"], status)
         try:
             self._durations[asked].append(took_s)
@@ -267,13 +267,13 @@ class CountedRequests:
             self._new(*asked).append(took_s)
 
     def end(self, now_s: float) -> None:
-        """It has been answered. now_s: of `perf_counter`."""
+        """Note that a request has been answered. now_s: by `perf_counter`."""
         self._in_hand.pop()
         if now_s > self._count_at:
             self.count()
 
     def _new(self, route: str, method: str, status: str) -> list[float]:
-        """The list of durations for requests that were not seen before."""
+        """A list for the durations of requests with labels that were not seen before."""
         known = method if method in METHODS else OTHER
         return self._durations.setdefault((route, known, status), [])
 
@@ -282,12 +282,12 @@ class CountedRequests:
         return len(self._in_hand)
 
     def count(self) -> None:
-        """Count what was answered."""
+        """Add up the durations that requests have left."""
         with self._counting:
             self._count_at = perf_counter() + COUNT_EVERY_S
             for (route, method, status), durations in list(self._durations.items()):
                 taken = durations[:]
-                del durations[: len(taken)]  # others may have come behind them
+                del durations[: len(taken)]  # others may have been appended meanwhile
                 if taken:
                     place = self._numbers.place(REQUESTS, route, method, status[:3])
                     self._numbers.add(place, len(taken))
@@ -295,13 +295,13 @@ class CountedRequests:
 
 
 class _Numbers(Collector):
-    """What processes have counted."""
+    """The metrics that processes count."""
 
     def __init__(self, totals: Callable[[], Totals]) -> None:
         self._totals = totals
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric that there is a number of."""
+        """Every metric that has a number."""
         series: dict[str, list[tuple[tuple[str, ...], list[float]]]] = {}
         for (name, *labels), values in sorted(self._totals().items()):
             series.setdefault(name, []).append((tuple(labels), values))
@@ -327,13 +327,13 @@ def _buckets(values: list[float]) -> list[tuple[str, float]]:
 
 
 class _State(Collector):
-    """Where the ledger stands when it is asked."""
+    """The metrics of the ledger, read when they are asked for."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     def collect(self) -> Iterator[Metric]:
-        """What can be told now."""
+        """The metrics that can be read now."""
         for name, what, ask in ASKED:
             with suppress(FlightchainError, OSError):
                 yield GaugeMetricFamily(name, what, value=ask(self._ledger))
@@ -348,7 +348,7 @@ SHOW_METRICS = Operation(
 
 
 def rows(shown: Metrics) -> list[Row]:
-    """The numbers that are counted in `shown`."""
+    """The route that shows the numbers counted in `shown`."""
 
     def metrics(environ: Environ) -> Response:
         """Numbers for Prometheus."""

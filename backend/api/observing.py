@@ -1,18 +1,18 @@
-"""What one can see of a request: its id, how long it took, and a line in a log.
+"""Makes requests observable: an id, how long each took, and a line in a log.
 
 - `X-Request-ID`, in every answer: the client's own if it is 1 to 64 characters of [A-Za-z0-9._-],
-  else made here (of this process and a count; unique, no secret). Errors are logged with it.
+  else one made here (from this process and a count; unique, no secret). Errors are logged with it.
 - `Server-Timing: total;dur=MS`, from the call of the application until its headers go out, and
-  `index` or `scan` where a question was asked. Waiting for a thread comes before that, and is
-  `wait`. Posts that are answered together wait for each other: what is done for all is part of
-  each. A scan also tells its stages (see `backend.storage.scan_costs`): `file`, with the blocks
-  read and in how many refills, `decompress`, `hash`, `decode`, `filter`; and how many blocks the
-  caches `last` and `random` had.
+  `index` or `scan` for a question. The wait for a thread comes before that, as `wait`. Posts that
+  are answered together wait for each other: work that is done for all is in the time of each. A
+  scan also tells its stages (see `backend.storage.scan_costs`): `file`, with the numbers of blocks
+  read and of refills, `decompress`, `hash`, `decode`, `filter`; and how many blocks it found in the
+  caches `last` and `random`.
 - `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
 - The access log, if it is on: one line of JSON on standard error for each request, written when its
-  body has gone out or broken off (`is_whole` false). `route` is null for what has none.
+  body has gone out or broken off (`is_whole` false). `route` is null for a request without a route.
 
-`reception` does all of it for every request, however quick, and whoever answers it.
+`reception` does all of this for every request, in whichever lane it is answered.
 """
 
 import os
@@ -27,8 +27,8 @@ import msgspec
 from serving.environs import Environ
 
 REQUEST_ID = "flightchain.request_id"  # in the environ
-ROUTE = "flightchain.route"  # in the environ: the rule, if it was met without Flask
-PARTS = "flightchain.timing_parts"  # in the environ: more of Server-Timing, with a comma before it
+ROUTE = "flightchain.route"  # in the environ: the rule, if it was matched without Flask
+PARTS = "flightchain.timing_parts"  # in the environ: more parts of Server-Timing, from a comma on
 
 MAX_LOGGED_CHARACTERS = 1000
 
@@ -40,7 +40,7 @@ Headers = list[tuple[str, str]]
 
 
 def _begin_process() -> None:
-    """Give this process a name of its own: workers are forked from one that has one already."""
+    """Give this process a name of its own: workers are forked from a process with another name."""
     global _process, _numbers
     _process, _numbers = os.urandom(6).hex(), count(1)
 
@@ -55,9 +55,9 @@ def new_request_id() -> str:
 
 
 def route_of(environ: Environ) -> str | None:
-    """The rule of the application that a request has met; None for an address that is not ours.
+    """The rule of the application that a request has matched; None for an unknown address.
 
-    Only while the headers go out: before there is no request of Flask, and afterwards it lets go.
+    Call it only while the headers go out: Flask has no request before, and drops it afterwards.
     """
     route: str | None = environ.get(ROUTE)
     if route is not None:
@@ -68,13 +68,13 @@ def route_of(environ: Environ) -> str | None:
 
 
 def emulation_headers(emulated_disk: int) -> tuple[tuple[str, str], ...]:
-    """What every answer says of an emulated disk; nothing of a real one."""
+    """The header of every answer of a service with an emulated disk; none for a real disk."""
     return (("X-Emulated-Disk", str(emulated_disk)),) if emulated_disk else ()
 
 
 def write_line(**members: object) -> None:
-    """A line of the access log; a full disk or a closed pipe must not spoil the answer."""
+    """Write a line of the access log; a full disk or a closed pipe must not spoil the answer."""
     line = msgspec.json.encode({"time": datetime.now(UTC).isoformat(), **members})
     with suppress(OSError, ValueError):
         sys.stderr.flush()
-        os.write(sys.stderr.fileno(), line + b"\n")  # in one piece, whoever else writes
+        os.write(sys.stderr.fileno(), line + b"\n")  # in one piece, so that no process cuts it

@@ -1,4 +1,4 @@
-"""Operations: what one method of one route takes and answers, said once, beside the handler.
+"""Operations: what one method of one route takes and answers, described once, by the handler.
 
 A handler reads its parameters through its operation, and the OpenAPI document is made from the
 operations of all rows of the table of routes, so the two cannot differ.
@@ -21,8 +21,8 @@ OPERATION = "Operation"
 
 TAGS = {
     QUESTIONS: "What happened to a flight, how late a carrier was, how many flights went.",
-    READING: "Many flights at once, and completions of what somebody types.",
-    ADDING: "Flights one by one or many at once. May need a token.",
+    READING: "Many flights at once, and completions of what a user types.",
+    ADDING: "Flights one by one or many at once. This may need a token.",
     BLOCKS: "The ledger itself.",
     STUDY: "The addresses of the study's own service, for its load scripts. Blocks are mined by "
     "the miner alone: `GET /mine` is 405.",
@@ -43,10 +43,10 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One status that an operation answers.
+    """An answer of an operation with one status.
 
-    content: media type -> body. headers: names of headers that it has besides those of every
-    answer. may_have: of those that it has at times.
+    content: media type -> body. headers: names of its headers besides those of every answer.
+    may_have: names of headers that it has only at times.
     """
 
     meaning: str
@@ -59,10 +59,10 @@ class Answer:
 class Operation:
     """What one method of one route takes and answers.
 
-    name: the operationId. answers: status -> good answer. in_path: parameters in the path, by the
-    names that it has in capitals. errors: statuses of problems besides those that every operation
-    may answer. body: media type -> request body. has_etag: answers are versioned, hence 304.
-    writes: it may need a token. takes_key: it may come with an Idempotency-Key.
+    name: the operationId. answers: status -> good answer. in_path: parameters in the path, named as
+    there, but in capitals. errors: statuses of problems besides those that every operation may
+    answer. body: media type -> request body. has_etag: whether answers have an ETag, hence 304.
+    writes: whether it may need a token. takes_key: whether it takes an Idempotency-Key.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Operation:
     takes_key: bool = False
 
     def given(self, environ: Environ) -> Mapping[str, str]:
-        """Parameter name -> text, of a request. Raises InvalidQuery for unknown ones."""
+        """The parameters of a request, name -> text. Raises InvalidQuery for unknown ones."""
         found = given_in(environ)
         if found:
             require_known(found, [parameter.name for parameter in self.parameters])

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json`, for every route and every status."""
+"""Answers errors with `application/problem+json`, for every route and every status."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from serving.environs import Environ
 MIMETYPE = "application/problem+json"
 MAX_VALUE_CHARACTERS = 200
 MOST_ERRORS_SHOWN = 100
-RETRY_AFTER_S = 5  # after what a person may have to put right
+RETRY_AFTER_S = 5  # after an error that a person may have to put right
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ STATUS: tuple[tuple[type[FlightchainError], int], ...] = (
 
 
 class InvalidFlights(InvalidFlight):
-    """A flight or a batch with things wrong. `problems` has them all, this is the first."""
+    """A flight or a batch with errors. The exception itself tells the first; `problems` has all."""
 
     def __init__(self, problems: Sequence[InvalidInput]) -> None:
         first = problems[0]
@@ -96,7 +96,7 @@ class Problems:
         return problem(500, "something went wrong in the service; its log says what")
 
     def install(self, app: Flask) -> None:
-        """Let `app` answer so."""
+        """Let `app` answer errors this way."""
         for kind in (FlightchainError, HTTPException, OSError, Exception):
             app.register_error_handler(kind, lambda error: self.answer(error, request.environ))
 
@@ -136,7 +136,7 @@ def shown_errors(problems: Sequence[InvalidInput]) -> list[dict[str, Any]]:
 
 
 def _shown(value: object) -> object:
-    """`value` as it may go out: numbers and short texts as they are, the rest cut."""
+    """`value` as it is shown: numbers and short texts as they are, anything else cut."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else shown(value, MAX_VALUE_CHARACTERS)
@@ -157,10 +157,13 @@ def _of_http(error: HTTPException) -> Response:
 
 
 def _refused_by_system(error: OSError, request_id: str | None) -> Response:
-    """What the disk refuses is no fault of the request, and may pass."""
+    """503, because an error of the disk is not the request's fault, and may pass."""
     what = f"{error.filename}: " if error.filename else ""
-    _log.error("the system refuses: %s (request %s)", error, request_id)
-    detail = f"the system refuses: {what}{error.strerror or error}; look at the disk and its folder"
+    _log.error("the operating system refuses: %s (request %s)", error, request_id)
+    detail = (
+        f"the operating system refuses: {what}{error.strerror or error}; "
+        "look at the disk and its folder"
+    )
     response = problem(503, detail)
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response

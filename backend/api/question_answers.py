@@ -1,7 +1,8 @@
-"""Answering the three questions: kept answers, conditions, encodings.
+"""Answers the three questions, with kept answers, conditions and encodings.
 
-An answer's ETag is made from the hash of the block it stands for and the query string, so that a
-304 costs a comparison and nothing is asked. A scan is for reading the blocks, so it always does.
+An answer's ETag is made from the hash of the block up to which it counts and the query string, so
+that a 304 costs a comparison and nothing is asked. A scan always reads the blocks, because that is
+its purpose.
 """
 
 import time
@@ -41,7 +42,7 @@ _DEFAULTS: dict[str, str | None] = {
     AS_OF.name: None,
     FORMAT.name: None,
 }
-"""Parameters with which an answer is not kept, but for these values; None: for no value."""
+"""Parameters, each with the value with which an answer is kept; None: only if it is left out."""
 
 Ask = Callable[[Asked, Options, Costs | None], Json]
 
@@ -49,7 +50,7 @@ Ask = Callable[[Asked, Options, Costs | None], Json]
 def question(
     kind: type[Question], name: str, tag: str, summary: str, schema: str, meaning: str
 ) -> Operation:
-    """The operation that `answered` is for a question of `kind`. schema, meaning: of the answer."""
+    """The operation for a question of `kind`. schema, meaning: of its answer."""
     in_lines = kind is FilterTransactions
     content = {JSON: Media(ref(schema)), **(IN_LINES if in_lines else {})}
     return Operation(
@@ -70,14 +71,14 @@ def question(
 
 
 class Answering:
-    """Answers to the questions that `ledger` is asked over HTTP, some of which are in `kept`."""
+    """Answers questions to `ledger` over HTTP, and keeps some of the answers in `kept`."""
 
     def __init__(self, ledger: Ledger, kept: AnswerCache) -> None:
         self._ledger = ledger
         self._kept = kept
 
     def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
-        """The answer to a request, a question of `kind` that `ask` answers."""
+        """Answer a request that holds a question of `kind`. ask: asks the ledger."""
         given = given_in(environ)
         if any(given.get(name, default) != default for name, default in _DEFAULTS.items()):
             return self._answered_anew(environ, kind, ask)
@@ -106,7 +107,7 @@ class Answering:
         return versioned(environ, body, tag_of(tip_hash, route, query), REVALIDATE, compress)
 
     def _answered_anew(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
-        """An answer that is not kept: it was asked for with options."""
+        """Answer a question with options, for which no answer is kept."""
         query, route = query_string(environ), kind.__name__
         given = dict(given_in(environ))
         form = _format_for(kind, given)
@@ -131,7 +132,7 @@ class Answering:
 
 
 def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
-    """What tells the lane of a question of `kind`: a scan, or one that costs the same always."""
+    """A function that chooses the lane of a question of `kind`, by its cost."""
     plain = {*PARAMETERS[kind], ENGINE.name}
 
     def lane(environ: Environ) -> Lane:
@@ -148,7 +149,7 @@ def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
 
 
 def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
-    """The format that `given` names and the question can be answered in; taken out of it."""
+    """Take the format for lines out of `given`; None for an answer in JSON."""
     if kind is not FilterTransactions or (name := FORMAT.find(given)) is None:
         return None
     del given[FORMAT.name]
@@ -156,7 +157,7 @@ def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:
 
 
 def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options) -> Json:
-    """What `ask` says; how long it took is told in Server-Timing, of a scan by stage, too."""
+    """Ask, and note the time for Server-Timing; for a scan also the time of each stage."""
     costs = Costs() if options.engine == "scan" else None
     started = time.perf_counter()
     found = ask(question, options, costs)
@@ -168,7 +169,7 @@ def _timed(environ: Environ, ask: Ask[Asked], question: Asked, options: Options)
 
 
 def _parts_of(costs: Costs) -> str:
-    """What a scan cost, as it follows in Server-Timing."""
+    """The costs of a scan, as further parts of Server-Timing."""
     parts = {
         name: f"dur={1000 * seconds:.3f}"
         for name, seconds in costs.stage_s.items()

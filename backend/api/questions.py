@@ -1,4 +1,4 @@
-"""`GET /filter_transactions`, `/average_delays` and `/flight_counter`."""
+"""The three questions: `GET /filter_transactions`, `/average_delays` and `/flight_counter`."""
 
 from flask import Response
 
@@ -15,7 +15,7 @@ FILTER_TRANSACTIONS = question(
     QUESTIONS,
     "What happened to flight N on day D?",
     "Legs",
-    "The legs, oldest id first; none is an answer, too.",
+    "The legs, oldest id first; the list may be empty.",
 )
 AVERAGE_DELAYS = question(
     AverageDelays,
@@ -23,7 +23,7 @@ AVERAGE_DELAYS = question(
     QUESTIONS,
     "How late was carrier C on average between two dates?",
     "AverageDelays",
-    "Means, counts and shares; a mean of nothing is null.",
+    "Means, counts and shares; a mean of no flights is null.",
 )
 FLIGHT_COUNTER = question(
     FlightCounter,
@@ -36,7 +36,7 @@ FLIGHT_COUNTER = question(
 
 
 def rows(ledger: Ledger, answering: Answering) -> list[Row]:
-    """The three questions to `ledger`."""
+    """The routes for the three questions to `ledger`."""
 
     def filter_transactions(environ: Environ) -> Response:
         """What happened to flight N on day D?"""

@@ -1,7 +1,7 @@
-"""Reading requests: query strings, bodies, keys.
+"""Reads requests: query strings, bodies, keys.
 
-The query string is read here and not by Werkzeug because the three questions spend a tenth of their
-time budget on it otherwise; and because a parameter given twice must not be half ignored.
+The query string is read here and not by Werkzeug, because Werkzeug takes a tenth of the time budget
+of the three questions, and because a parameter that is given twice must not be half ignored.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class BadBody(InvalidInput):
 
 
 def query_string(environ: Environ) -> str:
-    """What stands behind the question mark."""
+    """The part of the address after the question mark."""
     query: str = environ.get("QUERY_STRING", "")
     return query
 
@@ -73,7 +73,7 @@ def _utf8(query: str) -> str:
         raise InvalidQuery("query string", query, "is not UTF-8") from None
 
 
-@lru_cache(maxsize=1024)  # the names of the same cities come again
+@lru_cache(maxsize=1024)  # the names of the same cities come again and again
 def _unquoted(text: str) -> str:
     try:
         return unquote_plus(text, errors="strict")
@@ -97,13 +97,13 @@ def mimetype(environ: Environ) -> str:
 
 
 def body(environ: Environ, most_bytes: int) -> bytes:
-    """The bytes of the body, which can be read again.
+    """The bytes of the body. They are put back, so that it can be read again.
 
-    Raises BadBody: 415 if it is packed, 411 without a length, 413 if it is too long.
+    Raises BadBody: 415 if it is compressed, 411 without a length, 413 if it is too long.
     """
     coding = environ.get("HTTP_CONTENT_ENCODING", IDENTITY)
     if coding.strip().lower() not in {"", IDENTITY}:
-        reason = "is not unpacked here; send the body as it is"
+        reason = "is not supported; send the body uncompressed"
         raise BadBody(415, coding, reason, "Content-Encoding")
     length = get_content_length(environ)
     if length is None:
@@ -116,7 +116,7 @@ def body(environ: Environ, most_bytes: int) -> bytes:
 
 
 def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
-    """The key that came with a body. Raises InvalidQuery for one that is no key."""
+    """The key of a request with the body `data`. Raises InvalidQuery for an invalid key."""
     text = environ.get("HTTP_IDEMPOTENCY_KEY")
     if text is None:
         return None
@@ -131,15 +131,15 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
 def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:
     """The JSON object in the body, and the body.
 
-    Raises BadBody: as `body`, 415 for another content type, 400 for no JSON; and InvalidFlight for
-    JSON that is no object.
+    Raises BadBody: as `body` does, 415 for another content type, 400 if the body is not JSON.
+    Raises InvalidFlight for JSON that is not an object.
     """
     if (kind := mimetype(environ)) != MIMETYPE:
         raise BadBody(415, kind, f"must be sent as Content-Type: {MIMETYPE}")
     data = body(environ, MAX_JSON_BYTES)
     try:
         found = msgspec.json.decode(data)
-        if not isinstance(found, dict) or data.count(b":") != len(found):  # more were given, or may
+        if not isinstance(found, dict) or data.count(b":") != len(found):  # a name may come twice
             json.loads(data, object_pairs_hook=_each_once)  # msgspec keeps the last of two
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         shown = data[:80].decode("utf-8", errors="replace")

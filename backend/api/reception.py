@@ -1,11 +1,11 @@
-"""What is done with every request, whichever door it came by: received, dismissed, logged.
+"""Does what every request needs, whichever way it comes in: receives, dismisses and logs it.
 
-A request that is received gets its id, and is refused if it comes from another site or carries a
-token in its address (see `serving.visitors`): nothing more is done for it then, but it is counted
-and logged like all others. An answer that is dismissed gets the headers that all have (see
+A request that is received gets its id. It is refused if it comes from another site or carries a
+token in its address (see `serving.visitors`); nothing more is done for it then, but it is counted
+and logged like all others. An answer that is dismissed gets the headers that all answers have (see
 `observing`), and is counted with its duration.
 
-`around` is all of it as a WSGI layer. The front, whose answers may be awaited, calls the steps.
+`around` does all of this as a WSGI layer. The front, which may await answers, calls the steps.
 """
 
 import time
@@ -37,7 +37,7 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 class Reception:
-    """Receives the requests of one application. always: headers that every answer has besides."""
+    """Receives the requests of one application. always: further headers of every answer."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Reception:
         self.access_log = access_log
 
     def receive(self, environ: Environ) -> Response | None:
-        """Begin with a request; the answer if it goes no further. `leave` must follow."""
+        """Begin a request. Returns an answer if the request is refused. `leave` must follow."""
         environ[STARTED] = time.perf_counter()
         request_id = environ.get("HTTP_X_REQUEST_ID")
         if request_id is None or not is_good_id(request_id):
@@ -73,11 +73,11 @@ class Reception:
             environ[ANSWERED] = int(status[:3]), route_of(environ)
 
     def leave(self, environ: Environ) -> None:
-        """The application has made its answer, or failed to."""
+        """Note that the application has made its answer, or has failed to."""
         self._counted.end(environ[STARTED])
 
     def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
-        """Write a line of the access log, if it is on: the body has gone out or broken off."""
+        """Write a line of the access log, if it is on. is_whole: the body went out."""
         if not self.access_log:
             return
         status, route = environ.get(ANSWERED, (500, None))
@@ -94,7 +94,7 @@ class Reception:
         )
 
     def around(self, application: Application) -> Application:
-        """`application` with a reception."""
+        """A WSGI application that receives each request and passes it to `application`."""
 
         def received(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
             def start(status: str, headers: Headers, *more: Any) -> Any:
@@ -110,7 +110,7 @@ class Reception:
         return received
 
     def _logged(self, pieces: Iterable[bytes], environ: Environ) -> Iterator[bytes]:
-        """`pieces`, and when they have gone out or broken off a line about them."""
+        """Pass `pieces` on, and write a log line when they have gone out or broken off."""
         sent, is_whole = 0, False
         try:
             for piece in pieces:

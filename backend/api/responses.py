@@ -1,6 +1,6 @@
-"""Responses whose bytes and headers are complete, so that Werkzeug need not look what is missing.
+"""Responses whose bytes and headers are complete, so that Werkzeug need not look for missing ones.
 
-To make one takes a fifth of the time of a Werkzeug response, and a quick request is little else.
+Making one takes a fifth of the time of a Werkzeug response, and a quick request does little else.
 """
 
 from functools import lru_cache
@@ -14,7 +14,7 @@ Pair = tuple[str, str]  # name and value of a header
 
 
 class Whole(Response):
-    """A body in bytes, with its headers. Nothing can be called when it has gone out."""
+    """A body in bytes, with its headers. It calls no function when it has gone out."""
 
     def __init__(self, body: bytes, *pairs: Pair, status: int = 200) -> None:
         """pairs: all headers but Content-Length."""
@@ -28,13 +28,13 @@ class Whole(Response):
 
     @property
     def headers(self) -> Headers:  # type: ignore[override]
-        """The headers, made into an object when somebody asks for it: that takes a while."""
+        """The headers as an object, made only when it is asked for, because that takes a while."""
         if self._headers is None:
             self._headers = Headers(self._pairs)
         return self._headers
 
     def get_wsgi_response(self, environ: dict[str, Any]) -> tuple[list[bytes], str, list[Pair]]:
-        """What goes out."""
+        """The body, status and headers that go out."""
         body: Any = [] if environ["REQUEST_METHOD"] == "HEAD" else self.response
         if self._headers is None:
             return body, self._status, self._pairs.copy()
@@ -51,5 +51,5 @@ def nothing(status: int, *pairs: Pair) -> Whole:
 
 @lru_cache(maxsize=64)
 def status_line(status: int) -> str:
-    """A status as WSGI has it, written as Werkzeug writes it: `200 OK`."""
+    """A status as WSGI wants it, in Werkzeug's spelling: `200 OK`."""
     return f"{status} {HTTPStatus(status).phrase.upper()}"

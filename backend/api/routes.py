@@ -1,20 +1,20 @@
-"""The table of routes: who answers which method of which address, and in which lane.
+"""The table of routes: which handler answers which method of which address, and in which lane.
 
 Everything that knows the service's addresses is made from it: what Flask routes, what the front
 answers without Flask, the OpenAPI document and the labels of the metrics. A row's handler takes the
-WSGI environ of a request and what stands in its path, and returns the response. It is called once
-for each request, whichever door that came by.
+WSGI environ of a request and the parameter in its path, and returns the response. It is called once
+for each request, whether that came by Flask or by the front.
 
-The lane says who may have to wait for whom:
+The lane says which requests may have to wait for each other:
 
 - `INLINE`: answered at once; the handler waits for nothing, neither a disk nor a lock nor a thread.
 - `GROUPED`: posts that are durable when they are answered. Those that come while the disk is synced
   share the next sync (see `serving.lanes.Group`).
-- `THREAD`: may wait for the disk, briefly.
-- `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long ones, each kind with threads of its own.
+- `THREAD`: requests that may wait for the disk, briefly.
+- `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long requests; each kind has threads of its own.
 
-A row's lane may depend on the request. It then only tells which threads a request may keep busy,
-and never what is answered.
+A row's lane may depend on the request. A lane only tells which threads a request may keep busy, and
+never what is answered.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +35,7 @@ READING = frozenset({"GET", "HEAD"})
 
 
 class Lane(StrEnum):
-    """Who may have to wait for whom. The value is the lane's name in metrics and documents."""
+    """Requests of one lane may wait for each other. The value names it in metrics and documents."""
 
     INLINE = lanes.INLINE
     GROUPED = lanes.GROUPED
@@ -47,10 +47,10 @@ class Lane(StrEnum):
 
 
 class Post(NamedTuple):
-    """A post that can share its wait with others.
+    """A post that can share its sync with others.
 
-    offer: what is to be accepted. answer: makes the response of what became of it, or raises what
-    stands against it.
+    offer: what the ledger is asked to accept. answer: makes the response from the outcome, or
+    raises the error that prevents it.
     """
 
     offer: Any
@@ -61,9 +61,9 @@ class Post(NamedTuple):
 class Row:
     """One method of one address.
 
-    method: GET answers HEAD, too. rule: as Flask writes it; a parameter may stand at its end.
-    handler: takes the environ and the parameter by its name. lane: a lane, or what tells it from
-    the same arguments. group: of a row that may be in the lane GROUPED.
+    method: GET also answers HEAD. rule: the address as Flask writes it; it may end in a parameter.
+    handler: takes the environ and the parameter by its name. lane: a lane, or a function that
+    chooses it from the same arguments. group: needed if the lane may be GROUPED.
     """
 
     method: str
@@ -75,7 +75,7 @@ class Row:
 
     @property
     def before_parameter(self) -> str:
-        """The rule up to its parameter, all of it if there is none."""
+        """The rule up to its parameter; all of it if there is none."""
         return self.rule.partition("<")[0]
 
     @property
@@ -85,13 +85,13 @@ class Row:
 
 
 class Match(NamedTuple):
-    """A row, and what stands in the path for its parameter."""
+    """A row, and the value in the path for its parameter."""
 
     row: Row
     parameters: dict[str, str]
 
     def answer(self, environ: Environ) -> Response:
-        """What the row's handler answers. Raises what it raises."""
+        """The answer of the row's handler. Raises the handler's errors."""
         return self.row.handler(environ, **self.parameters)
 
     def lane(self, environ: Environ) -> Lane:
@@ -107,14 +107,14 @@ class Table:
         self._rows: list[Row] = []
         self._whole: dict[tuple[str, str], Match] = {}
         self._with_parameter: dict[tuple[str, str], Row] = {}
-        self._addresses: set[str] = set()  # without a parameter: these are taken for none
+        self._addresses: set[str] = set()  # those without a parameter, which no parameter matches
         self.add(rows)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._rows)
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Append rows. Raises ValueError for a second one of the same method and address."""
+        """Append rows. Raises ValueError if a method of an address has a row already."""
         for row in rows:
             self._rows.append(row)
             for method in READING if row.method == "GET" else {row.method}:
@@ -128,7 +128,7 @@ class Table:
                     self._whole[place] = Match(row, {})
 
     def match(self, environ: Environ) -> Match | None:
-        """The row for a request; None for what is not ours, or not by this method."""
+        """The row for a request; None for an unknown address or another method."""
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         found = self._whole.get((method, path))
         if found is not None:
@@ -146,7 +146,7 @@ class Table:
 
 
 def install(app: Flask, table: Table) -> None:
-    """Let `app` route what is in the table."""
+    """Let `app` route the rows of `table`."""
     for row in table:
         app.add_url_rule(
             row.rule, endpoint=row.operation.name, view_func=_view(row), methods=[row.method]

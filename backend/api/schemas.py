@@ -1,7 +1,7 @@
-"""What goes in and comes out, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
+"""The bodies of requests and answers, as JSON Schema (2020-12, the dialect of OpenAPI 3.1).
 
-The fields of a flight come from `chain.fields`, those of a header from `chain.block`: the tables
-that validate. A test holds real answers against what is written here.
+The fields of a flight come from `chain.fields`, those of a header from `chain.block`, which are the
+tables that validate. A test holds real answers against these schemas.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def array(items: Schema) -> Schema:
 
 
 def record(properties: Mapping[str, Schema], *optional: str, **more: Any) -> Schema:
-    """An object with exactly these properties, all of them but `optional` always there."""
+    """An object with exactly these properties, all of which but `optional` are always there."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -64,9 +64,9 @@ def value_of(field: Field) -> Schema:
 
 
 def sent(field: Field) -> Schema:
-    """A value of a field of a flight, as it may be sent: a number as text, an empty text as null.
+    """A value of a field as it may be sent: a number may be a text, and an empty text is null.
 
-    The bounds are those of numbers; of texts they are checked when they are read.
+    The bounds are those for numbers; texts are checked when they are read.
     """
     about = {"description": field.meaning, "examples": [field.example]}
     if field.kind not in {"integer", "time"}:
@@ -96,7 +96,7 @@ def query_of(kind: type[Question]) -> Schema:
 
 
 def context(kind: type[Question]) -> dict[str, Schema]:
-    """What every answer to a question has."""
+    """The members of every answer to a question."""
     return {"as_of": ref("AsOf"), "query": ref(f"{kind.__name__}Query")}
 
 
@@ -108,25 +108,30 @@ _HEADER: dict[str, Schema] = {
     field.name: HASH if field.type is str else COUNT for field in fields(Header)
 }
 STATE: Schema = {"type": "string", "enum": ["pending", "mined"]}
-_AS_OF = record({"height": COUNT, "tip_hash": HASH}, description="the block an answer stands for")
+_AS_OF = record(
+    {"height": COUNT, "tip_hash": HASH}, description="the block up to which an answer counts"
+)
 _AVERAGES: dict[str, Schema] = {
-    "average_delay": MEAN | {"description": "mean ARR_DELAY of the arrived, in minutes"},
+    "average_delay": MEAN | {"description": "mean ARR_DELAY of the arrived flights, in minutes"},
     "flights": COUNT,
     "arrived": COUNT,
     "cancelled": COUNT,
-    "no_arrival": COUNT | {"description": "left, and have no arrival: most were diverted"},
-    "on_time_share_of_arrived": SHARE | {"description": "less than 15 minutes late"},
-    "on_time_share_of_scheduled": SHARE | {"description": "the same of all flights"},
+    "no_arrival": COUNT
+    | {"description": "flights that left and have no arrival: most were diverted"},
+    "on_time_share_of_arrived": SHARE
+    | {"description": "share of the arrived flights that were less than 15 minutes late"},
+    "on_time_share_of_scheduled": SHARE
+    | {"description": "share of all flights that arrived less than 15 minutes late"},
     "average_departure_delay": MEAN | {"description": "mean DEP_DELAY, in minutes"},
 }
 _RECEIPT: dict[str, Schema] = {
     "state": STATE,
     "timestamp": MILLISECONDS,
-    "durable": {"type": "boolean", "description": "false: a power cut may still take it"},
+    "durable": {"type": "boolean", "description": "false: a power cut may still lose it"},
 }
 _ERROR = record(
     {
-        "row": COUNT | {"description": "the line of a batch"},
+        "row": COUNT | {"description": "the line in the batch"},
         "field": {"type": "string"},
         "value": {},
         "detail": {"type": "string"},
@@ -194,7 +199,7 @@ SCHEMAS: dict[str, Schema] = {
             "p90": {"type": ["integer", "null"]},
             "histogram": array(ref("Bin")),
         },
-        description="of ARR_DELAY, in minutes",
+        description="how ARR_DELAY is distributed, in minutes",
     ),
     "Bin": record(
         {
@@ -222,7 +227,7 @@ SCHEMAS: dict[str, Schema] = {
     "Headers": record(
         {
             "blocks": array(ref("Header")),
-            "next": {"type": ["string", "null"], "description": "where the following page is"},
+            "next": {"type": ["string", "null"], "description": "the address of the next page"},
         }
     ),
     "TransactionState": record(
@@ -232,14 +237,17 @@ SCHEMAS: dict[str, Schema] = {
             "block": {"anyOf": [ref("Place"), {"type": "null"}]},
         }
     ),
-    "Place": record({"height": COUNT, "hash": HASH}, description="the block it is in"),
+    "Place": record({"height": COUNT, "hash": HASH}, description="the block that holds it"),
     "Transactions": record({"transactions": array(ref("Transaction"))}),
     "Receipt": record(
         {
             "TRANSACTION_ID": COUNT,
             **_RECEIPT,
             "content_hash": HASH | {"description": "leaf hash of the transaction (RFC 6962)"},
-            "duplicate_of": {"type": ["integer", "null"], "description": "the oldest equal flight"},
+            "duplicate_of": {
+                "type": ["integer", "null"],
+                "description": "the id of the oldest equal flight",
+            },
         }
     ),
     "BatchReceipt": record(
@@ -307,8 +315,8 @@ SCHEMAS: dict[str, Schema] = {
             "title": TEXT,
             "status": {"type": "integer"},
             "detail": TEXT,
-            "field": {**TEXT, "description": "what is at fault"},
-            "value": {"description": "as it was given"},
+            "field": {**TEXT, "description": "the field at fault"},
+            "value": {"description": "the value of the field, as it was given"},
             "errors": array(ref("Error")),
             "reasons": array(TEXT),
         },

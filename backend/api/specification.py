@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: the service in OpenAPI 3.1, made from the table of routes.
+"""`GET /openapi.json`: describes the service in OpenAPI 3.1, made from the table of routes.
 
 Every row has an operation, so nothing can be left out.
 """
@@ -35,30 +35,30 @@ INFO: Schema = {
 PROBLEMS = {
     400: Answer("Something in the request is wrong; `field` and `value` say what."),
     401: Answer(
-        "Writing needs a token here, and none or an unknown one came.",
+        "Writing needs a token here; the request has none, or an unknown one.",
         headers=("WWW-Authenticate",),
     ),
-    404: Answer("The ledger has nothing by that height, id or page."),
-    406: Answer("None of the formats that `Accept` names."),
+    404: Answer("The ledger has no such height or id, or nothing on that page."),
+    406: Answer("There is no answer in any format that `Accept` names."),
     411: Answer("The body must be sent with a Content-Length."),
     413: Answer("The body is too large."),
-    415: Answer("The body is of another media type, or packed (`Content-Encoding`)."),
-    421: Answer("`Host` is no name of this service."),
+    415: Answer("The body has another media type, or is compressed (`Content-Encoding`)."),
+    421: Answer("`Host` is not a name of this service."),
     422: Answer(
-        "No flight, or rows that are none; or an Idempotency-Key that came with something else."
+        "A flight or row is not valid, or the Idempotency-Key came with another request before."
     ),
-    500: Answer("A fault of the service."),
+    500: Answer("The service has a fault."),
     503: Answer(
-        "Not now: full, starting, busy, refused by the disk or damaged on it, or the clock is "
-        "doubted; `detail` says what.",
+        "The service cannot answer now: it is full, starting or busy, the disk refuses or has "
+        "damaged something, or the clock is doubted; `detail` says what.",
         headers=("Retry-After",),
     ),
 }
-"""Status -> what it means. The body of all is a Problem."""
+"""Status -> what it means. The body of each is a Problem."""
 
 _PROBLEM = {PROBLEM_JSON: Media(ref("Problem"))}
 
-EVERYWHERE = (400, 421, 500, 503)  # 503: when too much is sent at once, to any request
+EVERYWHERE = (400, 421, 500, 503)  # 503: any request may get it when too many come at once
 FOR_BODIES = (411, 413, 415, 422)
 
 _OF_ALL = ("X-Request-ID", "Cache-Control")
@@ -69,29 +69,29 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
     "Content-Disposition": ("A name for the file.", {"type": "string"}),
     "ETag": ("Names these bytes, for If-None-Match.", {"type": "string"}),
-    "Link": ('Where the following page is, with `rel="next"`.', {"type": "string"}),
-    "Location": ("Where the transaction, or the first one, is.", {"type": "string"}),
+    "Link": ('The address of the next page, with `rel="next"`.', {"type": "string"}),
+    "Location": ("The address of the transaction, or of the first one.", {"type": "string"}),
     "Retry-After": ("Seconds to wait.", {"type": "integer", "minimum": 1}),
     "Server-Timing": (
         (
-            "How long the answer took, in milliseconds: `total`, in it `index` or `scan`, before "
-            "it `wait` for a thread, and of a scan its stages: `file` (with how many blocks were "
-            "read), `decompress`, `hash`, `decode`, `filter`; `last` and `random` say how many "
-            "blocks these caches had."
+            "How long the answer took, in milliseconds: `total`, which includes `index` or `scan`; "
+            "`wait`, the time before that, for a thread; and the stages of a scan: `file` (with "
+            "how many blocks were read), `decompress`, `hash`, `decode`, `filter`. `last` and "
+            "`random` say how many blocks these caches had."
         ),
         {"type": "string"},
     ),
     "WWW-Authenticate": ("Bearer.", {"type": "string"}),
     _OF_LAB: (
-        "Only in the lab: the disk is emulated, so many times as fast as the study's.",
+        "Only in the lab: the disk is emulated, this many times as fast as the study's.",
         {"type": "integer", "minimum": 1},
     ),
     "X-Flightchain-As-Of": (
-        "Height and hash of the block an export stands for.",
+        "Height and hash of the block up to which an export counts.",
         {"type": "string"},
     ),
     "X-Request-ID": (
-        "The request's name in the logs: the client's, if it sent one.",
+        "The request's id in the logs: the client's own, if it sent one.",
         {"type": "string"},
     ),
 }
@@ -99,15 +99,15 @@ HEADERS: dict[str, tuple[str, Schema]] = {
 IF_NONE_MATCH: Schema = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "The ETag of an answer that the client has; 304 if it is still right.",
+    "description": "The ETag of an answer that the client has; 304 if that is still right.",
     "schema": {"type": "string"},
     "example": '"0014662483"',
 }
 IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Of the client's choice. The same request with the same key gets the same ids "
-    "for a day, and nothing is accepted twice.",
+    "description": "A key of the client's choice. The same request with the same key gets the same "
+    "ids for a day, and nothing is accepted twice.",
     "schema": {
         "type": "string",
         "minLength": 1,
@@ -127,7 +127,7 @@ DESCRIBE = Operation(
 
 
 def rows(table: Iterable[Row]) -> list[Row]:
-    """The description of the rows that will be in `table` when it is asked for."""
+    """The route of the document, which describes all rows of `table` when it is asked for."""
     compressed_once = cache(compressed)
 
     @cache
@@ -187,7 +187,7 @@ def _operation(operation: Operation) -> Schema:
     }
     if operation.body:
         found["requestBody"] = {"required": True, "content": _content(operation.body)}
-    if operation.writes:  # with or without, as the service is set up
+    if operation.writes:  # with or without a token, depending on the settings
         found["security"] = [{}, {"token": []}]
     return found
 
@@ -219,7 +219,7 @@ def _responses(operation: Operation) -> Iterator[tuple[str, Schema]]:
     for status, answer in operation.answers.items():
         yield str(status), _response(answer, answer.content, always, _OF_LAB)
     if operation.has_etag:
-        unchanged = Answer("What the client has is still right.")
+        unchanged = Answer("The client's copy is still right.")
         yield "304", _response(unchanged, {}, always, _OF_LAB)
     for status in sorted(_errors_of(operation)):
         yield str(status), {"$ref": f"#/components/responses/{_name(status)}"}

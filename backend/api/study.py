@@ -5,7 +5,7 @@
     GET  /transactions_pages?page=&per_page=         mined transactions, in the order of their ids
     GET  /mine                                       405: only the miner mines
 
-Pages count from 0. The study answered 404 behind the last page; so do we.
+Pages count from 0. The study answered 404 after the last page, and so does this service.
 """
 
 from flask import Flask, Response
@@ -26,7 +26,7 @@ from serving.lanes import Group
 
 PAGE = Number("page", "From 0.", "2", default=0)
 PER_PAGE = Number(
-    "per_page", "Transactions of a page.", "5", default=100, least=1, most=MAX_TRANSACTIONS
+    "per_page", "Transactions on a page.", "5", default=100, least=1, most=MAX_TRANSACTIONS
 )
 
 FLIGHT_STATUS = question(
@@ -41,7 +41,7 @@ NEW_TRANSACTION = Operation(
     "new_transaction",
     STUDY,
     "As POST /transactions, but 201 when it is on the disk",
-    {201: Answer("It is accepted.", {JSON: Media(ref("Receipt"))}, headers=("Location",))},
+    {201: Answer("The flight is accepted.", {JSON: Media(ref("Receipt"))}, headers=("Location",))},
     body=ONE_FLIGHT,
     writes=True,
 )
@@ -49,14 +49,14 @@ TRANSACTIONS_PAGES = Operation(
     "transactions_pages",
     STUDY,
     "Mined transactions in the order of their ids, in pages",
-    {200: Answer("A page; 404 behind the last.", {JSON: Media(ref("Transactions"))})},
+    {200: Answer("A page; 404 after the last.", {JSON: Media(ref("Transactions"))})},
     parameters=(PAGE, PER_PAGE),
     errors=(404,),
 )
 
 
 def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
-    """The study's paths to `ledger`."""
+    """The routes of the study's paths to `ledger`."""
 
     def flight_status(environ: Environ) -> Response:
         """What happened to flight N on day D?"""
@@ -70,7 +70,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
         return Post(post.offer, lambda accepted: _created(post.answer(accepted)))
 
     def new_transaction(environ: Environ) -> Response:
-        """Accept one flight; durable when this answers."""
+        """Accept one flight. It is durable when this answers."""
         return writing.accept(prepare(environ))
 
     def transactions_pages(environ: Environ) -> Response:
@@ -98,7 +98,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
 
 
 def install(app: Flask) -> None:
-    """Let `app` say that nothing is allowed at `/mine`: blocks are mined by the miner alone."""
+    """Let `app` answer 405 at `/mine`, because only the miner mines blocks."""
 
     @app.route("/mine", methods=["OPTIONS"], provide_automatic_options=False)
     def mine() -> Response:

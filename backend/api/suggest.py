@@ -1,4 +1,4 @@
-"""`GET /suggest` and `/coverage`."""
+"""`GET /suggest` completes what a user types; `/coverage` tells what the ledger covers."""
 
 from flask import Response
 
@@ -13,8 +13,8 @@ from backend.questions.parameters import Choice, Number, Text
 from serving.environs import Environ
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
-TYPED = Text("q", "What has been typed; everything matches nothing.", "chic", default="")
-LIMIT = Number("limit", "At most so many.", "5", default=10, least=1, most=50)
+TYPED = Text("q", "What has been typed; if empty, everything matches.", "chic", default="")
+LIMIT = Number("limit", "The most completions to return.", "5", default=10, least=1, most=50)
 
 SUGGEST = Operation(
     "suggest",
@@ -33,10 +33,10 @@ COVERAGE = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """Completions from `ledger`."""
+    """The routes for completions from `ledger` and for its coverage."""
 
     def suggest(environ: Environ) -> Response:
-        """Cities, airports, carriers or flight numbers that begin with or hold `q`."""
+        """Cities, airports, carriers or flight numbers that begin with `q` or contain it."""
         given = SUGGEST.given(environ)
         return answer(ledger.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
 

@@ -1,4 +1,4 @@
-"""`POST /transactions` and `GET /transactions/ID`. What the modes promise: see `writing`."""
+"""`POST /transactions` and `GET /transactions/ID`. `writing` tells what each mode promises."""
 
 from flask import Response
 from werkzeug.routing import BaseConverter
@@ -16,13 +16,13 @@ from backend.questions.parameters import Number
 from serving.environs import Environ
 from serving.lanes import Group
 
-TRANSACTION_ID = Number("TRANSACTION_ID", "Its position in the ledger, from 0.", "0")
+TRANSACTION_ID = Number("TRANSACTION_ID", "The flight's position in the ledger, from 0.", "0")
 
 ADD_TRANSACTION = Operation(
     "add_transaction",
     ADDING,
     "Accept one flight",
-    accepted("Receipt", "It is in a block.", "It is accepted and pending."),
+    accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
     parameters=(MODE,),
     body=ONE_FLIGHT,
     writes=True,
@@ -34,7 +34,7 @@ GET_TRANSACTION = Operation(
     "A flight, pending or mined, and its block",
     {
         200: Answer(
-            "The transaction; while it is pending without an ETag.",
+            "The transaction; it has an ETag once it is mined.",
             {JSON: Media(ref("TransactionState"))},
             may_have=("ETag",),
         )
@@ -46,8 +46,9 @@ GET_TRANSACTION = Operation(
 
 
 class Id(BaseConverter):
-    """What stands where an id should: anything but `batch`, a route of its own, which is posted
-    to. So `GET /transactions/batch` is 405, and not an id that is none.
+    """An id in a path: any text but `batch`, which has a route of its own for POST.
+
+    So `GET /transactions/batch` is 405, and not an invalid id.
     """
 
     regex = "(?!batch$)[^/]+"
@@ -55,7 +56,7 @@ class Id(BaseConverter):
 
 
 def rows(ledger: Ledger, writing: Writing) -> list[Row]:
-    """The transactions of `ledger`."""
+    """The routes for the transactions of `ledger`."""
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)
@@ -80,10 +81,10 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         )
 
     def lane_of_transaction(environ: Environ, transaction_id: str) -> Lane:  # noqa: ARG001
-        """What a block at hand holds is answered at once."""
+        """INLINE for a transaction in a block at hand."""
         try:
             is_at_hand = ledger.has_transaction(TRANSACTION_ID.parse(transaction_id))
-        except (FlightchainError, OSError):  # whoever answers will meet it, and say so
+        except (FlightchainError, OSError):  # the handler meets the same error, and answers with it
             return Lane.THREAD
         return Lane.INLINE if is_at_hand else Lane.THREAD
 

@@ -1,4 +1,4 @@
-"""Problems for requests that HTTP itself refuses, before anybody could read them whole."""
+"""Answers requests that HTTP itself refuses, before they could be read completely."""
 
 from http import HTTPStatus
 from typing import Any
@@ -12,9 +12,9 @@ RETRY_AFTER_S = 1
 
 
 class Unread:
-    """Makes these problems, counts them, and logs them like other answers.
+    """Makes problems for requests that HTTP refuses, counts them, and logs them like other answers.
 
-    always: headers that every answer has besides.
+    always: further headers of every answer.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class Unread:
         self._always = "".join(f"{name}: {value}\r\n" for name, value in always)
 
     def problem(self, client: Any, status: int, detail: str, **more: object) -> bytes:
-        """A whole HTTP answer, after which the connection ends. client: its address."""
+        """A complete HTTP answer, after which the connection ends. client: the client's address."""
         self._metrics.refused(status)
         body, request_id = problem_body(status, detail, **more), new_request_id()
         later = f"Retry-After: {RETRY_AFTER_S}\r\n" if status == 503 else ""

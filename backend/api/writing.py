@@ -1,4 +1,4 @@
-"""What every route that accepts flights shares: who may, how long it waits, what it answers.
+"""What every route that accepts flights shares: who may write, how long it waits, its answer.
 
 Writing has three modes, which differ in what the answer promises:
 
@@ -33,8 +33,8 @@ Json = dict[str, Any]
 
 MODE = Choice(
     "mode",
-    "What the answer promises: `sync`, it is on the disk; `commit`, it is in a block, or on the "
-    "disk if that takes too long; `async`, it has its id and is synced within half a second.",
+    "What the answer promises. `sync`: the flight is on the disk. `commit`: it is in a block, or "
+    "on the disk if that takes too long. `async`: it has its id, and is synced within 0.5 s.",
     "commit",
     default="sync",
     choices=("sync", "async", "commit"),
@@ -43,7 +43,7 @@ ONE_FLIGHT = {JSON: Media(ref("Flight"), FLIGHT_EXAMPLE)}
 
 
 def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
-    """What `Writing.answer` answers: 201 and 202."""
+    """The answers that `Writing.answer` gives: 201 and 202."""
     content = {JSON: Media(ref(schema))}
     return {
         201: Answer(mined, content, headers=("Location",)),
@@ -54,7 +54,7 @@ def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
 def sent_flight(environ: Environ) -> tuple[Flight, bytes]:
     """The flight in the body of a request, and the body.
 
-    Raises as `json_object`, and InvalidFlights with everything that is wrong with it.
+    Raises as `json_object`, and InvalidFlights with everything that is wrong with the flight.
     """
     record, data = json_object(environ)
     flight, problems = examine(record)
@@ -64,7 +64,7 @@ def sent_flight(environ: Environ) -> tuple[Flight, bytes]:
 
 
 class Writing:
-    """The way into `ledger`."""
+    """Accepts flights into `ledger`, and answers as their mode promises."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -78,9 +78,9 @@ class Writing:
             self._tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
 
     def lane_of(self, usual: Lane) -> Callable[[Environ], Lane]:
-        """What tells the lane of a write: one that waits for its block keeps nobody else waiting.
+        """A function that chooses a post's lane; waits for blocks keep no other posts waiting.
 
-        usual: of one that is durable when it is answered.
+        usual: the lane of a post that is durable when it is answered.
         """
 
         def lane(environ: Environ) -> Lane:
@@ -95,7 +95,7 @@ class Writing:
         return lane
 
     def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
-        """One flight that is to be accepted."""
+        """A post of one flight."""
         offer = self._ledger.offer(flight, durable=mode != "async", key=key)
         return Post(
             offer,
@@ -103,25 +103,26 @@ class Writing:
         )
 
     def accept(self, post: Post) -> Response:
-        """The answer to a post that goes alone. Raises what stands against it."""
+        """Accept a post by itself, and answer it. Raises the error if it is not accepted."""
         (outcome,) = self.accept_all([post])
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:
-        """The answer to each post, or what stands against it; they share the sync of the disk."""
+        """Accept posts, which share one sync. Returns an answer or an error for each of them."""
         try:
             outcomes = self._ledger.accept_all([post.offer for post in posts])
-        except Exception as error:  # noqa: BLE001  each of them is told
+        except Exception as error:  # noqa: BLE001  every post gets the error
             return [error] * len(posts)
         return [_answer(*pair) for pair in zip(posts, outcomes, strict=True)]
 
     def answer(self, mode: str, receipt: Callable[..., Json], **more: Any) -> Response:
-        """The answer to flights that `receipt` tells of, after a wait if `mode` asks for one.
+        """The answer for accepted flights, after a wait if `mode` asks for one.
 
-        A request that finds no place among those that wait is answered at once, so that waiting
-        never keeps anybody from asking. more: further members of the answer.
+        A request that comes when enough others wait is answered at once, so that waits never keep
+        other requests from their answers. receipt: makes the answer's members, and waits. more:
+        further members of the answer.
         """
         waits = mode == "commit" and self._places.acquire(blocking=False)
         try:

@@ -1,6 +1,6 @@
-"""From forms and files to what the backend is asked to add, and from its refusal back to them.
+"""Turns forms and files into posts to the backend, and its refusals into messages beside fields.
 
-flight_form         one flight
+flight_form         the form for one flight
 uploads, columns    files of flights, and what is in them
-filled              a form that comes back
+filled              a form that is shown again
 """

@@ -1,4 +1,4 @@
-"""The columns of a file of flights, as one table, and files that show them.
+"""The columns of a file of flights, as one table, and sample files that show them.
 
 The names are those of the Bureau of Transportation Statistics (BTS) and of the ledger.
 """
@@ -19,7 +19,7 @@ IN_JSON = "In NDJSON; in CSV the column may be left out"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """needed: when there must be a value. examples: what the sample flights have; None is empty."""
+    """A column. needed: when there must be a value. examples: of the samples; None is empty."""
 
     name: str
     meaning: str
@@ -55,7 +55,7 @@ COLUMNS = (
     Column("CANCELLED", "1 if it was cancelled, else 0", ALWAYS, (0, 1, 0)),
     Column("AIR_TIME", "Minutes in the air", IF_ARRIVED, (227, None, None)),
 )
-"""The samples arrived, were cancelled, and were diverted."""
+"""The three samples: one arrived, one was cancelled, and one was diverted."""
 
 
 def samples() -> list[Mapping[str, Any]]:
@@ -76,5 +76,5 @@ def sample_csv() -> str:
 
 
 def sample_ndjson() -> str:
-    """The sample flights as NDJSON: one object a line."""
+    """The sample flights as NDJSON: one object per line."""
     return "".join(json.dumps(each) + "\n" for each in samples())

@@ -1,4 +1,4 @@
-"""A form to post, as it comes back when nothing was added: with what was typed, and why."""
+"""A form that is shown again because nothing was added: what was typed, and what is wrong."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,20 +11,21 @@ from frontend.forgery import CSRFError
 from frontend.words import duration
 
 EXPIRED = (
-    "This page is older than the last start of the pages, or the browser did not keep its cookie. "
-    "Nothing was added."
+    "The pages have been started again since this page was made, or the browser did not keep its "
+    "cookie. Nothing was added."
 )
 AWAY = "The ledger does not answer, so it is not known whether anything was added."
 NEVER_TWICE = "Nothing is added twice."
 ASKS_FOR_ONE = "This ledger asks for a token, so that not everybody can write to it."
-KNOWS_ANOTHER = "The ledger does not know this token, or not any more. Please give another one."
+KNOWS_ANOTHER = "The ledger does not know this token, or no longer. Please give another one."
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """values: what was typed. notice: what is to be said above the form. problems: beside fields.
+    """A form with its values and what is to be said about them.
 
-    status: of HTTP. retry_after_s: when it is worth another try, if that helps.
+    values: what was typed. notice: text above the form. problems: texts beside fields. status: the
+    HTTP status. retry_after_s: when another try may help, if that is known.
     """
 
     values: Values = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Filled:
         return "TOKEN" in self.problems
 
     def finish(self, response: Response) -> Response:
-        """`response` with the status, and with when to try again."""
+        """`response` with the status, and with the time for another try."""
         response.status_code = self.status
         if self.retry_after_s:
             response.headers["Retry-After"] = str(self.retry_after_s)
@@ -51,10 +52,10 @@ class Filled:
 
 
 def come_back(problem: Exception, values: Values, token: str, again: str) -> Filled:
-    """The form after a problem with none of its own fields.
+    """The form after a problem that belongs to none of its own fields.
 
-    problem: a CSRFError, BackendAway or Refused. token: that came with the form. again: a sentence
-    that says how it is sent again.
+    problem: a CSRFError, BackendAway or Refused. token: the one that came with the form. again: a
+    sentence that says how to send the form again.
     """
     match problem:
         case CSRFError():
@@ -62,12 +63,12 @@ def come_back(problem: Exception, values: Values, token: str, again: str) -> Fil
         case Refused(status=401):
             return Filled(values, problems={"TOKEN": about_token(token)}, status=401)
         case Refused(status=503, retry_after_s=wait_s):
-            wait = f" In about {duration(wait_s)} it is worth a try." if wait_s else ""
-            notice = f"The ledger takes nothing at the moment: {problem.detail}."
+            wait = f" Another try may help in about {duration(wait_s)}." if wait_s else ""
+            notice = f"The ledger accepts nothing at the moment: {problem.detail}."
             notice = f"{notice} Nothing was added. {again}{wait}"
             return Filled(values, notice, status=503, retry_after_s=wait_s)
         case Refused(status=status) if status < 500:
-            return Filled(values, f"The ledger does not take this: {problem}.", status=status)
+            return Filled(values, f"The ledger does not accept this: {problem}.", status=status)
         case Refused():
             return Filled(values, f"The ledger reports an error: {problem}. {again}", status=502)
         case BackendAway():
@@ -77,10 +78,10 @@ def come_back(problem: Exception, values: Values, token: str, again: str) -> Fil
 
 
 def token_in(values: Values) -> str:
-    """The write token that was typed; it goes to the backend and nowhere else."""
+    """The write token that was typed; it is sent to the backend and nowhere else."""
     return values.get("TOKEN", "").strip()
 
 
 def about_token(token: str) -> str:
-    """What to say when the backend refuses `token`, "" if none was given."""
+    """What to say when the backend refuses `token` ("" if none was given)."""
     return KNOWS_ANOTHER if token else ASKS_FOR_ONE

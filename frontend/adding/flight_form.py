@@ -1,9 +1,9 @@
-"""The form for one flight: from what was typed to a record, and from a refusal back to the fields.
+"""The form for one flight: makes a record from what was typed, and messages from a refusal.
 
-The backend judges. What the form alone does not accept (a flight that left at no time, a time of
-day of two digits) is sent as `REFUSED`, which the backend takes for no field: so everything that is
-wrong is known at once, and nothing is added. Weekday and year follow from the day, city and state
-from the airport if the ledger has it.
+The backend judges the record. A value that only the form refuses (a departure without a time, a
+time of day of two digits) is sent as `REFUSED`, which the backend refuses in any field: so all
+that is wrong is known at once, and nothing is added. Weekday and year follow from the day, city and
+state from the airport if the ledger has it.
 """
 
 import re
@@ -19,7 +19,7 @@ from frontend.words import sentence
 Record = dict[str, Any]
 
 REFUSED = "?"
-OTHER = "other"  # chosen instead of a carrier of the ledger
+OTHER = "other"  # is chosen in place of a carrier of the ledger
 AIRPORTS = ("ORIGIN", "DEST")
 TIMES = ("DEP_TIME", "ARR_TIME")
 NEEDED_UNLESS_CANCELLED = ("DEP_TIME", "DEP_DELAY")
@@ -44,7 +44,7 @@ LABELS = {
     "AIR_TIME": "Air time",
     "TOKEN": "Write token",
 }
-"""In the order of the form."""
+"""Field -> label, in the order of the form."""
 
 FOLLOW_FROM_THE_DAY = {"YEAR", "DAY_OF_WEEK"}
 MISSING = "Please fill this in."
@@ -68,9 +68,9 @@ def wrong(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 def typed(values: Values) -> dict[str, str]:
-    """The values as they are meant: without space around, airport codes in capitals.
+    """The values as they are meant: without spaces around, airport codes in capitals.
 
-    Without the token, which is shown nowhere again.
+    The token is left out, because it is not shown again anywhere.
     """
     found = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
     found.pop("TOKEN", None)
@@ -81,7 +81,7 @@ def typed(values: Values) -> dict[str, str]:
 
 
 def record_of(values: Values, known: Coverage) -> Record:
-    """What the backend is asked to add. values: as `typed` gives them."""
+    """The record that the backend is asked to add. values: as `typed` returns them."""
     record: Record = {
         "FL_DATE": values.get("FL_DATE"),
         **_calendar(values.get("FL_DATE", "")),
@@ -97,7 +97,7 @@ def record_of(values: Values, known: Coverage) -> Record:
 
 
 def carrier_field(values: Values) -> str:
-    """Which of the two fields says the carrier."""
+    """The name of the field, of the two, that says the carrier."""
     chosen = values.get("OP_CARRIER_AIRLINE_ID", OTHER if "OTHER_CARRIER" in values else "")
     return "OTHER_CARRIER" if chosen == OTHER else "OP_CARRIER_AIRLINE_ID"
 
@@ -155,7 +155,7 @@ def _in_words(reason: str) -> str:
 
 
 def _without_consequences(problems: dict[str, str]) -> dict[str, str]:
-    """Where an airport is, is not asked as long as its code is wrong."""
+    """Problems without those about an airport's place where its code is wrong already."""
     return {
         name: text
         for name, text in problems.items()

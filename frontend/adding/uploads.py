@@ -1,7 +1,7 @@
-"""A file of flights, or a slice of one: whether it can be read, and what the ledger says to it.
+"""Sends a file of flights, or a slice of one, to the ledger, and says what came of it.
 
-Rows are numbered by their lines, from 1 and with the header, as the backend does. A row is a line:
-a quoted cell cannot go over several.
+Rows are numbered by their lines, from 1 and with the header, as the backend does. A row is one
+line: a quoted cell cannot go over several.
 """
 
 import re
@@ -28,7 +28,7 @@ PACKED = {
 SAVE_AS_UTF_8 = "Save it again as UTF-8 (in a spreadsheet: “CSV UTF-8”)."
 EMPTY = "The file is empty."
 
-# "body, line 7: line b'…': is longer than …"; what is quoted may be cut, and then has no end.
+# "body, line 7: line b'…': is longer than …"; the quoted text may be cut, and then has no end.
 _problem = re.compile(
     r"body(?:, line (?P<line>\d+): line)? "
     r"b?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|['\"].*?…): (?P<reason>.*)",
@@ -37,7 +37,7 @@ _problem = re.compile(
 
 
 class Unreadable(Exception):
-    """No row of a file can be taken. line: where it begins to be so; None if there is no saying."""
+    """No row of a file can be accepted. line: where that begins; None if it is not known."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -46,12 +46,12 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the ledger says to rows.
+    """What the ledger says about rows.
 
-    good, bad: how many are flights, how many are not. bad_rows: the first of these, each with
+    good, bad: how many are flights, how many are not. bad_rows: the first bad ones, each with
     `row`, `field`, `value`, `detail`. added: how many of the good ones are in the ledger, with the
-    ids `first` to `last`, since `timestamp` (UTC milliseconds). before: how many of these were so
-    already, because the same was sent before.
+    ids `first` to `last`, since `timestamp` (UTC milliseconds). before: how many of these were
+    there already, because the same file was sent before.
     """
 
     good: int
@@ -65,7 +65,7 @@ class Outcome:
 
 
 def kind_of(name: str, body: bytes) -> str:
-    """The Content-Type of a file: as its name says, or else as it begins."""
+    """The Content-Type of a file: by its name, or else by how it begins."""
     ending = f".{name.rpartition('.')[2].lower()}"
     start = body[:1000].removeprefix(BYTE_ORDER_MARK).lstrip()
     return KIND_OF_NAME.get(ending) or (NDJSON if start.startswith(b"{") else CSV)
@@ -90,14 +90,14 @@ def readable(body: bytes) -> bytes:
 
 
 def key_of(body: bytes, on_error: str) -> str:
-    """The Idempotency-Key of a file that is sent whole: the same file is added once a day."""
+    """The Idempotency-Key of a file that is sent whole, which adds the same file once a day."""
     return f"upload-{on_error}-{sha256(body).hexdigest()}"
 
 
 def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
     """What would become of the rows; nothing is added.
 
-    Raises Unreadable; BackendAway; and Refused for what is not about the rows.
+    Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
     """
     found = _sent(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
     return Outcome(found["accepted"], found["rejected"], found["errors"])
@@ -114,7 +114,7 @@ def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, tok
     except Refused as refused:
         if not refused.errors:
             raise
-        return checked(backend, body, kind, token)  # which counts all of the bad rows
+        return checked(backend, body, kind, token)  # it counts all bad rows
     return Outcome(
         found["accepted"],
         found["rejected"],
@@ -128,7 +128,7 @@ def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, tok
 
 
 def _is_older(receipt: Json, started: float) -> bool:
-    """Whether a receipt is of an earlier request than that which was `started` (Unix time)."""
+    """Whether a receipt is from a request before the one that `started` then (Unix time)."""
     accepted = receipt.get("timestamp")
     return accepted is not None and accepted / 1000 < started - CLOCKS_AGREE_S
 

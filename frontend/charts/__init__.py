@@ -1,4 +1,4 @@
-"""From numbers and places to what templates draw. Asks the backend nothing.
+"""Turns numbers and places into what templates draw. It asks the backend nothing.
 
 time_axis    an interval, cut into days, months or years
 plots        bars and lines

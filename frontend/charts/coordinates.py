@@ -1,4 +1,4 @@
-"""Where airports are, from the package `airportsdata`."""
+"""Places of airports, from the package `airportsdata`."""
 
 from collections.abc import Iterable
 
@@ -8,17 +8,17 @@ from frontend.charts.sphere import Place
 
 
 class Places:
-    """Coordinates of airports, looked up when they are asked for first.
+    """Coordinates of airports, each looked up when it is first asked for.
 
-    The package reads a table of 28,000 airports for that: 0.15 s and 8 MB for a moment. What was
-    asked for is kept, be it known or not.
+    A look-up reads the package's table of 28,000 airports: 0.15 s, and 8 MB for a moment. Its
+    result is kept, also if the airport is not known.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, Place | None] = {}
 
     def of(self, codes: Iterable[str]) -> dict[str, Place]:
-        """The places of those among the IATA codes that are known, in the same order."""
+        """The places of the IATA codes that are known, in the same order."""
         wanted = list(codes)
         new = [code for code in wanted if code not in self._known]
         if new:

@@ -1,7 +1,7 @@
-"""The map of a route: the great circle on an outline drawn from the airports of the ledger.
+"""The map of a route: the great circle, on an outline drawn from the airports of the ledger.
 
-The view is fitted to the route, so that a far island does not squeeze the rest; what lies outside
-is clipped. Places on the drawing are in units of it, `WIDTH` by `HEIGHT`; those of text in percent.
+The view is fitted to the route, so that a far island does not squeeze the rest; the parts outside
+are clipped. Places are in units of the drawing, `WIDTH` by `HEIGHT`; those of text are in percent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,17 +13,20 @@ from frontend.charts.sphere import KM_PER_MILE, AroundMiddle, Place, Point, dist
 from frontend.coverage import Airport, Coverage
 
 WIDTH, HEIGHT = 1600, 900
-PIECES = 32  # of the great circle
-ROOM_WIDE, ROOM_HIGH = 1.7, 2.4  # of the view, in extents of the route: labels, surroundings
-LEAST_WIDTH_KM = 2600.0  # of the view: less shows no shape that one knows
-JOINED_KM = 450.0  # largest circle through three airports that have land between them
+PIECES = 32  # the great circle is drawn as so many lines
+ROOM_WIDE, ROOM_HIGH = 1.7, 2.4  # size of the view in sizes of the route: labels, surroundings
+LEAST_WIDTH_KM = 2600.0  # a narrower view shows no shape that one knows
+JOINED_KM = 450.0  # radius of the largest circle through three airports with land between them
 SHORE_KM = 75.0  # from an airport on the shore to where the land ends on the map
-LABELS_INSIDE = (40.0, 60.0)  # percent: left of them text begins at its place, right it ends there
+LABELS_INSIDE = (
+    40.0,
+    60.0,
+)  # percent: left of them labels begin at their places, right they end
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A city on the map. x, y: percent. anchor: as of SVG. codes: of its airports."""
+    """A city on the map. x, y: in percent. anchor: as in SVG. codes: of its airports."""
 
     city: str
     codes: tuple[str, ...]
@@ -35,8 +38,9 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class RouteMap:
-    """land, dots, near, route: paths of SVG; near: the cities' airports. shore: width of a line
-    around the land. airports: those between which the distance is.
+    """A drawn map. land, dots, near, route: paths of SVG; near has the cities' airports.
+
+    shore: width of a line around the land. airports: the two between which the distance is.
     """
 
     land: str
@@ -77,7 +81,7 @@ class Maps:
         return drawn(places, self._rings(places), first, last)
 
     def _rings(self, places: Mapping[str, Place]) -> list[list[str]]:
-        """The outline, made anew only when there are other airports."""
+        """The outline, computed again only when the airports have changed."""
         codes = tuple(sorted(places))
         if self._outline[0] != codes:
             self._outline = (codes, _outline(places))
@@ -85,7 +89,7 @@ class Maps:
 
 
 def _outline(places: Mapping[str, Place]) -> list[list[str]]:
-    """Rings of airports around the land they stand on."""
+    """Rings of airports around the land that they stand on."""
     middle = AroundMiddle(_middle(list(places.values())))
     points: dict[Point, str] = {}
     for code, place in places.items():
@@ -97,7 +101,7 @@ def _outline(places: Mapping[str, Place]) -> list[list[str]]:
 
 
 def _middle(places: Sequence[Place]) -> Place:
-    """A place that most are around: the median of each coordinate."""
+    """A place amid most places: the median of each coordinate."""
     latitudes, longitudes = (sorted(values) for values in zip(*places, strict=True))
     return latitudes[len(places) // 2], longitudes[len(places) // 2]
 
@@ -108,7 +112,7 @@ def drawn(
     first: Sequence[Airport],
     last: Sequence[Airport],
 ) -> RouteMap | None:
-    """first, last: airports of the two cities, the busiest first. None if they are opposite."""
+    """The map; None if the cities are opposite. first, last: their airports, busiest first."""
     one, other = first[0].code, last[0].code
     try:
         along = way(places[one], places[other], PIECES)
@@ -136,7 +140,7 @@ def drawn(
 
 
 class _View:
-    """From places to points of the drawing. scale: units a km."""
+    """Turns places into points of the drawing. scale: units per km."""
 
     def __init__(self, along: Sequence[Place]) -> None:
         self._map = AroundMiddle(along[len(along) // 2])
@@ -148,7 +152,7 @@ class _View:
         self.scale = WIDTH / width_km
 
     def point(self, place: Place) -> Point | None:
-        """None for what is too far away."""
+        """The point of a place; None if it is too far away."""
         found = self._map.point(place)
         if found is None:
             return None
@@ -156,7 +160,7 @@ class _View:
         return WIDTH / 2 + x * self.scale, HEIGHT / 2 + y * self.scale
 
     def points(self, places: Iterable[Place]) -> list[Point]:
-        """Of the places that are not too far away."""
+        """The points of all places that are not too far away."""
         return [point for place in places if (point := self.point(place))]
 
 

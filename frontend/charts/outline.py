@@ -1,8 +1,8 @@
 """The outline of scattered points: their alpha shape. Pure.
 
 Neighbouring points are joined to triangles (Delaunay); those whose points lie on a circle of more
-than a certain radius are taken away; what is left has the outline. (H. Edelsbrunner, D.
-Kirkpatrick, R. Seidel, "On the shape of a set of points in the plane", 1983.)
+than a certain radius are taken away; the outline is that of the remaining ones. (H. Edelsbrunner,
+D. Kirkpatrick, R. Seidel, "On the shape of a set of points in the plane", 1983.)
 """
 
 from collections import Counter, defaultdict
@@ -17,9 +17,9 @@ Circle = tuple[float, float, float]  # x, y and the square of the radius
 
 
 def outline(points: Sequence[Point], radius: float) -> list[list[int]]:
-    """Closed rings of points, by their number. What many rings surround is inside if they are odd.
+    """Closed rings of points, by their number. A place is inside if an odd number surrounds it.
 
-    radius: in the unit of the points, of the largest circle that still joins three of them.
+    radius: of the largest circle that still joins three points, in the unit of the points.
     """
     found = triangles(points)
     edges = Counter(
@@ -34,7 +34,7 @@ def outline(points: Sequence[Point], radius: float) -> list[list[int]]:
 def triangles(points: Sequence[Point]) -> dict[Triangle, Circle]:
     """The Delaunay triangles of different points and the circles through their corners.
 
-    Bowyer and Watson's way, which takes quadratic time: for hundreds of points.
+    Bowyer and Watson's algorithm, which takes quadratic time: for hundreds of points.
     """
     extent = 1 + max((hypot(x, y) for x, y in points), default=0)
     corners = [*points, (-40 * extent, -30 * extent), (40 * extent, -30 * extent), (0, 50 * extent)]
@@ -59,7 +59,7 @@ def _sorted(one: int, other: int, third: int) -> Triangle:
 
 
 def _circle(one: Point, other: Point, third: Point) -> Circle:
-    """Through three points; infinitely large if they are on a line."""
+    """The circle through three points; infinitely large if they are on a line."""
     (ax, ay), (bx, by), (cx, cy) = one, other, third
     bx, by, cx, cy = bx - ax, by - ay, cx - ax, cy - ay
     twice_area = 2 * (bx * cy - by * cx)
@@ -71,7 +71,7 @@ def _circle(one: Point, other: Point, third: Point) -> Circle:
 
 
 def rings(edges: Iterable[Edge]) -> list[list[int]]:
-    """The same edges as closed rings; an even number of them meets at each point."""
+    """`edges` as closed rings. At each point an even number of edges must meet."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for one, other in edges:
         neighbours[one].add(other)

@@ -1,4 +1,4 @@
-"""Geometry of charts: from numbers to places on a plot. Pure.
+"""Geometry of charts: turns numbers into places on a plot. Pure.
 
 The unit of every place and length is percent of the plot, x from its left, y from its top. The
 macros in `templates/macros/charts.html` draw it at any width, with text that keeps its size.
@@ -13,21 +13,21 @@ from frontend.charts.time_axis import TimeAxis
 from frontend.words import number
 
 MOST_TICKS = 14  # along the time axis of a wide chart
-MOST_COARSE_TICKS = 5  # of these, the ones that a narrow chart keeps
-LEAST_BAR = 0.6  # height of the bar of a small number beside large ones: it is not nothing
-MOST_APART = 100  # bars with gaps between them
-BAR_SHARE = 0.8  # of the room for a bar, that it fills
-MOST_MARKED = 62  # points of a line, each with a mark of its own
+MOST_COARSE_TICKS = 5  # so many of these are kept on a narrow chart
+LEAST_BAR = 0.6  # height of the bar of a small number beside large ones, so that it is seen
+MOST_APART = 100  # up to so many bars have gaps between them
+BAR_SHARE = 0.8  # a bar fills this share of its room
+MOST_MARKED = 62  # up to so many points of a line have a mark each
 LABEL_DISTANCE = 7.0  # between two labels, one above the other
-USUAL_SHARE = 0.98  # of the values of a line chart, that its scale is made for
-FAR = 4.0  # times the usual: values beyond would press all others flat, and are cut off
+USUAL_SHARE = 0.98  # the scale of a line chart is made for this share of the values
+FAR = 4.0  # values beyond so many times the usual are cut off: they would press all others flat
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """is_coarse: shown on a narrow chart, too."""
+    """A tick of an axis. is_coarse: shown on a narrow chart, too."""
 
     at: float
     label: str
@@ -36,7 +36,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The vertical one. low, high: the values at the bottom and at the top."""
+    """The vertical axis. low, high: the values at the bottom and at the top."""
 
     low: float
     high: float
@@ -54,7 +54,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """text: what it stands for, in words. kind: what it is drawn as."""
+    """A bar. text: what it stands for, in words. kind: what it is drawn as."""
 
     x: float
     y: float
@@ -68,8 +68,8 @@ class Bar:
 class Bars:
     """A bar chart. divide: the x of a line from top to bottom, if there is one.
 
-    area: all bars as one path, in a drawing of 100 by 100, where they are too thin to be drawn one
-    by one: there would be seams between them. "" elsewhere.
+    area: all bars as one path, in a drawing of 100 by 100, if they are too thin to be drawn one by
+    one, which would leave seams between them; else "".
     """
 
     axis: Axis
@@ -81,11 +81,11 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One of a line chart. name: short. number: from 1, for colour, dashes and marks.
+    """A line of a line chart. name: a short one. number: from 1, for colour, dashes and marks.
 
-    path: of SVG, in a drawing of 100 by 100. marks: points with a mark, if there is room. alone:
-    points without neighbours, which nobody would see without a mark. beyond: the slots whose
-    values are cut off, and their x. end: the last point. label_at: the y of the name, beside it.
+    path: as in SVG, in a drawing of 100 by 100. marks: points with a mark, if there is room. alone:
+    points without neighbours, which could not be seen without a mark. beyond: the slots whose
+    values are cut off, and their x. end: the last point. label_at: the y of the name beside it.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A line chart. slots: the pieces of the time axis, full height, for their words."""
+    """A line chart. slots: the pieces of the time axis in full height, with their words."""
 
     axis: Axis
     ticks: tuple[Tick, ...]
@@ -156,8 +156,8 @@ _TIME_LABELS: Sequence[tuple[Callable[[date], bool], Callable[[date], str]]] = (
         for years in (1, 5, 10, 50)
     ),
 )
-"""Which days may have a tick, and what stands there: from many to few."""
-_FIRST_LABELS = {"day": 0, "month": 2, "year": 4}  # of these, by what the axis is cut into
+"""(which days may have a tick, what the tick says), from many ticks to few."""
+_FIRST_LABELS = {"day": 0, "month": 2, "year": 4}  # the first row above to try, by the axis's unit
 
 
 def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
@@ -214,7 +214,7 @@ def histogram(
 ) -> Bars:
     """A bar for each of the bins, which are equally wide and adjacent.
 
-    edges: (number of the bin to the right, what stands there). divide: a line left of that bin.
+    edges: (number of the bin to the right, its label). divide: a line left of that bin.
     """
     pitch = 100 / len(shares)
     every = -(-len(edges) // MOST_COARSE_TICKS)
@@ -245,7 +245,7 @@ def lines_in_time(
 ) -> Lines:
     """A line for each (name, number, value by slot); broken where a slot has no value.
 
-    texts: one for each slot, or none. upright, ticks: the axes, for charts with common ones.
+    texts: one for each slot, or none. upright, ticks: the axes, if charts share them.
     """
     upright = upright or usual_axis([value for _, _, of in series for value in of.values()])
     pitch = 100 / len(time.slots)
@@ -278,7 +278,7 @@ def _line(
 
 
 def _runs(points: Mapping[int, Point]) -> list[list[Point]]:
-    """The points of adjacent slots together."""
+    """Runs of points, each of points in adjacent slots."""
     found: list[list[Point]] = []
     before = None
     for slot in sorted(points):
@@ -297,7 +297,7 @@ def path(runs: Iterable[Sequence[Point]]) -> str:
 
 
 def spread(wanted: Sequence[float], distance: float, low: float, high: float) -> list[float]:
-    """Places near the `wanted` ones, in the same order of size, at least `distance` apart.
+    """Places near the `wanted` ones, in the same order, at least `distance` apart.
 
     They lie between `low` and `high` as far as there is room.
     """

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import asin, atan2, cos, degrees, hypot, radians, sin, sqrt
 
-EARTH_RADIUS_KM = 6371.0088  # mean, as of the IUGG
+EARTH_RADIUS_KM = 6371.0088  # the mean radius, by the IUGG
 KM_PER_MILE = 1.609344
-LEAST_SINE = 1e-9  # of the angle of a great circle: below, its ends are one place or opposite ones
+LEAST_SINE = 1e-9  # of a great circle's angle: below it the ends are one place, or opposite ones
 LEAST_COSINE = -0.5  # of the angle from the middle of a map: beyond 120 degrees all is distorted
 
 Place = tuple[float, float]
@@ -28,7 +28,7 @@ def distance_km(one: Place, other: Place) -> float:
 def way(one: Place, other: Place, pieces: int) -> list[Place]:
     """Places along the great circle, at equal distances, both ends among them.
 
-    Raises ValueError for places opposite to each other, between which there is more than one.
+    Raises ValueError for opposite places, between which there is more than one way.
     """
     start, end = _vector(one), _vector(other)
     angle = _angle(start, end)
@@ -56,7 +56,7 @@ def _place(vector: Sequence[float]) -> Place:
 
 
 def _angle(one: Vector, other: Vector) -> float:
-    """Radians. Exact for small angles, too."""
+    """The angle between two vectors in radians. It is exact for small angles, too."""
     half_chord = sqrt(sum((x - y) ** 2 for x, y in zip(one, other, strict=True))) / 2
     return 2 * asin(min(1.0, half_chord))
 

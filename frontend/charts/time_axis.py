@@ -11,32 +11,32 @@ from itertools import islice
 
 from frontend.coverage import Coverage
 
-MOST_SLOTS = 400  # of a chart and its table: a year of days, and some
+MOST_SLOTS = 400  # in a chart and its table: somewhat more than a year of days
 
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A piece of the time axis: a day, a month or a year. May be cut at the axis's ends."""
+    """A piece of the time axis: a day, a month or a year. It may be cut at the axis's ends."""
 
     first: date
     last: date
 
 
-KEY_LENGTH = {"day": 10, "month": 7, "year": 4}  # of an ISO date, that says which slot it lies in
+KEY_LENGTH = {"day": 10, "month": 7, "year": 4}  # characters of an ISO date that tell its slot
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """unit: "day", "month" or "year". slots: in order, without gaps between them."""
+    """A time axis. unit: "day", "month" or "year". slots: in order, without gaps between them."""
 
     unit: str
     slots: tuple[Slot, ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of each slot: "Tue 1 Jan 2013", "January 2013", "2013"."""
+        """The name of each slot: "Tue 1 Jan 2013", "January 2013", "2013"."""
         return tuple(_NAME[self.unit](slot.first) for slot in self.slots)
 
     @cached_property
@@ -45,7 +45,7 @@ class TimeAxis:
         return {slot.first.isoformat()[:length]: place for place, slot in enumerate(self.slots)}
 
     def place(self, iso: str) -> int:
-        """Which slot that day lies in. Raises KeyError if it lies in none."""
+        """The number of the slot in which a day lies. Raises KeyError if it lies in none."""
         return self._places[iso[: KEY_LENGTH[self.unit]]]
 
 
@@ -57,7 +57,7 @@ _NAME: dict[str, Callable[[date], str]] = {
 
 
 def time_axis(first: date, last: date) -> TimeAxis:
-    """The days from `first` to `last`; months or years if they were more than `MOST_SLOTS`."""
+    """An axis of the days from `first` to `last`; of months or years above `MOST_SLOTS` days."""
     for unit in ("day", "month"):
         found = tuple(islice(slots(first, last, unit), MOST_SLOTS + 1))
         if len(found) <= MOST_SLOTS:
@@ -85,9 +85,9 @@ def _month_after(day: date) -> date:
 
 
 def shown(asked_first: str, asked_last: str, known: Coverage, days: list[str]) -> TimeAxis:
-    """The axis for what was asked, without what lies before or after all flights of the ledger.
+    """The axis for a question, without the time before or after all flights of the ledger.
 
-    days: those that the answer has, which may be newer than `known`.
+    days: those of the answer, which may be newer than `known`.
     """
     ends = [end for end in (known.first_date, known.last_date, *days) if end]
     first, last = asked_first, asked_last

@@ -1,6 +1,6 @@
-"""The calculator's closed network: stations, think time and customers in, X, R, U and bounds out.
+"""The calculator's closed network: from stations, think time and customers to X, R, U and bounds.
 
-Exact mean value analysis and its bounds: `loadtests.models.mva` and `loadtests.models.bounds`.
+It uses exact mean value analysis and its bounds: `loadtests.models.mva`, `loadtests.models.bounds`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from loadtests.models.stations import DELAY, Station, bottleneck, total_demand_s
 MOST_STATIONS = 10
 MOST_CUSTOMERS = 200
 MOST_SERVERS = 64
-MOST_MULTI_SERVERS = 2  # each doubles the networks to solve
+MOST_MULTI_SERVERS = 2  # each of them doubles the networks to solve
 MOST_VISITS = 1e6
 MOST_S = 1e6
 MOST_NAME = 24  # characters: ten of them fit in an address
@@ -35,7 +35,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """A station of a form. visits: V, of a request. service_time_s: S, of a visit.
+    """A station of a form. visits: V, per request. service_time_s: S, per visit.
 
     servers: m, or DELAY.
     """
@@ -47,14 +47,14 @@ class Visited:
 
     @property
     def station(self) -> Station:
-        """As the models take it, with its demand D = V·S."""
+        """The station as the models take it, with its demand D = V·S."""
         demand_s = service_demand_s(self.visits, self.service_time_s)
         return Station(self.name, demand_s, self.servers)
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """customers: N, the most. think_time_s: Z, between two requests of a customer."""
+    """A closed network. customers: the largest N. think_time_s: Z, between requests."""
 
     visited: tuple[Visited, ...]
     customers: int
@@ -62,7 +62,7 @@ class Network:
 
     @property
     def stations(self) -> list[Station]:
-        """As the models take them."""
+        """The stations as the models take them."""
         return [each.station for each in self.visited]
 
 
@@ -75,9 +75,10 @@ STUDIED = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """solutions, asymptotic: for N = 1, 2, … balanced: the same, or none with several servers.
+    """The answer to a form. solutions, asymptotic: one for each N = 1, 2, …
 
-    before: the study's answer, to compare.
+    balanced: likewise, but empty if a station has several servers. before: the study's answer, to
+    compare with.
     """
 
     network: Network
@@ -92,11 +93,11 @@ class Answer:
 
     @property
     def last(self) -> mva.Solution:
-        """Of the most customers."""
+        """The solution for the most customers."""
         return self.solutions[-1]
 
     def as_json(self) -> dict[str, Any]:
-        """For the twin."""
+        """The answer for the JSON twin."""
         found: dict[str, Any] = {
             "stations": [_visited(each) for each in self.network.visited],
             "think_time_s": self.network.think_time_s,
@@ -156,7 +157,7 @@ def filled_rows(given: Mapping[str, str]) -> list[int]:
 
 
 def without_blanks(given: Mapping[str, str]) -> dict[str, str]:
-    """`given` without what browsers send of rows in which nothing was typed."""
+    """`given` without the default values that browsers send for rows in which nothing was typed."""
     kept = filled_rows(given)
     blank = {
         f"{name}_{row}"
@@ -221,7 +222,7 @@ def _limits(each: Visited) -> bool:
 
 
 def answer(network: Network) -> Answer:
-    """What mean value analysis and the bounds say of `network`."""
+    """The results of mean value analysis and of the bounds for `network`."""
     stations, think_time_s = network.stations, network.think_time_s
     populations = range(1, network.customers + 1)
     is_single = all(each.servers in {1, DELAY} for each in network.visited)

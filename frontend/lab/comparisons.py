@@ -1,4 +1,4 @@
-"""The study's numbers and those of a calculation side by side, as rows for people."""
+"""Compares the study's numbers with those of a calculation, as rows for people."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from frontend.lab import closed_network, open_queue
 from frontend.lab.quantities import change, rate, significant, time
 from frontend.words import NOTHING
 
-SHOWN_CUSTOMERS = (1, 2, 5, 10, 50)  # and the most
+SHOWN_CUSTOMERS = (1, 2, 5, 10, 50)  # and the largest number
 NO_STEADY_STATE = "grows without end"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is compared; its two values; what became of it, in words."""
+    """A row: what is compared, its two values, and how they differ, in words."""
 
     name: str
     before: str
@@ -22,7 +22,7 @@ class Row:
 
 
 def of_queue(found: open_queue.Answer) -> list[Row]:
-    """Of the open queue, at the same arrival rate; in order of arrival."""
+    """Rows about the open queue in order of arrival, at the same arrival rate."""
     before = found.before
     if before is None:
         return []
@@ -46,7 +46,7 @@ def _time_or_none(seconds: float | None) -> str:
 
 
 def of_network(found: closed_network.Answer) -> list[Row]:
-    """Of the closed network, at some numbers of customers."""
+    """Rows about the closed network, at some numbers of customers."""
     before = found.before
     if before is None:
         return []

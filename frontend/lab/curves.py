@@ -1,6 +1,6 @@
-"""Geometry of curves over a number: a rate, a count. Drawn as the line charts of `plots`. Pure.
+"""Geometry of curves over a number: a rate, a count. They are drawn as line charts. Pure.
 
-The horizontal axis begins at 0. A curve that leaves the plot at its top is cut where it does.
+The horizontal axis begins at 0. A curve that rises above the plot is cut at its top.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from frontend.charts.plots import (
 )
 from frontend.lab.quantities import significant
 
-STUDY_CURVE = 2  # its number, in every chart that compares
+STUDY_CURVE = 2  # the number of the study's curve, in every chart that compares
 MOST_X_TICKS = 10
-MOST_MARKED = 40  # points of a curve, each with a mark of its own
+MOST_MARKED = 40  # up to so many points of a curve have a mark each
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """name: for the key. number: from 1, for colour, dashes and mark. points: x, y, by x.
+    """A curve. name: for the key. number: from 1, for colour, dashes and mark. points: (x, y) by x.
 
-    is_marked: each point with a mark, if there are not too many. marked: further points with one.
+    is_marked: whether points have marks, if there are not too many. marked: further ones with one.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """lines: for the macro `lines`. curves: for the key. unit: of the vertical axis."""
+    """A chart. lines: for the macro `lines`. curves: for the key. unit: of the vertical axis."""
 
     lines: Lines
     curves: tuple[Curve, ...]
@@ -65,7 +65,7 @@ def chart(
 ) -> Chart:
     """Curves over 0 to `right`, and up to `top` or a little more.
 
-    is_counted: x is a whole number. texts: for x = 1, 2, …, what stands there, in words.
+    is_counted: x is a whole number. texts: what is told at x = 1, 2, …, in words.
     """
     upright = axis([top])
     slots = tuple(_slot(at, right, text) for at, text in enumerate(texts, start=1))
@@ -110,7 +110,7 @@ def _line(curve: Curve, right: float, upright: Axis) -> list[Line]:
 
 
 def below(points: Sequence[Point], top: float) -> list[Point]:
-    """The points before a curve first rises above `top`, and the one where it does."""
+    """The points of a curve up to the first one above `top`, which is included."""
     if not points or points[0][1] > top:
         return []
     found = [points[0]]

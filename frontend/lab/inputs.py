@@ -1,4 +1,4 @@
-"""From the text of a form to numbers within limits. What does not fit is said beside its field."""
+"""Turns the text of a form into numbers within limits, or into messages beside its fields."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -8,14 +8,14 @@ from frontend.errors import Refused
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 WHOLE = re.compile(r"\d{1,9}", re.ASCII)
-MOST_TEXT = 40  # characters of a number
-LEAST = 1e-12  # that is told from 0
+MOST_TEXT = 40  # characters in a number
+LEAST = 1e-12  # a smaller number is not told from 0
 
 
 class Inputs:
-    """What was filled in, by name. Reading goes on after a fault, so that all are named at once.
+    """The values of a form, by name. Reading goes on after a fault, so that all are named at once.
 
-    Whoever reads calls `check` before using anything: what stands for a faulty value is arbitrary.
+    Call `check` before using any value: the value of a faulty field is arbitrary.
     """
 
     def __init__(self, given: Mapping[str, str], known: Collection[str]) -> None:
@@ -30,7 +30,7 @@ class Inputs:
         self._errors.append({"field": name, "value": self._given.get(name), "detail": detail})
 
     def check(self) -> None:
-        """Raises Refused if anything was wrong."""
+        """Raise Refused if anything was wrong."""
         if self._errors:
             first = self._errors[0]
             detail = f"{first['field']} {first['detail']}"
@@ -38,7 +38,7 @@ class Inputs:
             raise Refused(problem, 400, None)
 
     def text(self, name: str, most: int) -> str:
-        """At most `most` characters."""
+        """A text of at most `most` characters."""
         found = self._given.get(name, "")
         if not found:
             self.refuse(name, "is missing")
@@ -47,7 +47,7 @@ class Inputs:
         return found
 
     def number(self, name: str, low: float, high: float) -> float:
-        """From `low` to `high`; if it is not 0, at least LEAST away from it."""
+        """A number from `low` to `high`; if it is not 0, at least LEAST away from it."""
         found = self._given.get(name, "")
         if not found:
             self.refuse(name, "is missing")

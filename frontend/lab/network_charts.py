@@ -9,13 +9,13 @@ from loadtests.models.bounds import Bounds
 from loadtests.models.mva import Solution
 
 OURS, STUDY, BALANCED, ASYMPTOTIC = 1, STUDY_CURVE, 3, 5  # numbers of curves
-MOST_STATIONS = 6  # whose curves can be told apart
-MOST_TOLD = 60  # customers, each with words of its own in the charts
-ROOM = 1.05  # above the highest point
+MOST_STATIONS = 6  # the curves of so many can be told apart
+MOST_TOLD = 60  # up to so many customers, the charts tell each number in words
+ROOM = 1.05  # the chart's top is this times the highest point
 
 
 def throughput(found: Answer) -> Chart:
-    """X(N), what it cannot exceed, and the study's."""
+    """A chart of X(N), of its upper bounds, and of the study's X(N)."""
     curves = [
         _means("Throughput X", OURS, found, lambda each: each.throughput_per_s),
         *_studied("Throughput of the study's Pi", found, lambda each: each.throughput_per_s),
@@ -29,7 +29,7 @@ def throughput(found: Answer) -> Chart:
 
 
 def response(found: Answer) -> Chart:
-    """R(N), what it cannot fall below, and the study's."""
+    """A chart of R(N), of its lower bounds, and of the study's R(N)."""
     factor, unit = time_unit(found.last.response_time_s)
     curves = [
         _means("Response time R", OURS, found, lambda each: each.response_time_s / factor),
@@ -48,7 +48,7 @@ def response(found: Answer) -> Chart:
 
 
 def utilisation(found: Answer) -> Chart:
-    """U(N) of the stations that are busiest; delays have none."""
+    """A chart of U(N) of the busiest stations; delays have no U."""
     queues = {each.name for each in found.network.stations if not each.is_delay}
     busiest = sorted(
         (each for each in found.last.stations if each.name in queues),
@@ -74,7 +74,7 @@ def _utilisation_of(name: str) -> Callable[[Solution], float]:
 
 
 def _chart(found: Answer, curves: Sequence[Curve], unit: str, texts: Sequence[str]) -> Chart:
-    """Up to the highest of what is exact; bounds beyond are cut off."""
+    """A chart as high as its exact curves; bounds beyond are cut off."""
     exact = [y for curve in curves if curve.number in {OURS, STUDY} for _, y in curve.points]
     top = ROOM * max(exact)
     return chart(curves, found.network.customers, top, unit, is_counted=True, texts=texts)
@@ -86,7 +86,7 @@ def _means(name: str, number: int, found: Answer, value: Callable[[Solution], fl
 
 
 def _studied(name: str, found: Answer, value: Callable[[Solution], float]) -> list[Curve]:
-    """The study's curve, unless ours would be flat beside it or it beside ours."""
+    """The study's curve, unless one of the two curves would be flat beside the other."""
     if found.before is None:
         return []
     ratio = value(found.last) / value(found.before.last)

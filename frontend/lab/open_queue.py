@@ -1,7 +1,7 @@
-"""The calculator's open queue: arrivals, service times and servers in, times and customers out.
+"""The calculator's open queue: from arrivals, service times and servers to times and customers.
 
-One server: M/G/1 in order of arrival and with a shared processor. Several: M/M/m, whose formula is
-exact for exponential service only. Formulas and their sources: `loadtests.models`.
+One server is M/G/1, in order of arrival and with a shared processor. Several are M/M/m, whose
+formula is exact for exponential service only. Formulas and their sources: `loadtests.models`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,14 +31,14 @@ AGAINST = {"": "nothing", "study": "the study's Pi"}
 
 STEPS = 160  # of a curve, from no load to MOST_LOAD
 MOST_LOAD = 0.995
-USUAL_LOAD = 0.9  # the chart's top is what the curves reach here, or what was asked for
-ROOM = 1.15  # above the highest point that was asked for
-LEAST_SHARE = 0.04  # of the plot's width: a study's curve with less is a line upwards, and left out
+USUAL_LOAD = 0.9  # the chart's top is where the curves are at this load, or at the load asked for
+ROOM = 1.15  # the chart's top is this times that point
+LEAST_SHARE = 0.04  # a study's curve with less of the plot's width is a line upwards, and left out
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """arrival_rate_per_s: λ, above 0. service_time_s: E[S]. cv: of S. servers: m."""
+    """A queue. arrival_rate_per_s: λ, above 0. service_time_s: E[S]. cv: of S. servers: m."""
 
     arrival_rate_per_s: float
     service_time_s: float
@@ -56,7 +56,7 @@ class Queue:
         return self.arrival_rate_per_s / self.capacity_per_s
 
     def at(self, arrival_rate_per_s: float) -> "Queue":
-        """The same with other arrivals."""
+        """The same queue with other arrivals."""
         return Queue(arrival_rate_per_s, self.service_time_s, self.cv, self.servers)
 
 
@@ -75,7 +75,7 @@ def _mmm(queue: Queue) -> SteadyState:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """key: in data. label: for people. curve: its number in charts."""
+    """A model of a queue. key: in data. label: for people. curve: its number in charts."""
 
     key: str
     label: str
@@ -95,7 +95,7 @@ def models_of(queue: Queue) -> tuple[Model, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """states: by model; none if `unstable` says why. before: the study's answer, to compare."""
+    """states: one for each model; none if `unstable` says why. before: the study's answer."""
 
     queue: Queue
     states: tuple[tuple[Model, SteadyState], ...]
@@ -108,7 +108,7 @@ class Answer:
         return self.queue.arrival_rate_per_s - self.queue.capacity_per_s
 
     def as_json(self) -> dict[str, Any]:
-        """For the twin."""
+        """The answer for the JSON twin."""
         found: dict[str, Any] = {
             "arrival_rate_per_s": self.queue.arrival_rate_per_s,
             "service_time_s": self.queue.service_time_s,
@@ -146,7 +146,7 @@ def read(given: Mapping[str, str]) -> Queue:
 
 
 def answer(queue: Queue) -> Answer:
-    """What the models say of `queue`."""
+    """The results of the models for `queue`."""
     try:
         states = tuple((model, model.solve(queue)) for model in models_of(queue))
     except Unstable as unstable:
@@ -163,7 +163,7 @@ def answer_to(given: Mapping[str, str]) -> Answer:
 
 
 def studied(arrival_rate_per_s: float) -> Queue:
-    """The study's Pi, with other arrivals."""
+    """The study's Pi, with these arrivals."""
     return Queue(arrival_rate_per_s, study.SERVICE_TIME_S, study.CV, 1)
 
 

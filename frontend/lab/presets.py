@@ -1,5 +1,5 @@
-"""What one may start from: the study's numbers, and what an SSD, a faster processor or our index
-would do with them. Each is a filled-in form, compared with the study.
+"""Forms to start from: the study's numbers, and what an SSD, a faster processor or our index would
+do with them. Each is a filled-in form, compared with the study.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ QUEUE_PATH, NETWORK_PATH = "/lab/calculator/open", "/lab/calculator/closed"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """name: of the link. told: what is assumed, and where from. values: of the form."""
+    """A preset. name: of the link. told: what is assumed, and its source. values: of the form."""
 
     name: str
     path: str
@@ -29,19 +29,19 @@ class Preset:
 
     @property
     def address(self) -> str:
-        """Of the page with the answer."""
+        """The address of the page with the answer."""
         return f"{self.path}?{urlencode(self.values)}"
 
 
 def _compared(name: str) -> dict[str, str]:
-    """Nobody needs the study beside itself."""
+    """The parameter that compares with the study; none for the study itself."""
     return {} if name == STUDY else {"against": "study"}
 
 
 # --- what each question assumes --------------------------------------------------------------
 
-_READING_S = study.BLOCK_READS * study.FILE_READ_S  # of a request
-_NOT_FILE_S = study.DISK_S - study.FILE_READ_S  # of a visit to the "disk"
+_READING_S = study.BLOCK_READS * study.FILE_READ_S  # per request
+_NOT_FILE_S = study.DISK_S - study.FILE_READ_S  # per visit to the "disk"
 
 _SSD = (
     "The authors' own profile splits the 46 ms of the disk: about 17 ms read the file, the rest "
@@ -60,7 +60,7 @@ _INDEX = (
 
 
 def _queue(name: str, told: str, service_time_s: float, cv: float = study.CV) -> Preset:
-    """At the arrival rate of the study's highest load, whatever serves it."""
+    """A preset of the open queue, at the arrival rate of the study's highest load."""
     values = {
         "arrivals": plain(study.HIGHEST_LOAD * study.MAXIMUM_RATE_PER_S),
         "arrivals_in": "per_s",
@@ -141,5 +141,5 @@ NETWORKS = (
 
 
 def chosen(presets: tuple[Preset, ...], values: Mapping[str, str]) -> Preset | None:
-    """The preset that the form shows as it is, if it is one."""
+    """The preset that the form shows unchanged, if any."""
     return next((each for each in presets if each.values == values), None)

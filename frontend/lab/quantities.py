@@ -1,4 +1,4 @@
-"""Numbers with units as people read them: some significant digits, a unit that fits."""
+"""Numbers with units as people read them: with some significant digits and a fitting unit."""
 
 import math
 
@@ -12,7 +12,7 @@ EQUAL = 0.005  # two values that differ by less, relatively, are said to be the 
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 """(unit in seconds, its name), from the largest."""
 LEAST_OF_A_UNIT = {"s": 0.1, "ms": 0.01}
-"""0.14 ms is read more easily than 140 µs by whoever compares it with 40 s."""
+"""A value below this takes a smaller unit. 0.14 ms is easier to compare with 40 s than 140 µs."""
 
 
 def significant(value: float | None, digits: int = DIGITS) -> str:
@@ -30,12 +30,12 @@ def significant(value: float | None, digits: int = DIGITS) -> str:
 
 
 def plain(value: float) -> str:
-    """A number for a field of a form: all that counts of it, and no more. 31.778 -> "31.778"."""
+    """A number for a field of a form, with no more digits than it needs. 31.778 -> "31.778"."""
     return f"{value:.7g}"
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """The largest unit in which `seconds` is enough to be told so; µs for less."""
+    """(unit in seconds, its name): the largest unit that fits `seconds`; µs for the smallest."""
     if seconds == 0:
         return TIMES[0]
     fitting = (
@@ -62,9 +62,9 @@ def change(before: float, after: float) -> str:
     ratio = after / before
     if abs(ratio - 1) < EQUAL:
         return "the same"
-    times = float(f"{max(ratio, 1 / ratio):.3g}")  # nobody needs seven digits of a large one
+    times = float(f"{max(ratio, 1 / ratio):.3g}")  # seven digits of a large ratio help no reader
     return f"{'×' if ratio > 1 else '÷'} {significant(times, 3)}"
 
 
 FILTERS = (significant, plain, time, rate)
-"""In templates with `lab_` before their names."""
+"""Filters of templates, which put `lab_` before these names."""

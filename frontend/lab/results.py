@@ -1,10 +1,10 @@
-"""Folders that the performance lab left: see `loadtests/lab/results.py`, which writes them.
+"""Reads folders that the performance lab left; `loadtests/lab/results.py` writes them.
 
     manifest.json   what was run, how, where and when; without it a folder is no result
     summary.json    findings and metrics; may be missing or half written while a run goes on
-    report.html     the whole report; likewise
+    report.html     the whole report; may be missing or half written, too
 
-They are read with care: nothing in them breaks a page. A name leads to a folder only if it is one
+They are read with care: nothing in them breaks a page. A name leads to a folder only if it is a
 plain name, so no address leads out of the folders of results.
 """
 
@@ -21,10 +21,10 @@ from frontend.backend_client import Json
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,119}", re.ASCII)
-TWINS = (".json", ".csv")  # a folder with such a name would have the address of another's twin
+TWINS = (".json", ".csv")  # a folder with such an end would have the address of another's twin
 MOST_JSON_BYTES = 4 * 2**20
 MOST_NUMBER = 1e300
-YEARS = range(2000, 2200)  # of a time that is believed
+YEARS = range(2000, 2200)  # a time in other years is not believed
 FINDINGS_AT_ONCE = 2  # in a list of results
 
 FILES = {
@@ -36,7 +36,7 @@ FILES = {
     ".html": "text/html; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""Kinds of files beside the manifest that may be looked at, and what they are sent as."""
+"""Kinds of files beside the manifest that may be looked at -> the type they are sent as."""
 
 MODES = {"real": "Real", "emulated": "Emulated", "model": "Model"}
 
@@ -47,7 +47,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """value, low, high: None where there is none, or it is no number."""
+    """A metric. value, low, high: None where there is none, or where it is not a number."""
 
     name: str
     value: float | None
@@ -58,7 +58,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """failure: why the experiment's question was answered with no; "" if it was not."""
+    """A summary. failure: why the experiment answered its question with no; "" if it did not."""
 
     findings: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
@@ -67,7 +67,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """problem: why there is no summary; "" if there is one."""
+    """The result of one run. problem: why there is no summary; "" if there is one."""
 
     folder: Path
     manifest: Json
@@ -77,7 +77,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """In addresses."""
+        """Its name in addresses."""
         return self.folder.name
 
     @property
@@ -87,13 +87,13 @@ class Result:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Its title for people."""
         words = self.experiment.replace("-", " ")
         return _text(self.manifest.get("title")) or words[:1].upper() + words[1:]
 
     @property
     def mode(self) -> str:
-        """With the scale K of an emulated disk."""
+        """The mode in words, with the scale K of an emulated disk."""
         mode = _text(self.manifest.get("mode"))
         scale = _number(self.manifest.get("scale"))
         words = MODES.get(mode, mode or "Unknown mode")
@@ -111,17 +111,17 @@ class Result:
 
     @property
     def is_quick(self) -> bool:
-        """Everything once and briefly: it proves nothing."""
+        """Whether everything was run once and briefly, which proves nothing."""
         return self.manifest.get("quick") is True
 
     @property
     def started_ms(self) -> int | None:
-        """When, in UTC milliseconds; None if that is not told."""
+        """When the run started, in UTC milliseconds; None if that is not told."""
         return _moment(self.manifest.get("started"))
 
     @property
     def took_s(self) -> float | None:
-        """How long, if it has ended."""
+        """How long the run took; None if it has not ended."""
         started, ended = self.started_ms, _moment(self.manifest.get("ended"))
         return None if started is None or ended is None else (ended - started) / 1000
 
@@ -140,7 +140,7 @@ class Result:
         return (self.folder / REPORT).is_file()
 
     def files(self) -> list[tuple[str, int]]:
-        """Names and sizes of what may be looked at, besides the report."""
+        """Names and sizes of the files that may be looked at, besides the report."""
         try:
             found = [path for path in self.folder.iterdir() if path.name != REPORT]
             return sorted((path.name, path.stat().st_size) for path in found if _is_offered(path))
@@ -153,7 +153,7 @@ class Result:
         return path if NAME.fullmatch(name) and _is_offered(path) else None
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """The manifest as names and values; of what is nested, with both names."""
+        """The manifest as names and values; a nested value has both names."""
         for name, value in self.manifest.items():
             if isinstance(value, dict):
                 yield from ((f"{name}: {inner}", _fact(each)) for inner, each in value.items())
@@ -176,14 +176,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """results: newest first. left_out: (folder, why) of what looks like a result and is none."""
+    """All results, newest first. left_out: (folder, why) of folders that cannot be read."""
 
     results: tuple[Result, ...]
     left_out: tuple[tuple[str, str], ...] = field(default=())
 
 
 def listing(folders: Sequence[Path]) -> Listing:
-    """All results in `folders`. Of two with one name, the one in the first of them counts."""
+    """All results in `folders`. Of two with one name, the one in the earlier folder counts."""
     found: dict[str, Result] = {}
     left_out = []
     for place, folder in enumerate(folders):
@@ -201,7 +201,7 @@ def listing(folders: Sequence[Path]) -> Listing:
 
 
 def find(folders: Sequence[Path], name: str) -> Result | None:
-    """The result of that name; None if there is none that can be read."""
+    """The result with that name; None if there is none that can be read."""
     if not _is_name(name):
         return None
     for place, folder in enumerate(folders):
@@ -217,7 +217,7 @@ def find(folders: Sequence[Path], name: str) -> Result | None:
 def _folders_in(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if path.is_dir())
-    except OSError:  # there is none yet, or it may not be read: the page says where it looked
+    except OSError:  # the folder is missing, or may not be read: the page says where it looked
         return []
 
 
@@ -245,7 +245,7 @@ def _result(folder: Path, *, is_example: bool) -> Result | None:
 
 
 def _read_json(path: Path) -> Json:
-    """An object. Raises FileNotFoundError, Unreadable."""
+    """The object in a file. Raises FileNotFoundError, Unreadable."""
     try:
         if path.stat().st_size > MOST_JSON_BYTES:
             raise Unreadable(f"{path.name} is larger than {MOST_JSON_BYTES:,} bytes")
@@ -267,7 +267,7 @@ def _read_json(path: Path) -> Json:
 
 
 def _finite(text: str) -> float | None:
-    """A number of JSON; None for one beyond what a float holds."""
+    """A number in JSON; None for one that a float cannot hold."""
     value = float(text)
     return value if math.isfinite(value) else None
 
@@ -313,7 +313,7 @@ def _number(value: object) -> float | None:
 
 
 def _moment(value: object) -> int | None:
-    """UTC milliseconds of a time in ISO 8601."""
+    """A time in ISO 8601, in UTC milliseconds."""
     try:
         found = datetime.fromisoformat(_text(value))
     except ValueError:

@@ -1,1 +1,1 @@
-"""One module for each kind of page. Each has `blueprint(…)` over the backend it asks."""
+"""The pages, one module for each kind. Each has `blueprint(…)` over the backend it asks."""

@@ -31,7 +31,7 @@ DEFINITIONS = {
 
 
 def blueprint(settings: Settings) -> Blueprint:
-    """Needs no backend: it can be read while that is away."""
+    """The page. It needs no backend, so it can be read while that is away."""
     routes = Blueprint("about", __name__)
 
     @routes.get("/about")
@@ -56,14 +56,14 @@ def blueprint(settings: Settings) -> Blueprint:
 
 
 def _api(settings: Settings) -> dict[str, Any]:
-    """Where this visitor reaches the service, if at all; and what is said of it."""
+    """The address at which this visitor reaches the service, if at all, and what is said of it."""
     visited = urlsplit(f"//{request.host}").hostname or ""
     is_proxied = "X-Forwarded-For" in request.headers
     return {"api": api_for(settings, visited, is_proxied=is_proxied), "is_proxied": is_proxied}
 
 
 def api_for(settings: Settings, visited: str, *, is_proxied: bool) -> str | None:
-    """The address of the service for somebody who reached this frontend at the host `visited`.
+    """The address of the service for a visitor who reached this frontend at the host `visited`.
 
     None if the service listens on its own machine only, and that is not where the visitor is.
     """

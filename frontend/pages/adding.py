@@ -1,7 +1,7 @@
 """`/add`: one flight, from the form to the ledger.
 
 The form carries an Idempotency-Key, so that sending it again (a double click, a reload) gets the
-receipt of the first time. Whatever goes wrong, it comes back as it was filled in.
+receipt of the first time. After any error the form comes back as it was filled in.
 """
 
 import re
@@ -23,7 +23,7 @@ _is_key = re.compile(r"[0-9a-f]{32}").fullmatch
 
 
 def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
-    """The form and what becomes of it."""
+    """The form, and the route that adds its flight."""
     routes = Blueprint("adding", __name__)
 
     def shown(filled: Filled, key: str, *, wants_token: bool) -> Response:
@@ -40,7 +40,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         return filled.finish(make_response(page))
 
     def again(problem: Exception) -> Response:
-        """The form as it was sent, with what was wrong."""
+        """The form as it was sent, with the problem."""
         values, token = typed(request.form), token_in(request.form)
         if is_used_up(problem):
             filled = Filled(values, _other_flight(problem), status=422)
@@ -53,12 +53,12 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get("/add")
     def form() -> Response:
-        """An empty form; where the ledger is away, the page that says so."""
+        """An empty form; if the ledger is away, the page that says so."""
         return shown(Filled(), new_key(), wants_token=backend.wants_token())
 
     @routes.post("/add")
     def add() -> AnyResponse:
-        """303 to the receipt; or the form again."""
+        """Add the flight: 303 to the receipt, or the form again."""
         try:
             record = record_of(typed(request.form), coverage.last_known())
             receipt = backend.add(record, _key(), token_in(request.form))

@@ -21,7 +21,7 @@ from frontend.questions.intervals import offered, whole
 from frontend.tables import csv_twin, json_twin
 
 CARRIER = "OP_CARRIER_AIRLINE_ID"
-MOST_CARRIERS = 6  # that can be told apart
+MOST_CARRIERS = 6  # more could not be told apart
 BREAKDOWN = {"group_by": "day", "distribution": "true"}
 
 
@@ -30,7 +30,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     routes = Blueprint("average_delays", __name__)
 
     def answers(given: dict[str, str]) -> Json:
-        """One answer of each carrier, all as of the same block. Raises Refused, BackendAway."""
+        """The answers for all carriers, up to the same block. Raises Refused, BackendAway."""
         carriers = chosen()
         if len(carriers) > MOST_CARRIERS:
             detail = f"at most {MOST_CARRIERS} carriers can be compared, not {len(carriers)}"
@@ -66,7 +66,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
     @routes.get("/average_delays.json")
     def as_json() -> Response:
-        """The backend's answers, one of each carrier."""
+        """The backend's answers, one for each carrier."""
         return json_twin(answers(filled_in(request.args.to_dict())))
 
     @routes.get("/average_delays.csv")
@@ -79,7 +79,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
 
 def chosen() -> list[str]:
-    """The carriers of this request, each once."""
+    """The carriers that this request names, each once."""
     given = (text.strip() for text in request.args.getlist(CARRIER))
     return list(dict.fromkeys(text for text in given if text))
 

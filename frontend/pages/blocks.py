@@ -1,4 +1,4 @@
-"""The chain: its blocks newest first, and each block with what was recomputed of it."""
+"""The chain: its blocks, newest first, and each block with the checks that recompute it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -37,7 +37,7 @@ def _add_list(routes: Blueprint, backend: Backend) -> None:
 
     @routes.get("/blocks")
     def blocks() -> Answer | tuple[str, int]:
-        """Headers, newest first; a height or hash that was filled in leads to its block."""
+        """Headers, newest first; a height or hash in the form leads to its block."""
         given = filled_in(request.args)
         if wanted := given.pop("height", None):
             return _jump(backend, wanted)
@@ -54,18 +54,18 @@ def _add_list(routes: Blueprint, backend: Backend) -> None:
 
     @routes.get("/blocks.csv")
     def blocks_csv() -> Response:
-        """One row a block."""
+        """One row per block."""
         return csv_twin(HEADER_COLUMNS, listed(filled_in(request.args))["blocks"])
 
 
 def _with_next(found: Json) -> Json:
-    """A page of headers, with the address of the next one here."""
+    """A page of headers, with the address of the next page here."""
     following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
     return {**found, "next": following}
 
 
 def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
-    """To the block of a height that somebody typed, or the list with a word why not."""
+    """Redirect to the block with the typed height or hash, or show the list and what is wrong."""
     height = wanted.replace(",", "")
     detail = "must be a whole number from 0"
     if height.isascii() and height.isdigit():
@@ -80,7 +80,7 @@ def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
 
 
 def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
-    """The list that was asked for; without an answer, the newest blocks below what is wrong."""
+    """The list for a question; if that is refused, the newest blocks below the message."""
     found: Any = question.answer or backend.get("/blocks", {"limit": BLOCKS_A_PAGE})
     tip = backend.get("/tip")["height"]
     shown = render_template(
@@ -100,14 +100,14 @@ def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
 def _add_block(routes: Blueprint, backend: Backend) -> None:
     @routes.get("/blocks/<int:height>")
     def block(height: int) -> str:
-        """Its header, what was recomputed, and its transactions by pages."""
+        """The header of a block, the checks, and its transactions by pages."""
         given = filled_in(request.args)
         is_checked = _is_wanted("check", given, "transactions")
         limit = 0 if is_checked else TRANSACTIONS_A_PAGE
         found = _block(backend, height, {**given, "limit": str(limit)})
         offset = int(given.get("offset", 0))
         whole = _block(backend, height, {}) if is_checked else None
-        found = _page_of(whole, offset) if whole else found  # what is shown is what was checked
+        found = _page_of(whole, offset) if whole else found  # shows what was checked
         below, above = _neighbours(backend, height)
         return render_template(
             "block.html",
@@ -130,7 +130,7 @@ def _add_block(routes: Blueprint, backend: Backend) -> None:
 
     @routes.get("/blocks/<int:height>.csv")
     def block_csv(height: int) -> Response:
-        """Its transactions, as they can be imported again."""
+        """The block's transactions, in a form that can be imported."""
         whole = _block(backend, height, filled_in(request.args))
         rows = ({**each, "BLOCK_HEIGHT": height} for each in whole["transactions"])
         return csv_twin(TRANSACTION_COLUMNS, rows)
@@ -148,7 +148,7 @@ def _page_of(whole: Json, offset: int) -> Json:
 
 
 def _neighbours(backend: Backend, height: int) -> tuple[Json | None, Json | None]:
-    """The headers of the block below and the one above, if there are."""
+    """The headers of the block below and of the block above, if there are such blocks."""
     found = backend.get("/blocks", {"before": height + 2, "limit": 3})["blocks"]
     by_height = {header["height"]: header for header in found}
     return by_height.get(height - 1), by_height.get(height + 1)
@@ -157,13 +157,13 @@ def _neighbours(backend: Backend, height: int) -> tuple[Json | None, Json | None
 def _checks(
     block: Json, whole: Json | None, below: Json | None, above: Json | None
 ) -> list[integrity.Check]:
-    """whole: the block with all its transactions, if they are to be checked, too."""
+    """All checks of `block`. whole: the block with all transactions, if they are checked, too."""
     checks = integrity.header_checks(block, below, above)
     return checks + (integrity.transaction_checks(whole) if whole else [])
 
 
 def _is_wanted(name: str, given: dict[str, str], value: str) -> bool:
-    """Whether `name` has that value; taken out of `given`. Raises Refused for another value."""
+    """Whether `name` has that value; takes it out of `given`. Raises Refused for another value."""
     text = given.pop(name, None)
     if text not in {None, value}:
         detail = f"{name} {text!r}: must be {value}, or left out"

@@ -1,6 +1,6 @@
-"""The lab's calculator: an open queue and a closed network, at addresses that say what is asked.
+"""The lab's calculator: an open queue and a closed network, at addresses that hold the question.
 
-Nothing is measured and nobody is asked: the models answer.
+Nothing is measured and the backend is not asked: the models answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from frontend.lab import closed_network, comparisons, network_charts, open_queue
 from frontend.lab.curves import STUDY_CURVE, Chart
 from frontend.tables import csv_twin, json_twin
 
-SPARE_ROWS = 2  # empty ones below those that are filled in
+SPARE_ROWS = 2  # empty rows below those that are filled in
 FEWEST_ROWS = 4
-MOST_ROWS_OPEN = 12  # of a table that is not folded
+MOST_ROWS_OPEN = 12  # a table with more rows is folded
 
 
 def blueprint() -> Blueprint:
@@ -26,14 +26,14 @@ def blueprint() -> Blueprint:
 
     @routes.get("/lab/calculator")
     def calculator() -> str:
-        """Which half answers what, and where one may start."""
+        """What each half answers, and the presets."""
         return render_template(
             "lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS
         )
 
     @routes.get("/lab/calculator.json")
     def calculator_json() -> Response:
-        """What one may start from."""
+        """The presets."""
         return json_twin({"open": _listed(presets.QUEUES), "closed": _listed(presets.NETWORKS)})
 
     @routes.get("/lab/calculator/open")
@@ -55,7 +55,7 @@ def blueprint() -> Blueprint:
 
     @routes.get("/lab/calculator/open.json")
     def open_json() -> Response:
-        """What the models say."""
+        """The results of the models."""
         return json_twin(open_queue.answer_to(_given()).as_json())
 
     @routes.get("/lab/calculator/open.csv")
@@ -89,7 +89,7 @@ def blueprint() -> Blueprint:
 
     @routes.get("/lab/calculator/closed.json")
     def closed_json() -> Response:
-        """What mean value analysis and the bounds say."""
+        """The results of mean value analysis, and the bounds."""
         return json_twin(closed_network.answer_to(_given()).as_json())
 
     @routes.get("/lab/calculator/closed.csv")
@@ -125,7 +125,7 @@ def _page(
 def _is_study_hidden(
     found: open_queue.Answer | closed_network.Answer | None, chart: Chart | None
 ) -> bool:
-    """Whether the study's curve was asked for and has no place in the chart."""
+    """Whether the study's curve was asked for but does not fit into the chart."""
     if found is None or found.before is None or chart is None:
         return False
     return STUDY_CURVE not in {curve.number for curve in chart.curves}
@@ -140,7 +140,7 @@ def _charts(found: closed_network.Answer) -> tuple[tuple[str, Chart], ...]:
 
 
 def _shown_rows(values: Mapping[str, str]) -> list[int]:
-    """The rows of the form: those that are filled in, and some more."""
+    """The numbers of the rows to show: those that are filled in, and some more."""
     last = max(closed_network.filled_rows(values), default=0)
     most = min(max(FEWEST_ROWS, last + SPARE_ROWS), closed_network.MOST_STATIONS)
     return list(range(1, most + 1))

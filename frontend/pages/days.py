@@ -8,7 +8,7 @@ from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.tables import csv_twin, json_twin
 
-FIRST_YEAR, LAST_YEAR = 1900, 2199  # of the ledger
+FIRST_YEAR, LAST_YEAR = 1900, 2199  # the ledger takes no other years
 COLUMNS = (
     "OP_CARRIER_AIRLINE_ID",
     "carrier",
@@ -27,7 +27,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     routes = Blueprint("days", __name__)
 
     def carriers_on(day: str) -> list[Json]:
-        """What `average_delays` says about each carrier with flights on `day`, the most first."""
+        """The answer of `average_delays` for each carrier with flights on `day`, most first."""
         known = coverage.now()
         found = []
         for carrier in known.carriers if known.covers(day) else ():
@@ -63,7 +63,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
 
 def _day(text: str) -> date:
-    """The day that an address names; else 404."""
+    """The day that an address names. Aborts with 404 if it names none."""
     try:
         when = date.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Every error as a page in the common layout, or as a problem where JSON or CSV was asked for."""
+"""Shows every error as a page in the common layout, or as a problem at addresses of JSON or CSV."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def _unexpected(app: Flask, error: Exception) -> Response:
 
 
 def _page(status: int, title: str, detail: str, kind: str) -> Response:
-    """kind: which advice the page gives."""
+    """A page about an error. kind: which advice the page gives."""
     if request.path.endswith(TWINS):
         return problem_twin(status, title, detail)
     page = render_template("error.html", title=title, detail=detail, kind=kind)

@@ -20,7 +20,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     maps = Maps(Places())
 
     def answer(given: dict[str, str]) -> Json:
-        """By day and by carrier, and the other way round, all as of the same block."""
+        """The backend's answers by day and by carrier, up to the same block, as one answer."""
         question = whole(keeper.now()) | given
         found = backend.get(PATH, question | {"group_by": "day"})
         question["as_of"] = str(found["as_of"]["height"])

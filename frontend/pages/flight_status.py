@@ -1,4 +1,4 @@
-"""What happened to flight N on day D; without a day, when it flew last."""
+"""What happened to flight N on day D; without a day, the last days on which it flew."""
 
 from flask import Blueprint, Response, render_template, request
 
@@ -59,14 +59,14 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get(f"{PATH}.csv")
     def page_csv() -> Response:
-        """One row a leg, in order; without a day, of the last days on which it flew."""
+        """One row per leg, in order; without a day, of the last days on which it flew."""
         return csv_twin(COLUMNS, rows(_found(asked(request.args, answer)).carriers))
 
     return routes
 
 
 def _found(question: Asked) -> OfDay | OfNumber:
-    """The answer of a twin, which has no form to say what is wrong. Raises Refused."""
+    """The answer for a twin, which has no form that could say what is wrong. Raises Refused."""
     if question.answer is None:
         raise question.refused or Refused({"detail": "there is no question"}, 400, None)
     found: OfDay | OfNumber = question.answer["found"]
@@ -74,7 +74,7 @@ def _found(question: Asked) -> OfDay | OfNumber:
 
 
 def _refuse_format(given: dict[str, str]) -> None:
-    """The backend would take it, and answer something else than JSON."""
+    """Raise Refused for `format`: the backend would take it, and answer with something else."""
     if "format" in given:
         detail = "format is no parameter of a page; .json and .csv are addresses of their own"
         raise Refused({"detail": detail, "field": "format"}, 400, None)

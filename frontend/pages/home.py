@@ -11,7 +11,7 @@ RECENT_BLOCKS = 6
 
 
 def blueprint(backend: Backend) -> Blueprint:
-    """Where the ledger stands and what may be asked."""
+    """The page with the three questions and the newest blocks, its twin and its fragment."""
     routes = Blueprint("home", __name__)
 
     def standing() -> Json:
@@ -31,7 +31,7 @@ def blueprint(backend: Backend) -> Blueprint:
 
     @routes.get("/standing")
     def fragment() -> str:
-        """What of the home page changes, to be put in its place by `refresh.js`."""
+        """The part of the home page that changes; `refresh.js` puts it in its place."""
         found: dict[str, Any] = standing()
         return render_template("standing.html", **found)
 

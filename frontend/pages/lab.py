@@ -1,7 +1,7 @@
 """The performance lab: what it is, the results it left, their reports and files.
 
-A report is a page of its own, written by the lab: styles and drawings inside, no script. It is sent
-with a policy that allows just that.
+A report is a page of its own, written by the lab: it has its styles and drawings in it, and no
+script. It is sent with a policy that allows just that.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ REPORT_POLICY = (
 
 
 def blueprint(settings: Settings) -> Blueprint:
-    """`/lab`, its results and their twins. Needs no backend."""
+    """`/lab`, its results and their twins. It needs no backend."""
     routes = Blueprint("lab", __name__)
     for filter_ in (*quantities.FILTERS, duration):
         routes.add_app_template_filter(filter_, f"lab_{filter_.__name__}")
@@ -67,13 +67,13 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
 
     @routes.get("/lab/results/<name>")
     def result(name: str) -> str:
-        """Findings, metrics, and how it was made."""
+        """Findings and metrics of a result, and how it was made."""
         one = found(name)
         return render_template("lab/result.html", result=one)
 
     @routes.get("/lab/results/<name>.json")
     def result_json(name: str) -> Response:
-        """All of that."""
+        """The same result in JSON."""
         return json_twin(found(name).as_json())
 
     @routes.get("/lab/results/<name>.csv")
@@ -83,17 +83,17 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
 
     @routes.get("/lab/results/<name>/report")
     def report(name: str) -> Response:
-        """The lab's own page about it."""
+        """The report about a result, as the lab wrote it."""
         return _sent(found(name), results.REPORT)
 
     @routes.get("/lab/results/<name>/<file>")
     def file(name: str, file: str) -> Response:
-        """A table with raw rows, a log, a drawing: what reports may link to."""
+        """A table with raw rows, a log, a drawing, or another file that reports may link to."""
         return _sent(found(name), file)
 
 
 def _sent(result: results.Result, name: str) -> Response:
-    """A file of `result`, as it lies there."""
+    """A file of `result`, unchanged."""
     path = result.file(name)
     if path is None:
         abort(404, f"{result.name} has no {name} to show.")

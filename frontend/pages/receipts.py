@@ -1,6 +1,7 @@
-"""`/receipts/ID`: what was accepted, and where it stands. Made anew from the ledger each time.
+"""`/receipts/ID`: what was accepted, and whether it is mined yet.
 
-So it shows nothing but what is in the ledger, and the address can be kept and passed on.
+A receipt is made anew from the ledger each time. So it shows only what is in the ledger, and its
+address can be kept and passed on.
 """
 
 import shlex
@@ -31,7 +32,7 @@ def blueprint(backend: Backend) -> Blueprint:
         }
 
     def _equal_one(transaction: Json, number: str) -> int | None:
-        """The earlier transaction of that number, if it says the same: anybody can make a link."""
+        """The id of an earlier equal transaction; None if it is not: anybody can make a link."""
         if not (number.isascii() and number.isdigit()) or len(number) > 15:
             return None
         try:

@@ -1,4 +1,4 @@
-"""`/search?q=`: to the page of what is looked for, or a list of what it may be."""
+"""`/search?q=`: leads to the page of what is looked for, or lists what it may be."""
 
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +18,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     routes = Blueprint("search", __name__)
 
     def found() -> dict[str, Any]:
-        """What was typed, what it may be, and if that is nothing: what may help."""
+        """The text that was typed, what it may be, and if that is nothing, what may help."""
         typed = request.args.get("q", "").strip()
         finder = Finder(backend, coverage.now())
         possibilities = finder.found(meanings.meanings(typed))
@@ -32,7 +32,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get("/search")
     def search() -> str | AnyResponse:
-        """The one thing that it can be, or a list."""
+        """Redirect to the one page that fits, or list what the text may mean."""
         it = found()
         if len(it["possibilities"]) == 1:
             return redirect(it["possibilities"][0].address)
@@ -40,7 +40,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get("/search.json")
     def search_json() -> Response:
-        """The twin; it redirects to nothing."""
+        """The twin. It redirects nowhere."""
         it = found()
         for name in ("possibilities", "suggestions"):
             it[name] = [asdict(one) for one in it[name]]

@@ -20,19 +20,19 @@ def blueprint(backend: Backend) -> Blueprint:
 
     @routes.get("/transactions/<int:transaction_id>")
     def transaction(transaction_id: int) -> str:
-        """All that is known of it."""
+        """All that is known of a transaction."""
         found = standing(backend, transaction_id, filled_in(request.args))
         in_words = list(fields.in_words(fields.TRANSACTION, found["transaction"]))
         return render_template("transaction.html", **found, fields=in_words)
 
     @routes.get("/transactions/<int:transaction_id>/state")
     def state(transaction_id: int) -> str:
-        """What of it changes, to be put in its place by `refresh.js`."""
+        """The part of the page that changes; `refresh.js` puts it in its place."""
         return render_template("state.html", **standing(backend, transaction_id))
 
     @routes.get("/transactions/<int:transaction_id>.json")
     def transaction_json(transaction_id: int) -> Response:
-        """As the backend has it."""
+        """The backend's answer about a transaction."""
         return json_twin(asked(transaction_id))
 
     @routes.get("/transactions/<int:transaction_id>.csv")

@@ -1,7 +1,7 @@
-"""`/upload`: a file of flights, checked or added.
+"""`/upload`: checks or adds a file of flights.
 
-`upload.js` sends a file in slices to `/upload.json` and puts together what becomes of them. Without
-JavaScript the file comes whole, in a form, and the page says what became of it.
+`upload.js` sends a file in slices to `/upload.json` and puts their outcomes together. Without
+JavaScript a form sends the file in one piece, and the page shows its outcome.
 """
 
 from collections.abc import Mapping
@@ -26,18 +26,18 @@ NO_FILE = "Please choose a file."
 AGAIN = "Please choose the file again."
 TOO_LONG = (
     "The file is too long to be sent in one piece; nothing was added. With JavaScript it is sent "
-    "in parts. Or cut it into several files, each with the header; or, on the machine of the "
-    "ledger: python -m backend import FILE"
+    "in parts. You can also cut it into several files, each with the header, or run on the "
+    "ledger's machine: python -m backend import FILE"
 )
 SLICE_TOO_LONG = (
-    "This ledger is set to take less at once than this page sends. On its own machine: "
+    "This ledger is set to accept less at once than this page sends. Run on its machine: "
     "python -m backend import FILE"
 )
 SAMPLES = {"csv": (sample_csv, CSV), "ndjson": (sample_ndjson, NDJSON)}
 
 
 def blueprint(backend: Backend) -> Blueprint:
-    """Files of flights for `backend`."""
+    """The pages by which files are added to the ledger of `backend`."""
     routes = Blueprint("uploading", __name__)
     _add_form(routes, backend)
     _add_slices(routes, backend)
@@ -57,17 +57,17 @@ def blueprint(backend: Backend) -> Blueprint:
 def _add_form(routes: Blueprint, backend: Backend) -> None:
     @routes.get("/upload")
     def form() -> Response:
-        """Where a file is chosen."""
+        """The form to choose a file."""
         return _shown(Filled(), wants_token=backend.wants_token())
 
     @routes.post("/upload")
     def whole() -> Response:
-        """A file in one piece."""
+        """Take a file in one piece."""
         file, values = request.files.get("file"), request.form
         if file is None or not file.filename:
             return _again(Unreadable(NO_FILE))
         is_check, on_error = values.get("action") == "check", _on_error(values)
-        with closing(file):  # which may be on the disk
+        with closing(file):  # it may be on the disk
             body = file.read()
         token = token_in(values)
         kind = kind_of(file.filename, body)
@@ -96,7 +96,7 @@ def _shown(filled: Filled, *, wants_token: bool, **result: Any) -> Response:
 
 
 def _again(problem: Exception) -> Response:
-    """The form with what was wrong. The file has to be chosen again: browsers forget it."""
+    """The form with the problem. The file has to be chosen again, because browsers forget it."""
     form: Mapping[str, str] = {}
     with suppress(RequestEntityTooLarge):
         form = request.form
@@ -117,7 +117,7 @@ def _again(problem: Exception) -> Response:
 def _add_slices(routes: Blueprint, backend: Backend) -> None:
     @routes.post("/upload.json")
     def slice_of_file() -> Response:
-        """A slice that `upload.js` sends: its outcome, or a problem."""
+        """Take a slice that `upload.js` sends; the answer is its outcome, or a problem."""
         body, on_error, token = request.get_data(), _on_error(request.args), _token_in_header()
         kind = NDJSON if request.mimetype == NDJSON else CSV
         key = request.headers.get("Idempotency-Key") or key_of(body, on_error)
@@ -130,7 +130,7 @@ def _add_slices(routes: Blueprint, backend: Backend) -> None:
 
 
 def _failed(problem: Exception) -> Response:
-    """What was wrong with a slice."""
+    """The problem that a slice is answered with."""
     if isinstance(problem, Unreadable):
         return problem_twin(422, "Not readable", str(problem), line=problem.line)
     if _is_too_long(problem):

@@ -1,4 +1,4 @@
-"""What the page of delays shows, made from the backend's answers: charts, tables, warnings."""
+"""Makes the page of delays from the backend's answers: charts, tables, warnings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ BIN_MINUTES = 15
 TICK_MINUTES = 30
 
 FEW_ARRIVALS = 100
-"""Below it, chance matters. Delays of single flights scatter by about 40 minutes (standard
+"""With fewer, chance matters. Delays of single flights scatter by about 40 minutes (standard
 deviation), so that a mean of 100 is uncertain by 2 * 40 / sqrt(100) = 8 minutes, and the 90th
 percentile rests on the ten flights beyond it."""
 FEW_IN_A_SLOT = 10
 
 
-class Cell(NamedTuple):  # thousands on a page: a tuple is made twice as fast as a data class
-    """What happened to a carrier's flights in a slot of the time axis. delays: sum, minutes."""
+class Cell(NamedTuple):  # a page has thousands: a tuple is made twice as fast as a data class
+    """A carrier's flights in a slot of the time axis. delays: their sum, in minutes."""
 
     flights: int = 0
     arrived: int = 0
@@ -44,16 +44,16 @@ class Cell(NamedTuple):  # thousands on a page: a tuple is made twice as fast as
 
     @property
     def mean(self) -> float | None:
-        """Minutes; None without arrivals."""
+        """The mean delay in minutes; None without arrivals."""
         return self.delays / self.arrived if self.arrived else None
 
     @property
     def on_time_share(self) -> float | None:
-        """Of those that arrived."""
+        """The share of the arrived flights that were on time."""
         return self.on_time / self.arrived if self.arrived else None
 
     def with_day(self, day: Json) -> "Cell":
-        """Together with a row of the backend's `by_day`."""
+        """The cell that also counts a row of the backend's `by_day`."""
         arrived = day["arrived"]
         return Cell(
             self.flights + day["flights"],
@@ -70,7 +70,7 @@ NO_FLIGHTS = Cell()
 
 @dataclass(frozen=True)
 class Delays:
-    """Of one carrier. rank: its place on the page, from 1. answer: of `/average_delays`."""
+    """One carrier's delays. rank: its place on the page, from 1. answer: of `/average_delays`."""
 
     rank: int
     carrier: Carrier
@@ -79,12 +79,12 @@ class Delays:
 
     @property
     def code(self) -> str:
-        """A short name."""
+        """A short name of the carrier."""
         return self.carrier.code or str(self.carrier.number)
 
     @property
     def are_few(self) -> bool:
-        """Whether chance matters."""
+        """Whether there are so few arrivals that chance matters."""
         arrived: int = self.answer["arrived"]
         return 0 < arrived < FEW_ARRIVALS
 
@@ -96,20 +96,20 @@ class Delays:
 
     @cached_property
     def means(self) -> dict[int, float]:
-        """Mean delay by slot, minutes."""
+        """Slot -> mean delay in minutes."""
         return {s: cell.delays / cell.arrived for s, cell in self.cells.items() if cell.arrived}
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Of the histogram. low: minutes, inclusive. high: exclusive. None: open."""
+    """A bin of the histogram. low: in minutes, inclusive. high: exclusive. None: no bound."""
 
     low: int | None
     high: int | None
 
     @property
     def name(self) -> str:
-        """Delays are whole minutes: "0 to 14 min"."""
+        """Its name: "0 to 14 min", because delays are whole minutes."""
         if self.high is None:
             return f"{minutes(self.low)} or more"
         last = self.high - 1
@@ -117,7 +117,7 @@ class Bin:
 
     @property
     def kind(self) -> str:
-        """On time or late."""
+        """Whether its flights are on time or late."""
         return "late" if self.high is None or self.high > LATE_FROM_MINUTES else "on_time"
 
 
@@ -139,7 +139,7 @@ class Report:
 
     @cached_property
     def bins(self) -> list[Bin]:
-        """Of all histograms together, without gaps."""
+        """The bins of all histograms together, without gaps."""
         starts = [
             each["to"] - BIN_MINUTES if each["from"] is None else each["from"]
             for each in self._histogram_rows()
@@ -172,7 +172,7 @@ class Report:
         return found
 
     def histograms(self) -> list[tuple[Delays, Bars]]:
-        """Shares of the arrivals in percent, of each carrier that has some, on one scale."""
+        """A histogram for each carrier with arrivals: their shares in percent, on one scale."""
         bins = self.bins
         kinds = [one.kind for one in bins]
         edges = [
@@ -201,7 +201,7 @@ class Report:
         ]
 
     def lines(self) -> list[tuple[Delays | None, Lines]]:
-        """One chart of all carriers; if that were too full, one of each on the same scale."""
+        """One chart of all carriers; if that were too full, one for each on the same scale."""
         series = [(each.code, each.rank, each.means) for each in self.carriers]
         if len(series) == 1 or len(self.time.slots) <= MOST_MARKED:
             return [(None, lines_in_time(self.time, series, list(self._slot_texts())))]
@@ -231,26 +231,26 @@ class Report:
             yield f"{name}\n{means}"
 
     def rows(self) -> Iterator[tuple[str, list[Cell]]]:
-        """(day or other slot, what happened to each carrier's flights), if there were some."""
+        """(day or other slot, each carrier's flights in it), for slots with flights."""
         for place, name in enumerate(self.time.names):
             cells = [each.cells.get(place, NO_FLIGHTS) for each in self.carriers]
             if any(cell.flights for cell in cells):
                 yield name, cells
 
     def mean_rows(self) -> Iterator[tuple[str, list[str]]]:
-        """(day or other slot, mean delay of each carrier, minutes), as numbers in text."""
+        """(day or other slot, mean delay of each carrier in minutes), as numbers in text."""
         for name, cells in self.rows():
             yield name, [number(cell.mean, 1) for cell in cells]
 
     def count_rows(self) -> Iterator[tuple[str, list[str]]]:
-        """(day or other slot, all that is shown of the first carrier), as numbers in text."""
+        """(day or other slot, all numbers of the first carrier), as numbers in text."""
         for name, (cell, *_) in self.rows():
             counts = (cell.flights, cell.arrived, cell.cancelled, cell.no_arrival)
             yield name, [number(cell.mean, 1), share(cell.on_time_share), *map(number, counts)]
 
 
 def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis) -> Report:
-    """answers: of `/average_delays`, by day and with distribution, one of each carrier."""
+    """The report. answers: of `/average_delays`, by day and with distribution, one per carrier."""
     return Report(
         time,
         [

@@ -1,4 +1,4 @@
-"""What the page of a route shows: chart and carriers of an answer, and which cities are meant."""
+"""Makes the page of a route from an answer: a chart, carriers, and cities that may be meant."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ORIGIN, DESTINATION = "ORIGIN_CITY_NAME", "DEST_CITY_NAME"
 class Report:
     """What the page shows of an answer.
 
-    found: of `/flight_counter`, by day and by carrier.
+    found: the answer of `/flight_counter`, by day and by carrier.
     """
 
     def __init__(self, found: Json, known: Coverage) -> None:
@@ -52,7 +52,7 @@ class Report:
 
     @property
     def ties(self) -> int:
-        """How many other days have as many."""
+        """How many other days have just as many flights."""
         return self.counts.count(self.busiest[1]) - 1
 
     @property
@@ -63,14 +63,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A city that the ledger does not have. meant: (city, both cities to ask for) instead."""
+    """A city that the ledger lacks. meant: (city, both cities to ask for) in its place."""
 
     city: str
     meant: list[tuple[str, dict[str, str]]]
 
 
 def unknown(known: Coverage, query: Mapping[str, Any]) -> list[Unknown]:
-    """The cities of a question that the ledger does not have. What is offered sets right both."""
+    """The cities of a question that the ledger lacks. Each offer puts both ends right."""
     cities = {name: str(query[name]) for name in (ORIGIN, DESTINATION)}
     found = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
     best = cities | {name: offered[0] for name, offered in found.items() if offered}

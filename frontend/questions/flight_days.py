@@ -1,4 +1,4 @@
-"""On which days a flight number flew: asked of the backend a day at a time, within a bound."""
+"""Finds the days on which a flight number flew: asks the backend day by day, within a bound."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ AskDay = Callable[[str], list[Leg]]  # from an ISO date to the legs of that day
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day and the legs on it. is_covered: whether the ledger has any flights of that time."""
+    """A day and the legs on it. is_covered: whether the ledger covers that day."""
 
     date: str
     legs: list[Leg]
@@ -23,9 +23,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The days that were `flown`; first, last: which days were looked at ("" if none).
+    """The days on which a number flew. first, last: the days that were asked about ("" if none).
 
-    earlier: the day before which to look on; "" if there is none.
+    earlier: the day before which to go on asking; "" if there is none.
     """
 
     flown: list[Day]
@@ -35,7 +35,7 @@ class Found:
 
 
 def plus(day: str, days: int) -> str:
-    """The ISO date that many days later; at the ends of the calendar, the end."""
+    """The ISO date so many days later; where the calendar ends, its end."""
     try:
         return (date.fromisoformat(day) + timedelta(days)).isoformat()
     except OverflowError:
@@ -71,7 +71,7 @@ def last_before(before: str, most: int, known: Coverage, ask: AskDay) -> Found:
 
 
 def nearest(day: str, most: int, known: Coverage, ask: AskDay) -> list[Day]:
-    """Up to `most` covered days with legs close to `day`, in order; `day` itself is not asked."""
+    """Up to `most` covered days with legs close to `day`, in order; `day` itself is left out."""
     flown: list[Day] = []
     for other in _outwards(day, known):
         if legs := ask(other):
@@ -90,7 +90,7 @@ def _backwards(newest: str, first: str) -> Iterator[str]:
 
 
 def _outwards(day: str, known: Coverage) -> Iterable[str]:
-    """The covered days closest to `day`, without itself."""
+    """The covered days without `day`, the closest first."""
     if not known.first_date or not known.last_date:
         return []
     middle = min(max(day, known.first_date), known.last_date)

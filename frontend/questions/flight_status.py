@@ -1,4 +1,4 @@
-"""What a page about a flight says, put together from several answers of the backend."""
+"""Makes the page about a flight from several answers of the backend."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ NUMBERS_OFFERED = 8
 
 @dataclass(frozen=True, slots=True)
 class OfCarrier:
-    """One carrier's legs: one route, or several if they are no single chain."""
+    """One carrier's legs: one route, or several if they do not form a single chain."""
 
     number: int
     label: str
@@ -29,7 +29,7 @@ class OfCarrier:
 
     @property
     def legs(self) -> list[Leg]:
-        """All of them in order."""
+        """All legs in order."""
         return [leg for route in self.routes for leg in route]
 
     @property
@@ -43,7 +43,7 @@ class OfCarrier:
 
 @dataclass(frozen=True, slots=True)
 class OfDay:
-    """What happened on a day. query: as the backend understood it. days: it and those around."""
+    """What happened on a day. query: as the backend understood it. days: it and its neighbours."""
 
     query: Json
     as_of: Json
@@ -53,7 +53,7 @@ class OfDay:
 
     @property
     def legs(self) -> list[Leg]:
-        """Those of all carriers."""
+        """The legs of all carriers."""
         return [leg for one in self.carriers for leg in one.legs]
 
 
@@ -69,7 +69,7 @@ class OfNumber:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """For a question without flights: days on which there are, other carriers, other numbers."""
+    """Offers for a question without flights: days that have some, other carriers and numbers."""
 
     flown: list[Day]
     others: list[OfCarrier]
@@ -98,7 +98,7 @@ class FlightStatus:
         after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)
         before = _iso("before", given.get("before", after_all))
         some_day = known.last_date or date.today().isoformat()  # noqa: DTZ011  any day will do
-        query = self._ask({**others, DAY: some_day})["query"]  # refuses what is no number
+        query = self._ask({**others, DAY: some_day})["query"]  # refuses an invalid number
         del query[DAY]
         found = flight_days.last_before(before, DAYS_OFFERED, known, self._asker(given))
         carriers = _by_carrier([leg for day in found.flown for leg in day.legs], known)
@@ -106,7 +106,7 @@ class FlightStatus:
         return OfNumber(query, found, carriers, numbers)
 
     def offers(self, asked: OfDay) -> Offers:
-        """What to offer instead of a day without flights."""
+        """What to offer for a day without flights."""
         known, query = self._coverage.now(), asked.query
         given = {name: str(query[name]) for name in (NUMBER, DAY, CARRIER) if name in query}
         flown = [day for day in asked.days if day.legs] or flight_days.nearest(
@@ -131,7 +131,7 @@ class FlightStatus:
         return ask
 
     def _numbers_like(self, number: str) -> list[Json]:
-        """Flight numbers that begin like `number`, those with most digits in common first."""
+        """Flight numbers that begin like `number`, those with the most digits in common first."""
         alike: dict[int, Json] = {}
         for digits in range(len(number), 0, -1):
             wanted = {"field": "flight_number", "q": number[:digits], "limit": NUMBERS_OFFERED + 1}
@@ -152,7 +152,7 @@ def _iso(name: str, text: str) -> str:
 
 
 def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:
-    """The flights of each carrier, those of one day in order, days as they come."""
+    """The flights by carrier; those of each day in order, the days as they come."""
     found: dict[int, dict[str, list[Leg]]] = {}
     for leg in flights:
         found.setdefault(leg[CARRIER], {}).setdefault(leg[DAY], []).append(leg)
@@ -171,7 +171,7 @@ def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:
 
 
 def rows(carriers: list[OfCarrier]) -> list[Json]:
-    """Each leg with its carrier's name, its place among the carrier's of that day, its outcome."""
+    """Each leg with its carrier's name, its place among that carrier's legs, and its outcome."""
     found: list[Json] = []
     for one in carriers:
         places: Counter[str] = Counter()
@@ -183,7 +183,7 @@ def rows(carriers: list[OfCarrier]) -> list[Json]:
 
 
 def plain(answer: OfDay | OfNumber) -> Json:
-    """The answer as JSON has it."""
+    """The answer for JSON."""
     if isinstance(answer, OfDay):
         return {
             "query": answer.query,

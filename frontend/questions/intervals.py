@@ -1,4 +1,4 @@
-"""The intervals of days that are offered as links. All include both of their days."""
+"""Intervals of days that are offered as links. All of them include both of their days."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -14,7 +14,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """first, last: ISO dates."""
+    """An interval of days. first, last: ISO dates."""
 
     name: str
     first: str
@@ -22,16 +22,16 @@ class Interval:
 
 
 def whole(known: Coverage) -> dict[str, str]:
-    """The days of a question that names none: all that the ledger has."""
+    """The interval for a question without days: all days that the ledger covers."""
     if not known.first_date or not known.last_date:
         return {}
     return {"INITIAL_DATE": known.first_date, "FINAL_DATE": known.last_date}
 
 
 def offered(known: Coverage, looked_at: str | None = None) -> list[Interval]:
-    """Everything, the last days, and months; years, too, if there are many months.
+    """Intervals to offer: everything, the last days, and months; years, too, for many months.
 
-    looked_at: an ISO date; its year's months are among them.
+    looked_at: an ISO date; the months of its year are among them.
     """
     if not known.first_date or not known.last_date:
         return []

@@ -1,7 +1,7 @@
-"""The legs of a flight: in which order, on which days, with what outcome. Pure.
+"""The legs of a flight: their order, their days, their outcome. Pure.
 
 A leg is a transaction as the backend shows it. The ledger has local times without time zones, so
-what is said here about days is what fits best.
+days are those that fit best.
 """
 
 from bisect import bisect_left
@@ -13,11 +13,11 @@ from frontend import words
 
 Leg = Mapping[str, Any]
 
-LATE_FROM_MINUTES = 15  # on time is less, as the US Department of Transportation counts
+LATE_FROM_MINUTES = 15  # below that it is on time, as the US Department of Transportation counts
 DAY_MINUTES = 24 * 60
 USUAL_TAXI_MINUTES = 30
-ZONE_MINUTES = 60  # so much earlier the clock may be after the shortest of flights
-WESTWARD_MINUTES = 3 * 60  # a clock may be earlier on arrival by this, without knowing the air time
+ZONE_MINUTES = 60  # by so much the clock may have gone back after the shortest of flights
+WESTWARD_MINUTES = 3 * 60  # by so much it may have gone back if the air time is not known
 
 OUTCOMES = {  # the worst first
     "cancelled": "cancelled",
@@ -29,7 +29,7 @@ NO_FLIGHT = "No flight"
 
 
 def status_of(transaction: Leg) -> str:
-    """What happened: "cancelled", "no_arrival", "late" or "on_time", as the backend calls it."""
+    """The outcome as the backend calls it: "cancelled", "no_arrival", "late" or "on_time"."""
     if transaction["CANCELLED"]:
         return "cancelled"
     if transaction["ARR_DELAY"] is None:
@@ -38,7 +38,7 @@ def status_of(transaction: Leg) -> str:
 
 
 def outcome(transaction: Leg) -> str:
-    """What happened in words: see `words.status`."""
+    """The outcome in words: see `words.status`."""
     return words.status({**transaction, "status": status_of(transaction)})
 
 
@@ -49,7 +49,7 @@ def worst(legs: Iterable[Leg]) -> str:
 
 
 def outcome_of_all(legs: Sequence[Leg]) -> str:
-    """As in "Late 42 min", "All 3 legs on time", "1 of 4 legs cancelled, 3 on time"."""
+    """The outcomes together: "Late 42 min", "All 3 legs on time", "1 of 4 legs cancelled, …"."""
     if len(legs) < 2:
         return outcome(legs[0]) if legs else NO_FLIGHT
     counts = Counter(map(status_of, legs))
@@ -69,13 +69,13 @@ def _minute(hhmm: str | None) -> int | None:
 
 
 def scheduled_departure(leg: Leg) -> int | None:
-    """Minute of FL_DATE at which it was to leave; None if the ledger does not know."""
+    """The minute of FL_DATE at which it was to leave; None if the ledger does not tell."""
     minute = _minute(leg["DEP_TIME"])
     return None if minute is None else (minute - (leg["DEP_DELAY"] or 0)) % DAY_MINUTES
 
 
 def departure_day(leg: Leg) -> int:
-    """On which day it left, counted from FL_DATE: 1 if its delay went past midnight."""
+    """The day on which it left, counted from FL_DATE: 1 if its delay went past midnight."""
     actual, scheduled, delay = _minute(leg["DEP_TIME"]), scheduled_departure(leg), leg["DEP_DELAY"]
     if actual is None or scheduled is None or not delay:
         return 0
@@ -84,10 +84,10 @@ def departure_day(leg: Leg) -> int:
 
 
 def arrival_day(leg: Leg) -> int:
-    """On which day it arrived, counted from FL_DATE.
+    """The day on which it arrived, counted from FL_DATE.
 
-    Of the days that fit the clocks, the one on which the time on the way is closest to the time in
-    the air.
+    Of the days that fit the clocks, this is the one for which the time on the way is closest to the
+    time in the air.
     """
     left, arrived, air_time = _minute(leg["DEP_TIME"]), _minute(leg["ARR_TIME"]), leg["AIR_TIME"]
     if left is None or arrived is None:
@@ -102,7 +102,7 @@ def arrival_day(leg: Leg) -> int:
 
 
 def day_in_words(days: int) -> str:
-    """A day counted from FL_DATE, "" for itself."""
+    """A day counted from FL_DATE, in words; "" for FL_DATE itself."""
     known = {-1: "the day before", 0: "", 1: "next day"}
     return known.get(days, f"{days} days later")
 
@@ -115,10 +115,10 @@ Leaving = dict[str, dict[str, list[Leg]]]  # origin -> destination -> legs, the 
 def routes(legs: Iterable[Leg]) -> list[list[Leg]]:
     """The legs of one carrier's flight on a day, chained: where one ends the next begins.
 
-    A route starts at an airport that more legs leave than reach. Where airports leave a choice, a
-    leg from whose end it goes on comes before one that ends there, and then the departure decides.
-    What left before the leg in front of it belongs to the day before, and is a route of its own,
-    like legs that fit nowhere. The routes are in the order of their departure.
+    A route starts at an airport that more legs leave than reach. Where there is a choice, a leg
+    whose end another leg leaves comes before one whose end none leaves, and then the earlier
+    departure wins. A leg that left before the leg in front of it belongs to the day before, and is
+    a route of its own, like legs that fit nowhere. The routes are in the order of their departure.
     """
     leaving: Leaving = {}
     for leg in sorted(legs, key=_by_departure):
@@ -139,7 +139,7 @@ def _by_departure(leg: Leg) -> tuple[int, int]:
 
 
 def _first(leaving: Leaving) -> tuple[str, str]:
-    """From where to where the next route begins."""
+    """(origin, destination) of the first leg of the next route."""
     surplus: Counter[str] = Counter()
     for origin, onward in leaving.items():
         for dest, legs in onward.items():
@@ -157,7 +157,7 @@ def _first(leaving: Leaving) -> tuple[str, str]:
 
 
 def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
-    """Where the leg after `leg` stands in `leaving`: origin, destination, place; None: nowhere."""
+    """The leg after `leg` in `leaving`: origin, destination, place; None if there is none."""
     minute, _ = _by_departure(leg)
     earliest = (-1 if minute == DAY_MINUTES else minute - ZONE_MINUTES, -1)
     here = leg["DEST"]
@@ -170,7 +170,7 @@ def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
 
 
 def _taken(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
-    """That leg, taken out of `leaving`."""
+    """Take that leg out of `leaving`."""
     onward = leaving[origin]
     leg = onward[dest].pop(place)
     if not onward[dest]:

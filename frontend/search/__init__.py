@@ -1,1 +1,1 @@
-"""What a text in the search field may mean (`meanings`, pure), and what of that the ledger has."""
+"""The search: what a text may mean (`meanings`, pure), and what of that the ledger has."""

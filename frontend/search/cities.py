@@ -1,8 +1,8 @@
-"""Which cities of the ledger a person means by a text: one rule for the search and for routes.
+"""Finds the cities of the ledger that a text may mean, by one rule for the search and for routes.
 
-Neither case nor accents matter. From sure to doubtful a city is meant by the code of one of its
-airports; by the beginning of its name; by a part of its name or the name of its state; by a name
-that is spelled nearly so.
+Neither case nor accents matter. From sure to doubtful, a text means a city if it is the code of one
+of its airports; the beginning of its name; a part of its name or of its state's name; or nearly its
+name.
 """
 
 import unicodedata
@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from frontend.coverage import Coverage
 
 MOST = 5
-LEAST_LIKENESS = 0.75  # as of difflib: from 0 to 1
+LEAST_LIKENESS = 0.75  # by difflib: from 0 to 1
 
 
 def folded(text: str) -> str:
@@ -23,7 +23,7 @@ def folded(text: str) -> str:
 def named(coverage: Coverage, typed: str) -> list[str]:
     """The city of the airport with that code, or cities whose names begin so; at most `MOST`.
 
-    Whole names come before beginnings, and these in the order of their flights.
+    Whole names come before beginnings, and both are in the order of their flights.
     """
     airport = coverage.airport(typed.upper())
     if airport:
@@ -34,7 +34,7 @@ def named(coverage: Coverage, typed: str) -> list[str]:
 
 
 def meant(coverage: Coverage, typed: str) -> list[str]:
-    """What is `named`; if nothing is, what holds the text; or else what is spelled alike."""
+    """The cities `named`; if none is, those with the text in their names, or with similar ones."""
     return named(coverage, typed) or _holding(coverage, typed) or _alike(coverage, typed)
 
 
@@ -51,6 +51,6 @@ def _alike(coverage: Coverage, typed: str) -> list[str]:
 
 
 def _names(city: str) -> tuple[str, str]:
-    """As in "Chicago, IL", with and without its state."""
+    """The name of a city such as "Chicago, IL", with and without its state."""
     whole = folded(city)
     return whole, whole.partition(",")[0]

@@ -1,4 +1,4 @@
-"""Which of the meanings of a search exist in the ledger, where their pages are, what those show."""
+"""Finds which meanings of a search exist in the ledger, their pages, and what these show."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from frontend.search import meanings as texts
 from frontend.search.cities import meant, named
 
 MOST_SUGGESTIONS = 5
-MOST_ENDS = 3  # cities that one end of a route may be
-MOST_NUMBERS = 50  # that the backend suggests at once
-DAYS_BACK = 31  # in which a flight is looked for whose number is not among these
+MOST_ENDS = 3  # cities that one end of a route may mean
+MOST_NUMBERS = 50  # the backend suggests so many at once
+DAYS_BACK = 31  # a flight whose number is not among these is looked for in so many days
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """label: what it is. address: of its page. shows: what is there."""
+    """A find. label: what it is. address: of its page. shows: what the page shows."""
 
     label: str
     address: str
@@ -37,7 +37,7 @@ class Finder:
         self._coverage = coverage
 
     def found(self, meanings: Iterable[texts.Meaning]) -> list[Found]:
-        """What exists of `meanings`, in their order, each address once."""
+        """The pages for those of `meanings` that exist, in their order, each address once."""
         look_up: dict[type, Callable[[Any], Iterator[Found]]] = {
             texts.Transaction: self._transaction,
             texts.Block: self._block,
@@ -50,7 +50,7 @@ class Finder:
         each = (one for meaning in meanings for one in look_up[type(meaning)](meaning))
         return list({one.address: one for one in each}.values())
 
-    # --- what there is one of
+    # --- finds of which there is one
 
     def _transaction(self, meaning: texts.Transaction) -> Iterator[Found]:
         if (answer := self._if_there(f"/transactions/{meaning.id}")) is not None:
@@ -105,7 +105,7 @@ class Finder:
         return len(suggested) == MOST_NUMBERS and self._flew_lately(question)
 
     def _flew_lately(self, question: Mapping[str, Any]) -> bool:
-        """For the few that are rare, and the beginning of many others that are not."""
+        """Whether it flew in the last `DAYS_BACK` days; for numbers that were not suggested."""
         if self._coverage.last_date is None:
             return False
         newest = date.fromisoformat(self._coverage.last_date)
@@ -131,7 +131,7 @@ class Finder:
         yield from self._between(origins, destinations, meaning.day)
 
     def _between(self, origins: list[str], destinations: list[str], day: str) -> Iterator[Found]:
-        """Those of the routes that were flown, on `day` if it is given."""
+        """The routes between these that were flown, on `day` if it is given."""
         if day and not self._coverage.covers(day):
             return
         interval = {
@@ -148,7 +148,7 @@ class Finder:
     # --- what may help when nothing is found
 
     def suggestions(self, text: str) -> list[Found]:
-        """What of the ledger begins with `text`, holds it, or is spelled nearly so."""
+        """Pages for names in the ledger that begin with `text`, contain it, or resemble it."""
         text = " ".join(text.split())[:60]
         found = [*self._routes(text), *self._carriers(text), *self._cities(text)]
         if text.isascii() and text.isdigit():
@@ -158,7 +158,7 @@ class Finder:
         return found
 
     def _routes(self, text: str) -> Iterator[Found]:
-        """Routes between cities that are spelled nearly so."""
+        """Routes between cities with names similar to the text."""
         for one in _routes_in(text):
             ends = (one.origin, one.destination)
             origins, destinations = (meant(self._coverage, end)[:MOST_ENDS] for end in ends)
@@ -175,7 +175,7 @@ class Finder:
             yield Found(one["label"], _address("/average_delays", question), shows)
 
     def _cities(self, text: str) -> Iterator[Found]:
-        """Cities that may be meant by `text`, or by both ends of a route."""
+        """Cities that `text` may mean, for both ends of a route."""
         ends = [end for one in _routes_in(text) for end in (one.origin, one.destination)]
         found = dict.fromkeys(city for end in ends or [text] for city in meant(self._coverage, end))
         for city in list(found)[:MOST_SUGGESTIONS]:
@@ -187,7 +187,7 @@ class Finder:
             yield Found(f"From {city}", _address("/flight_counter", question), "choose where to")
 
     def examples(self) -> list[str]:
-        """Texts that find something here: about the first flight of the newest block."""
+        """Texts that find something here, made from the first flight of the newest block."""
         height = self._backend.get("/tip")["height"]
         block = self._backend.get(f"/blocks/{height}", {"limit": 1})["block"]
         if not block["transactions"]:

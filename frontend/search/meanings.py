@@ -1,6 +1,6 @@
-"""What somebody may mean by a text in the search field. Pure: whether it exists is asked elsewhere.
+"""What a text in the search field may mean. Pure: whether it exists is asked elsewhere.
 
-`meanings` holds the text against a table of patterns; every row that fits adds a meaning, so that
+`meanings` compares the text with a table of patterns; every row that fits adds a meaning, so that
 "335" may be a transaction, a block and a flight number.
 """
 
@@ -29,7 +29,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockHash:
-    """A block by its hash: 64 hex digits, small."""
+    """A block by its hash: 64 hex digits in small letters."""
 
     digits: str
 
@@ -43,7 +43,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A flight number. code: of the carrier, in capitals; "" for any. day: "" for any."""
+    """A flight number. code: the carrier's, in capitals; "" for any. day: "" for any."""
 
     number: int
     code: str = ""
@@ -52,7 +52,7 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Airports:
-    """From one airport to another, by their codes in capitals. day: as above."""
+    """From one airport to another, by their codes in capitals. day: "" for any."""
 
     origin: str
     destination: str
@@ -61,7 +61,7 @@ class Airports:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """From one place to another, each a city or a code as it was typed. day: as above."""
+    """From one place to another, each a city or a code as it was typed. day: "" for any."""
 
     origin: str
     destination: str
@@ -100,7 +100,7 @@ def day_in(text: str) -> str:
 
 
 def _month(text: str) -> int:
-    """The month that a number or the first three letters of a name say; else ValueError."""
+    """The month for a number or three letters of a name. Raises ValueError for others."""
     return int(text) if text.isdigit() else MONTHS.index(text[:3].lower()) + 1
 
 
@@ -118,7 +118,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _WEEKDAY = r"(?:[a-z]{3,6}(?:day)?,? )?"
-_DAYS = (  # what a day may look like, and which part is which
+_DAYS = (  # (pattern of a day, which part is year, month and day)
     (_pattern(r"(\d{4})-(\d{1,2})-(\d{1,2})"), "ymd"),
     (_pattern(r"(\d{1,2})/(\d{1,2})/(\d{4})"), "mdy"),  # as in the files of the BTS
     (_pattern(r"(\d{1,2})\.(\d{1,2})\.(\d{4})"), "dmy"),

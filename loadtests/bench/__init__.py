@@ -1,1 +1,1 @@
-"""The benchmark behind `scripts/bench`: what the project promises, as ratios in one run."""
+"""The benchmark behind `scripts/bench`: it measures what the project promises, as ratios."""

@@ -2,13 +2,13 @@
 
     scripts/bench                     about half an hour on a small PC
     scripts/bench --quick             every code path in a few minutes; the numbers mean nothing
-    scripts/bench --only 1 3          some rows
-    scripts/bench --full --keep DIR   100 times the blocks, too; chains are kept for the next run
+    scripts/bench --only 1 3          only these rows of the table
+    scripts/bench --full --keep DIR   100 times the blocks, too; keeps chains for the next run
 
 Machines are shared and differ, so ratios within one run count. The table goes to standard output,
-progress to standard error. Exit status 0 when everything was measured, whatever was reached, 1 when
-something failed or an answer was wrong, 130 for Ctrl-C. Services listen at free ports of the
-loopback address; they and all temporary files are gone at the end, however it comes.
+progress to standard error. The exit status is 0 when everything was measured, whether targets were
+reached or not; 1 when something failed or an answer was wrong; 130 for Ctrl-C. Services listen at
+free ports of the loopback address; they and all temporary files are removed in any case.
 """
 
 import argparse
@@ -40,7 +40,7 @@ MONTH_FLIGHTS = 605_765
 TINY_FLIGHTS = 3000
 QUIET_LOAD = 0.5
 
-# For guesses of the time left alone.
+# These are only for guesses of the time left.
 GUESSED_IMPORT_PER_S = 50_000
 GUESSED_DISK_BYTES_A_FLIGHT = 60
 GUESSED_STUDY_SCAN_PER_S = 80_000
@@ -66,7 +66,7 @@ def _turns_s(plan: Plan) -> float:
     return len(KINDS) * plan.rounds * 2 * plan.round_s + GUESSED_SETUP_S
 
 
-# In the order in which they are measured: 7 wants the load of 1 on the same service.
+# In the order in which they are measured: row 7 needs the load of row 1 on the same service.
 ROWS: Mapping[int, Row] = {
     4: Row(footprint.imports, lambda plan: plan.repeats * _import_s(plan.flights)),
     5: Row(footprint.bytes_on_disk, lambda plan: _import_s(plan.flights)),
@@ -106,7 +106,7 @@ ROWS: Mapping[int, Row] = {
 
 
 class Progress:
-    """What is being done, and roughly for how long still, on standard error."""
+    """Tells on standard error what is being done, and roughly for how much longer."""
 
     def __init__(self, guesses_s: Mapping[int, float]) -> None:
         self._left_s = dict(guesses_s)
@@ -114,7 +114,7 @@ class Progress:
         self._start_s = self._row_start_s = monotonic()
 
     def begin(self, row: int) -> None:
-        """From now on `row` is measured."""
+        """Note that `row` is measured from now on."""
         if self._row is not None:
             del self._left_s[self._row]
         self._row, self._row_start_s = row, monotonic()
@@ -131,7 +131,7 @@ class Progress:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; the exit status."""
+    """Run the benchmark. Returns the exit status."""
     options = options_from(arguments)
     plan = plan_from(options)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -152,14 +152,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _interrupt(received: int, frame: object) -> None:  # noqa: ARG001  the signature of a handler
-    """Stop once; what follows only tidies up, and is not to be disturbed."""
+    """Stop at the first signal; the work that follows only tidies up, and must not be disturbed."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line, understood; None: that of this process. Ends the process if it is wrong."""
+    """Parse the command line (None: that of this process). Ends the process if it is wrong."""
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description=(__doc__ or "").strip(),
@@ -169,17 +169,22 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--month",
         type=Path,
         metavar="FILE",
-        help=f"the month of flights; default ../shared/data/{KNOWN_MONTH} beside the checkout "
-        "if it is there, else as many generated flights",
+        help=f"file with the month of flights; default ../shared/data/{KNOWN_MONTH} beside the "
+        "checkout if it is there, else as many generated flights",
     )
     parser.add_argument(
-        "--only", type=int, nargs="+", choices=sorted(ROWS), metavar="ROW", help="these rows, 1-13"
+        "--only",
+        type=int,
+        nargs="+",
+        choices=sorted(ROWS),
+        metavar="ROW",
+        help="measure only these rows, 1-13",
     )
-    parser.add_argument("--quick", action="store_true", help="tiny data: tries the code alone")
+    parser.add_argument("--quick", action="store_true", help="use tiny data, to try out the code")
     parser.add_argument(
         "--full",
         action="store_true",
-        help=f"also {LONGEST_FACTOR} times the blocks: "
+        help=f"measure {LONGEST_FACTOR} times the blocks, too: "
         f"{FLIGHTS * LONGEST_FACTOR / 1e6:.1f} million flights, "
         "a few gigabytes, half an hour and more",
     )
@@ -187,7 +192,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--keep",
         type=Path,
         metavar="FOLDER",
-        help="keep imported chains in FOLDER and use those that are there; they are known by name",
+        help="keep imported chains in FOLDER, and use those that are there already",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON, too")
     options = parser.parse_args(arguments)
@@ -197,7 +202,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def plan_from(options: argparse.Namespace) -> Plan:
-    """How much is measured."""
+    """The plan for these options."""
     rows = frozenset(options.only or ROWS)
     factors = (4, LONGEST_FACTOR) if options.full else (4,)
     if options.quick:
@@ -218,7 +223,7 @@ def plan_from(options: argparse.Namespace) -> Plan:
 
 @contextmanager
 def _folders(keep: Path | None) -> Iterator[tuple[Path, Path]]:
-    """Where chains lie, and where temporary files do: on the same disk, removed at the end."""
+    """The folder of the chains and that of temporary files, on one disk; removed at the end."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     scratch = Path(mkdtemp(prefix="flightchain-bench-", dir=keep))
@@ -260,7 +265,7 @@ class Report:
 
     def _answers(self) -> str:
         if self.wrong_answers is None:
-            return "known answers: not asked, they belong to another month or to rows left out"
+            return "known answers: not asked for; they belong to another month or to rows left out"
         if self.wrong_answers:
             return "WRONG ANSWERS:\n" + "\n".join(self.wrong_answers)
         return f"known answers: all {len(KNOWN_ANSWERS)} come back from both engines"
@@ -285,14 +290,14 @@ def _measured(options: argparse.Namespace, plan: Plan, folder: Path, scratch: Pa
                 progress.say("asking the known answers of both engines")
                 wrong_answers = disagreements(bench.month_service())
             if row not in {1, 7, 8, 9}:
-                bench.close()  # the service on the month: not while others are measured
+                bench.close()  # the service on the month must not run while others are measured
             figures += ROWS[row].measure(bench)
     figures.sort(key=lambda figure: figure.row)
     return Report(header, figures, wrong_answers)
 
 
 def month_from(options: argparse.Namespace, say: Callable[[str], None]) -> Source:
-    """Where the month comes from; `say` takes that it is not real."""
+    """The source of the month. say: is told if it is not real."""
     if options.quick:
         return generated(TINY_FLIGHTS)
     file = options.month or (DEFAULT_MONTH if DEFAULT_MONTH.is_file() else None)
@@ -316,7 +321,7 @@ def _header(options: argparse.Namespace, source: Source, folder: Path) -> dict[s
 
 
 def _noise() -> str:
-    """Whether something else keeps the machine busy before anything has been measured."""
+    """Whether another program kept the machine busy before anything was measured."""
     load = os.getloadavg()[0]
     if load > QUIET_LOAD:
         return f"the load average was {load:.2f} before the start: something else is running"

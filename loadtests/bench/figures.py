@@ -1,8 +1,8 @@
-"""Figures: what was measured, against what it should be, as a table for people and as JSON.
+"""Figures: measurements compared with their targets, as a table for people and as JSON.
 
 Ratios are taken pair by pair, of measurements made one right after the other, because a machine
-that others use is now faster and now slower; the median over the pairs is the figure, and a wide
-spread is called noisy.
+that others use is sometimes faster and sometimes slower. The figure is the median over the pairs; a
+wide spread is called noisy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-NOISY_SHARE = 0.2  # of the median; a spread from lowest to highest above it is called noisy
+NOISY_SHARE = 0.2  # a spread from lowest to highest above this share of the median is noisy
 
 _HEADINGS = ("row", "what", "measured", "target", "reached")
 
@@ -49,8 +49,8 @@ def pairwise(above: Sequence[float], below: Sequence[float]) -> list[float]:
 class Figure:
     """A line of the table.
 
-    row: of the list of targets. is_reached: None for what is said without a target. raw: what the
-    figure was made of, by names that carry their units.
+    row: its number in the list of targets. is_reached: None if there is no target. raw: the numbers
+    that the figure was made from, by names that carry their units.
     """
 
     row: int
@@ -62,7 +62,7 @@ class Figure:
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for a file."""
+        """The whole figure, for a file."""
         return {
             "row": self.row,
             "what": self.what,
@@ -80,7 +80,7 @@ def short(value: float) -> str:
 
 
 def table(figures: Sequence[Figure], *, is_meaningless: bool = False) -> str:
-    """The figures in columns. is_meaningless: of a run that is too small to tell anything."""
+    """The figures in columns. is_meaningless: whether the run is too small to tell anything."""
     rows = [_HEADINGS, *(_cells(figure, is_meaningless) for figure in figures)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADINGS))]
     lines = [
@@ -99,7 +99,7 @@ def _cells(figure: Figure, is_meaningless: bool) -> tuple[str, ...]:
 
 
 def details(figures: Iterable[Figure]) -> str:
-    """The raw numbers, below the name of the figure that was made of them."""
+    """The raw numbers, below the name of the figure that was made from them."""
     lines: list[str] = []
     for figure in figures:
         lines.append(f"row {figure.row}: {figure.what}")

@@ -1,4 +1,4 @@
-"""What the service takes: import (row 4), disk (row 5), start (row 6), verify (row 12)."""
+"""What the service needs: import (row 4), disk (row 5), start (row 6), verify (row 12)."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ MOST_VERIFY_S = 15.0
 
 
 def imports(bench: Bench) -> Iterator[Figure]:
-    """Flights a second of an import into an empty folder, with everything indexed."""
+    """Flights per second of an import into an empty folder, with everything indexed."""
     source = bench.chains.month_source
     done = []
     for number in range(1, bench.plan.repeats + 1):
@@ -48,7 +48,7 @@ def imports(bench: Bench) -> Iterator[Figure]:
 
 
 def bytes_on_disk(bench: Bench) -> Iterator[Figure]:
-    """What a flight takes on disk."""
+    """Bytes on disk per flight."""
     chain = bench.chains.month()
     per_flight = chain.block_bytes / chain.flights
     yield Figure(

@@ -1,16 +1,16 @@
 """How much of its server's speed the front keeps, and what a plain Flask service would do (row 13).
 
-In each round everything is asked once, in turns, by wrk on the same cores: an empty application on
-the same server (the limit), a bare Flask view on gunicorn's `gthread` worker, and the service as it
-is shipped: questions, transactions, pages of blocks, the tip, and posts. A ratio is of two loads of
-the same round. On a machine that does much else the ratio of the best loads of all rounds tells
-more; it stands among the details. So does what a request costs the processes of the server in time
-of the processor, which depends least on what others do: many threads get more of a busy processor
-than one loop.
+In each round wrk sends all loads once, in turns, on the same cores: to an empty application on the
+same server (the limit), to a bare Flask view on gunicorn's `gthread` worker, and to the service as
+it is shipped: questions, transactions, pages of blocks, the tip, and posts. A ratio compares two
+loads of the same round. On a machine that does much else the ratio of the best loads of all rounds
+tells more; it is among the details. So is the processor time that the server's processes spend on a
+request. It depends least on what other programs do, because many threads get more of a busy
+processor than one loop.
 
 Reads come over 32 connections, because the stock worker may accept 8 in one process while the other
 stays idle; posts come from 8 clients. The 99th percentiles are those of the requests that were
-sent, without the ones that wrk adds for requests that it could not send in time.
+sent, without those that wrk adds for requests that it could not send in time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from loadtests.wrk import Load
 
 ROW = 13
 CONNECTIONS = 32
-KEPT_PER_KIND = 100  # questions, so few that every worker keeps all answers after the first round
+KEPT_PER_KIND = 100  # questions: so few that every worker keeps all answers after the first round
 POSTED_BLOCK = 1
 
 LIMIT = f"the limit: an empty ASGI application, {WORKERS} asgi workers"
@@ -43,11 +43,11 @@ KEPT, UNCHANGED = "kept questions", "kept questions, unchanged (304)"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What has to be reached; None where nothing is asked for.
+    """What has to be reached; None where there is no target.
 
-    of_limit, of_flask, of_kept: requests per second, at least so many times those of the limit, of
-    the bare Flask view, of kept questions. limit_p99: the 99th percentile, at most so many times
-    that of the limit. per_s: requests per second, at least.
+    of_limit, of_flask, of_kept: least requests per second, in multiples of those of the limit, the
+    bare Flask view, and kept questions. limit_p99: largest 99th percentile, in multiples of that of
+    the limit. per_s: least requests per second.
     """
 
     of_limit: float | None = None
@@ -62,7 +62,7 @@ NO_TARGET = Target()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Something that is asked for in every round. connections: how many ask at the same time."""
+    """A load that is sent in every round. connections: how many clients send it at a time."""
 
     what: str
     service: Service
@@ -73,7 +73,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One load, and what it cost.
+    """One round of a load, and what it cost.
 
     processor_s: processor time of the server's processes. foreign_cores: as in `Usage`.
     """
@@ -84,7 +84,7 @@ class Round:
 
     @property
     def p99_ms(self) -> float:
-        """As it was, without what wrk adds. Raises ProgramFailed if nothing was answered."""
+        """The 99th percentile without wrk's additions. Raises ProgramFailed without any answer."""
         p99_s = self.load.recorded.percentile_s(99) if self.load.recorded else None
         if p99_s is None:
             raise ProgramFailed("wrk recorded no latencies")
@@ -92,7 +92,7 @@ class Round:
 
 
 def front(bench: Bench) -> Iterator[Figure]:
-    """Requests per second and 99th percentile of each, against the limit and the Flask view."""
+    """Requests per second and 99th percentile of each load, against the limit and bare Flask."""
     month = bench.chains.month()
     with ExitStack() as stack:
         service = stack.enter_context(bench.service(month))
@@ -124,7 +124,7 @@ def _read(
     target: Target = NO_TARGET,
     known: Sequence[str] = (),
 ) -> Asked:
-    """GET `paths` in turn, of which the client has the ETags in `known`."""
+    """A load of GETs of `paths` in turn. known: the ETags that the client has of them."""
     path = bench.scratch / f"front-{''.join(filter(str.isalnum, what))}.lua"
     return Asked(what, service, wrk.write_script(path, paths, known, told=True), target)
 
@@ -144,7 +144,7 @@ def _of_questions(
 
 
 def _require_unchanged(service: Service, path: str, etag: str) -> None:
-    """Raise ProgramFailed unless `path` is answered 304 to who has it already."""
+    """Raise ProgramFailed unless a client that has `path` already is answered 304."""
     with service.connection() as connection:
         connection.request("GET", path, headers={"If-None-Match": etag})
         response = connection.getresponse()
@@ -154,7 +154,7 @@ def _require_unchanged(service: Service, path: str, etag: str) -> None:
 
 
 def _of_blocks(bench: Bench, service: Service) -> list[Asked]:
-    """Transactions and first pages of the newest blocks, which are at hand; and the tip."""
+    """Loads of transactions and first pages of the newest blocks, which are at hand; the tip."""
     tip, random = service.get("/tip"), Random(SEED)  # noqa: S311 - a load, no secrets
     heights = range(max(1, tip["height"] + 1 - RECENT_BLOCKS), tip["height"] + 1)
     first: int = service.get(f"/blocks/{heights[0]}?limit=1")["block"]["first_transaction"]
@@ -177,7 +177,7 @@ def _posts(bench: Bench, service: Service, flights: Sequence[bytes]) -> Asked:
 
 
 def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Round]]:
-    """What became of each round, by what was asked."""
+    """All rounds of each load, by its name."""
     bench.say("asking everything once, not counted, so that every worker has been asked")
     for one in asked:
         _round(bench, one)
@@ -197,7 +197,7 @@ def _round(bench: Bench, one: Asked) -> Round:
 
 
 def figures_of(one: Asked, rounds: Mapping[str, Sequence[Round]]) -> Iterator[Figure]:
-    """What was seen of `one`, and, unless it is a yardstick itself, each of its ratios."""
+    """The figure of a load, and, unless it is a yardstick itself, each of its ratios."""
     yield _seen(one, rounds[one.what])
     if one.what in {LIMIT, FLASK}:
         return
@@ -279,7 +279,7 @@ def _p99s_ms(rounds: Sequence[Round]) -> list[float]:
 
 
 def _cost_s(rounds: Sequence[Round]) -> float:
-    """Processor time of the server for a request, over all rounds. Raises ProgramFailed."""
+    """Processor time of the server per request, over all rounds. Raises ProgramFailed."""
     used_s = sum(one.processor_s for one in rounds)
     requests = sum(one.load.requests for one in rounds)
     if not requests or used_s <= 0:

@@ -1,7 +1,7 @@
-"""Memory of the service (row 7), as proportional set sizes: after questions and scans, and after
-what many users ask in an hour, put through as fast as it goes.
+"""Memory of the service (row 7), as proportional set sizes: after questions and scans, and after an
+hour's requests of many users, sent as fast as the service answers.
 
-Memory that grows with the number of requests shows in the second: the service is measured after a
+The second shows memory that grows with the number of requests: the service is measured after a
 tenth of the hour, too.
 """
 
@@ -23,7 +23,7 @@ MOST_WORKER_BYTES = 80_000_000
 MOST_SERVICE_BYTES = 256_000_000
 SCANS_AT_ONCE = 8
 
-# An hour: 28 requests a second, a post a second, an export and a scan a minute.
+# An hour has 28 requests and a post each second, and an export and a scan each minute.
 REQUESTS, POSTS, EXPORTS, SCANS = 100_000, 3_600, 60, 60
 MIX = {"questions": 80, "transactions": 10, "pages": 5, "whole blocks": 5}  # percent of requests
 PAGE = 20
@@ -33,7 +33,7 @@ GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
-    """After the load of row 1 and some scans, and after an hour's requests."""
+    """The service's memory after the load of row 1 and some scans, and after an hour's requests."""
     service = bench.month_service()
     questions = bench.questions(bench.chains.month(), service)
     bench.say("memory: every question, and scans at the same time")
@@ -90,7 +90,7 @@ def _memory_figure(what: str, pss_bytes: int, most_bytes: int, raw: dict[str, An
 
 
 def _after_an_hour(bench: Bench) -> Iterator[Figure]:
-    """On a copy of the month, as flights are posted to it."""
+    """The memory after an hour's requests, on a copy of the month, to which flights are posted."""
     month = bench.chains.month()
     chain = replace(month, folder=bench.empty_folder() / "chain")
     shutil.copytree(month.folder, chain.folder, symlinks=True)
@@ -110,7 +110,7 @@ def _after_an_hour(bench: Bench) -> Iterator[Figure]:
 def _put_through(
     bench: Bench, service: Service, chain: Chain, questions: Questions, share: float
 ) -> None:
-    """Requests of all kinds at the same time, this share of an hour's."""
+    """Send requests of all kinds at the same time. share: of an hour's requests."""
     with ThreadPoolExecutor(3) as pool:
         doing = [
             pool.submit(_post, service, _times(share, POSTS)),
@@ -133,7 +133,7 @@ def _times(share: float, count: int) -> int:
 
 
 def _mixed(service: Service, chain: Chain, questions: Questions) -> list[str]:
-    """Paths in the proportions of `MIX`, everywhere in the chain, in random order."""
+    """Paths in the proportions of `MIX`, from the whole chain, in random order."""
     random = Random(SEED)  # noqa: S311 - a load, no secrets
     asked = [question.path for kind in KINDS for question in questions[kind]]
     height = service.get("/tip")["height"]
@@ -161,7 +161,7 @@ def _post(service: Service, count: int) -> None:
 
 
 def _export(service: Service, questions: Questions, count: int) -> None:
-    """Flights between two cities, as CSV."""
+    """Ask for flights between two cities, as CSV."""
     with service.connection() as connection:
         for at in range(count):
             asked = questions["flight_counter"][at % len(questions["flight_counter"])]

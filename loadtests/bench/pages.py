@@ -1,6 +1,6 @@
-"""What the frontend takes to make a page, beyond what it waits for the backend (row 11).
+"""The time in which the frontend makes a page, beyond its wait for the backend (row 11).
 
-Both are in the Server-Timing of every page, as the frontend measures them.
+Both times are in the Server-Timing of every page, as the frontend measures them.
 """
 
 import re
@@ -16,21 +16,21 @@ from loadtests.processes import HOST, LOOK_EVERY_S, READY_WITHIN_S, ProgramFaile
 from loadtests.questions import KINDS, Questions
 
 MOST_PAGE_MS = 30.0
-TIMES = 20  # each address; of questions as many different ones
+TIMES = 20  # requests of each address; for questions, of as many different ones
 ALWAYS = ("/", "/blocks", "/blocks/1", "/blocks/1?check=transactions", "/transactions/0", "/add")
 
 _TIMING = re.compile(r"total;dur=([\d.]+), backend;dur=([\d.]+)")
 
 
 def pages(bench: Bench) -> Iterator[Figure]:
-    """The median of each kind of page, and the slowest kind."""
+    """The median for each kind of page, and for the slowest kind."""
     chain, port = bench.chains.month(), free_port()
     with bench.service(chain, ("serve", "--frontend"), frontend_port=port) as service:
         addresses = _addresses(bench.questions(chain, service))
         bench.say("making pages")
         connection = HTTPConnection(HOST, port, timeout=READY_WITHIN_S)
         _wait_for(connection)
-        _made_ms(connection, chain, addresses)  # once, so that all is loaded
+        _made_ms(connection, chain, addresses)  # not counted, so that everything is loaded
         made_ms = _made_ms(connection, chain, addresses)
         connection.close()
     medians_ms = {name: median(times) for name, times in made_ms.items()}
@@ -53,7 +53,7 @@ def _addresses(questions: Questions) -> dict[str, list[str]]:
 def _made_ms(
     connection: HTTPConnection, chain: Chain, addresses: dict[str, list[str]]
 ) -> dict[str, list[float]]:
-    """For each kind of page what its making took, ms. Raises ProgramFailed."""
+    """The times in which pages of each kind were made, in ms. Raises ProgramFailed."""
     found: dict[str, list[float]] = {}
     for name, paths in addresses.items():
         for path in paths:

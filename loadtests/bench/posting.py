@@ -1,8 +1,9 @@
-"""How fast flights are taken in over HTTP (row 9), each answered when it is on the disk.
+"""How fast flights are accepted over HTTP (row 9), each answered when it is on the disk.
 
-Real flights are read from the month's service and posted to new chains: in batches by one client,
-then one by one by one client and by eight, whose posts share the syncs of the disk: on this disk
-and, where strace works, on one that takes as long to sync as a Pi's (see `slow_disk`).
+Real flights are read from the month's service and posted to new chains: first in batches by one
+client; then one by one, by one client and by eight, whose posts share the syncs of the disk. The
+latter is done on this disk and, where strace works, on one that takes as long to sync as a Pi's
+(see `slow_disk`).
 """
 
 import json
@@ -32,7 +33,7 @@ GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 
 @dataclass(frozen=True, slots=True)
 class _Disk:
-    """A disk to post to. prefix: as in `running`. least_times: what 8 clients reach of one."""
+    """A disk to post to. prefix: as in `running`. least_times: target of 8 clients over one."""
 
     name: str
     least_times: float
@@ -40,7 +41,7 @@ class _Disk:
 
 
 def posts(bench: Bench) -> Iterator[Figure]:
-    """Batches, then single flights by one and by eight clients."""
+    """Posts batches, then single flights by one and by eight clients."""
     service = bench.month_service()
     height: int = service.get("/tip")["height"]
     blocks = [bodies_of_block(service, 1 + i % height) for i in range(BATCHES * BATCH_BLOCKS)]
@@ -118,10 +119,10 @@ def _one_by_one(bench: Bench, flights: Sequence[bytes]) -> Iterator[Figure]:
 def _in_turns(
     bench: Bench, services: Mapping[_Disk, Service], script: Path
 ) -> Mapping[_Disk, tuple[list[wrk.Load], list[wrk.Load]]]:
-    """What one client and many together reached in each round, by disk."""
+    """The rounds of one client and those of many together, by disk."""
     loads: dict[_Disk, tuple[list[wrk.Load], list[wrk.Load]]] = {d: ([], []) for d in services}
     for service in services.values():
-        bench.load(service, script, CLIENTS)  # not counted: every thread is there now
+        bench.load(service, script, CLIENTS)  # not counted: it starts every thread
     for _ in range(bench.plan.rounds):
         for disk, service in services.items():
             bench.say(f"posting one by one, 1 client and {CLIENTS} in turns, {disk.name}")

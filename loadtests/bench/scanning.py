@@ -1,8 +1,8 @@
-"""The scan against the study's way of scanning the same flights on the same machine (row 3).
+"""Our scan against the study's way of scanning, with the same flights on the same machine (row 3).
 
-Ours reads and checks every block for every question: its caches have no bytes, and the bytes that
-the service reads are counted. The study's is `baseline.StudyLedger`, in this process. Both find
-their files in the page cache. Both must give the same answers.
+Our scan reads and checks every block for every question: its caches have no bytes, and the bytes
+that the service reads are counted. The study's scan is `baseline.StudyLedger`, in this process.
+Both find their files in the page cache, and both must give the same answers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ LEAST_TIMES_FASTER = 15.0
 
 @dataclass
 class _Scans:
-    """Seconds of one kind of question, the study's way, without caches, and with them."""
+    """Seconds for one kind of question: the study's way, and ours without and with caches."""
 
     study_s: list[float] = field(default_factory=list)
     cold_s: list[float] = field(default_factory=list)
@@ -34,7 +34,7 @@ class _Scans:
 def scan_against_study(bench: Bench) -> Iterator[Figure]:
     """Our scan, reading and checking every block, against the study's scan of the same flights.
 
-    Services of one worker, so that every question meets the same caches.
+    The services have one worker, so that every question meets the same caches.
     """
     chain = bench.chains.month()
     only_http = ("serve", "--only-http")
@@ -75,7 +75,7 @@ def _bytes_of_a_scan(service: Service, question: Question) -> int:
 def _scanned(
     bench: Bench, ledger: StudyLedger, cold: Service, warm: Service, questions: Sequence[Question]
 ) -> _Scans:
-    """Each of some questions in turns. Raises ProgramFailed if the answers differ."""
+    """Scan for each of some questions, in turns. Raises ProgramFailed if the answers differ."""
     scans = _Scans()
     for number, question in enumerate(questions[: bench.plan.scan_rounds], start=1):
         bench.say(f"scans: {question.kind}, round {number} of {bench.plan.scan_rounds}")

@@ -1,7 +1,7 @@
-"""What the measurements of a benchmark run share: how much is measured, and the services.
+"""The parts that all measurements of a benchmark run share: the plan, and the services.
 
-What is compared is measured in turns, and nothing else is measured meanwhile. Files are warm in the
-page cache unless they do not fit into it.
+Things that are compared are measured in turns, and nothing else is measured meanwhile. Files are
+warm in the page cache unless they do not fit into it.
 """
 
 import os
@@ -19,7 +19,7 @@ from loadtests.questions import Questions, drawn, require_answers, sample
 
 SEED = 2008
 LONGEST_FACTOR = 100
-FLIGHTS = 606_000  # as many blocks as a month of all US flights
+FLIGHTS = 606_000  # they make as many blocks as a month of all US flights
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Plan:
     scan_rounds: int = 3
     repeats: int = 3
     questions_per_kind: int = 2000
-    hours: float = 1.0  # of requests, before memory is measured
+    hours: float = 1.0  # how many hours' requests are sent before memory is measured
     worker_counts: tuple[int, ...] = (1, 2, 4)
 
 
 @dataclass
 class Bench:
-    """What the measurements of a run share. scratch: for files that are not kept."""
+    """What the measurements of a run share. scratch: a folder for files that are not kept."""
 
     plan: Plan
     chains: Chains
@@ -54,11 +54,11 @@ class Bench:
     def service(
         self, chain: Chain, arguments: Sequence[str] = ("serve",), **settings: object
     ) -> AbstractContextManager[Service]:
-        """A service on `chain` with default settings but these."""
+        """A service on `chain`, with these settings and defaults for the others."""
         return running(chain.folder, self.log, arguments, settings=settings)
 
     def month_service(self) -> Service:
-        """The service on the month, with default settings, until `close`."""
+        """The service on the month, with default settings. It runs until `close`."""
         if self._month is None:
             self._month = self._open.enter_context(self.service(self.chains.month()))
         return self._month
@@ -69,7 +69,7 @@ class Bench:
         self._open.close()
 
     def questions(self, chain: Chain, service: Service) -> Questions:
-        """Questions about `chain`, which `service` holds; drawn and tried out once a run."""
+        """Questions about `chain`, which `service` holds; drawn and tried out once per run."""
         if chain.folder not in self._drawn:
             self.say(f"drawing questions about {chain.label}, and asking each once")
             found = drawn(sample(service), self.plan.questions_per_kind, SEED)
@@ -78,18 +78,18 @@ class Bench:
         return self._drawn[chain.folder]
 
     def script(self, name: str, paths: Sequence[str], etags: Sequence[str] = ()) -> Path:
-        """A script for wrk that asks for `paths`, of which the client has `etags`."""
+        """A script for wrk that asks for `paths`. etags: those that the client has of them."""
         return wrk.write_script(self.scratch / f"{name}.lua", paths, etags)
 
     def load(self, service: Service, script: Path, connections: int = wrk.CONNECTIONS) -> wrk.Load:
-        """One round of load."""
+        """Send one round of load."""
         return wrk.load(service.url, script, self.plan.round_s, connections)
 
     def empty_folder(self) -> Path:
-        """A folder for a chain that begins now, on the disk of the others."""
+        """A folder for a new chain, on the disk of the others."""
         return Path(mkdtemp(dir=self.scratch))
 
 
 def load_now() -> dict[str, Any]:
-    """What else may have run: our own load is in it."""
+    """The load averages, to show what else may have run; they include our own load."""
     return {"load_average_1min": os.getloadavg()[0]}

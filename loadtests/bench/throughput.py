@@ -1,5 +1,6 @@
 """Throughput of answers: against an endpoint that does nothing (rows 1 and 8), on short against
-long chains (row 2), and with each type of workers (row 10). Ratios are of rounds of load in turns.
+long chains (row 2), and with each type of workers (row 10). Each ratio compares two loads that are
+sent in turns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ WORKER_TYPES = ("asgi", "gthread", "sync")
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
     """Throughput of each question relative to the empty endpoint of the same service.
 
-    As the service is, and, to be told apart, when it keeps no answers and computes each anew.
+    It is measured for the service as it is, and for one that keeps no answers.
     """
     month = bench.chains.month()
     service = bench.month_service()
@@ -52,7 +53,7 @@ def _script_of(bench: Bench, questions: Questions, kind: str) -> Path:
 def other_answers(bench: Bench) -> Iterator[Figure]:
     """Transactions, pages of blocks and unchanged answers; questions to a longer chain.
 
-    All blocks of the month fit into the caches and are there; answers about them are not kept.
+    All blocks of the month fit into the caches and are in them; answers about them are not kept.
     """
     service = bench.month_service()
     questions = bench.questions(bench.chains.month(), service)
@@ -115,10 +116,10 @@ def _on_a_long_chain(bench: Bench) -> Iterator[Figure]:
 def _against_nothing(
     bench: Bench, row: int, service: Service, what: str, script: Path, least: float | None
 ) -> Iterator[Figure]:
-    """Throughput relative to the empty endpoint, and, if a `least` is asked for, the p99, too."""
+    """Throughput relative to the empty endpoint; if there is a `least`, the p99, too."""
     bench.say(f"{what}, in turns with {EMPTY_ENDPOINT}")
     nothing = bench.script("nothing", [EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
-    bench.load(service, script)  # every worker has been asked
+    bench.load(service, script)  # not counted: after it every worker has been asked
     rounds = [
         (bench.load(service, nothing), bench.load(service, script))
         for _ in range(bench.plan.rounds)
@@ -155,7 +156,7 @@ def _against_nothing(
 
 
 def worker_types(bench: Bench) -> Iterator[Figure]:
-    """What each type and number of workers answers, all in turns; no ratio, no target."""
+    """Throughput with each type and number of workers, all in turns; no ratio, no target."""
     month = bench.chains.month()
     kinds = [(kind, count) for kind in WORKER_TYPES for count in bench.plan.worker_counts]
     found: dict[tuple[str, int, str], list[wrk.Load]] = {}
@@ -205,14 +206,14 @@ def _summary(name: str, loads: Sequence[wrk.Load]) -> dict[str, Any]:
 
 
 def with_failures(text: str, failed: int) -> str:
-    """What was measured, and, if requests failed, how many."""
+    """`text`, and, if requests failed, how many."""
     return f"{text}, {failed} FAILED" if failed else text
 
 
 def short_against_long(bench: Bench) -> Iterator[Figure]:
-    """Throughput on a generated chain relative to that on longer ones, both services running.
+    """Throughput on a generated chain relative to that on longer ones, while both services run.
 
-    Neither keeps answers, which would cost the same on any chain.
+    Neither service keeps answers, because a kept answer costs the same on any chain.
     """
     plan = bench.plan
     chain = bench.chains.generated(1)

@@ -1,9 +1,9 @@
 """`GET /docs`: the service's OpenAPI description as a page to be read.
 
-One document with its style in it: nothing is fetched, nothing runs, and it can be saved and read
+The page has its style in it: nothing is fetched, nothing runs, and it can be saved and read
 anywhere. The Content-Security-Policy allows that style alone, by its hash, and forms that ask this
-service. `templates/docs.html` walks through the document; `words` tells schemas, `trying` how to
-ask. The page knows what our document uses, not all of OpenAPI.
+service. `templates/docs.html` goes through the document; `words` puts schemas into words, and
+`trying` makes commands, links and forms. The page knows what our document uses, not all of OpenAPI.
 """
 
 from base64 import b64encode
@@ -35,7 +35,7 @@ READ = Described(
     "read_description",
     OPERATION,
     "This document as a page",
-    {200: Answer("It needs nothing but itself.", {"text/html": Media({"type": "string"})})},
+    {200: Answer("The page, which loads nothing else.", {"text/html": Media({"type": "string"})})},
     has_etag=True,
 )
 
@@ -44,7 +44,7 @@ _TEMPLATES = Path(__file__).parent.parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One status of an operation. anchor: where the answer is told in full, if it is shared."""
+    """An answer with one status. anchor: its full description, if operations share that."""
 
     status: str
     phrase: str
@@ -56,9 +56,9 @@ class Told:
 class Operation:
     """A method of a path, with its references followed.
 
-    bodies: media type of a request -> what OpenAPI says of it. commands: media type of what is
-    sent, and a line for the shell. address: a link to follow where nothing has to be filled in,
-    otherwise "". action and fields: of the form, where there is one.
+    bodies: media type of a request -> its description in OpenAPI. commands: media type of the body
+    to send, and a line for the shell. address: a link to follow if nothing has to be filled in,
+    otherwise "". action, fields: those of the form, if there is one.
     """
 
     method: str
@@ -74,7 +74,7 @@ class Operation:
 
 
 def rows(spec: Callable[[], Mapping[str, Any]]) -> list[Row]:
-    """The page of what `spec` says; it is asked once in each process, when the page is wanted."""
+    """The route of the page about `spec`, which is called once in each process, when needed."""
     kept_compressed = lru_cache(maxsize=4)(compressed)
 
     @cache
@@ -83,7 +83,7 @@ def rows(spec: Callable[[], Mapping[str, Any]]) -> list[Row]:
         return body, tag_of_content(body), content_security_policy()
 
     def docs(environ: Environ) -> Response:
-        """The service's description, to be read."""
+        """The service's description as a page."""
         READ.given(environ)
         body, tag, policy = rendered()
         response = versioned(environ, body, tag, REVALIDATE, kept_compressed, MIMETYPE)
@@ -96,10 +96,10 @@ def rows(spec: Callable[[], Mapping[str, Any]]) -> list[Row]:
 
 
 def page(spec: Mapping[str, Any]) -> str:
-    """Our OpenAPI document as HTML; the same for the same document.
+    """Our OpenAPI document as HTML; the same document gives the same page.
 
-    Raises KeyError for a `$ref` that names nothing, FlightchainError for what the page has no words
-    for and for a parameter in a path that is not described.
+    Raises KeyError for a `$ref` that names nothing, and FlightchainError for a schema that the page
+    has no words for and for a parameter in a path that is not described.
     """
     operations = [
         _operation(path, method, part, spec["components"])

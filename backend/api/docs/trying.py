@@ -1,9 +1,9 @@
-"""How a reader tries an operation: a line for the shell, a link, and a form without JavaScript.
+"""Ways to try an operation: a line for the shell, a link, and a form without JavaScript.
 
-A form sends every field it has, an empty one as `name=`, which is another question than leaving it
-out and mostly an error. So a parameter that may be left out is a field that sends nothing until it
-is chosen: a checkbox or radio buttons with the values known to be good. Unless it has a default:
-to send that says the same as not to, so it is a field like the others.
+A form sends every field it has, an empty one as `name=`. That is not the same as leaving the
+parameter out, and mostly an error. So a parameter that may be left out is a field that sends
+nothing until it is chosen: a checkbox, or radio buttons with values known to be good. A parameter
+with a default is an ordinary field, because sending the default is the same as leaving it out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Field:
 
 
 def address(path: str, parameters: Iterable[Part]) -> str:
-    """The path with examples in the place of its parameters, and the query that must be given.
+    """The path with examples in place of its parameters, and with the query that must be given.
 
     Raises FlightchainError for a parameter in the path that is not described.
     """
@@ -59,7 +59,7 @@ def address(path: str, parameters: Iterable[Part]) -> str:
 def commands(url: str, bodies: Mapping[str, Part]) -> Iterator[tuple[str, str]]:
     """Lines for the shell that ask for `url`: one to get it, or one to send each of `bodies`.
 
-    Yields (media type, line). bodies: media type -> what OpenAPI says of it.
+    Yields (media type, line). bodies: media type -> its description in OpenAPI.
     """
     asked = f"curl {shell_quoted(SERVER + url)}"
     for media_type, content in bodies.items():
@@ -88,7 +88,7 @@ def _field(parameter: Part) -> Field:
 
 
 def _attributes(parameter: Part, schema: Part) -> dict[str, Any]:
-    """Attributes of an input that let the browser say what does not fit."""
+    """Attributes of an input by which the browser refuses what does not fit."""
     kind = "number" if schema["type"] == "integer" else "text"
     found = {"type": "date" if schema.get("format") == "date" else kind}
     for keyword, attribute in _INPUT_LIMITS.items():

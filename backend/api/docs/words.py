@@ -1,6 +1,6 @@
-"""Schemas and texts of our OpenAPI document in words, as HTML.
+"""Puts schemas and texts of our OpenAPI document into words, as HTML.
 
-What is told here is what our document uses. A schema that says anything else is an error, so that
+The page has words only for what our document uses. A schema with anything else is an error, so that
 nothing can be missing from the page unnoticed.
 """
 
@@ -17,7 +17,7 @@ Part = Mapping[str, Any]
 
 _CODE = re.compile("`([^`]+)`")
 _RANGES = (("minimum", "maximum", ""), ("minLength", "maxLength", " characters"))
-_TOLD = {  # by `type_of` and `limits`, or beside them
+_TOLD = {  # keywords that `type_of`, `limits` or the template put into words
     *("$ref", "anyOf", "type", "items", "properties", "required", "additionalProperties"),
     *("minimum", "maximum", "minLength", "maxLength", "format", "pattern", "enum", "default"),
     *("description", "examples"),
@@ -26,7 +26,7 @@ _BY_TYPE: dict[str, Any] = {"string": "text", "integer": 1, "number": 1.5, "bool
 
 
 def phrase(text: str) -> Markup:
-    """`text` with everything escaped, and as code what stands between backticks."""
+    """`text`, escaped, with the parts between backticks as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  it is escaped
 
 
@@ -52,7 +52,7 @@ def name_of(part: Part) -> str:
 
 
 def type_of(schema: Part) -> Markup:
-    """What kind of value: "integer or null", "array of Flight" with a link to Flight."""
+    """The kind of a value: "integer or null", "array of Flight" with a link to Flight."""
     if "$ref" in schema:
         return Markup('<a href="#schema-{0}">{0}</a>').format(name_of(schema))
     if "anyOf" in schema:
@@ -66,7 +66,7 @@ def type_of(schema: Part) -> Markup:
 
 
 def limits(schema: Part) -> Iterator[Markup]:
-    """What else a value must be, each in a few words.
+    """The other conditions of a value, each in a few words.
 
     Raises FlightchainError for a keyword that the page has no words for.
     """
@@ -85,7 +85,7 @@ def limits(schema: Part) -> Iterator[Markup]:
 
 
 def example_of(schema: Part, schemas: Mapping[str, Part]) -> Any:
-    """A value that fits, best one that the schema gives as an example. schemas: by their names."""
+    """A value that fits: the schema's own example, if it has one. schemas: by their names."""
     if "$ref" in schema:
         return example_of(schemas[name_of(schema)], schemas)
     if "anyOf" in schema:

@@ -306,7 +306,7 @@ def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactor
         assert page.headers["Retry-After"] == "3600"
         assert "mempool is full" in notice(page)
         assert "Nothing was added" in notice(page)
-        assert "In about 1 hour" in notice(page)
+        assert "in about 1 hour" in notice(page)
         assert value_of(page, "OP_CARRIER_FL_NUM") == "13"
         assert re.search(r"The next block is due in 5\d minutes", text(visitor.client, second))
         assert "Both count" in visitor.client.get(second).text
