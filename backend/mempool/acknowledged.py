@@ -75,7 +75,7 @@ class Acknowledged:
     def read(self) -> Mark | None:
         """The numbers in the file; None if it is missing or damaged."""
         descriptor = self._opened()
-        return None if descriptor is None else _mark_in(os.pread(descriptor, _BYTES, 0))
+        return None if descriptor is None else _mark_in(os.pread(descriptor, _BYTES + 1, 0))
 
     def is_there(self) -> bool:
         """Whether the file exists, even if it is damaged."""
@@ -90,8 +90,10 @@ class Acknowledged:
                 descriptor = self._descriptor = os.open(self._path, flags, files.LOCK_MODE)
             try:
                 files.lock_within(descriptor, files.LOCK_PATIENCE_S, self._path)
-                known = _mark_in(os.pread(descriptor, _BYTES, 0)) or Mark()
-                raised = Mark(*map(max, mark, known))
+                known = _mark_in(os.pread(descriptor, _BYTES + 1, 0))
+                if known is None:
+                    os.ftruncate(descriptor, 0)  # nothing of a damaged one must be left
+                raised = Mark(*map(max, mark, known or Mark()))
                 os.pwrite(descriptor, _packed(raised), 0)
             except WriterBusy as error:
                 raise WriteFailed(str(error)) from error

@@ -498,14 +498,15 @@ def test_what_was_put_right_does_not_come_back_when_its_maker_died(house: House)
 # --- how far is acknowledged -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["missing", "damaged", "short"])
+@pytest.mark.parametrize("how", ["missing", "damaged", "short", "long"])
 def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None:
     batches_written(house)
     path = house.folder / acknowledged.NAME
     data = path.read_bytes()
     path.unlink()
     if how != "missing":
-        path.write_bytes({"damaged": b"x" + data[1:], "short": data[:-1]}[how])
+        harmed = {"damaged": b"x" + data[1:], "short": data[:-1], "long": data + b"x"}
+        path.write_bytes(harmed[how])
     with opened(house) as (mempool, said):
         assert everything(mempool) == ALL
         with mempool.exclusive():
