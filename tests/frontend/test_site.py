@@ -97,6 +97,8 @@ def test_a_page_says_how_long_it_waited_for_a_thread() -> None:
         app.may_answer.set()
         head = loop.answered(ASK % b"/page").got.partition(b"\r\n\r\n")[0].decode()
         assert "Server-Timing: wait;dur=" in head
+        loop.settle()
+        assert all(lane.waits_s == [] for lane in loop.worker.asgi.numbers())  # none is kept
 
 
 @pytest.mark.parametrize(
