@@ -367,11 +367,12 @@ def some(rows: Sequence[Row], question: AverageDelays | FlightCounter) -> list[R
 
 def by_day(rows: Sequence[Row], question: Any) -> list[dict[str, Any]]:
     """What `group_by=day` adds: the plain answer about each day that has flights."""
-    days = sorted({str(row.flight["FL_DATE"]) for row in some(rows, question)})
+    wanted = some(rows, question)
+    days = sorted({str(row.flight["FL_DATE"]) for row in wanted})
     return [
         {
             "FL_DATE": day,
-            **PLAIN[type(question)](rows, replace(question, INITIAL_DATE=day, FINAL_DATE=day)),
+            **PLAIN[type(question)](wanted, replace(question, INITIAL_DATE=day, FINAL_DATE=day)),
         }
         for day in days
     ]
@@ -379,12 +380,8 @@ def by_day(rows: Sequence[Row], question: Any) -> list[dict[str, Any]]:
 
 def by_carrier(rows: Sequence[Row], question: FlightCounter) -> list[dict[str, Any]]:
     """What `group_by=carrier` adds."""
-    counts = {
-        int(carrier or 0): sum(
-            row.flight["OP_CARRIER_AIRLINE_ID"] == carrier for row in some(rows, question)
-        )
-        for carrier in {row.flight["OP_CARRIER_AIRLINE_ID"] for row in some(rows, question)}
-    }
+    carriers = [row.flight["OP_CARRIER_AIRLINE_ID"] for row in some(rows, question)]
+    counts = {int(carrier or 0): carriers.count(carrier) for carrier in set(carriers)}
     return [
         {"OP_CARRIER_AIRLINE_ID": carrier, "count": counts[carrier]}
         for carrier in sorted(counts, key=lambda carrier: (-counts[carrier], carrier))
