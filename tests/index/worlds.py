@@ -143,6 +143,14 @@ def plain_flight(**changed: Value) -> Flight:
     return tuple({**fields, **changed}[name] for name in FIELD_NAMES)
 
 
+SMALL: list[list[Flight]] = [
+    [plain_flight(), plain_flight(OP_CARRIER_FL_NUM=2, ORIGIN_CITY_NAME="東京")],
+    [],
+    [plain_flight(FL_DATE="2009-02-28", CANCELLED=1, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None)],
+    [plain_flight(DEST_AIRPORT_ID=None)] * 3,
+]
+
+
 # --- chains on disk --------------------------------------------------------------------------
 
 
