@@ -1,11 +1,15 @@
-"""A leak detector around every test of the index."""
+"""A leak detector around every test of the index, and a small chain with its index."""
 
 import gc
+import shutil
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+
+from backend.index.settled import note_settled
+from tests.index.worlds import SMALL, follow, in_use, make_chain
 
 _passed = pytest.StashKey[bool]()
 
@@ -42,3 +46,20 @@ def no_descriptor_is_left_open(request: pytest.FixtureRequest) -> Iterator[None]
         if Counter(open_files()) - before:
             gc.collect()  # a reader that a test did not close
         assert Counter(open_files()) - before == Counter()
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`SMALL` with its index. Not to be changed."""
+    folder = tmp_path_factory.mktemp("small")
+    make_chain(folder, SMALL)
+    follow(folder)
+    return folder
+
+
+@pytest.fixture
+def indexed(small: Path, tmp_path: Path) -> Path:
+    """Genesis and four blocks with their index: a copy, noted as what its writer left."""
+    folder = Path(shutil.copytree(small, tmp_path / "chain", symlinks=True))
+    note_settled(in_use(folder), len(SMALL))
+    return folder

@@ -159,13 +159,12 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
     with larger.ledger(cache_bytes, read_run_blocks=5) as ledger:
         for question in about:
             height = chance.randrange(larger.tip + 1)
-            for as_of, engine, breakdown in product(
-                (None, height), ("index", "scan"), BREAKDOWNS[type(question)]
-            ):
-                answer = ask(ledger, question, Options(engine, as_of, **breakdown))
+            for as_of, breakdown in product((None, height), BREAKDOWNS[type(question)]):
                 at = larger.tip if as_of is None else height
                 expected = larger.plain(question, at, **breakdown)
-                assert {name: answer[name] for name in expected} == expected
+                for engine in ("index", "scan"):
+                    answer = ask(ledger, question, Options(engine, as_of, **breakdown))
+                    assert {name: answer[name] for name in expected} == expected
     assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 6
 
 

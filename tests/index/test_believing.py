@@ -14,7 +14,6 @@ from backend.index.database import index_path, open_to_read
 from backend.index.queries import IndexReader
 from backend.index.settled import SUFFIX, adds_up, note_of
 from tests.index.test_follower import (
-    SMALL,
     damage_table,
     height_above_all,
     no_table,
@@ -39,15 +38,6 @@ from tests.index.worlds import (
     rebuilt_dump,
     settle,
 )
-
-
-@pytest.fixture
-def indexed(tmp_path: Path) -> Path:
-    """Genesis and four blocks with their index."""
-    folder = tmp_path / "chain"
-    make_chain(folder, SMALL)
-    follow(folder)
-    return folder
 
 
 def is_mended(folder: Path) -> None:

@@ -33,6 +33,7 @@ from backend.storage import block_store, checked_sqlite, files
 from backend.storage.block_store import BlockStore
 from tests.accepting import accept_in
 from tests.index.worlds import (
+    SMALL,
     chains,
     dump,
     execute,
@@ -49,12 +50,6 @@ from tests.index.worlds import (
 from tests.storage.chains import block_file, blocks_folder, flip, settings_for
 
 NOTICED_WITHIN_S = 3
-SMALL: list[list[Flight]] = [
-    [plain_flight(), plain_flight(OP_CARRIER_FL_NUM=2, ORIGIN_CITY_NAME="東京")],
-    [],
-    [plain_flight(FL_DATE="2009-02-28", CANCELLED=1, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None)],
-    [plain_flight(DEST_AIRPORT_ID=None)] * 3,
-]
 HERE_TO_TAMPA = FlightCounter("Washington, DC", "Tampa, FL", "1900-01-01", "2199-12-31")
 
 
@@ -79,13 +74,6 @@ def folder(tmp_path: Path) -> Path:
     """Genesis and four blocks, not indexed yet."""
     make_chain(tmp_path, SMALL)
     return tmp_path
-
-
-@pytest.fixture
-def indexed(folder: Path) -> Path:
-    """Genesis and four blocks with their index."""
-    follow(folder)
-    return folder
 
 
 # --- following -------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
 from tests.index.conftest import open_files
 from tests.index.test_follower import (
-    SMALL,
     cut_to_one_page,
     damage_position,
     damage_table,
@@ -48,6 +47,7 @@ from tests.index.test_follower import (
     write_garbage,
 )
 from tests.index.worlds import (
+    SMALL,
     TABLES,
     execute,
     follow,
@@ -97,14 +97,6 @@ AT_THE_TIP = {
         FlightCounter("Washington, DC", "Tampa, FL", *ODD), BY_CARRIER
     ),
 }
-
-
-@pytest.fixture
-def indexed(tmp_path: Path) -> Path:
-    """Genesis and four blocks with their index."""
-    make_chain(tmp_path, SMALL)
-    follow(tmp_path)
-    return tmp_path
 
 
 # --- what an answer costs --------------------------------------------------------------------

@@ -143,6 +143,14 @@ def plain_flight(**changed: Value) -> Flight:
     return tuple({**fields, **changed}[name] for name in FIELD_NAMES)
 
 
+SMALL: list[list[Flight]] = [
+    [plain_flight(), plain_flight(OP_CARRIER_FL_NUM=2, ORIGIN_CITY_NAME="東京")],
+    [],
+    [plain_flight(FL_DATE="2009-02-28", CANCELLED=1, ARR_TIME=None, ARR_DELAY=None, AIR_TIME=None)],
+    [plain_flight(DEST_AIRPORT_ID=None)] * 3,
+]
+
+
 # --- chains on disk --------------------------------------------------------------------------
 
 
@@ -367,11 +375,12 @@ def some(rows: Sequence[Row], question: AverageDelays | FlightCounter) -> list[R
 
 def by_day(rows: Sequence[Row], question: Any) -> list[dict[str, Any]]:
     """What `group_by=day` adds: the plain answer about each day that has flights."""
-    days = sorted({str(row.flight["FL_DATE"]) for row in some(rows, question)})
+    wanted = some(rows, question)
+    days = sorted({str(row.flight["FL_DATE"]) for row in wanted})
     return [
         {
             "FL_DATE": day,
-            **PLAIN[type(question)](rows, replace(question, INITIAL_DATE=day, FINAL_DATE=day)),
+            **PLAIN[type(question)](wanted, replace(question, INITIAL_DATE=day, FINAL_DATE=day)),
         }
         for day in days
     ]
@@ -379,12 +388,8 @@ def by_day(rows: Sequence[Row], question: Any) -> list[dict[str, Any]]:
 
 def by_carrier(rows: Sequence[Row], question: FlightCounter) -> list[dict[str, Any]]:
     """What `group_by=carrier` adds."""
-    counts = {
-        int(carrier or 0): sum(
-            row.flight["OP_CARRIER_AIRLINE_ID"] == carrier for row in some(rows, question)
-        )
-        for carrier in {row.flight["OP_CARRIER_AIRLINE_ID"] for row in some(rows, question)}
-    }
+    carriers = [row.flight["OP_CARRIER_AIRLINE_ID"] for row in some(rows, question)]
+    counts = {int(carrier or 0): carriers.count(carrier) for carrier in set(carriers)}
     return [
         {"OP_CARRIER_AIRLINE_ID": carrier, "count": counts[carrier]}
         for carrier in sorted(counts, key=lambda carrier: (-counts[carrier], carrier))
