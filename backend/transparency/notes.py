@@ -101,9 +101,12 @@ def _signature(line: str) -> Signature:
 
 def _decoded(text: str, what: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        data = base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise NoteError(f"{what} is not Base64") from None
+        data = b""
+    if _base64(data) != text:  # also if bits are set that Base64 does not use
+        raise NoteError(f"{what} is not Base64")
+    return data
 
 
 def _base64(data: bytes) -> str:
