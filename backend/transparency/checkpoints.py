@@ -4,12 +4,10 @@ The text has three lines: the origin, which names the log; the number of entries
 in Base64.
 """
 
-import base64
-import binascii
 import re
 from dataclasses import dataclass
 
-from backend.transparency.notes import NoteError
+from backend.transparency.notes import NoteError, decoded, encoded
 
 HASH_BYTES = 32
 _ORIGIN_DIGITS = 16
@@ -25,17 +23,15 @@ class Checkpoint:
     root: bytes
 
     def __str__(self) -> str:
-        return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\n"
+        return f"{self.origin}\n{self.size}\n{encoded(self.root)}\n"
 
 
 def parse(text: str) -> Checkpoint:
     """The checkpoint in the text of a note. Raises NoteError."""
     lines = text.split("\n")
-    try:
-        origin, size, root = lines[0], lines[1], base64.b64decode(lines[2], validate=True)
-    except (IndexError, binascii.Error):
-        reason = "a checkpoint has three lines: origin, size, and root hash in Base64"
-        raise NoteError(reason) from None
+    if len(lines) < 3:
+        raise NoteError("a checkpoint has three lines: origin, size, and root hash in Base64")
+    origin, size, root = lines[0], lines[1], decoded(lines[2], "the root hash of the checkpoint")
     if not origin or _SIZE.fullmatch(size) is None:
         raise NoteError(f"a checkpoint names its origin and size, not {origin!r} and {size[:20]!r}")
     if len(root) != HASH_BYTES:

@@ -11,7 +11,6 @@ from backend.transparency import (
     CHECKPOINT_NAME,
     KEY_NAME,
     SIGNED_ANEW,
-    VERIFIER_NAME,
     checkpoints,
     notes,
 )
@@ -22,13 +21,12 @@ from backend.transparency.tree import HistoryTree
 
 def check_log(folder: Path, store: BlockStore) -> str:
     """Check what signs and is signed. Returns a message; raises Damage."""
-    names = (KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME)
-    if not any((folder / name).exists() for name in names):
-        return "no checkpoint of the log is signed yet"
-    key = key_in(folder)
+    key, path = key_in(folder), folder / CHECKPOINT_NAME
     if key is None:
-        raise Damage(f"{folder / KEY_NAME} is missing")
-    size = _checked_size(folder / CHECKPOINT_NAME, key.verifier, HistoryTree(store))
+        if path.exists():
+            raise Damage(f"{folder / KEY_NAME} is missing")
+        return "no checkpoint of the log is signed yet"
+    size = _checked_size(path, key.verifier, HistoryTree(store))
     return f"the checkpoint of {size} blocks is signed"
 
 

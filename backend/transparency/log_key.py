@@ -5,8 +5,6 @@ verifier key stands beside it in `log.vkey`, which anybody may read. The key is 
 first written to. No backup has it: who holds the key can sign in the name of this log.
 """
 
-import base64
-import binascii
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -14,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from backend.errors import Damage
 from backend.storage import files
 from backend.transparency import KEY_NAME, VERIFIER_NAME
-from backend.transparency.notes import ED25519, KEY_BYTES, Signature, VerifierKey
+from backend.transparency.notes import NoteError, Signature, VerifierKey, key_parts, key_text
 
 _PRIVATE = "PRIVATE+KEY+"
 _PUT_BACK = (
@@ -38,9 +36,7 @@ class LogKey:
         return Signature(self.verifier.name, self.verifier.key_id, signed)
 
     def __str__(self) -> str:
-        secret = base64.b64encode(ED25519 + self._seed).decode()
-        name, key_id = self.verifier.name, self.verifier.key_id.hex()
-        return f"{_PRIVATE}{name}+{key_id}+{secret}\n"
+        return f"{_PRIVATE}{key_text(self.verifier.name, self.verifier.key_id, self._seed)}\n"
 
 
 def log_key(folder: Path, name: str) -> LogKey:
@@ -84,12 +80,9 @@ def _public(key: LogKey) -> bytes:
 
 
 def _parsed(text: str) -> LogKey | None:
-    name, _, rest = text.partition("\n")[0].removeprefix(_PRIVATE).partition("+")
     try:
-        data = base64.b64decode(rest.partition("+")[2], validate=True)
-    except binascii.Error:
+        name, _, seed = key_parts(text.partition("\n")[0].removeprefix(_PRIVATE))
+    except NoteError:
         return None
-    if data[:1] != ED25519 or len(data) != 1 + KEY_BYTES:
-        return None
-    found = LogKey(name, data[1:])
+    found = LogKey(name, seed)
     return found if str(found) == text else None

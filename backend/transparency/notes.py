@@ -13,7 +13,6 @@ from hashlib import sha256
 ED25519 = b"\x01"
 KEY_BYTES = 32
 ID_BYTES = 4
-SIGNATURE_BYTES = 64
 _DASH = "\N{EM DASH}"
 
 
@@ -34,7 +33,7 @@ class VerifierKey:
         return sha256(self.name.encode() + b"\n" + ED25519 + self.public).digest()[:ID_BYTES]
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.key_id.hex()}+{_base64(ED25519 + self.public)}"
+        return key_text(self.name, self.key_id, self.public)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Signature:
     signature: bytes
 
     def __str__(self) -> str:
-        return f"{_DASH} {self.name} {_base64(self.key_id + self.signature)}"
+        return f"{_DASH} {self.name} {encoded(self.key_id + self.signature)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +64,25 @@ def is_name(text: str) -> bool:
     return bool(text) and "+" not in text and not any(c.isspace() for c in text)
 
 
+def key_text(name: str, key_id: bytes, key: bytes) -> str:
+    """A key of Ed25519 as text, be it public or private: `NAME+ID+KEY`."""
+    return f"{name}+{key_id.hex()}+{encoded(ED25519 + key)}"
+
+
+def key_parts(text: str) -> tuple[str, str, bytes]:
+    """The name, the id and the 32 bytes of a key that `key_text` has written. Raises NoteError."""
+    name, _, rest = text.partition("+")
+    key_id, _, key = rest.partition("+")
+    data = decoded(key, "the key")
+    if not is_name(name) or data[:1] != ED25519 or len(data) != 1 + KEY_BYTES:
+        raise NoteError(f"{text[:100]!r} is no key: NAME+ID+KEY, with a key of Ed25519")
+    return name, key_id, data[1:]
+
+
 def parse_key(text: str) -> VerifierKey:
     """The verifier key that is written so. Raises NoteError."""
-    name, _, rest = text.strip().partition("+")
-    key_id, _, encoded = rest.partition("+")
-    data = _decoded(encoded, "the key")
-    if not is_name(name) or data[:1] != ED25519 or len(data) != 1 + KEY_BYTES:
-        raise NoteError(f"{text[:100]!r} is no verifier key: NAME+ID+KEY, with a key of Ed25519")
-    found = VerifierKey(name, data[1:])
+    name, key_id, public = key_parts(text.strip())
+    found = VerifierKey(name, public)
     if found.key_id.hex() != key_id:
         raise NoteError(f"the id {key_id!r} is not that of the key, which is {found.key_id.hex()}")
     return found
@@ -92,22 +102,24 @@ def parse(data: bytes) -> Note:
 
 def _signature(line: str) -> Signature:
     dash, _, rest = line.partition(" ")
-    name, _, encoded = rest.partition(" ")
-    data = _decoded(encoded, "the signature")
+    name, _, signature = rest.partition(" ")
+    data = decoded(signature, "the signature")
     if dash != _DASH or not is_name(name) or len(data) <= ID_BYTES:
         raise NoteError(f"{line[:100]!r} is no signature line")
     return Signature(name, data[:ID_BYTES], data[ID_BYTES:])
 
 
-def _decoded(text: str, what: str) -> bytes:
+def decoded(text: str, what: str) -> bytes:
+    """The bytes that `encoded` has written. Raises NoteError, which says `what` they are."""
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error:
         data = b""
-    if _base64(data) != text:  # also if bits are set that Base64 does not use
+    if encoded(data) != text:  # also if bits are set that Base64 does not use
         raise NoteError(f"{what} is not Base64")
     return data
 
 
-def _base64(data: bytes) -> str:
+def encoded(data: bytes) -> str:
+    """Bytes in Base64 (RFC 4648 section 4)."""
     return base64.b64encode(data).decode()

@@ -28,6 +28,7 @@ class CheckpointSigner:
         """Read nothing yet. report: takes a line when something keeps it from signing."""
         self._folder = folder
         self._store = store
+        self._tree = HistoryTree(store)  # remembers what it has hashed of the chain
         self._report = report
         self._key: LogKey | None = None
         self._signed: Checkpoint | None = None  # by this process
@@ -61,9 +62,8 @@ class CheckpointSigner:
     def _on_disk(self) -> Checkpoint | None:
         """What was signed last; None if nothing was, or if it cannot be read."""
         try:
-            return checkpoints.parse(
-                notes.parse((self._folder / CHECKPOINT_NAME).read_bytes()).text
-            )
+            note = notes.parse((self._folder / CHECKPOINT_NAME).read_bytes())
+            return checkpoints.parse(note.text)
         except (OSError, NoteError):
             return None
 
@@ -72,7 +72,7 @@ class CheckpointSigner:
         if before is None or before.origin != after.origin:
             return
         is_shorter = after.size < before.size
-        if is_shorter or HistoryTree(self._store).root(before.size) != before.root:
+        if is_shorter or self._tree.root(before.size) != before.root:
             self._report(
                 f"the checkpoint that was signed before named {before.size} blocks, and the chain "
                 f"has {after.size} now, {'fewer' if is_shorter else 'others'}: witnesses of this "

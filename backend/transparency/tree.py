@@ -20,9 +20,7 @@ class HistoryTree:
 
     def __init__(self, store: BlockStore) -> None:
         self._store = store
-        self._whole: dict[
-            tuple[int, int], bytes
-        ] = {}  # of level and index: roots of whole subtrees
+        self._whole: dict[tuple[int, int], bytes] = {}  # roots of subtrees, by level and index
         self._newest = _NOTHING  # height and hash of the highest block that is in one of them
         self._lock = Lock()
 
