@@ -5,9 +5,7 @@ waits for it in a thread. Files of flights take long, and so do questions that a
 scan: each of these two kinds has threads of its own, so that no other page waits for them.
 """
 
-from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Any
 
 from flask import Flask, Response
 
@@ -73,17 +71,17 @@ class PagesSite:
     def full(self, lane: str) -> Wsgi:  # noqa: ARG002
         """The answer to a request whose lane is full."""
         status = HTTPStatus.SERVICE_UNAVAILABLE
-        headers = {**_headers(), "Retry-After": str(RETRY_AFTER_S)}
-        return Response(plain_page(status, BUSY), status, headers)
+        return Response(plain_page(status, BUSY), status, _headers(status))
 
-    def unread(self, client: object, status: int, detail: str, **more: object) -> bytes:  # noqa: ARG002
-        """The complete answer to a request that HTTP refuses, after which the connection ends."""
-        body = plain_page(status, detail)
-        headers = {**_headers(), "Content-Length": str(len(body)), "Connection": "close"}
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:
-            headers["Retry-After"] = str(RETRY_AFTER_S)
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *_lines(headers.items())]
-        return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+    def unread(
+        self,
+        client: object,  # noqa: ARG002
+        status: int,
+        detail: str,
+        **more: object,  # noqa: ARG002
+    ) -> tuple[Headers, bytes]:
+        """A page for a request that HTTP refuses."""
+        return list(_headers(status).items()), plain_page(status, detail)
 
     def look(self) -> None:
         """Forget how long requests have waited for threads: each page has told it already."""
@@ -94,9 +92,7 @@ class PagesSite:
         """Do nothing: no page waits for a block."""
 
 
-def _headers() -> dict[str, str]:
-    return {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **HEADERS}
-
-
-def _lines(headers: Iterable[tuple[str, Any]]) -> list[str]:
-    return [f"{name}: {value}" for name, value in headers]
+def _headers(status: int) -> dict[str, str]:
+    kind = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", **HEADERS}
+    is_later = status == HTTPStatus.SERVICE_UNAVAILABLE
+    return {**kind, "Retry-After": str(RETRY_AFTER_S)} if is_later else kind

@@ -66,8 +66,10 @@ class Site(Protocol):
     def full(self, lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""
 
-    def unread(self, client: object, status: int, detail: str, **more: object) -> bytes:
-        """The complete answer to a request that HTTP refuses, after which the connection ends.
+    def unread(
+        self, client: object, status: int, detail: str, **more: object
+    ) -> tuple[Headers, bytes]:
+        """Headers and body of the answer to a request that HTTP refuses.
 
         client: the client's address. more: further members of a problem (RFC 9457).
         """

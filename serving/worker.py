@@ -213,9 +213,13 @@ class FrontWorker(ASGIWorker):
             connection.transport.abort()
 
     def problem(self, connection: Connection, status: int, detail: str, **more: object) -> bytes:
-        """A complete answer, after which the connection ends; counted and logged like others."""
+        """The complete answer to a request that is refused, after which the connection ends."""
         client = connection.transport.get_extra_info("peername")
-        return self._site.unread(client, status, detail, **more)
+        headers, body = self._site.unread(client, status, detail, **more)
+        last = (("Content-Length", str(len(body))), ("Connection", "close"))
+        lines = [f"{name}: {value}" for name, value in (*headers, *last)]
+        head = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *lines, "", ""]
+        return "\r\n".join(head).encode("ascii") + body
 
     # --- ending ------------------------------------------------------------------------------
 

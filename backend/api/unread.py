@@ -1,11 +1,10 @@
 """Answers requests that HTTP itself refuses, before they could be read completely."""
 
-from http import HTTPStatus
 from typing import Any
 
 from backend.api.conditions import NO_STORE
 from backend.api.metrics import Metrics
-from backend.api.observing import new_request_id, write_line
+from backend.api.observing import Headers, new_request_id, write_line
 from backend.api.problems import MIMETYPE, problem_body
 
 RETRY_AFTER_S = 1
@@ -22,18 +21,18 @@ class Unread:
     ) -> None:
         self._metrics = metrics
         self._access_log = access_log
-        self._always = "".join(f"{name}: {value}\r\n" for name, value in always)
+        self._always = always
 
-    def problem(self, client: Any, status: int, detail: str, **more: object) -> bytes:
-        """A complete HTTP answer, after which the connection ends. client: the client's address."""
+    def problem(
+        self, client: Any, status: int, detail: str, **more: object
+    ) -> tuple[Headers, bytes]:
+        """Headers and body of the answer. client: the client's address."""
         self._metrics.refused(status)
         body, request_id = problem_body(status, detail, **more), new_request_id()
-        later = f"Retry-After: {RETRY_AFTER_S}\r\n" if status == 503 else ""
-        head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MIMETYPE}\r\n{later}"
-            f"Content-Length: {len(body)}\r\nCache-Control: {NO_STORE}\r\n"
-            f"X-Request-ID: {request_id}\r\n{self._always}Connection: close\r\n\r\n"
-        )
+        headers = [("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)]
+        if status == 503:
+            headers.append(("Retry-After", str(RETRY_AFTER_S)))
+        headers += [("X-Request-ID", request_id), *self._always]
         if self._access_log:
             write_line(
                 request_id=request_id,
@@ -46,4 +45,4 @@ class Unread:
                 client=client[0] if isinstance(client, tuple) else None,
                 is_whole=True,
             )
-        return head.encode("ascii") + body
+        return headers, body

@@ -185,7 +185,7 @@ class Mempool:
 
     @contextmanager
     def as_if(self, mined: int) -> Iterator["Mempool"]:
-        """The same mempool as if blocks held `mined` transactions. Only inside `locked`."""
+        """A view of the mempool as if blocks held `mined` transactions. Only inside `locked`."""
         other = Mempool(self._settings, lambda: mined, self._report)
         other._exclusive_thread = self._exclusive_thread
         try:

@@ -56,7 +56,7 @@ class Queue:
         return self.arrival_rate_per_s / self.capacity_per_s
 
     def at(self, arrival_rate_per_s: float) -> "Queue":
-        """The same queue with other arrivals."""
+        """A queue like this one with another arrival rate."""
         return Queue(arrival_rate_per_s, self.service_time_s, self.cv, self.servers)
 
 

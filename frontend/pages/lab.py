@@ -73,7 +73,7 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
 
     @routes.get("/lab/results/<name>.json")
     def result_json(name: str) -> Response:
-        """The same result in JSON."""
+        """Findings and metrics of a result, and how it was made, in JSON."""
         return json_twin(found(name).as_json())
 
     @routes.get("/lab/results/<name>.csv")

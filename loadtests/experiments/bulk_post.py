@@ -125,19 +125,19 @@ class Point:
 
     @property
     def throughput_per_s(self) -> float:
-        """The mean of its runs."""
+        """The mean throughput of the runs."""
         return sum(one.kept_per_s for one in self.counted) / len(self.counted)
 
     @property
     def interval(self) -> Interval | None:
-        """Of the mean throughput; None for a single run."""
+        """The confidence interval of the mean throughput; None for a single run."""
         if len(self.counted) < 2:
             return None
         return confidence_interval([one.kept_per_s for one in self.counted])
 
     @property
     def latencies_s(self) -> list[float]:
-        """Of all its runs together."""
+        """The latencies in all runs together."""
         return [row.closed_response_s for one in self.counted for row in one.kept]
 
     def latency_s(self, p: float) -> float | None:
