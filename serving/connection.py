@@ -11,8 +11,9 @@ application before the body has arrived. `Connection` adds what is missing and n
   is one number, never chunks, so that no other server can see its end at another place.
 - What HTTP itself refuses is answered with a problem (RFC 9457), like every other error.
 - A connection that ends is first closed for writing only, until the client has read everything
-  (RFC 9112 section 9.6) or sends more than it should still have to send. A client that has closed
-  its own half still gets its answers.
+  (RFC 9112 section 9.6). If the client goes on sending, the worker soon reads no more of it, which
+  makes the client wait; a reset would let it connect and send again at once. A client that has
+  closed its own half still gets its answers.
 
 It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` checks:
 the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
@@ -40,7 +41,7 @@ HEAD_WITHIN_S = 10.0
 SEND_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # adds time to the two above; slower clients are given up
 LINGER_S = 2.0
-IGNORED_BYTES = 64 * 1024  # may come while a connection ends; more if a body was refused
+IGNORED_BYTES = 64 * 1024  # are read while a connection ends; more if a body was refused
 MAX_IGNORED_BODY_BYTES = 64 * 2**20
 NEVER = float("inf")
 
@@ -118,7 +119,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         self.received_bytes = 0
         self.deadline = NEVER
         self.is_ending = False
-        self._ignores_bytes = IGNORED_BYTES  # how many more may come while it is ending
+        self._ignores_bytes = IGNORED_BYTES  # how many more are read while it is ending
         self._has_said_all = False
         self._whole: asyncio.Future[None] | None = None
 
@@ -135,7 +136,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         if self.is_ending:
             self._ignores_bytes -= len(data)
             if self._ignores_bytes < 0:
-                self.transport.abort()
+                self._pause_reading()  # a client that only wants to send has to wait
             return
         if self._callback_parser.is_complete:
             self._callback_parser.feed(data)
