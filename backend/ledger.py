@@ -27,6 +27,7 @@ from backend.index.coverage import covered
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
 from backend.mempool import Accepted, Mempool, Offer, Refused
 from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.proofs.prover import Prover
 from backend.questions import scan
 from backend.questions.distribution import distribution_of
 from backend.questions.selection import Selection
@@ -49,7 +50,7 @@ from backend.storage.files import free_bytes
 from backend.storage.recovery import WHAT_TO_DO
 from backend.storage.scan_costs import Costs
 from backend.storage.unpacked import CacheStatistics
-from backend.transparency import CHECKPOINT_NAME, VERIFIER_NAME, tiles
+from backend.transparency import tiles
 from backend.transparency.tiles import Tile
 from backend.transparency.tree import HistoryTree
 from backend.words import counted
@@ -72,14 +73,16 @@ class Encoded(NamedTuple):
 
 
 class Ledger:
-    """The ledger in `settings.folder`: answers questions and accepts flights."""
+    """The ledger in `settings.folder`: answers questions and accepts flights.
+
+    prover: proves what is in its blocks.
+    """
 
     def __init__(self, settings: Settings, report: Report) -> None:
         """report: takes messages about what was put right in the mempool's log, or is wrong."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
-        self._tree = HistoryTree(self._store)
         self._blocks = CachedBlocks(
             self._store,
             settings.cache_bytes,
@@ -87,6 +90,8 @@ class Ledger:
             settings.unpacked_bytes,
             disk,
         )
+        self._tree = HistoryTree(self._store)
+        self.prover = Prover(settings.folder, self._blocks, self._tree)
         self._index = IndexReader(settings.folder, self._store, report)
         self._mempool = Mempool(settings, self.mined_count, report)
         self._clock = TrustedClock(settings, self._store, report)
@@ -107,20 +112,6 @@ class Ledger:
         self._store.close()
 
     # --- the log -----------------------------------------------------------------------------
-
-    def checkpoint(self) -> bytes:
-        """The newest signed checkpoint, a note. Raises NotFound while there is none."""
-        return self._signed(CHECKPOINT_NAME, "no checkpoint has been signed yet")
-
-    def log_verifier(self) -> bytes:
-        """The key that verifies checkpoints. Raises NotFound while there is none."""
-        return self._signed(VERIFIER_NAME, "the log has no key yet")
-
-    def _signed(self, name: str, if_missing: str) -> bytes:
-        try:
-            return (self.settings.folder / name).read_bytes()
-        except FileNotFoundError:
-            raise NotFound(f"{if_missing}; the miner makes it when it starts") from None
 
     def tile(self, tile: Tile) -> bytes:
         """A tile of the log. Raises NotFound if the log is not long enough for it."""

@@ -43,6 +43,7 @@ LAYERS: dict[str, set[str] | None] = {
         "storage.files",
         "errors",
     },
+    "proofs": {"chain", "storage.caches", "questions.values", "transparency", "errors", "words"},
     "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
     | {"transparency.checks", "clock", "words"}
     | COMMON,
@@ -53,7 +54,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"checking.audit", "words"}
     | COMMON,
     "ledger": {"chain", "storage", "index", "mempool", "questions", "checking.scrub_state", "clock"}
-    | {"transparency", "words"}
+    | {"transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
     "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}

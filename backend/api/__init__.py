@@ -17,6 +17,7 @@ from backend.api import (
     health,
     log,
     metrics,
+    proofs,
     questions,
     routes,
     specification,
@@ -32,6 +33,7 @@ from backend.api.problems import Problems
 from backend.api.question_answers import Answering
 from backend.api.reception import Reception
 from backend.api.routes import Table
+from backend.api.streaming import Streams
 from backend.api.unread import Unread
 from backend.api.writing import Writing
 from backend.ledger import Ledger
@@ -87,13 +89,15 @@ def create_app(settings: Settings, restart: Callable[[], None] = lambda: None) -
 
 def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     answering, writing = Answering(ledger, answers), Writing(ledger)
+    streams = Streams(max(1, ledger.settings.threads // 4))
     table = Table()
     table.add(questions.rows(ledger, answering))
-    table.add(exporting.rows(ledger))
+    table.add(exporting.rows(ledger, streams))
     table.add(suggest.rows(ledger))
     table.add(transactions.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
     table.add(blocks.rows(ledger))
+    table.add(proofs.rows(ledger, streams))
     table.add(log.rows(ledger))
     table.add(study.rows(ledger, answering, writing))
     table.add(health.rows(ledger))

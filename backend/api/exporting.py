@@ -1,29 +1,13 @@
 """`GET /flights`: sends flights as CSV or NDJSON, as a stream.
 
 The blocks are read through the ledger's caches, each verified and linked to the one below as in
-a scan; memory holds a block or two, whatever is asked for. Ids ascend.
-
-A client sees whether it got everything:
-
-- An answer of up to `LEAST_PIECE_BYTES` is complete before it is sent. It has a Content-Length, and
-  an error before that is a problem with its status.
-- A longer answer is sent in chunks (RFC 9112 7.1). If a block turns out to be damaged, the last
-  chunk is never sent and the connection ends, so that every HTTP client reports an error. With
-  HTTP/1.0, which knows no chunks, the connection is reset. A compressed answer then lacks the end
-  of its format.
-- NDJSON also says in its last line that it is complete.
+a scan; memory holds a block or two, whatever is asked for. Ids ascend. `streaming` tells how a
+client sees whether it got everything; NDJSON also says in its last line that it is complete.
 
 `X-Flightchain-As-Of: HEIGHT HASH` names the block up to which an export counts, in both formats.
-
-An export keeps a thread for as long as its client reads. At most a quarter of a worker's threads
-are lent to exports; the next client is told to come later.
 """
 
-import errno
-import logging
-import threading
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from flask import Response
@@ -38,7 +22,7 @@ from backend.api.conditions import (
     unchanged,
     wants_any,
 )
-from backend.api.encodings import compressed_pieces, encoding_for, weights
+from backend.api.encodings import weights
 from backend.api.flight_lines import (
     CSV,
     EXPORTED,
@@ -49,18 +33,14 @@ from backend.api.flight_lines import (
     BlockLines,
     LineFormat,
 )
-from backend.api.observing import REQUEST_ID
 from backend.api.operation import READING, Answer, Operation
 from backend.api.reading import query_string
 from backend.api.routes import Lane, Row
-from backend.errors import FlightchainError, TryLater
+from backend.api.streaming import Streams
 from backend.ledger import Ledger
 from backend.questions.parameters import AS_OF
 from backend.questions.selection import PARAMETERS, Selection, selected
 from serving.environs import Environ
-
-LEAST_PIECE_BYTES = 64 * 1024
-RETRY_AFTER_S = 10
 
 _RANGES = {  # the ranges of Accept, the most specific first
     NDJSON.name: ("application/x-ndjson", "application/ndjson", "application/*", "*/*"),
@@ -84,19 +64,9 @@ EXPORT_FLIGHTS = Operation(
     has_etag=True,
 )
 
-_log = logging.getLogger(__name__)
 
-
-class CutAnswerError(ConnectionResetError):
-    """An answer cannot be finished and must not look finished: the connection has to break."""
-
-    def __init__(self) -> None:
-        super().__init__(errno.ECONNRESET, "the answer broke off")
-
-
-def rows(ledger: Ledger) -> list[Row]:
+def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     """The route that exports flights from `ledger`."""
-    places = threading.BoundedSemaphore(max(1, ledger.settings.threads // 4))
 
     def flights(environ: Environ) -> Response:
         """The flights of some days as CSV or NDJSON."""
@@ -120,21 +90,9 @@ def rows(ledger: Ledger) -> list[Row]:
     def streamed(
         environ: Environ, form: LineFormat, selection: Selection, as_of: dict[str, Any]
     ) -> Response:
-        if environ["REQUEST_METHOD"] == "HEAD":
-            return _response(environ, form, as_of, iter(()))
-        if not places.acquire(blocking=False):
-            raise TryLater("other exports are running; try again", RETRY_AFTER_S)
-        try:
-            pieces = _pieces(_lines(ledger, form, selection, as_of))
-            body = _answer_body(environ, pieces)
-            response = _response(environ, form, as_of, body)
-        except BaseException:
-            places.release()
-            raise
-        if isinstance(body, bytes):
-            places.release()
-        else:
-            response.call_on_close(places.release)
+        lines = _lines(ledger, form, selection, as_of)
+        response = streams.response(environ, lines, form.mimetype, f"flights.{form.name}")
+        response.headers["X-Flightchain-As-Of"] = f"{as_of['height']} {as_of['tip_hash']}"
         return response
 
     return [Row("GET", "/flights", EXPORT_FLIGHTS, flights, Lane.EXPORT)]
@@ -164,53 +122,3 @@ def _lines(
         count += len(rows)
         yield writer.lines(header, columns, rows)
     yield form.footer(count, as_of)
-
-
-def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Join lines into pieces of at least `LEAST_PIECE_BYTES`; only the last may be shorter."""
-    collected: list[bytes] = []
-    size = 0
-    for line in lines:
-        collected.append(line)
-        size += len(line)
-        if size >= LEAST_PIECE_BYTES:
-            yield b"".join(collected)
-            collected.clear()
-            size = 0
-    yield b"".join(collected)
-
-
-def _answer_body(environ: Environ, pieces: Iterator[bytes]) -> Iterator[bytes] | bytes:
-    """The whole body if it is one piece; else an iterator, which breaks the answer on an error.
-
-    Raises any error of the first piece.
-    """
-    first = next(pieces)
-    if len(first) < LEAST_PIECE_BYTES:
-        return first
-    return _cut_on_error(chain([first], pieces), environ)
-
-
-def _cut_on_error(pieces: Iterator[bytes], environ: Environ) -> Iterator[bytes]:
-    try:
-        yield from pieces
-    except Exception as error:
-        unexpected = None if isinstance(error, FlightchainError) else error
-        request_id = environ.get(REQUEST_ID)
-        _log.error("an export broke off (request %s): %s", request_id, error, exc_info=unexpected)
-        raise CutAnswerError from error
-
-
-def _response(
-    environ: Environ, form: LineFormat, as_of: dict[str, Any], body: Iterator[bytes] | bytes
-) -> Response:
-    encoding = encoding_for(environ)
-    if encoding:
-        body = compressed_pieces(encoding, iter((body,)) if isinstance(body, bytes) else body)
-    response = Response(body, content_type=form.mimetype)
-    if encoding:
-        response.headers["Content-Encoding"] = encoding
-    response.headers["Content-Disposition"] = f'attachment; filename="flights.{form.name}"'
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["X-Flightchain-As-Of"] = f"{as_of['height']} {as_of['tip_hash']}"
-    return response

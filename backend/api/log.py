@@ -4,7 +4,7 @@ from flask import Response
 
 from backend.api.conditions import REVALIDATE, SETTLED, tag_of_content
 from backend.api.json_answers import versioned
-from backend.api.operation import BLOCKS, Answer, Media, Operation
+from backend.api.operation import PROOFS, Answer, Media, Operation
 from backend.api.routes import Row
 from backend.errors import NotFound
 from backend.ledger import Ledger
@@ -25,7 +25,7 @@ TILE_NAME = Text(
 
 CHECKPOINT = Operation(
     "log_checkpoint",
-    BLOCKS,
+    PROOFS,
     "The signed root of the log",
     {200: Answer("Origin, number of blocks, root, and the signature of the log.", _TEXT)},
     errors=(404,),
@@ -33,7 +33,7 @@ CHECKPOINT = Operation(
 )
 KEY = Operation(
     "log_key",
-    BLOCKS,
+    PROOFS,
     "The key that verifies checkpoints",
     {200: Answer("The verifier key: its name, its id, and the Ed25519 key.", _TEXT)},
     errors=(404,),
@@ -41,7 +41,7 @@ KEY = Operation(
 )
 TILE = Operation(
     "log_tile",
-    BLOCKS,
+    PROOFS,
     "A tile of the log's tree, or a bundle of its entries",
     {200: Answer("Hashes of 32 bytes; entries with two bytes for their length before.", _BYTES)},
     in_path=(TILE_NAME,),
@@ -56,12 +56,12 @@ def rows(ledger: Ledger) -> list[Row]:
     def checkpoint(environ: Environ) -> Response:
         """What the process that writes blocks has signed last."""
         CHECKPOINT.given(environ)
-        return _text(environ, ledger.checkpoint())
+        return _text(environ, ledger.prover.checkpoint())
 
     def key(environ: Environ) -> Response:
         """The public key."""
         KEY.given(environ)
-        return _text(environ, ledger.log_verifier())
+        return _text(environ, ledger.prover.verifier_key())
 
     def tile(environ: Environ, tile: str) -> Response:
         """A tile, which never changes under its name."""

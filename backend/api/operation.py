@@ -16,6 +16,7 @@ QUESTIONS = "The three questions"
 READING = "Export and suggestions"
 ADDING = "Adding flights"
 BLOCKS = "Transactions and blocks"
+PROOFS = "Proofs and the log"
 STUDY = "The study's paths"
 OPERATION = "Operation"
 
@@ -24,6 +25,8 @@ TAGS = {
     READING: "Many flights at once, and completions of what a user types.",
     ADDING: "Flights one by one or many at once. This may need a token.",
     BLOCKS: "The ledger itself.",
+    PROOFS: "What lets anyone check the ledger without trusting the service. `scripts/verify.py` "
+    "reads the proofs, and tools for transparency logs read the log.",
     STUDY: "The addresses of the study's own service, for its load scripts. Blocks are mined by "
     "the miner alone: `GET /mine` is 405.",
     OPERATION: "Whether the service works, its numbers, and this document.",

@@ -61,7 +61,7 @@ class Post(NamedTuple):
 class Row:
     """One method of one address.
 
-    method: GET also answers HEAD. rule: the address as Flask writes it; it may end in a parameter.
+    method: GET also answers HEAD. rule: the address as Flask writes it; it may have a parameter.
     handler: takes the environ and the parameter by its name. lane: a lane, or a function that
     chooses it from the same arguments. group: needed if the lane may be GROUPED.
     """
@@ -81,7 +81,12 @@ class Row:
     @property
     def parameter(self) -> str:
         """The name of the parameter in the path; "" if there is none."""
-        return self.rule.partition("<")[2].removesuffix(">").rpartition(":")[2]
+        return self.rule.partition("<")[2].partition(">")[0].rpartition(":")[2]
+
+    @property
+    def after_parameter(self) -> str:
+        """The rule after its parameter."""
+        return self.rule.partition(">")[2]
 
 
 class Match(NamedTuple):
@@ -106,7 +111,7 @@ class Table:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._rows: list[Row] = []
         self._whole: dict[tuple[str, str], Match] = {}
-        self._with_parameter: dict[tuple[str, str], Row] = {}
+        self._with_parameter: dict[tuple[str, str, str], Row] = {}
         self._addresses: set[str] = set()  # those without a parameter, which no parameter matches
         self.add(rows)
 
@@ -118,14 +123,14 @@ class Table:
         for row in rows:
             self._rows.append(row)
             for method in READING if row.method == "GET" else {row.method}:
-                place = (method, row.before_parameter)
-                if place in self._whole or place in self._with_parameter:
+                around = (method, row.before_parameter, row.after_parameter)
+                if (method, row.rule) in self._whole or around in self._with_parameter:
                     raise ValueError(f"there are two rows for {method} {row.rule}")
                 if row.parameter:
-                    self._with_parameter[place] = row
+                    self._with_parameter[around] = row
                 else:
                     self._addresses.add(row.rule)
-                    self._whole[place] = Match(row, {})
+                    self._whole[method, row.rule] = Match(row, {})
 
     def match(self, environ: Environ) -> Match | None:
         """The row for a request; None for an unknown address or another method."""
@@ -134,11 +139,9 @@ class Table:
         if found is not None:
             return found
         at = path.find("/", 1) + 1
-        row = self._with_parameter.get((method, path[:at]))
-        if row is None:
-            return None
-        text = path[at:]
-        if not text or "/" in text or path in self._addresses:
+        text, slash, after = path[at:].partition("/")
+        row = self._with_parameter.get((method, path[:at], slash + after))
+        if row is None or not text or path in self._addresses:
             return None
         if not text.isascii():  # WSGI hands bytes over as Latin-1 (PEP 3333)
             text = text.encode("latin-1").decode(errors="replace")

@@ -100,6 +100,22 @@ def context(kind: type[Question]) -> dict[str, Schema]:
     return {"as_of": ref("AsOf"), "query": ref(f"{kind.__name__}Query")}
 
 
+_BASE64: Schema = {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$", "description": "SHA-256"}
+_PATH = array(_BASE64)
+
+
+def _proof(kind: str) -> dict[str, Schema]:
+    """The members of every proof."""
+    return {
+        "flightchain_proof": {"type": "integer", "enum": [1]},
+        "kind": {"type": "string", "enum": [kind]},
+        "size": {**COUNT, "description": "the proof covers blocks 0 to size - 1"},
+        "consistency": _PATH | {"description": "from the tree of `size` to that of the checkpoint"},
+        "checkpoint": {**TEXT, "description": "a signed note (C2SP tlog-checkpoint)"},
+        "key": {**TEXT, "description": "the verifier key of the log"},
+    }
+
+
 FLIGHT_EXAMPLE = {field.name: field.example for field in FIELDS}
 
 _FLIGHT = {field.name: value_of(field) for field in FIELDS}
@@ -307,6 +323,24 @@ SCHEMAS: dict[str, Schema] = {
     **_SUGGESTED,
     "CarrierOfNumber": record(
         {"OP_CARRIER_AIRLINE_ID": COUNT, "code": TEXT_OR_NULL, "flights": COUNT}
+    ),
+    "TransactionProof": record(
+        {
+            **_proof("transaction"),
+            "transaction": {**TEXT, "description": "the canonical bytes"},
+            "path": _PATH | {"description": "from the transaction to transactions_root"},
+            "header": {**TEXT, "description": "of its block, canonical"},
+            "history": _PATH | {"description": "from the hash of the block to the root"},
+        }
+    ),
+    "ConsistencyProof": record(
+        {
+            **_proof("consistency"),
+            "from": COUNT,
+            "from_root": _BASE64,
+            "root": _BASE64,
+            "path": _PATH,
+        }
     ),
     "Status": record({"status": {"type": "string"}}),
     "Problem": record(

@@ -84,6 +84,31 @@ def inclusion_path(index: int, size: int, root_of: RootOf) -> list[bytes]:
     return path[::-1]
 
 
+def range_path(first: int, stop: int, size: int, root_of: RootOf) -> list[bytes]:
+    """The hashes that prove leaves `first` to `stop` (exclusive) of a tree of `size` leaves.
+
+    Whoever has these leaves and hashes can compute the root: they are the largest subtrees outside
+    of the range, from left to right. Between the leaves of the range no other leaf has room, and
+    before leaf 0 and after leaf `size - 1` there is none, so the proof also shows what is missing.
+    The range may be empty: then the only hash is the root. Raises IndexError if it does not fit.
+    """
+    if not 0 <= first <= stop <= size:
+        raise IndexError(f"leaves {first} to {stop} of a tree of {size}")
+    path: list[bytes] = []
+
+    def visit(low: int, high: int) -> None:
+        if stop <= low or high <= first or first == stop:
+            path.append(root_of(low, high))
+        elif high - low > 1:
+            middle = low + split(high - low)
+            visit(low, middle)
+            visit(middle, high)
+
+    if size:
+        visit(0, size)
+    return path
+
+
 def _steps(node: int, last: int, siblings: Sequence[bytes]) -> Iterator[tuple[bool, bytes]]:
     """Walk up from leaf `node` of a tree whose last leaf is `last`: (sibling is left, sibling).
 

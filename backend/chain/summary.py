@@ -56,11 +56,16 @@ class Cell:
         )
 
 
+CELL_COLUMNS = ("OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "DEP_DELAY")
+
+
 def cells_of(columns: Columns) -> list[Cell]:
-    """The cells of a block's transactions, sorted by carrier and day."""
+    """The cells of a block's transactions, sorted by carrier and day.
+
+    columns: at least CELL_COLUMNS.
+    """
     groups: dict[tuple[Value, Value], list[int]] = {}
-    names = ("OP_CARRIER_AIRLINE_ID", "FL_DATE", "CANCELLED", "ARR_DELAY", "DEP_DELAY")
-    rows = zip(*(columns[name].expanded() for name in names), strict=True)
+    rows = zip(*(columns[name].expanded() for name in CELL_COLUMNS), strict=True)
     for carrier, day, cancelled, arr_delay, dep_delay in rows:
         counts = groups.setdefault((carrier, day), [0] * 7)
         add_flight(counts, cancelled, arr_delay, dep_delay)

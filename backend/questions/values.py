@@ -156,10 +156,15 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
     )
 
 
+def asked_for(question: Question) -> dict[str, Value]:
+    """The question as parameters, without those that were not given."""
+    values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
+    return {name: value for name, value in values if value is not None}
+
+
 def understood(question: Question, options: Options) -> dict[str, Value]:
     """The question and its options as parameters, without those that were not given."""
-    values = ((name, getattr(question, name)) for name in PARAMETERS[type(question)])
-    found = {name: value for name, value in values if value is not None}
+    found = asked_for(question)
     found["engine"] = options.engine
     if options.group_by is not None:
         found["group_by"] = options.group_by

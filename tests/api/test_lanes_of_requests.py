@@ -54,7 +54,7 @@ table = Table(
         *transactions.rows(fake, writing),
         *batch.rows(fake, writing),
         *blocks.rows(fake),
-        *exporting.rows(fake),
+        *exporting.rows(fake, fake),
         *study.rows(fake, nothing, writing),
         *health.rows(fake),
     ]

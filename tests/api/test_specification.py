@@ -141,7 +141,7 @@ def readme_calls() -> dict[str, set[str]]:
     for row in table.splitlines():
         call, answer = re.split(r"(?<!\\)\|", row)[1:3]
         for method, path, query in re.findall(r"`([A-Z]+) ([^`?\[]+)([^`]*)`", call):
-            place = re.sub("/ID$", "/{TRANSACTION_ID}", path)
+            place = re.sub(r"/ID\b", "/{TRANSACTION_ID}", path)
             place = re.sub("/(HEIGHT|TILE)$", r"/{\1}", place)
             found[f"{method} {place}"] = {*re.findall(r"(\w+)=", query + answer)}
     return found
@@ -320,7 +320,7 @@ def test_what_may_be_missing_can_be(client: FlaskClient, described_: Described) 
     else:
         if described_.operation["operationId"] in SIGNED:
             return
-        (name,) = names & {"as_of", "page"}
+        (name,) = names & {"as_of", "page", "to"}
         problem(described_.ask(client, {**described_.examples()[0], name: FAR}), 404)
 
 

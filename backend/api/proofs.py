@@ -1,0 +1,159 @@
+"""Proofs for `scripts/verify.py`: of a transaction, of answers, of the chain, and of consistency.
+
+`backend.proofs` tells their form. Proofs of answers and of the chain are streams.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flask import Response
+
+from backend.api.conditions import NO_STORE, REVALIDATE, tag_of_content
+from backend.api.flight_lines import NDJSON
+from backend.api.json_answers import encode, versioned
+from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
+from backend.api.routes import Handler, Lane, Row
+from backend.api.schemas import ref
+from backend.api.streaming import Streams
+from backend.api.transactions import TRANSACTION_ID
+from backend.errors import InvalidQuery
+from backend.ledger import Ledger
+from backend.questions.parameters import AS_OF, Number
+from backend.questions.values import (
+    PARAMETERS,
+    AverageDelays,
+    FilterTransactions,
+    FlightCounter,
+    Options,
+    Question,
+    asked,
+)
+from serving.environs import Environ
+
+TIP = Number(
+    "tip", "Prove it for blocks 0 to this height; by default for all that are signed.", "300"
+)
+OLD_SIZE = Number("from", "Number of blocks of the older tree.", "300", required=True, least=1)
+SIZE = Number(
+    "to", "Number of blocks of the newer tree; by default all that are signed.", "338", least=1
+)
+
+PROVE_TRANSACTION = Operation(
+    "prove_transaction",
+    PROOFS,
+    "That a transaction is in the ledger",
+    {200: Answer("The proof.", {JSON: Media(ref("TransactionProof"))})},
+    parameters=(TIP,),
+    in_path=(TRANSACTION_ID,),
+    errors=(404,),
+    has_etag=True,
+)
+PROVE_CONSISTENCY = Operation(
+    "prove_consistency",
+    PROOFS,
+    "That the ledger has only grown",
+    {200: Answer("The proof.", {JSON: Media(ref("ConsistencyProof"))})},
+    parameters=(OLD_SIZE, SIZE),
+    errors=(404,),
+    has_etag=True,
+)
+_LINES = {NDJSON.mimetype: Media({"type": "string"})}
+_IN_LINES = Answer("The proof, a line for each block.", _LINES, headers=("Content-Disposition",))
+PROVE_CHAIN = Operation(
+    "prove_chain",
+    PROOFS,
+    "All blocks, for a check of everything",
+    {200: _IN_LINES},
+    parameters=(AS_OF,),
+    errors=(404,),
+)
+
+
+def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
+    return Operation(
+        f"prove_{name}",
+        PROOFS,
+        summary,
+        {200: _IN_LINES},
+        parameters=(*PARAMETERS[kind].values(), AS_OF),
+        errors=(404,),
+    )
+
+
+PROVE_LEGS = _proof_of(
+    FilterTransactions,
+    "filter_transactions",
+    "What happened to a flight, and that no leg is missing",
+)
+PROVE_DELAYS = _proof_of(
+    AverageDelays, "average_delays", "How late a carrier was, and that no flight is missing"
+)
+PROVE_COUNT = _proof_of(
+    FlightCounter, "flight_counter", "How many flights went, and that none is missing"
+)
+
+
+def rows(ledger: Ledger, streams: Streams) -> list[Row]:
+    """The routes for proofs from `ledger`."""
+    prover = ledger.prover
+
+    def transaction(environ: Environ, transaction_id: str) -> Response:
+        """That a transaction is in the ledger."""
+        tip = TIP.find(PROVE_TRANSACTION.given(environ))
+        return _whole(environ, prover.transaction(TRANSACTION_ID.parse(transaction_id), tip))
+
+    def consistency(environ: Environ) -> Response:
+        """That the ledger has only grown."""
+        given = PROVE_CONSISTENCY.given(environ)
+        old_size, size = OLD_SIZE.of(given), SIZE.find(given)
+        if size is not None and old_size > size:
+            raise InvalidQuery(OLD_SIZE.name, str(old_size), f"must be at most `to`, {size}")
+        return _whole(environ, prover.consistency(old_size, size))
+
+    def chain(environ: Environ) -> Response:
+        """All blocks."""
+        anchor = prover.anchor(AS_OF.find(PROVE_CHAIN.given(environ)))
+        return streamed(environ, prover.chain(anchor), PROVE_CHAIN.name)
+
+    def proving(operation: Operation, kind: type[Any], ask: Callable[..., Any]) -> Handler:
+        def proof(environ: Environ) -> Response:
+            """An answer, and what proves it."""
+            question, options = asked(kind, operation.given(environ))
+            anchor = prover.anchor(options.as_of)
+            answer = ask(question, Options(as_of=anchor.size - 1))
+            del answer["as_of"], answer["query"]  # the proof has both in its own form
+            return streamed(environ, prover.answer(question, answer, anchor), operation.name)
+
+        return proof
+
+    def streamed(environ: Environ, lines: Iterator[Any], name: str) -> Response:
+        written = (encode(line) + b"\n" for line in lines)
+        response = streams.response(environ, written, NDJSON.mimetype, f"{name}.ndjson")
+        response.headers["Cache-Control"] = NO_STORE
+        return response
+
+    questions = (
+        (PROVE_LEGS, FilterTransactions, ledger.filter_transactions),
+        (PROVE_DELAYS, AverageDelays, ledger.average_delays),
+        (PROVE_COUNT, FlightCounter, ledger.flight_counter),
+    )
+    return [
+        Row("GET", "/transactions/<id:transaction_id>/proof", PROVE_TRANSACTION, transaction),
+        Row("GET", "/proofs/consistency", PROVE_CONSISTENCY, consistency),
+        Row("GET", "/proofs/chain", PROVE_CHAIN, chain, Lane.EXPORT),
+        *(
+            Row(
+                "GET",
+                f"/{operation.name.removeprefix('prove_')}/proof",
+                operation,
+                proving(operation, kind, ask),
+                Lane.EXPORT,
+            )
+            for operation, kind, ask in questions
+        ),
+    ]
+
+
+def _whole(environ: Environ, proof: Any) -> Response:
+    body = encode(proof)
+    return versioned(environ, body, tag_of_content(body), REVALIDATE)

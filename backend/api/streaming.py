@@ -1,0 +1,117 @@
+"""Sends long answers as streams, of lines that are made while they are sent.
+
+A client sees whether it got everything:
+
+- An answer of up to `LEAST_PIECE_BYTES` is complete before it is sent. It has a Content-Length, and
+  an error before that is a problem with its status.
+- A longer answer is sent in chunks (RFC 9112 7.1). If a block turns out to be damaged, the last
+  chunk is never sent and the connection ends, so that every HTTP client reports an error. With
+  HTTP/1.0, which knows no chunks, the connection is reset. A compressed answer then lacks the end
+  of its format.
+
+A stream keeps a thread for as long as its client reads, so there are only so many at a time.
+"""
+
+import errno
+import logging
+import threading
+from collections.abc import Iterator
+from itertools import chain
+
+from flask import Response
+
+from backend.api.encodings import compressed_pieces, encoding_for
+from backend.api.observing import REQUEST_ID
+from backend.errors import FlightchainError, TryLater
+from serving.environs import Environ
+
+LEAST_PIECE_BYTES = 64 * 1024
+RETRY_AFTER_S = 10
+
+_log = logging.getLogger(__name__)
+
+
+class CutAnswerError(ConnectionResetError):
+    """An answer cannot be finished and must not look finished: the connection has to break."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ECONNRESET, "the answer broke off")
+
+
+class Streams:
+    """The streams that go out at a time, of which there are at most `most`."""
+
+    def __init__(self, most: int) -> None:
+        self._places = threading.BoundedSemaphore(most)
+
+    def response(
+        self, environ: Environ, lines: Iterator[bytes], content_type: str, filename: str
+    ) -> Response:
+        """The answer that consists of `lines`. filename: under which a browser saves it.
+
+        Raises TryLater while there are too many streams, and any error of the first lines.
+        """
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return _response(environ, iter(()), content_type, filename)
+        if not self._places.acquire(blocking=False):
+            raise TryLater("other exports are running; try again", RETRY_AFTER_S)
+        try:
+            body = _answer_body(environ, _pieces(lines))
+            response = _response(environ, body, content_type, filename)
+        except BaseException:
+            self._places.release()
+            raise
+        if isinstance(body, bytes):
+            self._places.release()
+        else:
+            response.call_on_close(self._places.release)
+        return response
+
+
+def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Join lines into pieces of at least `LEAST_PIECE_BYTES`; only the last may be shorter."""
+    collected: list[bytes] = []
+    size = 0
+    for line in lines:
+        collected.append(line)
+        size += len(line)
+        if size >= LEAST_PIECE_BYTES:
+            yield b"".join(collected)
+            collected.clear()
+            size = 0
+    yield b"".join(collected)
+
+
+def _answer_body(environ: Environ, pieces: Iterator[bytes]) -> Iterator[bytes] | bytes:
+    """The whole body if it is one piece; else an iterator, which breaks the answer on an error.
+
+    Raises any error of the first piece.
+    """
+    first = next(pieces)
+    if len(first) < LEAST_PIECE_BYTES:
+        return first
+    return _cut_on_error(chain([first], pieces), environ)
+
+
+def _cut_on_error(pieces: Iterator[bytes], environ: Environ) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    except Exception as error:
+        unexpected = None if isinstance(error, FlightchainError) else error
+        request_id = environ.get(REQUEST_ID)
+        _log.error("an export broke off (request %s): %s", request_id, error, exc_info=unexpected)
+        raise CutAnswerError from error
+
+
+def _response(
+    environ: Environ, body: Iterator[bytes] | bytes, content_type: str, filename: str
+) -> Response:
+    encoding = encoding_for(environ)
+    if encoding:
+        body = compressed_pieces(encoding, iter((body,)) if isinstance(body, bytes) else body)
+    response = Response(body, content_type=content_type)
+    if encoding:
+        response.headers["Content-Encoding"] = encoding
+    response.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

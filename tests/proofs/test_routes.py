@@ -1,0 +1,89 @@
+"""The routes for proofs: what they refuse, and what they cost."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.chain import merkle
+from tests.api.worlds import World, client_of, problem, world_in
+from tests.proofs.proofs import fetched
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_in(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def client(world: World) -> Iterator[FlaskClient]:
+    with client_of(world.settings) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "detail"),
+    [
+        ("/transactions/1400/proof", 404, "transaction 1400 is in no block that is signed"),
+        ("/transactions/700/proof?tip=3", 404, "transaction 700 is in no block up to 3"),
+        ("/transactions/7/proof?tip=31", 404, "block 31 is not signed yet; the newest"),
+        ("/transactions/7/proof?tip=x", 400, "tip 'x': must be a whole number"),
+        ("/transactions/x/proof", 400, "TRANSACTION_ID 'x'"),
+        ("/transactions/7/proof?as_of=3", 400, "as_of '3'"),
+        ("/proofs/consistency", 400, "from None: is missing"),
+        ("/proofs/consistency?from=0", 400, "from '0'"),
+        ("/proofs/consistency?from=5&to=4", 400, "from '5': must be at most `to`, 4"),
+        ("/proofs/consistency?from=32", 404, "the log has 31 signed blocks, not 32"),
+        ("/proofs/consistency?from=3&to=32", 404, "block 31 is not signed yet"),
+        ("/proofs/chain?as_of=31", 404, "block 31 is not signed yet"),
+        ("/average_delays/proof", 400, "OP_CARRIER_AIRLINE_ID None: is missing"),
+        ("/average_delays/proof?engine=scan", 400, "engine 'scan'"),
+    ],
+)
+def test_what_is_not_there_or_not_sensible_is_told(
+    client: FlaskClient, path: str, status: int, detail: str
+) -> None:
+    assert detail in problem(client.get(path), status)["detail"]
+
+
+def test_before_anything_is_signed_there_are_no_proofs(client: FlaskClient, world: World) -> None:
+    note = world.settings.folder / "checkpoint"
+    kept = note.read_bytes()
+    try:
+        note.unlink()
+        assert (
+            "no checkpoint has been signed yet"
+            in problem(client.get("/transactions/7/proof"), 404)["detail"]
+        )
+        note.write_bytes(kept[:-10])
+        damaged = problem(client.get("/transactions/7/proof"), 503)["detail"]
+        assert "the signed checkpoint is damaged" in damaged
+    finally:
+        note.write_bytes(kept)
+
+
+def test_a_proof_of_consistency_is_checked_by_our_own_library(
+    client: FlaskClient, world: World
+) -> None:
+    leaves = merkle.leaf_hashes(bytes.fromhex(one) for one in world.hashes)
+    for old, size in ((1, 31), (8, 24), (30, 31), (31, 31)):
+        (proof,) = fetched(client, "/proofs/consistency", **{"from": old, "to": size})
+        path = [base64.b64decode(one) for one in proof["path"]]
+        roots = [merkle.root(leaves[:old]), merkle.root(leaves[:size])]
+        assert [proof["from_root"], proof["root"]] == [
+            base64.b64encode(root).decode() for root in roots
+        ]
+        merkle.verify_consistency(old, size, roots[0], roots[1], path)
+
+
+def test_proofs_are_small(client: FlaskClient) -> None:
+    for path, most in (("/transactions/700/proof", 4000), ("/proofs/consistency?from=9", 2000)):
+        assert len(client.get(path).get_data()) < most
+
+
+def test_a_proof_has_an_etag(client: FlaskClient) -> None:
+    first: Any = client.get("/transactions/7/proof")
+    again = client.get("/transactions/7/proof", headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304
