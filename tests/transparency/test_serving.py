@@ -1,6 +1,5 @@
 """The log over HTTP, as auditors ask for it; and an auditor that another project wrote."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from backend.transparency import checkpoints, notes
 from tests.api.processes import Service, serving
 from tests.api.worlds import World, client_of, problem, seal, settings_for, world_in
 from tests.flights import flights
+from tests.go_programs import installed, ran
 
 FSCK = "github.com/transparency-dev/tessera/cmd/fsck@v1.0.4"
 
@@ -65,29 +65,7 @@ def test_before_anything_is_signed_there_is_no_checkpoint(world: World, tmp_path
 
 @pytest.fixture(scope="module")
 def fsck() -> str:
-    """The program, built with Go from the module proxy, and kept from one run to the next."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("Go is not installed")
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "flightchain-tests"
-    program = folder / f"fsck-{FSCK.rpartition('@')[2]}"
-    if not program.exists():
-        done = ran([go, "install", FSCK], GOBIN=str(folder))
-        if done.returncode != 0:
-            pytest.skip(f"{FSCK} cannot be built: {done.stderr[-300:]}")
-        (folder / "fsck").replace(program)
-    return str(program)
-
-
-def ran(command: list[str], **more: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command,
-        env={**os.environ, **more},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    return installed(FSCK)
 
 
 def checked(fsck: str, service: Service, key: Path) -> "subprocess.CompletedProcess[str]":

@@ -1,0 +1,52 @@
+"""Programs in Go that others wrote, or that use what others wrote, built once and kept."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "flightchain-tests"
+
+
+def ran(command: list[str], **more: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command. more: added to its environment."""
+    environment = {**os.environ, **more}
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+def go() -> str:
+    """The compiler; skips the test if there is none."""
+    found = shutil.which("go")
+    if found is None:
+        pytest.skip("Go is not installed")
+    return found
+
+
+def installed(package: str) -> str:
+    """The program of a package, such as `example.org/cmd/name@v1.0.0`, from the module proxy."""
+    path, _, version = package.partition("@")
+    name = path.rpartition("/")[2]
+    program = CACHE / f"{name}-{version}"
+    if not program.exists():
+        done = ran([go(), "install", package], GOBIN=str(CACHE))
+        if done.returncode != 0:
+            pytest.skip(f"{package} cannot be built: {done.stderr[-300:]}")
+        (CACHE / name).replace(program)
+    return str(program)
+
+
+def built(source: Path, module: str, folder: Path) -> str:
+    """The program of one source file, which needs one module, such as `example.org/x@v1.0.0`.
+
+    folder: an empty one, where it is built.
+    """
+    shutil.copy(source, folder / "main.go")
+    for command in (["mod", "init", "checking"], ["get", module], ["build", "-o", "program"]):
+        done = ran([go(), "-C", str(folder), *command], GOFLAGS="-mod=mod")
+        if done.returncode != 0:
+            pytest.skip(f"{source} cannot be built with {module}: {done.stderr[-300:]}")
+    return str(folder / "program")
