@@ -17,6 +17,8 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from backend import cli_log
+from backend.cli_log import say
 from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.processes import interruption
 from backend.settings import Settings, from_environment
@@ -27,11 +29,6 @@ PROGRESS_EVERY_S_IN_A_LOG = 10.0
 SHOWN_BAD_ROWS = 20
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
-
-
-def say(line: str) -> None:
-    """Write a line to standard error, at once even in a pipe."""
-    click.echo(line, err=True)
 
 
 def _held_words(height: int, transactions: int, pending: int) -> str:
@@ -262,6 +259,7 @@ def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
 
     tokens.require_some(settings)
     supervisor.require_lab(settings)
+    supervisor.require_witnesses(settings)
     supervisor.require_ports(settings, frontend=frontend)
 
 
@@ -492,3 +490,7 @@ def _ledger(settings: Settings) -> Iterator[Any]:
 
     with closing(Ledger(settings, say)) as ledger:
         yield ledger
+
+
+for command in cli_log.COMMANDS:
+    main.add_command(command)

@@ -14,6 +14,7 @@ from serving.visitors import names_in
 
 PREFIX = "FLIGHTCHAIN_"
 AUTO = "auto"
+NO_WITNESS = "none"
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -156,6 +157,10 @@ class Settings:
         AUTO,
         "folder, best in memory, where processes keep their counts for `/metrics`; "
         "`auto` makes one for each run",
+    )
+    witnesses: str = _text(
+        NO_WITNESS,
+        "witnesses that are asked to cosign each checkpoint, as `KEY URL`, separated by commas",
     )
     lab: str = _choice(
         ("no", "yes"),

@@ -43,6 +43,7 @@ LAYERS: dict[str, set[str] | None] = {
         "storage.files",
         "errors",
     },
+    "witness": {"chain.merkle", "storage.files", "transparency", "errors", "words"},
     "proofs": {"chain", "storage.caches", "questions.values", "transparency", "errors", "words"},
     "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
     | {"transparency.checks", "clock", "words"}
@@ -66,8 +67,11 @@ LAYERS: dict[str, set[str] | None] = {
     }
     | {"storage.scan_costs", "processes.shared_numbers"}
     | COMMON,
-    "service": {"api", "processes", "sealing.miner_status", "tokens"} | COMMON,
+    "service": {"api", "processes", "sealing.miner_status", "tokens", "witness", "transparency"}
+    | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
+    "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
+    | COMMON,
     "cli": None,
     "__main__": None,
 }

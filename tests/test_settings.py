@@ -11,7 +11,16 @@ from backend.service.web_server import gunicorn_options
 from backend.settings import Settings, from_environment, table, variable
 from serving import gunicorn_app
 
-TEXTS = {"dir", "data", "host", "metrics_dir", "frontend_host", "backend_url", "lab_dir"}
+TEXTS = {
+    "witnesses",
+    "dir",
+    "data",
+    "host",
+    "metrics_dir",
+    "frontend_host",
+    "backend_url",
+    "lab_dir",
+}
 NAMES = {"hosts"}
 CHOICES = {"worker_type": ("asgi", "gthread", "sync"), "lab": ("no", "yes")}
 # name: (smallest, largest, another good value)

@@ -3,6 +3,7 @@
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from backend.questions.values import (
     asked_for,
 )
 from backend.storage.caches import CachedBlocks
-from backend.transparency import CHECKPOINT_NAME, VERIFIER_NAME, checkpoints, notes
+from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints, notes
 from backend.transparency.notes import NoteError, encoded
 from backend.transparency.tree import HistoryTree
 from backend.words import counted
@@ -51,8 +52,16 @@ class Prover:
         self._tree = tree
 
     def checkpoint(self) -> bytes:
-        """The newest signed checkpoint, a note. Raises NotFound while there is none."""
-        return self._signed(CHECKPOINT_NAME, "no checkpoint has been signed yet")
+        """The newest signed checkpoint, a note, with the signatures of witnesses if it has some.
+
+        Raises NotFound while there is none.
+        """
+        newest = self._signed(CHECKPOINT_NAME, "no checkpoint has been signed yet")
+        with suppress(OSError):
+            cosigned = (self._folder / COSIGNED_NAME).read_bytes()
+            if cosigned.startswith(newest):
+                return cosigned
+        return newest
 
     def verifier_key(self) -> bytes:
         """The key that verifies checkpoints. Raises NotFound while there is none."""

@@ -1,5 +1,7 @@
 """Supervises the processes of a running service: gunicorn with its workers, and the miner.
 
+If there are witnesses to ask, one more process does that (see `backend.witness.asking`).
+
 `serve` starts each as a process of its own: one that dies or hangs is started again, and a signal
 stops all in order. With `--frontend` the pages for a browser are a third process, of which this
 module knows only the name of the module and the port. Under systemd or in containers the processes
@@ -25,7 +27,7 @@ from backend.processes.parent_death import die_with_parent
 from backend.processes.shared_numbers import run_folder
 from backend.sealing.miner_status import miner_status
 from backend.service.watching import Watch, overdue_miner, silent_server, stopped
-from backend.settings import PROJECT, Settings, variable
+from backend.settings import NO_WITNESS, PROJECT, Settings, variable
 
 GRACE_S = 30
 READY_WITHIN_S = 60
@@ -139,6 +141,8 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         Child("the miner", "backend", ["mine"], report, [overdue_miner(settings.folder)]),
         Child("the web server", "backend", ["serve", "--only-http"], report, asking),
     ]
+    if settings.witnesses != NO_WITNESS:
+        children.append(Child("the asking of witnesses", "backend", ["cosign"], report))
     if frontend:  # it is last, and so stopped first: no page is served without its backend
         children.append(Child("the frontend", "frontend", [], report))
     for child in children:
@@ -157,6 +161,14 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
         child.ask_to_stop()
         child.wait(until)
     report("stopped; every acknowledged flight is on the disk")
+
+
+def require_witnesses(settings: Settings) -> None:
+    """Raise InvalidSetting unless the setting for witnesses can be understood."""
+    if settings.witnesses != NO_WITNESS:
+        from backend.witness.asking import witnesses_in
+
+        witnesses_in(settings.witnesses)
 
 
 def base_url(host: str, port: int) -> str:

@@ -1,8 +1,10 @@
 """Signed notes: a text, and below it a line for each signature (C2SP signed-note).
 
-A key has a name and an id, the first four bytes of SHA-256(name || newline || type || public key).
-A verifier key is written `NAME+ID+KEY`: the id in hexadecimal, type and public key in Base64. The
-type of Ed25519 (RFC 8032) is the byte 1.
+A key has a name and an id, the first four bytes of SHA-256(name || newline || kind || public key).
+A verifier key is written `NAME+ID+KEY`: the id in hexadecimal, kind and public key in Base64. All
+keys are of Ed25519 (RFC 8032). Those of the kind 1 sign the text itself. Those of the kind 4 belong
+to witnesses (C2SP tlog-cosignature), who sign the text and when they saw it: the signature begins
+with the time, eight bytes of Unix seconds.
 """
 
 import base64
@@ -10,8 +12,9 @@ import binascii
 from dataclasses import dataclass
 from hashlib import sha256
 
-ED25519 = b"\x01"
+ED25519, COSIGNATURE = b"\x01", b"\x04"  # kinds of keys
 KEY_BYTES = 32
+TIME_BYTES = 8
 ID_BYTES = 4
 _DASH = "\N{EM DASH}"
 
@@ -26,14 +29,15 @@ class VerifierKey:
 
     name: str
     public: bytes
+    kind: bytes = ED25519
 
     @property
     def key_id(self) -> bytes:
         """The first bytes of a hash of name and key, by which a signature names its key."""
-        return sha256(self.name.encode() + b"\n" + ED25519 + self.public).digest()[:ID_BYTES]
+        return sha256(self.name.encode() + b"\n" + self.kind + self.public).digest()[:ID_BYTES]
 
     def __str__(self) -> str:
-        return key_text(self.name, self.key_id, self.public)
+        return key_text(self.name, self.key_id, self.public, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +68,34 @@ def is_name(text: str) -> bool:
     return bool(text) and "+" not in text and not any(c.isspace() for c in text)
 
 
-def key_text(name: str, key_id: bytes, key: bytes) -> str:
-    """A key of Ed25519 as text, be it public or private: `NAME+ID+KEY`."""
-    return f"{name}+{key_id.hex()}+{encoded(ED25519 + key)}"
+def key_text(name: str, key_id: bytes, key: bytes, kind: bytes) -> str:
+    """A key as text, be it public or private: `NAME+ID+KEY`."""
+    return f"{name}+{key_id.hex()}+{encoded(kind + key)}"
 
 
-def key_parts(text: str) -> tuple[str, str, bytes]:
-    """The name, the id and the 32 bytes of a key that `key_text` has written. Raises NoteError."""
+def key_parts(text: str) -> tuple[str, str, bytes, bytes]:
+    """The name, the id, the kind and the 32 bytes of a key, as `key_text` writes it.
+
+    Raises NoteError.
+    """
     name, _, rest = text.partition("+")
     key_id, _, key = rest.partition("+")
     data = decoded(key, "the key")
-    if not is_name(name) or data[:1] != ED25519 or len(data) != 1 + KEY_BYTES:
+    is_known = data[:1] in {ED25519, COSIGNATURE} and len(data) == 1 + KEY_BYTES
+    if not is_name(name) or not is_known:
         raise NoteError(f"{text[:100]!r} is no key: NAME+ID+KEY, with a key of Ed25519")
-    return name, key_id, data[1:]
+    return name, key_id, data[:1], data[1:]
+
+
+def cosigned_text(text: str, seconds: int) -> bytes:
+    """What a witness signs when it cosigns a text at a time in Unix seconds."""
+    return f"cosignature/v1\ntime {seconds}\n{text}".encode()
 
 
 def parse_key(text: str) -> VerifierKey:
     """The verifier key that is written so. Raises NoteError."""
-    name, key_id, public = key_parts(text.strip())
-    found = VerifierKey(name, public)
+    name, key_id, kind, public = key_parts(text.strip())
+    found = VerifierKey(name, public, kind)
     if found.key_id.hex() != key_id:
         raise NoteError(f"the id {key_id!r} is not that of the key, which is {found.key_id.hex()}")
     return found
@@ -97,10 +110,11 @@ def parse(data: bytes) -> Note:
     text, separator, lines = whole.rpartition("\n\n")
     if not separator or not lines.endswith("\n"):
         raise NoteError("a note ends with an empty line and signatures, each a line")
-    return Note(text + "\n", tuple(map(_signature, lines.splitlines())))
+    return Note(text + "\n", tuple(map(parse_signature, lines.splitlines())))
 
 
-def _signature(line: str) -> Signature:
+def parse_signature(line: str) -> Signature:
+    """The signature that a line holds. Raises NoteError."""
     dash, _, rest = line.partition(" ")
     name, _, signature = rest.partition(" ")
     data = decoded(signature, "the signature")

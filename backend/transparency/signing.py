@@ -14,8 +14,8 @@ from backend.storage import files
 from backend.storage.block_store import BlockStore
 from backend.transparency import CHECKPOINT_NAME, checkpoints, notes
 from backend.transparency.checkpoints import Checkpoint
-from backend.transparency.log_key import LogKey, log_key
 from backend.transparency.notes import Note, NoteError
+from backend.transparency.secret_keys import LOG, SecretKey, secret_key
 from backend.transparency.tree import HistoryTree
 
 Report = Callable[[str], None]
@@ -30,7 +30,7 @@ class CheckpointSigner:
         self._store = store
         self._tree = HistoryTree(store)  # remembers what it has hashed of the chain
         self._report = report
-        self._key: LogKey | None = None
+        self._key: SecretKey | None = None
         self._signed: Checkpoint | None = None  # by this process
         self._said = ""
 
@@ -49,7 +49,7 @@ class CheckpointSigner:
     def _sign(self, size: int, root: bytes) -> None:
         if self._key is None:
             origin = checkpoints.origin_of(self._store.place(0).hash.hex())
-            self._key = log_key(self._folder, origin)
+            self._key = secret_key(self._folder, LOG, origin)
         checkpoint = Checkpoint(self._key.verifier.name, size, root)
         before = self._signed or self._on_disk()
         if before != checkpoint:

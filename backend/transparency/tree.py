@@ -5,6 +5,7 @@ leaves, of 256 of these, and so on, never change. They are hashed once, and reme
 chain turns out to be another one.
 """
 
+from collections.abc import Callable
 from threading import Lock
 
 from backend.chain import merkle
@@ -86,11 +87,18 @@ class HistoryTree:
         return found
 
     def _range(self, low: int, high: int) -> bytes:
-        """The root over the entries from `low` to `high` (exclusive), a subtree of the tree."""
-        size = high - low
-        if size & (size - 1):  # the right edge: its left half is a whole subtree
-            middle = low + merkle.split(size)
-            return merkle.node_hash(self._range(low, middle), self._range(middle, high))
-        level = (size.bit_length() - 1) // _LEVEL_BITS
-        bits = _LEVEL_BITS * level
-        return merkle.root(self._hashes(level, low >> bits, size >> bits))
+        return range_root(low, high, self._hashes)
+
+
+def range_root(low: int, high: int, hashes: Callable[[int, int, int], list[bytes]]) -> bytes:
+    """The root over the entries from `low` to `high` (exclusive), a subtree of a tree.
+
+    hashes: returns a run of hashes at a level of tiles, all of one tile: level, first, count.
+    """
+    size = high - low
+    if size & (size - 1):  # the right edge: its left half is a whole subtree
+        middle = low + merkle.split(size)
+        return merkle.node_hash(range_root(low, middle, hashes), range_root(middle, high, hashes))
+    level = (size.bit_length() - 1) // _LEVEL_BITS
+    bits = _LEVEL_BITS * level
+    return merkle.root(hashes(level, low >> bits, size >> bits))

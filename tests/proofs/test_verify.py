@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from flask.testing import FlaskClient
 
 import verify
-from backend.transparency.log_key import LogKey
+from backend.transparency.secret_keys import SecretKey
 from tests.api.worlds import World, averages_of, client_of, world_in
 from tests.proofs.proofs import DAYS, Json, Judge, fetched, written
 
@@ -272,9 +272,9 @@ def test_a_foreign_key_a_foreign_log_and_no_signature_are_refused(
     proofs: dict[str, list[Json]], judge: Judge, tmp_path: Path
 ) -> None:
     name = judge.key.partition("+")[0]
-    other = Judge(tmp_path, str(LogKey(name, bytes(32)).verifier))
+    other = Judge(tmp_path, str(SecretKey(name, bytes(32)).verifier))
     assert "not signed by that key" in other.of(proofs["transaction"])["reason"]
-    foreign = Judge(tmp_path, str(LogKey("flightchain/0123456789abcdef", bytes(32)).verifier))
+    foreign = Judge(tmp_path, str(SecretKey("flightchain/0123456789abcdef", bytes(32)).verifier))
     assert "not signed by that key" in foreign.of(proofs["transaction"])["reason"]
     proof = copy.deepcopy(proofs["transaction"])
     proof[0]["checkpoint"] = proof[0]["checkpoint"].rpartition("\n\n")[0] + "\n\n"

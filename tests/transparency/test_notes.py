@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from backend.transparency import checkpoints, notes
 from backend.transparency.checkpoints import Checkpoint
-from backend.transparency.log_key import LogKey
 from backend.transparency.notes import NoteError
+from backend.transparency.secret_keys import SecretKey
 
 # The key and the signed text of the documentation of golang.org/x/mod/sumdb/note.
 GO_VERIFIER = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -20,7 +20,7 @@ GO_SIGNATURE = (
     "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM="
 )
 
-KEY = LogKey("flightchain/0123456789abcdef", bytes(range(32)))
+KEY = SecretKey("flightchain/0123456789abcdef", bytes(range(32)))
 TEXT = str(Checkpoint("flightchain/0123456789abcdef", 21, bytes(32)))
 
 

@@ -1,0 +1,98 @@
+"""Lets a witness answer over HTTP (C2SP tlog-witness): `POST /add-checkpoint`, and `GET /key`."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Request, Response
+
+from backend.errors import FlightchainError
+from backend.transparency.notes import NoteError, VerifierKey, decoded
+from backend.witness.witness import (
+    Forked,
+    NotSigned,
+    OtherSize,
+    RolledBack,
+    Unproved,
+    Witness,
+    origin_in,
+)
+from serving import gunicorn_app
+
+MOST_BYTES = 64 * 1024
+MOST_HASHES = 63  # in a proof (C2SP tlog-witness)
+MOST_DIGITS = 19
+SIZE_TYPE = "text/x.tlog.size"
+THREADS = 4
+
+STATUS: Mapping[type[FlightchainError], int] = {
+    NotSigned: 403,
+    RolledBack: 400,
+    Forked: 409,
+    Unproved: 422,
+}
+
+
+def run_witness(witness: Witness, logs: Sequence[VerifierKey], host: str, port: int) -> None:
+    """Serve until this process is told to stop. logs: the keys of the logs that it cosigns."""
+    by_name = {key.name: key for key in logs}
+    gunicorn_app.run(
+        lambda: partial(_answer, witness, by_name),
+        {
+            "bind": gunicorn_app.bind_address(host, port),
+            "worker_class": "gthread",
+            "workers": 1,
+            "threads": THREADS,
+        },
+    )
+
+
+def _answer(
+    witness: Witness, logs: Mapping[str, VerifierKey], environ: Any, start_response: Any
+) -> Any:
+    """The WSGI application."""
+    request = Request(environ)
+    request.max_content_length = MOST_BYTES
+    try:
+        response = answer(witness, logs, request)
+    except HTTPException as error:
+        response = Response(f"{error.description}\n", error.code)
+    return response(environ, start_response)
+
+
+def answer(witness: Witness, logs: Mapping[str, VerifierKey], request: Request) -> Response:
+    """The answer to a request; what is wrong with it is told in a line of text."""
+    match request.method, request.path:
+        case "GET", "/key":
+            return Response(f"{witness.key.verifier}\n")
+        case "POST", "/add-checkpoint":
+            return _cosigned(witness, logs, request.get_data())
+    return Response("there are POST /add-checkpoint and GET /key\n", 404)
+
+
+def _cosigned(witness: Witness, logs: Mapping[str, VerifierKey], body: bytes) -> Response:
+    try:
+        old, proof, note = _parts(body)
+        log = logs.get(origin_in(note))
+        if log is None:
+            return Response("this log is not known here\n", 404)
+        signed = witness.cosign(note, log, lambda _old, _size: proof, old)
+    except NoteError as error:
+        return Response(f"{error}\n", 400)
+    except OtherSize as error:
+        return Response(f"{error.size}\n", 409, content_type=SIZE_TYPE)
+    except FlightchainError as error:
+        return Response(f"{error}\n", STATUS.get(type(error), 503))
+    return Response("".join(f"{one}\n" for one in signed.signatures))
+
+
+def _parts(body: bytes) -> tuple[int, list[bytes], bytes]:
+    """The size that the log thinks is known here, the proof, and the note. Raises NoteError."""
+    head, separator, note = body.partition(b"\n\n")
+    first, *hashes = head.decode("ascii", errors="replace").split("\n")
+    word, _, size = first.partition(" ")
+    is_size = size.isdecimal() and size.isascii() and len(size) <= MOST_DIGITS
+    if not separator or word != "old" or not is_size or len(hashes) > MOST_HASHES:
+        raise NoteError("the body must be: old SIZE, hashes, an empty line, and a checkpoint")
+    return int(size), [decoded(one, "a hash of the proof") for one in hashes], note

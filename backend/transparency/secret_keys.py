@@ -1,0 +1,124 @@
+"""Keys that sign: `log.key`, which signs checkpoints of the log, and `witness.key`, which cosigns.
+
+A key's file is for its owner alone. It has one line, as Go's package `note` writes private keys:
+`PRIVATE+KEY+NAME+ID+SEED`. The verifier key stands in a file beside it, which anybody may read. No
+backup has a secret key: who holds it can sign in the name of the log or of the witness.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from backend.errors import Damage
+from backend.storage import files
+from backend.transparency import KEY_NAME, VERIFIER_NAME
+from backend.transparency.notes import (
+    COSIGNATURE,
+    ED25519,
+    TIME_BYTES,
+    NoteError,
+    Signature,
+    VerifierKey,
+    cosigned_text,
+    key_parts,
+    key_text,
+)
+
+_PRIVATE = "PRIVATE+KEY+"
+
+
+class KeyFiles(NamedTuple):
+    """Where a key is kept. secret, public: names of files. kind: of the key, as in `notes`."""
+
+    secret: str
+    public: str
+    kind: bytes
+
+    @property
+    def advice(self) -> str:
+        """What to do when one of the files is damaged or missing."""
+        return (
+            f"put back a copy; or move {self.secret} and {self.public} away and start again: a new "
+            "key is made then, and everybody who relies on the old one has to be told"
+        )
+
+
+LOG = KeyFiles(KEY_NAME, VERIFIER_NAME, ED25519)
+WITNESS = KeyFiles("witness.key", "witness.vkey", COSIGNATURE)
+
+
+class SecretKey:
+    """A private key and its name."""
+
+    def __init__(self, name: str, seed: bytes, kind: bytes = ED25519) -> None:
+        """seed: the private key of RFC 8032, 32 bytes."""
+        self._seed = seed
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+        self.verifier = VerifierKey(name, self._key.public_key().public_bytes_raw(), kind)
+
+    def signature(self, text: str) -> Signature:
+        """The signature of a text."""
+        return self._signed(self._key.sign(text.encode()))
+
+    def cosignature(self, text: str, seconds: int) -> Signature:
+        """The signature of a checkpoint by a witness, at a time in Unix seconds."""
+        signed = self._key.sign(cosigned_text(text, seconds))
+        return self._signed(seconds.to_bytes(TIME_BYTES, "big") + signed)
+
+    def _signed(self, data: bytes) -> Signature:
+        return Signature(self.verifier.name, self.verifier.key_id, data)
+
+    def __str__(self) -> str:
+        verifier = self.verifier
+        written = key_text(verifier.name, verifier.key_id, self._seed, verifier.kind)
+        return f"{_PRIVATE}{written}\n"
+
+
+def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
+    """The key in `folder`, which is made if there is none. Raises Damage, WriteFailed.
+
+    name: the name of a key that is made.
+    """
+    found = key_in(folder, kept)
+    if found is None:
+        found = SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
+        files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
+        files.write_new(folder / kept.public, _public(found))
+    return found
+
+
+def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
+    """The key in `folder`; None if there never was one. Raises Damage."""
+    path, public_path = folder / kept.secret, folder / kept.public
+    try:
+        secret = path.read_text("ascii", errors="replace")
+    except FileNotFoundError:
+        if public_path.exists():
+            raise Damage(f"{path} is missing; {kept.advice}") from None
+        return None
+    except OSError as error:
+        raise Damage(f"{path} cannot be read: {error.strerror}") from error
+    found = _parsed(secret)
+    if found is None or found.verifier.kind != kept.kind:
+        raise Damage(f"{path} is damaged; {kept.advice}")
+    try:
+        is_same = public_path.read_bytes() == _public(found)
+    except OSError as error:
+        raise Damage(f"{public_path} cannot be read: {error.strerror}") from error
+    if not is_same:
+        raise Damage(f"{public_path} is damaged; it must be: {found.verifier}")
+    return found
+
+
+def _public(key: SecretKey) -> bytes:
+    return f"{key.verifier}\n".encode()
+
+
+def _parsed(text: str) -> SecretKey | None:
+    try:
+        name, _, kind, seed = key_parts(text.partition("\n")[0].removeprefix(_PRIVATE))
+    except NoteError:
+        return None
+    found = SecretKey(name, seed, kind)
+    return found if str(found) == text else None

@@ -1,0 +1,81 @@
+"""Reads a transparency log over HTTP (C2SP tlog-tiles), be it a Flightchain or another."""
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from functools import lru_cache
+
+from backend.chain import merkle
+from backend.errors import FlightchainError
+from backend.transparency import notes
+from backend.transparency.notes import NoteError, VerifierKey
+from backend.transparency.tiles import Tile
+from backend.transparency.tree import TILE_WIDTH, range_root
+
+HASH_BYTES = 32
+ANSWER_WITHIN_S = 10.0
+MOST_BYTES = 64 * 1024
+_LEVEL_BITS = 8
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Unreachable(FlightchainError):
+    """The log does not answer, or not as a log does."""
+
+
+class RemoteLog:
+    """The log whose `checkpoint` and `tile/…` are below `url`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+
+    def checkpoint(self) -> bytes:
+        """The newest checkpoint, a note. Raises Unreachable."""
+        return self._read("checkpoint")
+
+    def key(self) -> VerifierKey:
+        """The key that a Flightchain gives as its own. Raises Unreachable."""
+        try:
+            return notes.parse_key(self._read("key").decode(errors="replace"))
+        except NoteError as error:
+            raise Unreachable(f"{self.url}/key is no key: {error}") from error
+
+    def consistency_proof(self, old_size: int, size: int) -> Sequence[bytes]:
+        """The proof that the tree of `old_size` entries is a beginning of that of `size`.
+
+        It is computed from tiles, which prove nothing by themselves. Raises Unreachable.
+        """
+
+        @lru_cache(maxsize=256)
+        def tile(level: int, index: int) -> bytes:
+            there = (size >> _LEVEL_BITS * level) - index * TILE_WIDTH
+            found = Tile(level, index, min(TILE_WIDTH, there))
+            data = self._read(f"tile/{found.name}")
+            if len(data) != found.width * HASH_BYTES:
+                raise Unreachable(f"{self.url}/tile/{found.name} has {len(data)} bytes")
+            return data
+
+        def hashes(level: int, first: int, count: int) -> list[bytes]:
+            data, start = tile(level, first // TILE_WIDTH), first % TILE_WIDTH
+            return [
+                data[HASH_BYTES * at : HASH_BYTES * (at + 1)] for at in range(start, start + count)
+            ]
+
+        return merkle.consistency_path(
+            old_size, size, lambda low, high: range_root(low, high, hashes)
+        )
+
+    def _read(self, path: str) -> bytes:
+        url = f"{self.url}/{path}"
+        try:
+            with _DIRECT.open(url, timeout=ANSWER_WITHIN_S) as response:
+                data: bytes = response.read(MOST_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise Unreachable(f"{url} answers {error.code} {error.reason}") from error
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise Unreachable(f"{url} cannot be read: {error}") from error
+        if len(data) > MOST_BYTES:
+            raise Unreachable(f"{url} has more than {MOST_BYTES} bytes")
+        return data
