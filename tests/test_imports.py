@@ -71,7 +71,7 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
-    | COMMON,
+    | {"settings"},
     "cli": None,
     "__main__": None,
 }
