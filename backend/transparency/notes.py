@@ -80,7 +80,7 @@ def key_parts(text: str) -> tuple[str, str, bytes]:
 
 
 def parse_key(text: str) -> VerifierKey:
-    """The verifier key that is written so. Raises NoteError."""
+    """The verifier key in `text`, which has the form `NAME+ID+KEY`. Raises NoteError."""
     name, key_id, public = key_parts(text.strip())
     found = VerifierKey(name, public)
     if found.key_id.hex() != key_id:
@@ -89,7 +89,7 @@ def parse_key(text: str) -> VerifierKey:
 
 
 def parse(data: bytes) -> Note:
-    """The note that these bytes are. Raises NoteError."""
+    """The note in `data`. Raises NoteError."""
     try:
         whole = data.decode()
     except UnicodeDecodeError:
