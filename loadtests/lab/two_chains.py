@@ -1,4 +1,4 @@
-"""The same flights twice: in a chain of the service, and as the study stored its blocks."""
+"""Stores the same flights twice: in a chain of the service, and as the study stored its blocks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ ONLY_HTTP = ("serve", "--only-http")
 
 @dataclass(frozen=True, slots=True)
 class TwoChains:
-    """blocks: of BLOCK_FLIGHTS flights each; ours has an empty first one besides.
+    """Two chains of the same flights. blocks: number of blocks of BLOCK_FLIGHTS flights each.
 
-    questions: one of each kind, kind -> question, that has flights for an answer.
+    ours has an empty first block besides. questions: kind -> a question that has an answer.
     """
 
     blocks: int
@@ -28,12 +28,12 @@ class TwoChains:
 
     @property
     def flights(self) -> int:
-        """In each of the two."""
+        """The number of flights in each chain."""
         return self.blocks * BLOCK_FLIGHTS
 
 
 def two_chains(run: Run, blocks: int) -> TwoChains:
-    """Both, of made-up flights, in the scratch folder of `run`. Raises ProgramFailed."""
+    """Make both chains, of generated flights, in the scratch folder. Raises ProgramFailed."""
     folder = run.scratch / "study"
     run.say(f"importing {blocks * BLOCK_FLIGHTS:,} generated flights")
     ours = imported(generated(blocks * BLOCK_FLIGHTS), run.scratch / "ours", run.log)

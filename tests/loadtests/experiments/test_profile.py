@@ -159,7 +159,7 @@ def test_a_case_without_samples_is_left_out_and_none_is_an_error(tmp_path: Path)
 def test_a_file_that_holds_no_stacks_is_named(tmp_path: Path) -> None:
     results = made(tmp_path / "r", HELD, ALL)
     (results.folder / "lock.txt").write_text("nonsense\n", encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is no collapsed"):
+    with pytest.raises(ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is not a collapsed"):
         profile.analyse(results)
 
 
@@ -175,7 +175,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
     )
     refusing.chmod(0o755)
     monkeypatch.setattr(py_spy, "_program", lambda: str(refusing))
-    with pytest.raises(ProgramFailed, match=r"may not look into the process 1.*SYS_PTRACE"):
+    with pytest.raises(ProgramFailed, match=r"may not trace the process 1.*SYS_PTRACE"):
         record(1, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
 
 
@@ -183,7 +183,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
 def test_a_process_that_has_ended_is_named(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    with pytest.raises(ProgramFailed, match=f"could not look into the process {process.pid}"):
+    with pytest.raises(ProgramFailed, match=f"could not sample the process {process.pid}"):
         record(process.pid, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
 
 
