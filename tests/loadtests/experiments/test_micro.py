@@ -93,7 +93,7 @@ def test_what_is_less_than_go_and_what_is_more_is_said_so(results: Results, tmp_
     assert "less than the 0.578 s" in less
     assert "100,000 validations" in more
     assert "more than the 0.578 s" in more
-    assert any("take 1.1 s, 3.65 times ours" in said for said in others)
+    assert any("take 1.1 s, 3.65 times our time" in said for said in others)
     metrics = {metric["name"]: metric for metric in changed.summary()["metrics"]}
     ours = metrics["wall_per_100000[round trips, ours]"]
     assert ours["value"] == pytest.approx(0.302)

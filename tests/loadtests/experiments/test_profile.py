@@ -141,11 +141,11 @@ def test_findings_follow_the_samples(tmp_path: Path) -> None:
     results = made(tmp_path / "r", HELD, ALL)
     analyse(results)
     first, beside, other, few = results.summary()["findings"]
-    assert "lock was held in 50 % of the looks" in first
+    assert "lock was held in 50 % of the samples" in first
     assert "canonical bytes and hash (30 %), validation (10 %)" in first
-    assert "Schema validation there 1.4 %" in beside
+    assert "in the study Schema validation 1.4 %" in beside
     assert "At most 60.0 %" in other
-    assert "Fewer than 500 samples" in few
+    assert "fewer than 500 samples" in few
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     for text in ("41.8", "28.4", "waiting for the sync of others", "0.250"):
         assert text in page
@@ -159,7 +159,9 @@ def test_a_case_without_samples_is_left_out_and_none_is_an_error(tmp_path: Path)
 def test_a_file_that_holds_no_stacks_is_named(tmp_path: Path) -> None:
     results = made(tmp_path / "r", HELD, ALL)
     (results.folder / "lock.txt").write_text("nonsense\n", encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is not a collapsed"):
+    with pytest.raises(
+        ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is not a collapsed"
+    ):
         profile.analyse(results)
 
 
