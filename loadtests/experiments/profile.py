@@ -40,7 +40,7 @@ LOOKS = {
 }
 AT_WORK = "at work, or waiting for Python's lock"
 FEW_SAMPLES = 500
-Z_95 = 1.959964  # of the normal distribution
+Z_95 = 1.959964  # the 97.5 % quantile of the normal distribution
 RECORDINGS, ROLES = "recordings", "roles"
 _COLUMNS = ("run", "mode", "threads", "look", "file", "rate_hz", "looks", "samples", "errors")
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
@@ -84,7 +84,7 @@ def _look(
     before, start_s = _used_s(service), monotonic()
     for look in LOOKS:
         load.require_alive()
-        run.say(f"{name}: looking at {look}")
+        run.say(f"{name}: sampling, {look}")
         file, found = _recorded(run, worker, name, look)
         recordings.write(
             run=name,
@@ -102,7 +102,7 @@ def _look(
         cpu_s = used_s - before.get((role, pid), 0.0)
         roles.write(
             run=name,
-            role=f"{role} {'(looked at)' * (pid == worker)}".strip(),
+            role=f"{role} {'(sampled)' * (pid == worker)}".strip(),
             cpu_s=cpu_s,
             wall_s=wall_s,
         )
@@ -136,7 +136,7 @@ def _busiest_worker(service: Service, before: Mapping[tuple[str, int], float]) -
         if role == "worker"
     }
     if not used_s:
-        raise ProgramFailed("the service has no worker to look at")
+        raise ProgramFailed("the service has no worker to sample")
     return max(used_s, key=lambda pid: used_s[pid])
 
 
@@ -181,7 +181,7 @@ def analyse(results: Results) -> Report:
     """Make the report from the files of stacks. Raises ResultsError if no case has all it needs."""
     profiles = _profiles(results)
     if not profiles:
-        raise ResultsError(f"{results.folder} has no case with stacks of both looks")
+        raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
     sections = [
         Section("What Python works on", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
         Section("Comparison with the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),

@@ -229,7 +229,7 @@ def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
     expected, difference = seen.expected(), seen.difference_s
     model_s = seen.model.response_time_s
     shown = [
-        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0: no -0.0
+        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0
         for value_s in (difference.estimate, difference.low, difference.high)
     ]
     return [

@@ -3,7 +3,7 @@
 This is a closed system: each thread waits for its answer before it posts again. The program runs as
 a process of its own; its rows become raw rows like those of Locust.
 
-    with posting(server, bulk, seed, log) as load: ...       # posts meanwhile; ended with the block
+    with posting(server, bulk, seed, log) as load: ...       # posts until the block ends
     record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
 
 The program is ended after a time and not after a number of requests, because some threads would
@@ -43,7 +43,7 @@ LOG = "bulk_post.log"
 BEGIN_WITHIN_S = 60.0
 MODES = ("async", "sync", "commit")
 SAMPLE_EVERY_S = 1.0
-ENDLESS = 1_000_000  # transactions of each thread
+ENDLESS = 1_000_000  # transactions of each thread, more than any run lasts for
 _BEGUN = b"posting to"
 _COLUMNS = ["thread", "number", "sent_s", "done_s", "status", "flights"]
 

@@ -39,11 +39,11 @@ def prepared(run: Run, blocks: Sequence[int], new_flights: int) -> Material:
     """
     chains: dict[int, Chain | None] = {}
     for length in blocks:
-        run.say(f"a ledger of {length} blocks")
+        run.say(f"preparing a ledger of {length} blocks")
         source = generated(length * FLIGHTS_PER_BLOCK)
         home = run.scratch / f"blocks-{length}"
         chains[length] = imported(source, home, run.log) if length else None
-    run.say("questions, and flights to be added")
+    run.say("drawing questions, and generating flights to be added")
     shortest = min((chain for chain in chains.values() if chain), key=lambda chain: chain.flights)
     with running(shortest.folder, run.log) as service:
         flights = sample(service, SAMPLED_BLOCKS)

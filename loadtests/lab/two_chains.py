@@ -38,7 +38,7 @@ def two_chains(run: Run, blocks: int) -> TwoChains:
     run.say(f"importing {blocks * BLOCK_FLIGHTS:,} generated flights")
     ours = imported(generated(blocks * BLOCK_FLIGHTS), run.scratch / "ours", run.log)
     with running(ours.folder, run.log, ONLY_HTTP, settings={"workers": 1}) as service:
-        run.say("writing the same blocks the study's way")
+        run.say("writing the same blocks in the study's way")
         write_studys_way(service, folder)
         asked = drawn(sample(service, SAMPLED_BLOCKS), 1, run.options.seed)
     return TwoChains(blocks, ours, folder, {kind: one for kind, (one,) in asked.items()})

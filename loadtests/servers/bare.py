@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
 WORKERS = 2  # as many as the service has by default
-FLASK_THREADS = 8  # of each worker
+FLASK_THREADS = 8  # number in each worker
 
 _BODY = b'{"status":"ok"}'
 _HEADERS = (

@@ -234,7 +234,7 @@ def _prepared(
         sleep(LOOK_EVERY_S)
     with closing(_root(socket_path)) as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
-        cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # as installed
+        cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # from the setup
         cursor.execute(f"CREATE USER '{USER}'@'{HOST}'")
         cursor.execute(f"GRANT SELECT, INSERT ON {DATABASE}.* TO '{USER}'@'{HOST}'")
         cursor.execute("SELECT VERSION()")

@@ -124,7 +124,7 @@ class Cells:
                 off.setdefault(turn, []).append(found - mean)
         overall = fmean(means.values())
         over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
-        assert over is not None  # there is a turn
+        assert over is not None  # there is at least one turn
         ends = (None if end is None else exp(end) for end in (over.low, over.high))
         return Estimate(exp(overall), *ends)
 

@@ -8,7 +8,7 @@ from loadtests.models import laws
 from loadtests.models.scalability import ScalabilityLaw
 
 DEFAULT_WORKERS = 2
-COMPETING = 0.9  # of all cores, used by service and generator together
+COMPETING = 0.9  # service and generator compete if they use more than this share of all cores
 LITTLE_TOLERANCE = 0.05
 
 

@@ -27,8 +27,8 @@ from loadtests.servers.mariadb import COLUMNS, PATH
 AVERAGE, SELECT, WRITE = "average", "select", "write"
 KINDS = (AVERAGE, SELECT, WRITE)
 
-MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # of all flights, that a query works on
-MEAN_DAYS_SHARE = 1 / 4  # of all days
+MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # mean share of all flights that a query reads
+MEAN_DAYS_SHARE = 1 / 4  # mean share of all days in an interval
 
 _SIZES = (
     re.compile(r"LIMIT (?P<rows>\d+) OFFSET (?P<passed>\d+)"),

@@ -105,7 +105,7 @@ class Rig:
     def __init__(self, run: Run, flights: int) -> None:
         """Make them. Raises ProgramFailed."""
         self._run = run
-        run.say(f"making {flights:,} flights")
+        run.say(f"importing {flights:,} generated flights")
         self._chain = imported(generated(flights), run.scratch / "made", run.log)
         self._csv = run.scratch / "flights.csv"
         with self.service() as service:

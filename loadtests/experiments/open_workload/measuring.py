@@ -149,7 +149,7 @@ def _judge(
 
 
 def _lag_p99_s(records: Sequence[RunRecord]) -> float | None:
-    """The percentile of all runs together, because one run of 13 to 38 requests is too short."""
+    """The 99th percentile of all runs, because one run of 13 to 38 requests is too short for it."""
     rows = tuple(row for record in records for row in record.rows)
     return replace(records[0], rows=rows).facts().lag_p99_s
 

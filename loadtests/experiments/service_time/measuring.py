@@ -63,7 +63,7 @@ def _measure(
     customer.asks(
         way.service,
         name,
-        way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
+        way.requests(kind, run.random(f"{kind} {turn}")),  # the same requests for all ways
         warm_up=plan.warm_up,
         least=plan.requests(way.name, kind),
         least_s=plan.least_s,
@@ -81,7 +81,7 @@ def require_same_answers(found: Sequence[Way]) -> None:
 def _answer(way: Way, kind: str) -> float | None:
     """A way's answer to its question, as a number that must be the same for all ways."""
     said = way.service.get(way.path(kind))
-    if kind in said:  # the study's: a number, or the flights themselves
+    if kind in said:  # the study's server answers a number, or the flights themselves
         found = len(said[kind]) if isinstance(said[kind], list) else said[kind]
     else:
         found = said["average_delay" if kind == "average_delays" else "count"]

@@ -7,7 +7,7 @@ from loadtests.lab.published import BLOCKS, SERVICE_TIMES
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.servers.service import RUN_BLOCKS
 
-KINDS = tuple(SERVICE_TIMES)  # the study's five, in its order
+KINDS = tuple(SERVICE_TIMES)  # the study's five requests, in its order
 STUDY, SCAN, INDEX = "study", "scan", "index"
 WAYS = {Mode.REAL: (STUDY, SCAN, INDEX), Mode.EMULATED: (STUDY, SCAN)}
 SCALE, QUICK_SCALE = 20.0, 200.0

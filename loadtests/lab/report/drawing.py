@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullFormatter
 
-WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
+WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots per inch; the page scales figures
 SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten
 ROW_IN, FRAME_IN = 0.2, 1.2  # heights of a horizontal bar and of everything around the bars
 

@@ -53,7 +53,7 @@ def test_it_leaves_stacks_a_flame_graph_and_what_processes_used(results: Results
     assert all((results.folder / row["file"]).stat().st_size > 0 for row in looks.values())
     assert int(looks["all"]["samples"]) > 0
     roles = [row["role"] for row in results.rows("roles")]
-    assert roles.count("worker (looked at)") == 1
+    assert roles.count("worker (sampled)") == 1
     assert {"miner", "worker", "web server", "supervisor"} < set(roles)
 
 
