@@ -106,7 +106,7 @@ class CoverageKeeper:
         return known[1]
 
     def last_known(self) -> Coverage:
-        """As `now`; if the backend does not answer, the last coverage it told, or an empty one."""
+        """The coverage now; without an answer of the backend the last one, or an empty one."""
         try:
             return self.now()
         except (BackendAway, Refused):

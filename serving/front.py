@@ -164,7 +164,7 @@ class Front:
         return await threads.run(answered, close)
 
     def _begun(self, application: Wsgi, environ: Environ, threads: Threads | None = None) -> Answer:
-        """The begin of what an application answers; all of it if that is a list."""
+        """The beginning of an application's answer; the whole answer if it comes as a list."""
         begun: list[Any] = []
 
         def start(status: str, headers: Headers, exc_info: Any = None) -> None:  # noqa: ARG001
@@ -230,7 +230,7 @@ class Rest:
         self.is_taken = False
 
     def piece(self) -> bytes:
-        """At least `PIECE_BYTES` more, or all that is left.
+        """The next piece of the answer: at least `PIECE_BYTES`, or all that is left.
 
         Raises ConnectionResetError where the answer breaks off, after all bytes before that.
         """
@@ -242,7 +242,7 @@ class Rest:
                 self.close()
 
     def whole(self) -> bytes:
-        """All that is left. Raises as `piece`."""
+        """All that is left of the answer. Raises as `piece`."""
         pieces = []
         while not self.is_taken:
             pieces.append(self.piece())

@@ -52,7 +52,7 @@ class LineFormat:
     footer: Callable[[int, Mapping[str, Any]], bytes]
 
     def row(self, values: Mapping[str, Value]) -> bytes:
-        """One line."""
+        """The line of one flight: field name -> value."""
         cells = self.between.join(self.cell(name, value) for name, value in values.items())
         return f"{self.start}{cells}{self.end}".encode()
 

@@ -51,20 +51,20 @@ TILE = Operation(
 
 
 def rows(ledger: Ledger) -> list[Row]:
-    """The log of `ledger`."""
+    """The routes for the log of `ledger`."""
 
     def checkpoint(environ: Environ) -> Response:
-        """What the process that writes blocks has signed last."""
+        """The newest checkpoint, signed by the process that writes blocks."""
         CHECKPOINT.given(environ)
         return _text(environ, ledger.prover.checkpoint())
 
     def key(environ: Environ) -> Response:
-        """The public key."""
+        """The public key that verifies checkpoints."""
         KEY.given(environ)
         return _text(environ, ledger.prover.verifier_key())
 
     def tile(environ: Environ, tile: str) -> Response:
-        """A tile, which never changes under its name."""
+        """A tile of the log, which never changes under its name."""
         TILE.given(environ)
         found = tiles.parse(tile)
         if found is None:

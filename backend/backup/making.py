@@ -135,7 +135,7 @@ class _Run:
         self._progress = progress
 
     def run(self, *, full: bool) -> tuple[Manifest, int, int]:
-        """Bring it up to date. Returns the manifest, and how many blocks and bytes were new."""
+        """Bring the backup up to date. Returns the manifest, and counts of new blocks and bytes."""
         self._require_same_blocks()
         self._require_room()
         accepted = copy_accepted(
@@ -197,7 +197,7 @@ class _Run:
         files.require_room(self._folder, wanted)
 
     def _copy_blocks(self, height: int, trusted: int) -> int:
-        """Bring the blocks up to `height`. Returns the height of the first block that was new.
+        """Copy blocks up to `height`. Returns the height of the first block that was new.
 
         trusted: the height up to which blocks were checked by an earlier run, and are not again.
         """

@@ -234,7 +234,10 @@ class IndexCheck:
         )
 
     def examine(self, flights: int) -> Examined:
-        """Add up its flights, which should be as many, and compare everything else with them."""
+        """Add up the index's flights, and compare all other tables with them.
+
+        flights: as many as the index should hold.
+        """
         sums: list[int] = []
 
         def add_up() -> str:
@@ -288,7 +291,7 @@ class IndexCheck:
 
 
 def _in_words(action: Callable[[], str]) -> str:
-    """What `action` finds wrong, or SQLite meanwhile. Raises TryLater if it cannot be told now."""
+    """What `action`, or SQLite during it, finds wrong. Raises TryLater if this is unknown now."""
     try:
         return action()
     except apsw.Error as error:

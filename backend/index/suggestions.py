@@ -27,7 +27,10 @@ _START, _WORD, _ANYWHERE = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """texts: in which what is typed may be found. shown: `value`, `label`, `flights` and more."""
+    """A name that may be suggested. texts: what is typed is looked for in these.
+
+    shown: `value`, `label`, `flights` and more.
+    """
 
     texts: tuple[str, ...]
     shown: Suggestion

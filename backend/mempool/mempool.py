@@ -171,7 +171,10 @@ class Mempool:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Take the same lock without reading the log, before it is known what blocks hold."""
+        """Keep others from giving ids, as `exclusive` does, without reading the log.
+
+        This is for the time before it is known what blocks hold.
+        """
         if not self._has_folder:
             files.make_folder(self._folder)
             self._has_folder = True

@@ -94,12 +94,12 @@ class Record:
 
     @property
     def count(self) -> int:
-        """How many flights it holds."""
+        """How many flights the record holds."""
         return self.next - self.first
 
     @property
     def is_of_earlier_release(self) -> bool:
-        """Whether it is an "FCM1" record."""
+        """Whether an earlier release wrote the record, with the magic "FCM1"."""
         return self.payload_at == _OLD_HEAD_BYTES
 
 
@@ -254,7 +254,10 @@ def mended(data: bytes | memoryview, at: int) -> bytes | None:
 
 
 def mended_behind_length(data: bytes | memoryview, at: int) -> bytes | None:
-    """As `mended`, for a flip that is neither in the magic nor in the length; faster."""
+    """The record with its one flipped bit put right, if that is behind the magic and the length.
+
+    None if there is no such record. This is faster than `mended`.
+    """
     start = bytes(data[at : at + _PREFIX.size])
     length = _length_in(start) if len(start) == _PREFIX.size else 0
     if not length or at + length > len(data):

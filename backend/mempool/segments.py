@@ -42,13 +42,13 @@ class Segment(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """The name of the segment's file."""
         generation = f".{self.generation}" if self.generation else ""
         return f"pending-{self.first:016d}{generation}.log"
 
     @property
     def renewed(self) -> "Segment":
-        """The segment that takes its place, under a name that was never used before."""
+        """The segment that replaces this one, under a name that was never used before."""
         return Segment(self.first, max(self.generation + 1, now_ms()))
 
 

@@ -28,7 +28,7 @@ Report = Callable[[str], None]
 
 
 class MinerStatus(msgspec.Struct, frozen=True):
-    """What the miner wrote last.
+    """The status that the miner wrote last.
 
     next_block_at: when the next round is due, UTC milliseconds. due_s: by when it will have written
     again, monotonic seconds. clock_doubted_until_s: until when it waits for the clock to go back,
@@ -41,7 +41,7 @@ class MinerStatus(msgspec.Struct, frozen=True):
     clock_doubted_until_s: float | None = None
 
     def overdue_s(self, monotonic_s: float) -> float:
-        """How long it has been overdue at the moment `monotonic_s`; 0 if it is not."""
+        """How long the miner has been overdue at the moment `monotonic_s`; 0 if it is not."""
         late_s = monotonic_s - self.due_s
         return late_s if late_s > OVERDUE_S else 0.0
 

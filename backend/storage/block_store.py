@@ -96,7 +96,7 @@ class BlockStore:
         return height, self._entries(self._table(status.st_ino), height, 1)[0]
 
     def _entries(self, table: _OpenFile, first: int, count: int) -> list[Place]:
-        """Entries that are there."""
+        """The entries of the table of heights from `first` on, up to `count`."""
         try:
             data = table.read(count * ENTRY_BYTES, first * ENTRY_BYTES)
         except OSError as error:

@@ -36,7 +36,7 @@ def compress(body: bytes) -> bytes:
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    """One for each thread: making one costs as much as decompressing a block."""
+    """The decompressor of this thread; making one costs as much as decompressing a block."""
     if not hasattr(_local, "decompressor"):
         _local.decompressor = zstandard.ZstdDecompressor()
     found: zstandard.ZstdDecompressor = _local.decompressor

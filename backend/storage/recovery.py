@@ -46,10 +46,10 @@ class Pending(Protocol):
     """What recovery asks of the mempool; it calls `holds` and `contradiction` inside `locked`."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """While this is held nobody is given ids."""
+        """A lock: while it is held, no process gives ids."""
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether all ids from `first` to `following` (exclusive) are there."""
+        """Whether the mempool holds all ids from `first` to `following` (exclusive)."""
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:
         """What the mempool holds, and the block at `place` does not, under one id; in words.
@@ -62,15 +62,15 @@ class NothingPending:
     """The mempool of a chain that has none."""
 
     def locked(self) -> AbstractContextManager[None]:
-        """There is nobody to lock out."""
+        """Lock nothing, because no process gives ids."""
         return nullcontext()
 
     def holds(self, first: int, following: int) -> bool:
-        """Whether there are no such ids."""
+        """Whether no ids are asked for, because there are none."""
         return first == following
 
     def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
-        """There is none."""
+        """None, because nothing is pending that could contradict a block."""
         return None
 
 
@@ -108,7 +108,7 @@ class _Rest:
     later: list[Path]
 
     def has_valid_blocks(self) -> bool:
-        """Whether anything but torn bytes stands in it."""
+        """Whether the rest has anything but torn bytes."""
         is_alone = not (self.bad.is_whole or self.later)
         return not is_alone or _valid_after(self.path, self.bad.offset + 1)
 

@@ -1,7 +1,7 @@
-"""What a scan costs: seconds by stage, and where its blocks came from.
+"""Notes the costs of a scan: seconds by stage, and where its blocks came from.
 
-Data alone: the storage and the scan note what they do in a `Costs` that they are given, the API
-tells it. Whoever gives none has nothing noted. One belongs to one scan, and so to one thread.
+The storage and the scan note what they do in a `Costs` that they are given, if any, and the API
+reports it. Each belongs to one scan, and so to one thread.
 """
 
 from dataclasses import dataclass, field
@@ -18,8 +18,10 @@ STAGES = (FILE, EMULATED, DECOMPRESS, HASH, DECODE, FILTER)
 
 @dataclass(slots=True)
 class Costs:
-    """stage_s: seconds by stage. read_blocks: from files; refills: in how many runs. last_blocks,
-    random_blocks: found in the caches of these names.
+    """The costs of a scan. stage_s: seconds by stage.
+
+    read_blocks: blocks read from files; refills: in how many runs. last_blocks, random_blocks:
+    blocks found in the caches of these names.
     """
 
     stage_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))

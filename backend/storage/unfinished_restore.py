@@ -16,7 +16,7 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def words(folder: Path) -> str:
-    """What is said of such a restore, and what to do."""
+    """A message about an unfinished restore into `folder`, and what to do."""
     return (
         f"a backup was being restored to {folder}, and that has not come to its end; "
         "restore it again"

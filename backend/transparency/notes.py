@@ -93,7 +93,7 @@ def cosigned_text(text: str, seconds: int) -> bytes:
 
 
 def parse_key(text: str) -> VerifierKey:
-    """The verifier key that is written so. Raises NoteError."""
+    """The verifier key in `text`, which has the form `NAME+ID+KEY`. Raises NoteError."""
     name, key_id, kind, public = key_parts(text.strip())
     found = VerifierKey(name, public, kind)
     if found.key_id.hex() != key_id:
@@ -102,7 +102,7 @@ def parse_key(text: str) -> VerifierKey:
 
 
 def parse(data: bytes) -> Note:
-    """The note that these bytes are. Raises NoteError."""
+    """The note in `data`. Raises NoteError."""
     try:
         whole = data.decode()
     except UnicodeDecodeError:

@@ -95,7 +95,7 @@ def key_of(body: bytes, on_error: str) -> str:
 
 
 def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
-    """What would become of the rows; nothing is added.
+    """Have the ledger check the rows of a file, without adding any.
 
     Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
     """
@@ -104,9 +104,9 @@ def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
 
 
 def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, token: str) -> Outcome:
-    """What became of the rows. Raises as `checked`.
+    """Add the rows of a file to the ledger. Raises as `checked`.
 
-    on_error: "skip" adds the good ones; "reject" adds nothing if one is bad.
+    on_error: "skip" adds the good rows; "reject" adds nothing if a row is bad.
     """
     started = time.time()
     try:

@@ -54,7 +54,7 @@ class RouteMap:
 
     @property
     def distance_miles(self) -> float:
-        """Statute miles."""
+        """The distance in statute miles."""
         return self.distance_km / KM_PER_MILE
 
 

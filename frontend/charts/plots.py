@@ -199,7 +199,7 @@ def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) ->
 
 
 def _rectangle(bar: Bar) -> str:
-    """A part of an SVG path."""
+    """A bar as part of an SVG path."""
     left, bottom = f"{bar.x:.2f}", f"{bar.y + bar.height:.2f}"
     return f"M{left} {bottom}V{bar.y:.2f}H{bar.x + bar.width:.2f}V{bottom}"
 

@@ -47,7 +47,7 @@ class Queue:
 
     @property
     def capacity_per_s(self) -> float:
-        """L = m/E[S], the rate that it cannot exceed."""
+        """L = m/E[S], the rate that the queue cannot exceed."""
         return self.servers / self.service_time_s
 
     @property
@@ -95,7 +95,10 @@ def models_of(queue: Queue) -> tuple[Model, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """states: one for each model; none if `unstable` says why. before: the study's answer."""
+    """The models' results for a queue, `states`; none if `unstable` says why.
+
+    before: the answer for the study's queue, to compare with.
+    """
 
     queue: Queue
     states: tuple[tuple[Model, SteadyState], ...]

@@ -77,17 +77,17 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Its name in addresses."""
+        """The name of the result in addresses."""
         return self.folder.name
 
     @property
     def experiment(self) -> str:
-        """Its name on the command line."""
+        """The name of the experiment on the command line."""
         return str(self.manifest["experiment"])
 
     @property
     def title(self) -> str:
-        """Its title for people."""
+        """The title of the experiment for people."""
         words = self.experiment.replace("-", " ")
         return _text(self.manifest.get("title")) or words[:1].upper() + words[1:]
 
@@ -106,7 +106,7 @@ class Result:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it came to its end."""
+        """Whether the run came to its end."""
         return self.manifest.get("state") == "complete"
 
     @property
@@ -161,7 +161,7 @@ class Result:
                 yield name, _fact(value)
 
     def as_json(self) -> Json:
-        """For twins."""
+        """The result as plain data, for JSON and CSV twins."""
         return {
             "name": self.name,
             "title": self.title,

@@ -31,19 +31,19 @@ DEFINITIONS = {
 
 
 def blueprint(settings: Settings) -> Blueprint:
-    """The page. It needs no backend, so it can be read while that is away."""
+    """`/about` and its twin. They need no backend, so they can be read while that is away."""
     routes = Blueprint("about", __name__)
 
     @routes.get("/about")
     def about() -> str:
-        """The page."""
+        """The page with definitions, fields and the address of the API."""
         return render_template(
             "about.html", definitions=DEFINITIONS, fields=fields.TRANSACTION, **_api(settings)
         )
 
     @routes.get("/about.json")
     def about_json() -> Response:
-        """Definitions, fields and the address of the API."""
+        """Definitions, fields and the address of the API, as JSON."""
         dictionary = [
             {"name": each.name, "label": each.label, "meaning": each.meaning}
             for each in fields.TRANSACTION

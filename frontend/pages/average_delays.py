@@ -71,7 +71,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
     @routes.get("/average_delays.csv")
     def as_csv() -> Response:
-        """The days of each carrier."""
+        """The delays of each carrier by day, as CSV."""
         found = answers(filled_in(request.args.to_dict()))["carriers"]
         return csv_twin(DAY_COLUMNS, day_rows(found))
 

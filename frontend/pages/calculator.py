@@ -26,14 +26,14 @@ def blueprint() -> Blueprint:
 
     @routes.get("/lab/calculator")
     def calculator() -> str:
-        """What each half answers, and the presets."""
+        """The page that leads to both halves of the calculator and to the presets."""
         return render_template(
             "lab/calculator.html", queues=presets.QUEUES, networks=presets.NETWORKS
         )
 
     @routes.get("/lab/calculator.json")
     def calculator_json() -> Response:
-        """The presets."""
+        """The presets of both halves, as JSON."""
         return json_twin({"open": _listed(presets.QUEUES), "closed": _listed(presets.NETWORKS)})
 
     @routes.get("/lab/calculator/open")
@@ -60,7 +60,7 @@ def blueprint() -> Blueprint:
 
     @routes.get("/lab/calculator/open.csv")
     def open_csv() -> Response:
-        """The curves."""
+        """The curves of the open queue, as CSV."""
         rows = open_queue.curve_rows(open_queue.read(_given()))
         return csv_twin(tuple(rows[0]), rows)
 

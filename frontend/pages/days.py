@@ -40,7 +40,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get("/days/<day>")
     def one_day(day: str) -> str:
-        """The table, and the days before and after."""
+        """The page of a day: a table by carrier, and links to the days before and after."""
         when = _day(day)
         return render_template(
             "day.html", day=day, carriers=carriers_on(day), **_beside(when, coverage.now())
@@ -48,14 +48,14 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get("/days/<day>.json")
     def one_day_json(day: str) -> Response:
-        """The twin."""
+        """The day's numbers by carrier, as JSON."""
         _day(day)
         rows = [{column: one[column] for column in COLUMNS} for one in carriers_on(day)]
         return json_twin({"FL_DATE": day, "carriers": rows})
 
     @routes.get("/days/<day>.csv")
     def one_day_csv(day: str) -> Response:
-        """The twin as a table."""
+        """The day's numbers by carrier, as CSV."""
         _day(day)
         return csv_twin(COLUMNS, carriers_on(day))
 

@@ -56,7 +56,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
     @routes.get(f"{PATH}.csv")
     def as_csv() -> Response:
-        """The days."""
+        """The flights of each day, as CSV."""
         found = answer(filled_in(request.args.to_dict()))
         return csv_twin(("FL_DATE", "count"), found["by_day"])
 

@@ -78,7 +78,7 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
 
     @routes.get("/lab/results/<name>.csv")
     def result_csv(name: str) -> Response:
-        """The metrics."""
+        """The metrics of a result, as CSV."""
         return csv_twin(METRIC_COLUMNS, found(name).as_json()["metrics"])
 
     @routes.get("/lab/results/<name>/report")

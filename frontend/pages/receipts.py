@@ -32,7 +32,7 @@ def blueprint(backend: Backend) -> Blueprint:
         }
 
     def _equal_one(transaction: Json, number: str) -> int | None:
-        """The id of an earlier equal transaction; None if it is not: anybody can make a link."""
+        """`number` as an id if an earlier equal transaction has it; else None, as links may lie."""
         if not (number.isascii() and number.isdigit()) or len(number) > 15:
             return None
         try:

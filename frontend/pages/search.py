@@ -40,7 +40,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     @routes.get("/search.json")
     def search_json() -> Response:
-        """The twin. It redirects nowhere."""
+        """What the text may mean, as JSON, without any redirect."""
         it = found()
         for name in ("possibilities", "suggestions"):
             it[name] = [asdict(one) for one in it[name]]

@@ -37,7 +37,7 @@ def blueprint(backend: Backend) -> Blueprint:
 
     @routes.get("/transactions/<int:transaction_id>.csv")
     def transaction_csv(transaction_id: int) -> Response:
-        """One row."""
+        """The transaction as CSV, in one row."""
         found = asked(transaction_id)
         height = found["block"] and found["block"]["height"]
         row = {**found["transaction"], "BLOCK_HEIGHT": height, "state": found["state"]}

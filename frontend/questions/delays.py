@@ -90,7 +90,7 @@ class Delays:
 
     @property
     def are_few_a_slot(self) -> bool:
-        """Whether most of its days (or months) rest on a handful of flights."""
+        """Whether most of the carrier's days (or months) rest on a handful of flights."""
         arrived = [cell.arrived for cell in self.cells.values()]
         return bool(arrived) and median(arrived) < FEW_IN_A_SLOT
 
@@ -109,7 +109,7 @@ class Bin:
 
     @property
     def name(self) -> str:
-        """Its name: "0 to 14 min", because delays are whole minutes."""
+        """The name of the bin: "0 to 14 min", because delays are whole minutes."""
         if self.high is None:
             return f"{minutes(self.low)} or more"
         last = self.high - 1
@@ -117,7 +117,7 @@ class Bin:
 
     @property
     def kind(self) -> str:
-        """Whether its flights are on time or late."""
+        """Whether the flights in the bin are on time or late."""
         return "late" if self.high is None or self.high > LATE_FROM_MINUTES else "on_time"
 
 

@@ -52,7 +52,7 @@ class Report:
 
     @property
     def ties(self) -> int:
-        """How many other days have just as many flights."""
+        """How many other days have as many flights as the busiest one."""
         return self.counts.count(self.busiest[1]) - 1
 
     @property

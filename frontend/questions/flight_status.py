@@ -43,7 +43,10 @@ class OfCarrier:
 
 @dataclass(frozen=True, slots=True)
 class OfDay:
-    """What happened on a day. query: as the backend understood it. days: it and its neighbours."""
+    """A flight number's legs on a day. query: as the backend understood it.
+
+    days: this day and its neighbours.
+    """
 
     query: Json
     as_of: Json
@@ -59,7 +62,7 @@ class OfDay:
 
 @dataclass(frozen=True, slots=True)
 class OfNumber:
-    """When a number flew. numbers: others that begin like it, if it did not."""
+    """The days on which a flight number flew. numbers: similar ones if there are no such days."""
 
     query: Json
     found: Found
@@ -92,7 +95,7 @@ class FlightStatus:
         return OfDay(query, answer["as_of"], answer["count"], carriers, days)
 
     def of_number(self, given: Mapping[str, str]) -> OfNumber:
-        """The last days on which it flew, before the day `before` if that is given."""
+        """The last days on which a flight number flew, before the day `before` if that is given."""
         known = self._coverage.now()
         others = {name: text for name, text in given.items() if name != "before"}
         after_all = flight_days.plus(known.last_date or date.min.isoformat(), 1)

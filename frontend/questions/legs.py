@@ -69,13 +69,13 @@ def _minute(hhmm: str | None) -> int | None:
 
 
 def scheduled_departure(leg: Leg) -> int | None:
-    """The minute of FL_DATE at which it was to leave; None if the ledger does not tell."""
+    """The minute of FL_DATE at which a leg should leave; None if the ledger does not tell."""
     minute = _minute(leg["DEP_TIME"])
     return None if minute is None else (minute - (leg["DEP_DELAY"] or 0)) % DAY_MINUTES
 
 
 def departure_day(leg: Leg) -> int:
-    """The day on which it left, counted from FL_DATE: 1 if its delay went past midnight."""
+    """The day on which a leg left, counted from FL_DATE: 1 if its delay went past midnight."""
     actual, scheduled, delay = _minute(leg["DEP_TIME"]), scheduled_departure(leg), leg["DEP_DELAY"]
     if actual is None or scheduled is None or not delay:
         return 0
@@ -84,7 +84,7 @@ def departure_day(leg: Leg) -> int:
 
 
 def arrival_day(leg: Leg) -> int:
-    """The day on which it arrived, counted from FL_DATE.
+    """The day on which a leg arrived, counted from FL_DATE.
 
     Of the days that fit the clocks, this is the one for which the time on the way is closest to the
     time in the air.
@@ -170,7 +170,7 @@ def _next(leaving: Leaving, leg: Leg) -> tuple[str, str, int] | None:
 
 
 def _taken(leaving: Leaving, origin: str, dest: str, place: int) -> Leg:
-    """Take that leg out of `leaving`."""
+    """Take the leg from `origin` to `dest` at `place` out of `leaving`."""
     onward = leaving[origin]
     leg = onward[dest].pop(place)
     if not onward[dest]:

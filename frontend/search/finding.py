@@ -94,7 +94,7 @@ class Finder:
             yield Found(label, _address("/filter_transactions", question), shows)
 
     def _is_known(self, question: Mapping[str, Any]) -> bool:
-        """Whether the ledger has flights of that number, and of that carrier if it is given."""
+        """Whether the ledger has flights of the question's number, and of its carrier if given."""
         number = question["OP_CARRIER_FL_NUM"]
         carrier = question.get("OP_CARRIER_AIRLINE_ID")
         suggested = self._suggested("flight_number", str(number), MOST_NUMBERS)
@@ -105,7 +105,7 @@ class Finder:
         return len(suggested) == MOST_NUMBERS and self._flew_lately(question)
 
     def _flew_lately(self, question: Mapping[str, Any]) -> bool:
-        """Whether it flew in the last `DAYS_BACK` days; for numbers that were not suggested."""
+        """Whether a flight number that was not suggested flew in the last `DAYS_BACK` days."""
         if self._coverage.last_date is None:
             return False
         newest = date.fromisoformat(self._coverage.last_date)
@@ -131,7 +131,7 @@ class Finder:
         yield from self._between(origins, destinations, meaning.day)
 
     def _between(self, origins: list[str], destinations: list[str], day: str) -> Iterator[Found]:
-        """The routes between these that were flown, on `day` if it is given."""
+        """The routes from `origins` to `destinations` that were flown, on `day` if it is given."""
         if day and not self._coverage.covers(day):
             return
         interval = {

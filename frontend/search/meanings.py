@@ -52,7 +52,7 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Airports:
-    """From one airport to another, by their codes in capitals. day: "" for any."""
+    """A route from one airport to another, by their codes in capitals. day: "" for any."""
 
     origin: str
     destination: str
@@ -61,7 +61,7 @@ class Airports:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """From one place to another, each a city or a code as it was typed. day: "" for any."""
+    """A route from one place to another, each a city or a code as typed. day: "" for any."""
 
     origin: str
     destination: str

@@ -1,8 +1,8 @@
-"""The experiments of the lab: a module each, found by its name, imported when it is asked for.
+"""The experiments of the lab. Each is a module that is found by its name and imported on demand.
 
-A module gives `EXPERIMENT`. What several experiments need lies in `loadtests.lab`, what drives load
-in `loadtests.generation`, what is measured in `loadtests.servers`, and what is predicted in
-`loadtests.models`.
+A module defines `EXPERIMENT`. Code that several experiments need is in `loadtests.lab`, load
+generators are in `loadtests.generation`, measured servers in `loadtests.servers`, and predictions
+in `loadtests.models`.
 """
 
 from importlib import import_module
@@ -27,7 +27,7 @@ NAMES: tuple[str, ...] = (
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment of that name. Raises KeyError if there is none."""
+    """The experiment called `name`. Raises KeyError if there is none."""
     if name not in NAMES:
         raise KeyError(name)
     module = import_module(f"loadtests.experiments.{name.replace('-', '_')}")

@@ -1,11 +1,11 @@
-"""How fast flights are taken in from many threads at once, in the three modes of an answer.
+"""Measures how fast the service takes flights from many threads, in the three modes of an answer.
 
-The project's own `scripts/bulk_post` posts to a service on a new chain: made-up flights, one a
-request, from more and more threads. A mode is what the answer promises, so a mode that is faster
-promises less; each has its own curve.
+The project's own `scripts/bulk_post` posts to a service on a new chain: generated flights, one per
+request, from more and more threads. A mode is what the answer promises, so a faster mode promises
+less; each has its own curve.
 
-Tables: `requests.csv`, `samples.csv` and `runs.csv` as in `loadtests.generation`; `points.csv`,
-what each run was, and when it was told to end (seconds).
+Tables: `requests.csv`, `samples.csv` and `runs.csv` as in `loadtests.generation`; `points.csv` has
+the mode, threads and repetition of each run, and when it was told to end (seconds).
 """
 
 from collections.abc import Sequence
@@ -32,20 +32,20 @@ THREADS, QUICK_THREADS = (1, 10, 100, 1000), (1, 10, 100)
 RUN_S, QUICK_RUN_S = 6.0, 2.5
 REPEATS, QUICK_REPEATS = 3, 1
 MINE_INTERVAL_S = 0.5
-MINED, COMMITTED = 201, "post-commit"  # a status, and the kind of a request
-BUSY_CLIENT = 0.7  # cores: above it the generator is near its own limit
+MINED, COMMITTED = 201, "post-commit"  # a status, and a kind of request
+BUSY_CLIENT = 0.7  # cores; above this the generator is near its own limit
 POINTS = "points"
 PERCENTILES = (0.5, 0.9, 0.95, 0.99)
 PROMISES = {
     "async": (
         "accepted: the flight has its id and is written, and is on the disk within half a second; "
-        "a power cut before that takes it"
+        "it is lost if the power fails before that"
     ),
     "sync": "durable: the flight is on the disk, synced, before the answer",
     "commit": (
-        "mined: the flight is in a block and in the index. Half of a worker's threads may wait for "
-        "that; whoever comes when they do gets the promise of sync at once, and status 202, which "
-        "is not counted here as an answer of this mode"
+        "mined: the flight is in a block and in the index. At most half of a worker's threads wait "
+        "for that; further requests are answered at once with the promise of sync and status 202, "
+        "which does not count here as an answer of this mode"
     ),
 }
 _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "third"}
@@ -55,7 +55,7 @@ _SOURCES: dict[str, Source] = {"async": "ours", "sync": "second", "commit": "thi
 
 
 def measure(run: Run) -> None:
-    """For each repetition and mode a new chain, to which more and more threads post."""
+    """Let more and more threads post to a new chain, for each repetition and mode."""
     threads = QUICK_THREADS if run.options.quick else THREADS
     repeats = run.options.reps or int(run.choose(QUICK_REPEATS, REPEATS))
     settings = {"mine_interval_s": MINE_INTERVAL_S}
@@ -79,7 +79,7 @@ def _post(run: Run, service: Service, bulk: Bulk, repeat: int, points: TableWrit
         say=run.say,
     )
     points.write(run=name, mode=bulk.mode, threads=bulk.threads, repeat=repeat, until_s=until_s)
-    # The program is what the study used, so its own limit is told and is no reason to reject.
+    # The study used such a program, so its own limit is reported and not a reason to reject.
     append_verdict(run.results.folder, record, judge(replace(record.facts(), client_cpu=None)))
 
 
@@ -88,7 +88,7 @@ def _post(run: Run, service: Service, bulk: Bulk, repeat: int, points: TableWrit
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run. window: while all threads were posting. rows: all. client_cpu: in cores."""
+    """One run. window: while all threads post. rows: those of the whole run. CPUs are in cores."""
 
     run: str
     window: Window
@@ -99,19 +99,22 @@ class Measured:
 
     @property
     def kept(self) -> list[Row]:
-        """Answers that promise what their mode says: in commit mode, those from a block."""
+        """Good answers that promise what their mode says: in commit mode, only mined flights."""
         good = self.window.rows
         return [row for row in good if row.status == MINED or row.kind != COMMITTED]
 
     @property
     def kept_per_s(self) -> float:
-        """The throughput."""
+        """The throughput of the answers in `kept`."""
         return len(self.kept) / (self.window.end_s - self.window.start_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A mode with so many threads. counted: the runs that were accepted, or all if none was."""
+    """All runs of a mode with one number of threads.
+
+    counted: the accepted runs, or all if none was accepted. made: number of runs.
+    """
 
     mode: str
     threads: int
@@ -120,7 +123,7 @@ class Point:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the runs that count were accepted."""
+        """Whether the runs in `counted` were accepted."""
         return self.counted[0].is_accepted
 
     @property
@@ -141,18 +144,18 @@ class Point:
         return [row.closed_response_s for one in self.counted for row in one.kept]
 
     def latency_s(self, p: float) -> float | None:
-        """The percentile p by nearest rank; None if no answer kept the promise."""
+        """The quantile p of the latencies by nearest rank; None if no answer kept the promise."""
         return quantile(self.latencies_s, p) if self.latencies_s else None
 
     @property
     def less_share(self) -> float:
-        """How many of the good answers promised less than the mode says."""
+        """The share of the good answers that promised less than the mode says."""
         good = sum(len(one.window.rows) for one in self.counted)
         return 1 - len(self.latencies_s) / good if good else 0.0
 
     @property
     def failed(self) -> int:
-        """Requests that were not answered well."""
+        """The number of failed requests."""
         return sum(not row.succeeded for one in self.counted for row in one.rows)
 
     def cpu(self, whose: str) -> float | None:
@@ -163,7 +166,7 @@ class Point:
 
 
 def analyse(results: Results) -> Report:
-    """Tables, figures and findings of the rows."""
+    """Make the report. Raises ResultsError if all threads never posted at once."""
     points, unfinished = _points(results)
     if not points:
         raise ResultsError(f"{results.folder} has no run in which all threads were posting")
@@ -175,7 +178,12 @@ def analyse(results: Results) -> Report:
         Section("Throughput", _THROUGHPUT.split("\n\n"), [_throughput_figure(points)]),
         Section(
             "Latency",
-            ["From sending to the last byte of an answer that promises what the mode says."],
+            [
+                (
+                    "The time from sending to the last byte of an answer that promises what the "
+                    "mode says."
+                )
+            ],
             [_latency_figure(points), _latency_table(points)],
         ),
     ]
@@ -183,19 +191,19 @@ def analyse(results: Results) -> Report:
 
 
 _THROUGHPUT = f"""\
-Flights a second whose answer promises what the mode says, one flight a request, while all threads
-were posting. Each thread waits for its answer before it posts again, so this is what so many
-clients get, not what the service could take in at most.
+Flights per second whose answer promises what the mode says, one flight per request, while all
+threads were posting. Each thread waits for its answer before it posts again, so this is the
+throughput of that many clients, not the highest that the service could reach.
 
 The study posted 10,000 transactions from each of 100 and 1000 threads and printed no throughput;
-here they post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run). The miner seals every
-{MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is a Python program:
-where it needs more than {BUSY_CLIENT:g} cores, it is the program that limits, and the service could
-do more."""
+here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run). The miner makes a block
+every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is a Python
+program: where it needs more than {BUSY_CLIENT:g} cores, the program is the limit, and the service
+could do more."""
 
 
 def _points(results: Results) -> tuple[list[Point], list[str]]:
-    """The points, and what is to be said of runs that have no figures."""
+    """The points, and a sentence about each run that has no figures."""
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     samples = read(results.folder / SAMPLES)
     runs: dict[tuple[str, int], list[Measured]] = {}
@@ -269,13 +277,13 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         *("Client (cores)", "Server (cores)", "Runs counted"),
     )
     note = (
-        "± is the 95 % interval (Student's t) of the mean of the runs. Where no run of a point was "
-        "accepted, rejected ones are shown and said to be."
+        "± is the 95 % interval (Student's t) of the mean of the runs. If no run of a point was "
+        "accepted, its rejected runs are shown and marked."
     )
     table = Table("Throughput", columns, rows, note)
     best = max(points, key=lambda point: point.throughput_per_s)
     told = (
-        f"Flights a second against threads, on a logarithmic axis. The most is "
+        f"Flights per second against threads, on a logarithmic axis. The highest throughput is "
         f"{best.throughput_per_s:,.0f} with {best.threads} threads in mode {best.mode}."
     )
     return Figure("Throughput against threads", drawn(x, y, series), told, table)
@@ -297,7 +305,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
     ]
     table = Table("Latency", ("Mode", "Threads", "Median (s)", "95 % (s)"), rows)
     told = (
-        "Both axes are logarithmic; lines are medians, points alone the 95th percentile. In a "
+        "Both axes are logarithmic; lines are medians, single points are 95th percentiles. In a "
         "closed system latency grows with the threads once throughput does not."
     )
     return Figure("Latency against threads", drawn(x, y, series), told, table)
@@ -313,7 +321,7 @@ def _latency_table(points: Sequence[Point]) -> Table:
             in_ms = [None if value is None else 1000 * value for value in [*values, most]]
             rows.append([mode, point.threads, len(known), *in_ms])
     names = [f"{100 * p:g} %" for p in PERCENTILES]
-    note = "Nearest ranks of the measured values, all counted runs of a point together."
+    note = "Percentiles by nearest rank over all counted runs of a point."
     columns = ("Mode", "Threads", "Requests", *names, "Longest")
     return Table("Latency in milliseconds", columns, rows, note)
 
@@ -323,30 +331,29 @@ def _findings(points: Sequence[Point]) -> list[str]:
     for mode, of in _modes(points).items():
         best = max(of, key=lambda point: point.throughput_per_s)
         median_s = best.latency_s(0.5)
-        said = f"mode={mode}: at most {best.throughput_per_s:,.0f} flights a second, with "
+        said = f"mode={mode}: at most {best.throughput_per_s:,.0f} flights per second, with "
         said += f"{best.threads} threads"
-        said += f"; the median answer took {1000 * median_s:.3g} ms then." if median_s else "."
+        said += f"; the median answer then took {1000 * median_s:.3g} ms." if median_s else "."
         findings.append(said)
         worst = max(of, key=lambda point: point.less_share)
         if worst.less_share > 0:
             findings.append(
                 f"mode={mode}: with {worst.threads} threads {100 * worst.less_share:.0f} % of the "
-                "answers promised no more than sync does, because enough requests waited for a "
-                "block; they are not counted."
+                "answers promised only what sync does, because enough requests waited for a "
+                "block already; these answers do not count."
             )
     busy = [point for point in points if (point.cpu("client") or 0) > BUSY_CLIENT]
     if busy:
         findings.append(
             f"At {len(busy)} of {len(points)} points bulk_post itself needed more than "
-            f"{BUSY_CLIENT:g} cores: there the program limits, and the throughput is no limit of "
-            "the service."
+            f"{BUSY_CLIENT:g} cores: there the program is the limit, and not the service."
         )
     if failed := sum(point.failed for point in points):
-        findings.append(f"{failed} requests were not answered well.")
+        findings.append(f"Failed requests: {failed}.")
     if rejected := sum(not point.is_accepted for point in points):
         findings.append(
-            f"{rejected} of {len(points)} points have only runs that were rejected, most likely "
-            "because the machine did other work; they are shown, and prove nothing."
+            f"{rejected} of {len(points)} points have only rejected runs, most likely because the "
+            "machine did other work; they are shown, and prove nothing."
         )
     return findings
 
@@ -367,8 +374,8 @@ EXPERIMENT = Experiment(
     study="002",
     title="Posting from many threads",
     reproduces=f"the load of {published.BULK_THREADS[0]} and {published.BULK_THREADS[1]} threads",
-    about="Flights are posted one a request from more and more threads, in the three modes of an "
-    "answer: async, sync and commit.",
+    about="More and more threads post flights, one per request, in the three modes of an answer: "
+    "async, sync and commit.",
     modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,

@@ -1,11 +1,11 @@
-"""100,000 round trips and 100,000 validations, each as a whole process: study 002's benchmark.
+"""Times 100,000 round trips and 100,000 validations as whole processes, as study 002 did.
 
 Ours is `python -m backend.lab.measure`, the service's own code in a process of its own, so that
-nothing here imports it. Beside it runs what a Python programmer would write without us: the
-standard json, and the package jsonschema with the schema that the service publishes. All go
-through the same flights, which the service itself has made, and are timed from outside.
+this module need not import it. It is compared with what a Python programmer would write without us:
+the standard json, and the package jsonschema with the schema that the service publishes. All use
+the same flights, which the service itself has made, and are timed from outside.
 
-Tables: `processes.csv`, a row for each process; `runs.csv`, whether the machine was quiet then.
+Tables: `processes.csv` has a row for each process; `runs.csv`, whether the machine was quiet then.
 """
 
 import math
@@ -32,7 +32,7 @@ COLUMNS = ("run", "program", "times", "repeat", "wall_s", "user_s", "sys_s")
 
 
 def measure(run: Run) -> None:
-    """Make the flights, then time every program in turns: its start alone, and all it has to do."""
+    """Make the flights, then time all programs in turns: the start alone, and the whole task."""
     make_inputs(run.results.folder, run.scratch / "chain", run.options.seed, run.log)
     repeats = run.options.reps or int(run.choose(QUICK_REPEATS, REPEATS))
     with (
@@ -68,9 +68,10 @@ def measure(run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A program's processes. counted: those that count; start_s: median wall time of its start.
+    """The processes of a program. counted: those that count. made: their number in all.
 
-    is_disturbed: too few processes had a quiet machine, so all of them count.
+    start_s: median wall time of the start alone. is_disturbed: the machine was quiet for too few
+    processes, so all of them count.
     """
 
     program: Program
@@ -82,7 +83,10 @@ class Measured:
 
     @property
     def walls_s(self) -> list[float]:
-        """For as many as the study did; what was fewer is extrapolated beyond the start."""
+        """Wall times for as many repetitions as in the study.
+
+        If there were fewer, the time beyond the start is extrapolated.
+        """
         if self.times == published.REPEATED_TIMES:
             return [one.wall_s for one in self.counted]
         factor = published.REPEATED_TIMES / self.times
@@ -96,12 +100,12 @@ class Measured:
 
     @property
     def interval(self) -> Interval | None:
-        """Of the mean of `walls_s`; None for a single process."""
+        """The interval of the mean of `walls_s`; None for a single process."""
         return confidence_interval(self.walls_s) if len(self.counted) > 1 else None
 
 
 def analyse(results: Results) -> Report:
-    """Tables, figures and findings of `processes.csv`."""
+    """Make the report from `processes.csv` and `runs.csv`."""
     found = {task: _measured(results, task) for task in (ROUND_TRIPS, VALIDATIONS)}
     serialisation, validation = published.SERIALISATION, published.SCHEMA_VALIDATION
     go_s = validation.python_s / published.SCHEMA_GO_TIMES_FASTER
@@ -127,22 +131,22 @@ def analyse(results: Results) -> Report:
 _TOLD = {
     ROUND_TRIPS: """\
 Each of 1000 different transactions, made by the service, is parsed from its canonical bytes (21
-members) into the record, and serialised back; the bytes must be equal. Ours is a parser and a
-serialiser that know the fields and their types; the hash of a receipt is computed with the latter.
-json is the standard library's loads and dumps with sorted keys.
+members) into a record, and serialised back; the bytes must be equal. Our parser and serialiser know
+the fields and their types; the hash of a receipt is computed with this serialiser. json is the
+standard library's loads and dumps with sorted keys.
 
-The study's task was another one: a fulfillment, parsed from Base64 and serialised back. Its times
-are printed here for their order of magnitude; this is no race on one machine.""",
+The study's task was a different one: it parsed a fulfillment from Base64 and serialised it back.
+Its times are shown only for their order of magnitude, because they are from another machine.""",
     VALIDATIONS: """\
-1000 different flights, read from JSON once, are validated again and again. Ours does all that POST
-checks: no unknown field, none missing, the kind and bounds of each, the forms of dates, times and
-codes, printable text, and that the fields agree: year and weekday with the date, no arrival of a
-cancelled flight. It remembers, as a worker of the service does, which names and codes were found in
-form and the weekday of a date, and nothing about a flight as a whole. jsonschema holds the same
-flights against the schema that the service publishes, with its format checks; whether fields agree
-it cannot check.
+1000 different flights, read from JSON once, are validated again and again. Our code does all checks
+of POST: no field is unknown or missing; each has the right type and is within its bounds; dates,
+times and codes have the right form; text is printable; and fields agree: year and weekday with the
+date, and a cancelled flight has no arrival. Like a worker of the service, it remembers which names
+and codes are well formed and the weekdays of dates, but nothing about a whole flight. jsonschema
+checks the same flights against the schema that the service publishes, with format checks; it cannot
+check whether fields agree.
 
-The study prints 0.578 s for Go, which is the output of its serialisation, to the millisecond; its
+The study prints 0.578 s for Go, which is the time of its serialisation, to the millisecond; its
 text says 15 times faster than Python, which would be 5.07 s. Both are shown.""",
 }
 
@@ -171,7 +175,7 @@ def _measured(results: Results, task: str) -> list[Measured]:
 
 
 def _split(rows: list[dict[str, str]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """Those that only started, and those that worked."""
+    """The rows of processes that only started, and those of processes that worked."""
     return [r for r in rows if r["times"] == "0"], [r for r in rows if r["times"] != "0"]
 
 
@@ -199,7 +203,7 @@ def _section(
             _microseconds(seconds),
             seconds / go_s,
             seconds / ours_s,
-            "one, on its machine",
+            "one, on the study's machine",
         ]
         for name, seconds in known[task]
     ]
@@ -225,7 +229,7 @@ def _section(
         "times ours",
         "Processes",
     )
-    note = "Wall time of the whole process, its start included."
+    note = "Times are wall times of the whole process, including its start."
     for one in found[task]:
         if one.times != published.REPEATED_TIMES:
             note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
@@ -249,7 +253,7 @@ def _figure(task: str, rows: Sequence[Sequence[Cell]], table: Table) -> Figure:
     limits = (10.0 ** math.floor(math.log10(min(ys))), 1.2 * max(ys))
     svg = drawn(Axis("s per 100,000", is_logarithmic=True, limits=limits), Axis(""), series)
     fastest = rows[-1]
-    told = f"The scale is logarithmic. The shortest is {fastest[0]} with {fastest[1]:.3g} s."
+    told = f"The scale is logarithmic. The fastest is {fastest[0]} with {fastest[1]:.3g} s."
     return Figure(f"100,000 {task}", svg, told, table)
 
 
@@ -284,11 +288,11 @@ def _processes(found: dict[str, list[Measured]]) -> Table:
     )
     note = (
         "± is the 95 % interval of the mean (Student's t) for 100,000. A process counts if other "
-        "work took less than 10 % of a core meanwhile; where fewer than three were so quiet, all "
-        "count, and the machine was busy: then user time says more than wall time. Start alone: "
-        "the same program with nothing to do."
+        "programs used less than 10 % of a core meanwhile. If fewer than three processes had so "
+        "quiet a machine, all count; user time then says more than wall time. Start alone is the "
+        "same program with nothing to do."
     )
-    return Table("Whole processes, as `time` tells them", columns, rows, note)
+    return Table("Whole processes, timed as by `time`", columns, rows, note)
 
 
 def _findings(
@@ -299,18 +303,18 @@ def _findings(
         ours, *others = some
         findings += [
             f"{task.capitalize()} with {other.program.told} take {other.median_s:.3g} s, "
-            f"{_times(other.median_s, ours.median_s)} ours."
+            f"{_times(other.median_s, ours.median_s)} our time."
             for other in others
         ]
         name, seconds = known[task][0]
         findings.append(
-            f"Of {task}, {name} took {seconds:.3g} s on its machine, "
-            f"{_times(seconds, ours.median_s)} ours on this one."
+            f"For {task}, {name} took {seconds:.3g} s on its machine, "
+            f"{_times(seconds, ours.median_s)} our time on this one."
         )
     if any(one.is_disturbed for some in found.values() for one in some):
         findings.append(
-            "The machine was busy with other work, so some wall times are too long: see the table "
-            "of every process."
+            "The machine was busy with other work, so some wall times are too long; the table of "
+            "every process shows which."
         )
     return findings
 
@@ -320,7 +324,7 @@ def _times(above: float, below: float) -> str:
 
 
 def _against_go(ours: Measured, task: str) -> str:
-    """The target, and whether it is met, by the interval of the mean."""
+    """A sentence that compares our time with Go's, by the interval of the mean."""
     go_s = published.SERIALISATION.go_s
     interval = ours.interval
     said = f"100,000 {task} by the service's own code take {ours.median_s:.3g} s as a whole process"
@@ -328,12 +332,12 @@ def _against_go(ours: Measured, task: str) -> str:
     if ours.is_disturbed:
         return f"{said}; the machine was too busy to compare that with Go's {go_s} s."
     if interval is None:
-        return f"{said}; one process does not say how that compares with Go's {go_s} s."
+        return f"{said}; one process is too few to compare that with Go's {go_s} s."
     if interval.high < go_s:
         return f"{said}, less than the {go_s} s that the study prints for Go."
     if interval.low > go_s:
         return f"{said}, more than the {go_s} s that the study prints for Go."
-    return f"{said}, not to be told apart from the {go_s} s that the study prints for Go."
+    return f"{said}, which does not clearly differ from the {go_s} s that the study prints for Go."
 
 
 def _metrics(found: dict[str, list[Measured]]) -> list[Metric]:
@@ -353,8 +357,8 @@ EXPERIMENT = Experiment(
     study="002",
     title="Serialising and validating 100,000 times",
     reproduces="the benchmarks of serialisation and schema validation",
-    about="What one transaction costs in the service's own code, against the usual ways in Python "
-    "and against the study's figures.",
+    about="This experiment compares the time that one transaction takes in the service's own code "
+    "with the usual ways in Python and with the study's figures.",
     modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,

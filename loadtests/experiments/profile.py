@@ -1,12 +1,13 @@
-"""What a worker of the service does while flights are posted from many threads: flame graphs.
+"""Profiles a worker of the service while many threads post flights: shares and flame graphs.
 
-py-spy looks into a live worker three times, one after the other, under the same load: at the thread
-that holds Python's lock (what Python works at), at all threads (what requests wait for), and once
-more for a flame graph that a person can open. Recording costs something, so nothing is timed here;
-`bulk-post` does that.
+py-spy samples a live worker three times, one after the other, under the same load: the thread that
+holds Python's lock (what Python works on), all threads (what requests wait for), and once more for
+a flame graph that a person can open. Sampling takes time, so nothing is timed here; `bulk-post`
+does that.
 
-Tables: `recordings.csv`, a row for each look, which names its file of stacks; `roles.csv`, what the
-processes of the service used meanwhile; the rows of the load as in `loadtests.generation`.
+Tables: `recordings.csv` has a row for each recording, with the name of its file of stacks;
+`roles.csv` has the processor time of the service's processes meanwhile; the rows of the load are as
+in `loadtests.generation`.
 """
 
 import math
@@ -39,7 +40,7 @@ LOOKS = {
 }
 AT_WORK = "at work, or waiting for Python's lock"
 FEW_SAMPLES = 500
-Z_95 = 1.959964  # of the normal distribution
+Z_95 = 1.959964  # the 97.5 % quantile of the normal distribution
 RECORDINGS, ROLES = "recordings", "roles"
 _COLUMNS = ("run", "mode", "threads", "look", "file", "rate_hz", "looks", "samples", "errors")
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
@@ -50,7 +51,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def measure(run: Run) -> None:
-    """For each case a service on a new chain, load, and three looks at its busiest worker."""
+    """Load a service on a new chain for each case, and sample its busiest worker three times."""
     cases = QUICK_CASES if run.options.quick else CASES
     with (
         run.results.table(RECORDINGS, _COLUMNS) as recordings,
@@ -83,7 +84,7 @@ def _look(
     before, start_s = _used_s(service), monotonic()
     for look in LOOKS:
         load.require_alive()
-        run.say(f"{name}: looking at {look}")
+        run.say(f"{name}: sampling, {look}")
         file, found = _recorded(run, worker, name, look)
         recordings.write(
             run=name,
@@ -101,7 +102,7 @@ def _look(
         cpu_s = used_s - before.get((role, pid), 0.0)
         roles.write(
             run=name,
-            role=f"{role} {'(looked at)' * (pid == worker)}".strip(),
+            role=f"{role} {'(sampled)' * (pid == worker)}".strip(),
             cpu_s=cpu_s,
             wall_s=wall_s,
         )
@@ -122,7 +123,7 @@ def _used_s(service: Service) -> dict[tuple[str, int], float]:
     found = {}
     for member in service.memory():
         stat = Path(f"/proc/{member.pid}/stat").read_text(encoding="utf-8", errors="replace")
-        # the name in parentheses may hold anything, so count from its end
+        # the name in parentheses may contain anything, so count fields from its end
         user, system = stat.rpartition(")")[2].split()[11:13]
         found[member.role, member.pid] = (int(user) + int(system)) / _TICKS_PER_S
     return found
@@ -135,7 +136,7 @@ def _busiest_worker(service: Service, before: Mapping[tuple[str, int], float]) -
         if role == "worker"
     }
     if not used_s:
-        raise ProgramFailed("the service has no worker to look at")
+        raise ProgramFailed("the service has no worker to sample")
     return max(used_s, key=lambda pid: used_s[pid])
 
 
@@ -144,8 +145,10 @@ def _busiest_worker(service: Service, before: Mapping[tuple[str, int], float]) -
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What was seen in one case. work: of the samples in which Python's lock was held; waits: of
-    all threads. held: how many looks found somebody to hold the lock.
+    """The shares of activities in one case.
+
+    work: shares of the samples in which a thread held Python's lock; waits: shares of those of all
+    threads. held: share of the attempts to sample that found the lock held.
     """
 
     run: str
@@ -159,15 +162,15 @@ class Profile:
 
     @property
     def label(self) -> str:
-        """What it is called in tables."""
+        """The name of the case in tables."""
         return f"{self.mode}, {self.threads}"
 
     def share(self, *activities: str) -> float:
-        """Of some activities together, of the time in which Python works."""
+        """The share of these activities together in the time in which Python works."""
         return sum(self.work.get(name, 0.0) for name in activities)
 
     def interval(self, *activities: str) -> tuple[float, float]:
-        """The 95 % interval of that (E. B. Wilson, 1927), as if samples were independent."""
+        """The 95 % interval of `share` (E. B. Wilson, 1927), as if samples were independent."""
         n, p = self.work_samples, self.share(*activities)
         centre = (p + Z_95**2 / (2 * n)) / (1 + Z_95**2 / n)
         half = Z_95 * math.sqrt(p * (1 - p) / n + Z_95**2 / (4 * n * n)) / (1 + Z_95**2 / n)
@@ -175,18 +178,18 @@ class Profile:
 
 
 def analyse(results: Results) -> Report:
-    """Shares, tables and findings of the files of stacks."""
+    """Make the report from the files of stacks. Raises ResultsError if no case has all it needs."""
     profiles = _profiles(results)
     if not profiles:
-        raise ResultsError(f"{results.folder} has no case with stacks of both looks")
+        raise ResultsError(f"{results.folder} has no case with stacks of both recordings")
     sections = [
-        Section("What Python works at", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
-        Section("Beside the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),
+        Section("What Python works on", _WORK_TOLD.split("\n\n"), [_work_figure(profiles)]),
+        Section("Comparison with the study", _STUDY_TOLD.split("\n\n"), [_study_table(profiles)]),
         Section("What requests wait for", [_WAITS_TOLD], [_waits_table(profiles)]),
         Section("The processes", [_ROLES_TOLD], [_roles_table(results)]),
         Section(
             "Flame graphs",
-            ["Open one in a browser: a click enlarges a frame. They load nothing from anywhere."],
+            ["Open one in a browser: a click enlarges a frame. They load no other files."],
             links=[
                 Link(profile.graph, f"mode={profile.mode}, {profile.threads} threads")
                 for profile in profiles
@@ -198,30 +201,29 @@ def analyse(results: Results) -> Report:
 
 
 _WORK_TOLD = f"""\
-Of the samples in which a thread held Python's lock. A sample counts as the activity of its
-innermost frame that the table of patterns knows (loadtests/lab/stacks.py), so what C code and
-libraries do is told under the function of ours that called them. What no pattern knows is
+Shares of the samples in which a thread held Python's lock. A sample counts as the activity of its
+innermost frame that matches a pattern (loadtests/lab/stacks.py), so the work of C code and
+libraries belongs to the function of ours that called them. Samples that match no pattern are
 “{stacks.OTHER}”.
 
-Shares are lower bounds, as in the study, and samples of one worker at {RATE_HZ} looks a second.
-Threads hand the lock over only at certain places of the code, and one that holds it without a
-processor is seen there, so on a busy machine such places weigh too much. Shares say nothing about
-speed: see bulk-post."""
+As in the study, shares are lower bounds. They come from {RATE_HZ} samples per second of one worker.
+Threads pass the lock on only at certain places of the code, and a thread that has the lock but no
+processor is seen there, so on a busy machine such places get too large a share. Shares do not tell
+speed; bulk-post measures that."""
 
 _STUDY_TOLD = """\
-The study's shares are those of BigchainDB's process (mode=async, 100 threads), as it summed them
-from its flame graph. The activities are not the same: flights carry no signatures, so beside the
-validation of its crypto-conditions stands what binds our content, the canonical bytes and their
-hash; beside MongoDB stands the mempool. Ours are shares of the time in which Python worked.
+The study's shares are those of BigchainDB's process (mode=async, 100 threads), summed from its
+flame graph. The activities are not the same: flights have no signatures, so the validation of
+crypto-conditions is compared with the work that protects our content, the canonical bytes and their
+hash, and MongoDB is compared with the mempool. Ours are shares of the time in which Python worked.
 
-Blocks are sealed by a process of its own, which is not looked at; what it used is told below."""
+Blocks are made by another process, which is not sampled; its processor time is shown below."""
 
 _WAITS_TOLD = """\
-All threads of the worker, waiting ones, too. A thread that waits is told by its innermost frame;
-the others are at work or want to be: from outside, a thread that waits for Python's lock looks like
-one at work."""
-
-_ROLES_TOLD = "Processor time of each process of the service while it was looked at."
+Shares of all threads of the worker, including waiting ones. A waiting thread is known by its
+innermost frame. All others work or want to: from outside, a thread that waits for Python's lock
+looks like one at work."""
+_ROLES_TOLD = "Processor time of each process of the service during the recordings."
 
 
 def _profiles(results: Results) -> list[Profile]:
@@ -281,14 +283,14 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
         [name, *(100 * profile.share(name) for profile in profiles)] for name in names
     ]
     rows.append(["samples", *(f"{profile.work_samples:,}" for profile in profiles)])
-    rows.append(["looks that found the lock held (%)", *(100 * p.held for p in profiles)])
+    rows.append(["samples with the lock held (%)", *(100 * p.held for p in profiles)])
     columns = ("Activity", *(f"{profile.label} (%)" for profile in profiles))
     table = Table("Shares of the time in which Python works", columns, rows)
     told = (
-        f"Shares by mode and threads, the largest first: {names[0]}. Lines are 95 % intervals, as "
-        "if samples were independent; they are not quite."
+        f"Shares by mode and threads; the largest is {names[0]}. Lines are 95 % intervals, as if "
+        "samples were independent, which they are not quite."
     )
-    return Figure("What Python works at", drawn(Axis("share / %"), Axis(""), series), told, table)
+    return Figure("What Python works on", drawn(Axis("share / %"), Axis(""), series), told, table)
 
 
 def _by_size(of: Sequence[Mapping[str, float]]) -> list[str]:
@@ -302,7 +304,7 @@ _NEAREST: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "MongoDB queries": ("mempool, and looking for duplicates", stacks.MEMPOOL),
     "Schema validation": ("validation of the flight", (stacks.VALIDATION,)),
     "An extra deep copy": ("none", ()),
-    "Mining": ("none: another process", ()),
+    "Mining": ("none, as another process does it", ()),
 }
 
 
@@ -318,7 +320,7 @@ def _study_table(profiles: Sequence[Profile]) -> Table:
         "Nearest of ours",
         *(f"{p.label} (%)" for p in profiles),
     )
-    note = "BigchainDB 2.0.0a6 on Python 3.6, looked at with Pyflame; ours with py-spy."
+    note = "The study sampled BigchainDB 2.0.0a6 on Python 3.6 with Pyflame; ours is with py-spy."
     return Table("Shares of study 002 and of this service", columns, rows, note)
 
 
@@ -349,14 +351,15 @@ def _findings(profiles: Sequence[Profile]) -> list[str]:
         ][:3]
         findings.append(
             f"mode={profile.mode}, {profile.threads} threads: Python's lock was held in "
-            f"{100 * profile.held:.0f} % of the looks; what it was held for most: "
-            f"{', '.join(largest)}."
+            f"{100 * profile.held:.0f} % of the samples, mostly for: {', '.join(largest)}."
         )
     findings += [_beside_study(profile) for profile in profiles]
     unknown = max(profile.share(stacks.OTHER) for profile in profiles)
-    findings.append(f"At most {100 * unknown:.1f} % of a case could not be told and is “other”.")
+    findings.append(f"At most {100 * unknown:.1f} % of a case is of no known activity: “other”.")
     if few := [profile.label for profile in profiles if profile.work_samples < FEW_SAMPLES]:
-        findings.append(f"Fewer than {FEW_SAMPLES} samples, so shares are rough: {'; '.join(few)}.")
+        findings.append(
+            f"Shares from fewer than {FEW_SAMPLES} samples are rough: {'; '.join(few)}."
+        )
     return findings
 
 
@@ -370,9 +373,9 @@ def _beside_study(profile: Profile) -> str:
         low, high = profile.interval(*activities)
         parts.append(
             f"{told} {100 * profile.share(*activities):.1f} % ({100 * low:.1f} to "
-            f"{100 * high:.1f}; {action} there {published.ACTIVITIES[action]:g} %)"
+            f"{100 * high:.1f}; in the study {action} {published.ACTIVITIES[action]:g} %)"
         )
-    return f"mode={profile.mode}, {profile.threads} threads, beside the study: {', '.join(parts)}."
+    return f"mode={profile.mode}, {profile.threads} threads: {', '.join(parts)}."
 
 
 def _metrics(profiles: Sequence[Profile]) -> list[Metric]:
@@ -390,8 +393,8 @@ EXPERIMENT = Experiment(
     study="002",
     title="What a worker does while flights are posted",
     reproduces="the flame graphs and the table of shares",
-    about="Flame graphs of a live worker in each mode of an answer, and the shares of its "
-    "activities, beside those of BigchainDB.",
+    about="This experiment makes flame graphs of a live worker in each mode of an answer, and "
+    "compares the shares of its activities with those of BigchainDB.",
     modes=(Mode.REAL,),
     measure=measure,
     analyse=analyse,

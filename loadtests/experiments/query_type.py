@@ -1,4 +1,4 @@
-"""Figure 1 of study 001: the response time of each request type when nobody waits."""
+"""Repeats figure 1 of study 001: the response time of each request type without waiting."""
 
 from loadtests.experiments.client_server import systems, telling
 from loadtests.experiments.client_server.asked import KINDS
@@ -26,7 +26,7 @@ QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 
 
 def measure(run: Run) -> None:
-    """Every system and type at a utilisation of 0.03."""
+    """Measure every system and type at a utilisation of 0.03."""
     rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
     with measuring(run, QUICK if run.options.quick else FULL) as measured:
         with rig.database(SERVERS) as database:
@@ -48,7 +48,7 @@ def _measure(measured: Measuring, rig: Rig, target: Target, system: str) -> None
 
 
 def analyse(results: Results) -> Report:
-    """The study's figure 1 for each type, and what the service times are like."""
+    """Report the study's figure 1 for each type, and the distributions of service times."""
     found = points(results)
     figures = [_figure(kind, [p for p in found if p.kind == kind]) for kind in KINDS]
     return Report(
@@ -102,7 +102,7 @@ def _figure(kind: str, found: list[Point]) -> Figure | None:
         ],
     )
     least = min(found, key=lambda point: point.measured.estimate)
-    told = f"{telling.title_of(least.system)} answers first, in {_told(least)}."
+    told = f"{telling.title_of(least.system)} is the fastest, with {_told(least)}."
     return Figure(f"Figure 1, {kind}", svg, told, table)
 
 
@@ -126,15 +126,15 @@ def _findings(found: list[Point]) -> list[str]:
 
 
 def _passed_over(point: Point | None) -> list[str]:
-    """What the study's way of asking costs, and what it does to the distribution."""
+    """A sentence about the cost of LIMIT n OFFSET k, and its effect on the distribution."""
     if point is None or point.alone.line is None:
         return []
     _, rows_s, passed_s = point.alone.line.coefficients_s
     cv = point.alone.cv
     told = (
         f"LIMIT n OFFSET k takes {telling.told_ms(rows_s)} for 1000 rows and "
-        f"{telling.told_ms(passed_s)} for 1000 rows passed over, so service does not grow with n "
-        f"alone: its cv is {cv:.2f} where an exponential n was to make it 1."
+        f"{telling.told_ms(passed_s)} for 1000 skipped rows, so service time does not grow with n "
+        f"alone: its cv is {cv:.2f}, though n is exponential to make it 1."
     )
     return [told]
 
@@ -145,9 +145,9 @@ EXPERIMENT = Experiment(
     title="Response time by request type",
     reproduces="figure 1",
     about=(
-        "An average, a selection and a write, asked so seldom that they do not meet: of a "
-        "MariaDB as in the study, of one with the indexes a good administrator would make, and "
-        "of our service, all holding the same flights."
+        "An average, a selection and a write are requested so rarely that they never wait, from a "
+        "MariaDB as in the study, from one with the indexes of a good administrator, and from our "
+        "service. All have the same flights."
     ),
     modes=(Mode.REAL,),
     measure=measure,

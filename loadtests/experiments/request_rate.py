@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of study 001: response time against the mean time between arrivals, m = 3."""
+"""Repeats figures 2 to 4 of study 001: response time against time between arrivals, m = 3."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ QUICK = Plan(calibration=6, alone=16, load=40, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=1000, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 QUICK_SHARES, FULL_SHARES = (0.8,), (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
-MOST_PER_S = 150.0  # arrivals that the generator sends without being the bottleneck itself
+MOST_PER_S = 150.0  # the most arrivals that the generator can send without being the bottleneck
 FIGURES = {
     AVERAGE: "Figure 2",
     SELECT: "Figure 3",
@@ -49,7 +49,7 @@ QUICK_KINDS = {INDEXED: (AVERAGE,), SERVICE: (AVERAGE,)}
 
 
 def measure(run: Run) -> None:
-    """Each system and type alone and at shares of what three servers, or the cores, can do."""
+    """Measure each system and type alone, and at shares of the capacity of servers or cores."""
     rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
     with measuring(run, QUICK if run.options.quick else FULL) as measured:
         with rig.known(SERVERS) as known:
@@ -87,9 +87,9 @@ def _loads(group: Group, target: Target, busy: int) -> None:
 
 
 def rates(service_s: float, busy: int, *, quick: bool) -> Iterable[tuple[float, float]]:
-    """Shares of what `busy` servers can do, with the rates (1/s) they are.
+    """Shares of the capacity of `busy` servers, each with its rate (1/s).
 
-    If the highest rate is more than the generator is good for, all are lowered alike.
+    If the highest rate is more than the generator can send, all are lowered in proportion.
     """
     shares = QUICK_SHARES if quick else FULL_SHARES
     capacity_per_s = min(busy / service_s, MOST_PER_S / max(shares))
@@ -97,7 +97,7 @@ def rates(service_s: float, busy: int, *, quick: bool) -> Iterable[tuple[float, 
 
 
 def analyse(results: Results) -> Report:
-    """The study's figures 2 to 4, for each system."""
+    """Report the study's figures 2 to 4 for each system."""
     found = points(results)
     alone = [point for point in found if point.role == ALONE]
     loads = [point for point in found if point.role == LOAD]
@@ -145,8 +145,8 @@ def _capped(kind: str, loads: Sequence[Point]) -> str:
         return ""
     names = " and ".join(telling.title_of(name) for name in sorted(idle))
     return (
-        f"{names}: a request is so short that one generator, good for {MOST_PER_S:g} arrivals a "
-        "second, does not make it wait; the rates stop there and no queue is seen."
+        f"{names}: requests are so short that one generator, which can send {MOST_PER_S:g} per "
+        "second, does not make them wait; the rates end there, without a queue."
     )
 
 
@@ -160,9 +160,9 @@ def _figure(number: str, of: Sequence[Point]) -> Figure:
     )
     last = of[-1]
     told = (
-        f"From {telling.told_ms(first.measured.estimate)} at {xs[0]:.3g} ms between arrivals "
-        f"(χ = {first.utilisation:.2f}) to {telling.told_ms(last.measured.estimate)} at "
-        f"{xs[-1]:.3g} ms."
+        f"The response time is {telling.told_ms(first.measured.estimate)} at {xs[0]:.3g} ms "
+        f"between arrivals (χ = {first.utilisation:.2f}) and "
+        f"{telling.told_ms(last.measured.estimate)} at {xs[-1]:.3g} ms."
     )
     return Figure(f"{number}: {telling.name_of(first)}", svg, told, telling.measured_table(of))
 
@@ -177,7 +177,7 @@ def _findings(found: Sequence[Point], loads: Sequence[Point]) -> list[str]:
 
 
 def _finding(busiest: Point, alone: Point) -> str:
-    """From the most to the fewest arrivals, with what the models say of the most."""
+    """A sentence with the response times at the lowest and highest rates, and the predictions."""
     said = [
         f"M/M/3 {telling.told_ms(busiest.markov.response_time_s)}"
         if busiest.markov
@@ -200,9 +200,9 @@ EXPERIMENT = Experiment(
     title="Response time against the request rate",
     reproduces="figures 2 to 4",
     about=(
-        "Requests arrive as a Poisson process at rates from nearly none to what three servers can "
-        "do, in a MariaDB as in the study and with indexes, in our service, and in a server that "
-        "sleeps exponential times, which is what the study's model describes."
+        "Requests arrive as a Poisson process at rates from nearly 0 to the capacity of three "
+        "servers, at a MariaDB as in the study and with indexes, at our service, and at a server "
+        "that sleeps exponential times, as the study's model describes."
     ),
     modes=(Mode.REAL,),
     measure=measure,

@@ -1,9 +1,9 @@
-"""Selftest: does a queue that is known behave here as theory says? If not, all else is in doubt.
+"""Selftest: checks that a known queue behaves on this machine as theory says.
 
-A server that sleeps for as long as it is told, one request at a time, is an M/G/1 queue when
-requests arrive as a Poisson process. Half a minute of it at ρ = 0.5, calibrated before and after,
-must agree with the same arrivals replayed through such a queue, to 5 %. Where it does not, the
-machine is too noisy for the other experiments, or the lab is wrong; the rules say which is likely.
+A server that sleeps for as long as it is told, one request at a time, is an M/G/1 queue if requests
+arrive as a Poisson process. Half a minute of it at ρ = 0.5, calibrated before and after, must agree
+within 5 % with the same arrivals replayed through such a queue. If it does not, the machine is too
+noisy for the other experiments, or the lab is wrong; the rules tell which is likely.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,11 +40,11 @@ DEMAND_S = 0.020
 DEMAND_CV = 0.25
 UTILISATION = 0.5
 SIMULATED_RUNS = 1000
-MOST_HANDLER_EXCESS = 0.01  # of the demand, served longer than asked for
+MOST_HANDLER_EXCESS = 0.01  # share of the demand that service may take longer
 OPEN = "open"
 
 GOOD = (
-    "This machine can be measured on: the known queue behaves as theory says, to "
+    "This machine is good for measurements: the known queue behaves as theory says, within "
     f"{TOLERANCE * 100:g} %, and no rule rejects the run."
 )
 CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
@@ -61,12 +61,12 @@ SHOWN = {"dispatch_lag_p99": "Dispatch lag p99", "foreign_cpu": "Foreign CPU"}
 
 
 def measure(run: Run) -> None:
-    """Half a minute, or a quarter."""
+    """Measure for half a minute, or a quarter if quick."""
     measure_for(run, run.choose(quick=10, full=25), int(run.choose(quick=50, full=100)))
 
 
 def measure_for(run: Run, duration_s: float, requests: int) -> None:
-    """Calibrate with so many requests, measure for so long, calibrate again."""
+    """Calibrate with `requests` requests, measure for `duration_s`, and calibrate again."""
     folder = run.results.folder
     random = run.random("selftest")
     asked = {KNOWN_KIND: [next(demanded(repeat(DEMAND_S)))]}
@@ -97,10 +97,10 @@ def measure_for(run: Run, duration_s: float, requests: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The open run beside its replay. Seconds; of the requests that were answered, in order.
+    """The open run and its replay: seconds of the requests that were answered, in order.
 
-    overhead_s: of a request, beside what it demanded, as calibrated before. duration_s: of the
-    arrivals.
+    served_s: service times that the server measured. overhead_s: time of a request beyond its
+    demand, from the calibration before.
     """
 
     arrivals_s: Sequence[float]
@@ -114,21 +114,21 @@ class Observed:
 
     @property
     def difference_s(self) -> Interval:
-        """Measured less replayed, with its 95 % interval."""
+        """Measured − replayed, with its 95 % interval."""
         return paired_difference(self.responses_s, self.replayed_s)
 
     @property
     def verdict(self) -> Verdict:
-        """Of M/G/1 with this service time, to TOLERANCE."""
+        """The verdict on M/G/1 with this service time, within TOLERANCE."""
         return verdict(self.difference_s, self.model.response_time_s)
 
     @property
     def handler_excess(self) -> float:
-        """How much longer the server served than it was asked to, as a share of that."""
+        """How much longer than demanded the server served, as a share of the demand."""
         return fmean(self.served_s) / fmean(self.demands_s) - 1
 
     def expected(self) -> protocol.Expectation:
-        """What such a short run from an empty queue would show, by simulation."""
+        """The results to expect of so short a run from an empty queue, by simulation."""
         duration_s = max(self.arrivals_s)
         mean_s = self.model.service_time_s
         service = with_mean_and_cv(mean_s, self.service_variance_s2**0.5 / mean_s)
@@ -141,7 +141,7 @@ class Observed:
 
 
 def observed(results: Results) -> Observed:
-    """From the files alone. Raises ResultsError, ValueError if there is no whole open run."""
+    """Read the open run. Raises ResultsError, ValueError if there is no complete one."""
     before = _calibrations(results)["before"]
     mean_s, overhead_s = before["mean_s"], before["mean_s"] - DEMAND_S
     schedule = load(results.folder / SCHEDULES / f"{OPEN}.csv")
@@ -168,7 +168,7 @@ def _answered(results: Results) -> list[Row]:
 
 
 def _calibrations(results: Results) -> dict[str, dict[str, float]]:
-    """Of `before` and `after`: every column as a number."""
+    """The calibrations `before` and `after`, with every column as a number."""
     return {
         row["run"]: {name: float(row[name]) for name in CALIBRATION[1:] if row[name]}
         for row in results.rows("calibration")
@@ -176,12 +176,12 @@ def _calibrations(results: Results) -> dict[str, dict[str, float]]:
 
 
 def _judged(results: Results) -> Mapping[str, str]:
-    """The open run's line among all runs: what the rules looked at."""
+    """The open run's line in the table of runs, with the value of each rule."""
     return next(row for row in results.rows(RUNS.removesuffix(".csv")) if row["run"] == OPEN)
 
 
 def _reasons(results: Results, seen: Observed) -> list[tuple[str, str]]:
-    """Why this machine is too noisy, if it is: the likely cause, and what was seen."""
+    """Why this machine is too noisy, if it is: pairs of likely cause and observation."""
     line = _judged(results)
     found = [
         (LIKELY.get(reason.split()[0], "rejected"), reason)
@@ -189,16 +189,16 @@ def _reasons(results: Results, seen: Observed) -> list[tuple[str, str]]:
         if reason
     ]
     if seen.handler_excess > MOST_HANDLER_EXCESS:
-        told = f"the server served {seen.handler_excess * 100:.1f} % longer than asked"
+        told = f"service took {seen.handler_excess * 100:.1f} % longer than demanded"
         found.append(("service overhead", f"{told}, limit {MOST_HANDLER_EXCESS * 100:g} %"))
     if seen.verdict is not Verdict.AGREES and not found:
-        advice = "do it again, and if it stays, distrust the lab on this machine"
-        found.append((f"the queue {seen.verdict}, and no rule says why", advice))
+        advice = "run it again; if the result is the same, do not trust the lab on this machine"
+        found.append((f"the queue {seen.verdict}, and no rule gives a cause", advice))
     return found
 
 
 def analyse(results: Results) -> Report:
-    """The report; its `failure` says why this machine is too noisy, if it is."""
+    """Make the report. Its `failure` says why this machine is too noisy, if it is."""
     seen = observed(results)
     reasons = _reasons(results, seen)
     causes = ", ".join(dict.fromkeys(cause for cause, _ in reasons))
@@ -217,10 +217,10 @@ def analyse(results: Results) -> Report:
 
 
 _METHOD = (
-    "The same arrivals and demands were sent to the server and, on paper, through a queue that "
-    "serves one at a time in order of arrival. Chance is the same on both sides, so their "
-    "difference is that of server and generator alone. The mean of so short a run says little by "
-    "itself: the simulated range shows how far it may lie from the formula although all is well."
+    "The same arrivals and demands were sent to the server and through a computed queue that "
+    "serves one at a time in order of arrival. Chance is the same for both, so only server and "
+    "generator make a difference. The mean of so short a run tells little by itself: the simulated "
+    "range shows how far from the formula it may be although all is well."
 )
 
 
@@ -229,7 +229,7 @@ def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
     expected, difference = seen.expected(), seen.difference_s
     model_s = seen.model.response_time_s
     shown = [
-        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0: no -0.0
+        f"{round(100 * value_s / model_s, 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0
         for value_s in (difference.estimate, difference.low, difference.high)
     ]
     return [
@@ -237,16 +237,16 @@ def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
             "E[S] before and after",
             " and ".join(_ms(one["mean_s"]) for one in calibrations.values()),
         ),
-        ("Of that beside the demand", f"{_ms(seen.overhead_s)} (HTTP, connecting, client)"),
+        ("E[S] beyond the demand", f"{_ms(seen.overhead_s)} (HTTP, connecting, client)"),
         *_looked_at(line),
         ("Mean response time, measured", _ms(fmean(seen.responses_s))),
         (
-            "Range that simulated runs show (95 %)",
+            "Range of simulated runs (95 %)",
             f"{_ms(expected.low_s)} to {_ms(expected.high_s)}",
         ),
         ("M/G/1, long run", _ms(model_s)),
         (
-            "Measured less replayed",
+            "Measured − replayed",
             f"{shown[0]} of E[R] (95 %: {shown[1]} to {shown[2]})",
         ),
         (f"Verdict on M/G/1, tolerance {TOLERANCE * 100:g} %", str(seen.verdict)),
@@ -254,7 +254,7 @@ def _values(results: Results, seen: Observed) -> list[tuple[str, str]]:
 
 
 def _looked_at(line: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What the rules for generator and machine looked at; their columns are `name (unit)`."""
+    """The values of the rules for generator and machine, whose columns are `name (unit)`."""
     for column, value in line.items():
         name, _, unit = column.rstrip(")").partition(" (")
         if name in SHOWN and value:
@@ -266,7 +266,7 @@ def _ms(seconds: float) -> str:
 
 
 def _figure(seen: Observed) -> Figure:
-    """Means of a second each: single requests would be a cloud."""
+    """Means of each second, because single requests would be a cloud of points."""
     seconds = sorted({int(at_s) for at_s in seen.arrivals_s})
     columns = []
     for values_s in (seen.responses_s, seen.replayed_s):
@@ -284,7 +284,7 @@ def _figure(seen: Observed) -> Figure:
             Series("replayed through the queue", "model", seconds, replayed_ms),
         ],
     )
-    told = "Where the lines part, something else than the queue took time."
+    told = "Where the lines differ, something other than the queue took time."
     table = Table("Means", ("Second", "Measured, ms", "Replayed, ms"), rows)
     return Figure("Response time, second by second", svg, told, table)
 
@@ -301,11 +301,11 @@ def _metrics(seen: Observed) -> list[Metric]:
 EXPERIMENT = Experiment(
     name="selftest",
     study="",
-    title="Selftest: can this machine be measured on?",
-    reproduces="our own: a queue of known service time at ρ = 0.5, against theory",
+    title="Selftest: is this machine good for measurements?",
+    reproduces="our own check: a queue of known service time at ρ = 0.5, compared with theory",
     about=(
-        "A server of known service time gets half a minute of Poisson arrivals at ρ = 0.5. Beside "
-        "the same arrivals replayed through a first-come-first-served queue it must agree to 5 %."
+        "A server of known service time gets half a minute of Poisson arrivals at ρ = 0.5. It must "
+        "agree within 5 % with the same arrivals replayed through a first-come-first-served queue."
     ),
     modes=(Mode.REAL,),
     measure=measure,

@@ -1,4 +1,4 @@
-"""Figure 5 of study 001: response time against the number of servers m, at one arrival rate."""
+"""Repeats figure 5 of study 001: response time against the number of servers m, at one rate."""
 
 import os
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ QUICK = Plan(calibration=6, alone=16, load=50, alone_s=2)
 FULL = Plan(calibration=100, alone=200, load=2000, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
 QUICK_SERVERS, FULL_SERVERS = (1, 3, 8), tuple(range(1, 9))
-KNOWN_OFFERED = 2.7  # busy servers on average: χ from 0.9 at m = 3 to 0.34 at m = 8
-CORES_SHARE = 0.65  # of the cores; the rest is the generator's
+KNOWN_OFFERED = 2.7  # mean number of busy servers: χ from 0.9 at m = 3 to 0.34 at m = 8
+CORES_SHARE = 0.65  # share of the cores; the rest is for the generator
 
 
 def measure(run: Run) -> None:
-    """The same rate for every m, in three systems."""
+    """Measure three systems at the same rate for every m."""
     rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
     counts = QUICK_SERVERS if run.options.quick else FULL_SERVERS
     offered = CORES_SHARE * len(os.sched_getaffinity(0))
@@ -67,7 +67,7 @@ def measure(run: Run) -> None:
 def _step(
     group: Group, target: Target, servers: int, counts: Sequence[int], offered: float
 ) -> None:
-    """One m; the first begins the group, the last ends it."""
+    """Measure one m. The first one begins the group, the last one ends it."""
     if servers == counts[0]:
         group.begin(target)
         group.alone(target, servers)
@@ -77,7 +77,7 @@ def _step(
 
 
 def analyse(results: Results) -> Report:
-    """The study's figure 5, for each system."""
+    """Report the study's figure 5 for each system."""
     found = points(results)
     alone = [point for point in found if point.role == ALONE]
     loads = [point for point in found if point.role == LOAD]
@@ -129,9 +129,9 @@ def _finding(of: Sequence[Point]) -> str:
     if stable is None or stable.markov is None:
         return f"{told}; no m has a steady state."
     return (
-        f"{told}. At m = {stable.servers}, the least tried that can do the work, M/M/m says "
-        f"{telling.told_ms(stable.markov.response_time_s)}, measured "
-        f"{telling.told_ms(stable.measured.estimate)}."
+        f"{told}. At m = {stable.servers}, the lowest tried with a steady state, M/M/m predicts "
+        f"{telling.told_ms(stable.markov.response_time_s)}, and "
+        f"{telling.told_ms(stable.measured.estimate)} were measured."
     )
 
 

@@ -1,13 +1,13 @@
-"""Load as study 002 made it: a program that posts from many threads, here `scripts/bulk_post`.
+"""Makes load as study 002 did: a program posts from many threads, here `scripts/bulk_post`.
 
-A closed system: each thread waits for its answer before it posts again. The program is the
-project's own and runs as a process; its rows become raw rows like those of Locust.
+This is a closed system: each thread waits for its answer before it posts again. The program runs as
+a process of its own; its rows become raw rows like those of Locust.
 
-    with posting(server, bulk, seed, log) as load: ...       # posts meanwhile; ended with the block
+    with posting(server, bulk, seed, log) as load: ...       # posts until the block ends
     record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
 
-It is ended after a time and not after a number of requests, since threads that are lucky would be
-done first, and fewer would post than is said: `busy_window` is the part in which all did.
+The program is ended after a time and not after a number of requests, because some threads would
+finish first and then fewer would post than stated. `busy_window` is the part in which all post.
 """
 
 import csv
@@ -43,14 +43,14 @@ LOG = "bulk_post.log"
 BEGIN_WITHIN_S = 60.0
 MODES = ("async", "sync", "commit")
 SAMPLE_EVERY_S = 1.0
-ENDLESS = 1_000_000  # transactions of each thread
+ENDLESS = 1_000_000  # transactions of each thread, more than any run lasts for
 _BEGUN = b"posting to"
 _COLUMNS = ["thread", "number", "sent_s", "done_s", "status", "flights"]
 
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """How to post. mode: what answers promise. threads: each posts one flight a request."""
+    """How to post. mode: one of MODES. threads: how many; each posts one flight per request."""
 
     mode: str
     threads: int
@@ -71,22 +71,23 @@ class Load:
     samples: list[tuple[float, Sample]] = field(default_factory=list)
 
     def end(self) -> None:
-        """Have it stop after the requests that are under way."""
+        """Stop the program after the requests that are under way."""
         self.ended_s = self.ended_s or monotonic()
         if self.process.poll() is None:
             stop(self.process, SIGINT)
 
     def require_alive(self) -> None:
-        """Raise ProgramFailed if it has ended, for instance because nothing is accepted."""
+        """Raise ProgramFailed if the program has ended, for instance because all posts failed."""
         if self.process.poll() is not None:
             raise ProgramFailed(failure(self.command, self.process.returncode, self.log))
 
 
 @contextmanager
 def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
-    """The program, which posts from now on until the block or `Load.end` ends it.
+    """A running program that posts until the `with` block or `Load.end` ends it.
 
-    Its rows are there from its end to that of the block. Raises ProgramFailed if it does not begin.
+    Its file of rows exists from its end to the end of the `with` block. Raises ProgramFailed if it
+    does not begin.
     """
     with TemporaryDirectory(prefix="flightchain-bulk-") as scratch:
         rows = Path(scratch) / "rows.csv"
@@ -125,9 +126,9 @@ def bulk_run(
 ) -> tuple[RunRecord, float]:
     """Post for a time, and keep the rows and samples in `folder` under the id `run`.
 
-    Returns when it was told to end, too, in seconds since the run's start. Raises ProgramFailed if
-    nothing was posted, and KeyboardInterrupt after what was measured was kept and listed as
-    interrupted.
+    Also returns when the program was told to end, in seconds since the run's start. Raises
+    ProgramFailed if nothing was posted, and KeyboardInterrupt after the measurements were kept and
+    the run was listed as interrupted.
     """
     say(f"{run}: {bulk.threads} threads, {duration_s:g} s")
     with posting(target, bulk, seed, folder / LOG) as load:
@@ -144,7 +145,7 @@ def bulk_run(
 
 
 def _watch(load: Load, target: Target, duration_s: float) -> None:
-    """Sample the machine until the time is over, or the program has ended by itself."""
+    """Sample the machine until the time is over or the program has ended by itself."""
     sampler = Sampler(load.process.pid, target.pid, urlsplit(target.url).port)
     until_s = monotonic() + duration_s
     while load.process.poll() is None and (left_s := until_s - monotonic()) > 0:
@@ -154,9 +155,9 @@ def _watch(load: Load, target: Target, duration_s: float) -> None:
 
 
 def busy_window(rows: Iterable[Row], until_s: float) -> Window:
-    """The part of a run in which every thread was posting: from the last one's start to `until_s`.
+    """The part of a run in which all threads post: from the start of the last one to `until_s`.
 
-    Raises ValueError if there is none.
+    Raises ValueError if there is no such part.
     """
     by_thread: dict[int, list[Row]] = {}
     for row in rows:
@@ -165,16 +166,17 @@ def busy_window(rows: Iterable[Row], until_s: float) -> Window:
         raise ValueError("a run without rows has no window")
     start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
     if start_s >= until_s:
-        raise ValueError(f"it ended at {until_s:.3f} s, before all began, at {start_s:.3f} s")
+        raise ValueError(f"it ended at {until_s:.3f} s, but all threads began at {start_s:.3f} s")
     chosen = [row for own in by_thread.values() for row in own if start_s < row.done_s <= until_s]
     good = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
     return Window(len(by_thread), start_s, until_s, tuple(good))
 
 
 def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:
-    """What a program that has ended left, written to the files of `folder`; when it was told to.
+    """Write the rows and samples of a program that has ended to the files of `folder`.
 
-    Times become seconds since its first request. Raises ProgramFailed if there was none.
+    Returns them, and when the program was told to end. Times become seconds since its first
+    request. Raises ProgramFailed if there was no request.
     """
     found = _rows(load, bulk, run)
     if not found:
@@ -201,13 +203,13 @@ def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, flo
 
 
 def _rows(load: Load, bulk: Bulk, run: str) -> list[Row]:
-    """Its rows as raw rows, in the order of the answers, on the clock of all processes."""
+    """The program's rows as raw rows, in the order of the answers, times on CLOCK_MONOTONIC."""
     if not load.rows.exists():
         return []
     with load.rows.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         if next(lines, _COLUMNS) != _COLUMNS:
-            raise ProgramFailed(f"{PROGRAM.name} wrote other columns than {', '.join(_COLUMNS)}")
+            raise ProgramFailed(f"{PROGRAM.name} wrote columns other than {', '.join(_COLUMNS)}")
         found = [_row(run, f"post-{bulk.mode}", *values) for values in lines]
     return sorted(found, key=lambda row: row.done_s)
 
@@ -215,6 +217,6 @@ def _rows(load: Load, bulk: Bulk, run: str) -> list[Row]:
 def _row(
     run: str, kind: str, thread: str, number: str, sent: str, done: str, status: str, flights: str
 ) -> Row:
-    del flights  # one, if the status is good
+    del flights  # always 1 if the status is good
     index, sent_s = closed_index(int(thread), int(number)), float(sent)
     return Row(run, index, kind, sent_s, sent_s, None, float(done), None, int(status), "")

@@ -1,4 +1,4 @@
-"""Measures the service time with one customer, who asks again as soon as he is answered."""
+"""Measures the service time with one customer, who asks again as soon as an answer comes."""
 
 from pathlib import Path
 from statistics import fmean, variance
@@ -22,10 +22,10 @@ def calibrate(
     seed: int = 1,
     say: Say = to_stderr,
 ) -> Calibration:
-    """Mean and variance over `requests` requests, at least 2, after `warm_up` that do not count.
+    """Measure mean and variance of `requests` response times, after `warm_up` that do not count.
 
-    choices: what is asked, drawn at random with `seed`. The rows are kept as those of `run`. Raises
-    ValueError, and ProgramFailed if a request fails.
+    requests: at least 2. choices: the requests to draw from at random, with `seed`. The rows are
+    kept as those of `run`. Raises ValueError, and ProgramFailed if a request fails.
     """
     if requests < 2:
         raise ValueError(f"requests is {requests}; a variance needs at least 2")

@@ -1,8 +1,8 @@
-"""The service time as a client sees it: what `calibrating` found with one customer.
+"""The service time as a client sees it, measured by `calibrating` with one customer.
 
-This is how the first study measured E[S]. What the client sees holds the work outside the handler,
-too (connecting, HTTP), and in a queue that work waits and is waited for like the rest: rates and
-models must be computed from this mean, not from the time that was injected.
+This is how the first study measured E[S]. It includes the work outside the handler (connecting,
+HTTP), which queues like the rest: rates and models must be computed from this mean, not from the
+time that was injected.
 """
 
 from dataclasses import asdict, dataclass
@@ -11,7 +11,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Response times of one customer. overhead_s: mean of what the server did not count."""
+    """Response times of one customer.
+
+    overhead_s: mean time beyond what the server reported; None if it did not report every time.
+    """
 
     run: str
     requests: int
@@ -30,5 +33,5 @@ class Calibration:
         return 1 / self.mean_s
 
     def as_json(self) -> dict[str, Any]:
-        """For the result folder."""
+        """The calibration as plain data, for the result folder."""
         return asdict(self) | {"cv": self.cv}

@@ -1,9 +1,9 @@
-"""One HTTP request over a gevent socket, with the moments at which it was sent and answered.
+"""Sends one HTTP request over a gevent socket and notes when it was sent and answered.
 
-A connection of its own for every request (`Connection: close`), unless a closed customer keeps his.
-Sockets are plain and the answer is parsed by llhttp, which costs the generator less than a whole
-client does: what it takes of a core is time that the server lacks. The name of the server is
-resolved once, before the run.
+Every request has a connection of its own (`Connection: close`), unless a customer of a closed
+workload keeps one. Sockets are plain and the answer is parsed by llhttp, which costs less than a
+whole client library: processor time that the generator takes is time that the server lacks. The
+name of the server is resolved once, before the run.
 """
 
 import socket
@@ -30,9 +30,9 @@ _NOTHING_TOLD = Told(None, None, "")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
+    """The outcome of a request; times on CLOCK_MONOTONIC. problem: why `status` is 0, else empty.
 
-    method: how it was asked, for Locust's console. body: of an answer over HTTP.
+    method: the method of the request, for Locust's console. body: empty unless asked over HTTP.
     """
 
     sent_s: float
@@ -46,10 +46,10 @@ class Answer:
 
 
 class Origin:
-    """Where requests go: scheme, host and port of a URL, resolved."""
+    """The server that requests go to: scheme, host and port of a URL, resolved."""
 
     def __init__(self, url: str) -> None:
-        """Raises ValueError for what is no http URL, OSError for a name that nobody knows."""
+        """Raises ValueError if the URL is not an http one, OSError for an unknown host name."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError(f"the host is {url!r}; it must be like http://127.0.0.1:8000")
@@ -95,7 +95,10 @@ def method_of(body: str) -> str:
 
 
 class Client:
-    """Asks an origin, one request at a time. keep_alive: on one connection as long as it lasts."""
+    """Asks an origin, one request at a time.
+
+    keep_alive: uses one connection for as long as it lasts.
+    """
 
     def __init__(
         self, origin: Origin, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S
@@ -110,9 +113,9 @@ class Client:
         body: str = "",
         content_type: str = JSON,
     ) -> None:
-        """GET `path`, or POST a `body` to it, then call `then` with what came of it.
+        """GET `path`, or POST a `body` to it, then call `then` with the outcome.
 
-        It is called even if this greenlet is killed.
+        `then` is called even if this greenlet is killed.
         """
         response = HTTPResponse()
         problem = "stopped before the answer came"
@@ -132,7 +135,7 @@ class Client:
             then(_answer(method_of(body), sent_s, done_s, response, problem))
 
     def close(self) -> None:
-        """Drop the connection, if there is one."""
+        """Close the connection, if there is one."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -153,7 +156,7 @@ class Client:
 
 
 def _require_whole(response: HTTPResponse) -> None:
-    """Only an answer without any length ends with its connection. Raises ConnectionError."""
+    """Raise ConnectionError unless the end of the connection ends the answer: it has no length."""
     if not response.headers_complete:
         raise ConnectionResetError("the connection was closed before an answer")
     if "content-length" in response or "transfer-encoding" in response:

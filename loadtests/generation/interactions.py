@@ -1,9 +1,9 @@
-"""Interactions: requests of one customer that follow each other, and are measured as one. Pure.
+"""Interactions: sequences of requests of one customer that are measured as one. Pure.
 
-A step is a request; the next one is sent as soon as it is answered, and none after one that failed.
-Each request has a raw row of its own, of kind `INTERACTION:STEP`; `whole` makes one row of them
-again, so that windows and rules apply to interactions as they do to requests. A step that is asked
-again until the answer is as it should be has a row for each time, all of the same index.
+A step is a request. The next step is sent as soon as the last is answered; a failed step is the
+last. Each request has a raw row of kind `INTERACTION:STEP`; `whole` joins the rows of an
+interaction into one, so that windows and rules apply to interactions as they do to requests. A step
+that is repeated until its answer is the expected one has a row for each request, all of one index.
 
 On disk the interactions of all customers are JSON lines, in the order in which they are done:
 `{"customer": 0, "kind": "…", "steps": [{"kind", "method", "path", "body", "until"}, …]}`.
@@ -25,10 +25,10 @@ ADDED = "{TRANSACTION_ID}"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A request. body: JSON or, to a path that ends in /batch, JSON lines; empty for GET.
+    """A request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
 
-    path: ADDED in it stands for the id of the flight that the interaction has added last. until:
-    asked again until the answer has this `state`; empty: once.
+    path: ADDED in it stands for the id of the flight that the interaction added last. until: the
+    request is repeated until its answer has this `state`; empty: it is sent once.
     """
 
     kind: str
@@ -40,21 +40,21 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """Steps in their order. kind: without a colon."""
+    """Steps, in their order. kind: a name without a colon."""
 
     kind: str
     steps: tuple[Step, ...]
 
     def row_kind(self, step: Step) -> str:
-        """What the raw rows call a step of it."""
+        """The kind that the raw rows of this step have."""
         return f"{self.kind}{SEPARATOR}{step.kind}"
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The interaction as plain data."""
         return {"kind": self.kind, "steps": [asdict(step) for step in self.steps]}
 
 
-Sequences = Sequence[Sequence[Interaction]]  # customer by customer, what each does in turn
+Sequences = Sequence[Sequence[Interaction]]  # for each customer, its interactions in order
 
 
 def from_json(content: Mapping[str, Any]) -> Interaction:
@@ -63,7 +63,10 @@ def from_json(content: Mapping[str, Any]) -> Interaction:
 
 
 def save(path: Path, sequences: Sequences) -> None:
-    """Write what every customer does. Raises OSError, ValueError for an interaction too long."""
+    """Write the interactions of all customers.
+
+    Raises OSError, and ValueError for an interaction without steps or with too many.
+    """
     with path.open("w", encoding="utf-8") as file:
         for customer, own in enumerate(sequences):
             for interaction in own:
@@ -76,14 +79,14 @@ def save(path: Path, sequences: Sequences) -> None:
 
 
 def load(path: Path) -> list[list[Interaction]]:
-    """What every customer does, as saved. Raises OSError, ValueError naming the file and line."""
+    """The saved interactions of all customers. Raises OSError, ValueError naming file and line."""
     found: dict[int, list[Interaction]] = defaultdict(list)
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             content = json.loads(line)
             found[content["customer"]].append(from_json(content))
         except (ValueError, KeyError, TypeError) as problem:
-            raise ValueError(f"{path}, line {number}: no interaction: {problem!r}") from problem
+            raise ValueError(f"{path}, line {number}: not an interaction: {problem!r}") from problem
     if sorted(found) != list(range(len(found))) or not found:
         raise ValueError(f"{path}: customers must count from 0, they are {sorted(found)}")
     return [found[customer] for customer in range(len(found))]
@@ -100,12 +103,12 @@ def interaction_of(row: Row) -> tuple[int, int]:
 
 
 def step_of(row: Row) -> int:
-    """Which step of its interaction it is, from 0."""
+    """The number of the step in its interaction that a raw row is of, from 0."""
     return number_of(row) % STEPS_AT_MOST
 
 
 def grouped(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of each interaction, in the order of its steps; interactions by when they began."""
+    """The rows of each interaction, in the order of its steps; interactions by start time."""
     found: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in rows:
         found[interaction_of(row)].append(row)
@@ -117,9 +120,9 @@ def grouped(rows: Iterable[Row]) -> list[list[Row]]:
 def whole(rows: Iterable[Row], lengths: Mapping[str, int]) -> list[Row]:
     """A row for every interaction, as if it had been one request of a closed run.
 
-    lengths: steps of each kind; one with fewer that all succeeded was cut off with the run, and is
-    left out. sent_s is that of its first row, done_s that of its last, status that of the step that
-    failed or else the last, service_s the sum if every row told it.
+    lengths: number of steps of each kind. An interaction with fewer steps, all of which succeeded,
+    was cut off at the end of the run, and is left out. sent_s is that of the first step, done_s and
+    status are those of the last (or the failed) one; service_s is the sum if every row has one.
     """
     return [
         _folded(steps)

@@ -1,17 +1,19 @@
-"""One Locust process of a workload: local, master or worker; what open and closed ones share.
+"""The part of a Locust process (local, master or worker) that open and closed workloads share.
 
-The run's plan is made once, by the master or the only process, when the test starts: it is divided
-into a part for each worker, and sent to them with the moment of the common start, before Locust
-tells them to start their users. Users then take the part, and every answer becomes a raw row and,
-with the same response time, a request in Locust's own console and web page. Workers send their rows
-to the master once a second and at their end; the master alone writes the file, as rows come.
-Locust's local runner hands such messages to itself, so that one process works the same way.
+When the test starts, the master, or the only process, makes the plan of the run. It divides the
+plan into a part for each worker, and sends the parts with the time of the common start before
+Locust tells the workers to start their users. Users then work on the part. Every answer becomes a
+raw row and, with the same response time, a request in Locust's own console and web page. Workers
+send their rows to the master once a second and at their end; only the master writes the file, as
+rows come. Locust's local runner sends such messages to itself, so a single process works the same
+way.
 
 The test ends when every user of every part has done its work: Locust quits if it is headless, and
-stops the test if it has a web page, where another can be started, with a run id of its own. A
-worker that is lost ends it, too.
-The clocks of processes of one machine are one; other machines' must agree (NTP), because the start
-is then taken from the time of day.
+stops the test if it has a web page, where another test can be started; its run has an id of its
+own. The loss of a worker ends the test, too.
+
+Processes of one machine share a clock. Clocks of several machines must agree (NTP), because the
+start is then taken from the time of day.
 """
 
 import json
@@ -41,16 +43,17 @@ PROGRESS_EVERY_S = 10.0
 
 log = logging.getLogger("locust.flightchain")
 
-# Options, URL of the service, number of workers -> what each worker is to do, as plain data.
+# Takes options, URL of the service and number of workers. Returns the work of each, as plain data.
 Planner = Callable[[Namespace, str, int], "Plan"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the workers are to do. parts: one each, of what msgpack can carry.
+    """The work of all workers. parts: one for each worker, of types that msgpack can encode.
 
-    users: how many do it together; None: as many as Locust was told. requests: in all, and until_s:
-    seconds until about the end; for the progress, None if it has no end.
+    users: number of users of all workers; None: as many as Locust was told. requests: number of all
+    requests; until_s: approximate length of the run in seconds. Both are for the progress, and None
+    if the run has no end.
     """
 
     parts: Sequence[Any]
@@ -61,7 +64,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Part:
-    """What this process is to do. start_s: on its CLOCK_MONOTONIC. users: of it, so far."""
+    """The work of this process. start_s: on its CLOCK_MONOTONIC. users: started here so far."""
 
     run: str
     host: str
@@ -74,14 +77,14 @@ class Part:
     rows: list[Row] = field(default_factory=list)
 
     def take_number(self) -> int:
-        """A number for one more user, different from those of all users of all parts."""
+        """The number of a new user, which no other user of any part has."""
         self.users += 1
         return (self.users - 1) * self.of + self.position
 
 
 @dataclass(slots=True)
 class _Run:
-    """What the collecting process knows of the run. users, finished: of each position, so far."""
+    """The run as the collecting process sees it. users, finished: so far, by part position."""
 
     id: str
     plan: Plan
@@ -94,16 +97,16 @@ class _Run:
 
 
 def _worker_ids(runner: Any) -> list[str]:
-    """The workers that a master can send something to."""
+    """Ids of the workers that a master can send messages to."""
     clients = runner.clients
     return [client.id for client in (*clients.ready, *clients.spawning, *clients.running)]
 
 
 class Node:
-    """The share of this process in the workload. `part` is None until a test starts."""
+    """A process of the workload. `part` is its work, None until a test starts."""
 
     def __init__(self, environment: Environment, planner: Planner) -> None:
-        """Attach to Locust's events; to be called from its `init`. Raises OSError, ValueError."""
+        """Attach to Locust's events; call this in its `init` event. Raises OSError, ValueError."""
         self.environment, self._planner = environment, planner
         self._runner = cast("Any", environment.runner)  # local, master or worker
         self._options = cast("Any", environment.parsed_options)
@@ -150,7 +153,7 @@ class Node:
     def _begin(self) -> None:
         runner, options = self._runner, self._options
         if not self.environment.host:
-            raise ValueError("where is the service? --host http://127.0.0.1:8000")
+            raise ValueError("no service given; use for example --host http://127.0.0.1:8000")
         is_master = isinstance(runner, MasterRunner)
         workers: list[Any] = _worker_ids(runner) if is_master else [None]
         plan = self._planner(options, self.environment.host, len(workers))
@@ -169,7 +172,7 @@ class Node:
             runner.send_message(PART_MESSAGE, data, worker)
 
     def _write_facts(self, facts: dict[str, Any]) -> None:
-        """For the program that started this one: whole, or not there yet."""
+        """Write facts for the program that started this one; the file is always complete."""
         if self._facts:
             unfinished = Path(f"{self._facts}.unfinished")
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
@@ -197,12 +200,12 @@ class Node:
             self._runner.stop()
 
     def _look_for_workers(self) -> None:
-        """A worker that is gone takes its part with it, and no other has that part."""
+        """End the run if a worker is lost, because no other worker has its part."""
         run = self._run
         if run is None or run.is_over or self.is_stopping:
             return
         if lost := sorted(set(run.workers) - set(_worker_ids(self._runner))):
-            log.error("error: %s: worker %s is lost, the run ends", run.id, lost[0])
+            log.error("error: %s: worker %s is lost, so the run ends", run.id, lost[0])
             self.environment.process_exit_code = 1
             run.is_over = True
             gevent.spawn(self._end)
@@ -232,7 +235,7 @@ class Node:
     def record(
         self, part: Part, index: int, kind: str, due_s: float, answer: Answer, *, is_open: bool
     ) -> None:
-        """A raw row of what was due at `due_s`, and a request in Locust's console."""
+        """Record a raw row for the request due at `due_s`, and a request in Locust's console."""
         from_s = due_s if is_open else answer.sent_s
         start_s = answer.told.start_s
         row = Row(
@@ -262,7 +265,7 @@ class Node:
         )
 
     def finish_one(self, part: Part) -> None:
-        """One user of `part` has done all its work."""
+        """Note that a user of `part` has done all its work."""
         part.finished += 1
         self._send(part)
 

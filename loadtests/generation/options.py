@@ -1,4 +1,4 @@
-"""Command-line options of the locustfiles, beside Locust's own; its web page shows them, too.
+"""Command-line options of the locustfiles beside Locust's own. Its web page shows them, too.
 
 Every default has the type of its option, never None, because the web page keeps the type.
 """
@@ -19,17 +19,17 @@ SAMPLED_BLOCKS = 20
 Table = Sequence[tuple[str, Any, str]]  # option, default, help
 
 COMMON: Table = (
-    ("--seed", 1, "of everything that is drawn at random"),
-    ("--mix", "", "shares of the kinds, such as filter_transactions=60,flight_counter=40"),
-    ("--timeout", TIMEOUT_S, "seconds after which an answer is given up"),
+    ("--seed", 1, "seed of all random numbers"),
+    ("--mix", "", "shares of kinds of requests, as filter_transactions=60,flight_counter=40"),
+    ("--timeout", TIMEOUT_S, "seconds to wait for an answer before giving up"),
 )
-# Files are chosen where Locust is started and not on its web page, which others may reach.
+# Files are chosen when Locust is started and not on its web page, which others may reach.
 PATHS: Table = (
-    ("--paths", "", "CSV file of what may be asked: kind,path; default: drawn from the service"),
+    ("--paths", "", "CSV file of requests: kind,path; default: questions drawn from the service"),
 )
 FILES: Table = (
-    ("--raw", "", "CSV file to which a row for every request is appended; none by default"),
-    ("--facts", "", "JSON file that is written when the run begins, for programs"),
+    ("--raw", "", "CSV file to append a row for every request to; none by default"),
+    ("--facts", "", "JSON file to write when the run begins, for other programs"),
 )
 
 
@@ -61,7 +61,7 @@ def shares_from(text: str) -> dict[str, float] | None:
 
 
 def choices_from(options: Namespace, host: str) -> Mapping[str, list[Request]]:
-    """What may be asked: from the file, or the three questions about flights of the service.
+    """Requests to choose from: those of the file, or the three questions about the service's data.
 
     Raises ValueError, OSError, and ProgramFailed if the service does not answer as it should.
     """

@@ -1,8 +1,8 @@
-"""Doing things at the right moment in gevent: an arrival of an open run, the end of a think time.
+"""Waits precisely in gevent, for an arrival of an open run or the end of a think time.
 
-gevent's timers wake about a millisecond late. So it sleeps until `EARLY_S` before the moment and
-then only yields to other greenlets until it has come; that takes a part of the generator's core
-(2 ms for each arrival), which is why the generator needs a core for itself.
+gevent's timers wake about a millisecond late. So `wait_until` sleeps until `EARLY_S` before the
+moment and then only yields to other greenlets until the moment has come. That takes 2 ms of
+processor time for each arrival, which is why the generator needs a core for itself.
 """
 
 import gc
@@ -18,7 +18,7 @@ EARLY_S = 0.002
 
 
 def wait_until(due_s: float) -> None:
-    """Return at `due_s` on CLOCK_MONOTONIC, or at once if that is past; others run meanwhile."""
+    """Return at `due_s` on CLOCK_MONOTONIC, or at once if that is past. Other greenlets run on."""
     left_s = due_s - monotonic()
     if left_s > EARLY_S:
         gevent.sleep(left_s - EARLY_S)
@@ -32,11 +32,11 @@ def walk(
     send: Callable[[Arrival], None],
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Send every arrival at its time, in a greenlet of its own, then wait for all of them.
+    """Send every arrival at its time, in a greenlet of its own, then wait for all greenlets.
 
-    start_s: the run's start on CLOCK_MONOTONIC. However long `send` takes, the next arrival is not
-    later for it: that is what makes the workload open. When this greenlet is killed, so are they.
-    Raises what the first `send` that failed raised.
+    start_s: the run's start on CLOCK_MONOTONIC. A slow `send` does not delay the next arrival: that
+    makes the workload open. When this greenlet is killed, the senders are killed, too. Raises the
+    exception of the first `send` that failed.
     """
     under_way, failures = Group(), list[BaseException]()
     try:
@@ -47,7 +47,7 @@ def walk(
             sending = gevent.Greenlet(send, arrival)
             sending.link_exception(lambda failed: failures.append(failed.exception))
             under_way.start(sending)
-            gevent.sleep(0)  # so that it is on its way before the next is looked at
+            gevent.sleep(0)  # lets it start before the next arrival is looked at
         under_way.join()
     finally:
         under_way.kill()
@@ -56,6 +56,6 @@ def walk(
 
 
 def calm_collector() -> None:
-    """Spare the run the garbage collector's look at everything that was imported before it."""
+    """Exclude everything imported so far from garbage collection, so that it never delays a run."""
     gc.collect()
     gc.freeze()

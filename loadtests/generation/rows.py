@@ -1,9 +1,9 @@
-"""Raw rows: one for every request of a run, the only record that results are computed from.
+"""Raw rows: one for every request of a run. Results are computed from these alone.
 
 `requests.csv` (RFC 4180, a header line) has the columns of `Row`. Times are seconds from the run's
 start on CLOCK_MONOTONIC, which all processes of a machine share. Rows are written as answers come,
-a line at a time, so that whatever ends a run keeps what was measured; a line that was cut off by a
-crash is no row, and the next run in the same file removes it.
+a line at a time, so they survive whatever ends a run. A line that was cut off by a crash is not a
+row, and the next run in the same file removes it.
 
 index: position in the schedule of an open run. In a closed run customer c (from 0) numbers its
 n-th request n · CUSTOMERS_AT_MOST + c, see `closed_index`.
@@ -22,11 +22,11 @@ NO_ANSWER = 0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request. status: that of HTTP; 0 when no whole answer came until `done_s`.
+    """One request. status: the HTTP status; 0 if no whole answer had come by `done_s`.
 
-    intended_s: when it was to be sent: the scheduled arrival, or the end of the think time. sent_s:
-    before connecting. done_s: its last byte was there. server_start_s, service_s, worker: what the
-    server told of itself (`loadtests.servers.timing`), None and empty if it told nothing.
+    intended_s: when it should be sent: the scheduled arrival, or the end of the think time. sent_s:
+    just before connecting. done_s: when its last byte came. server_start_s, service_s, worker: as
+    the server reported them (`loadtests.servers.timing`), None and empty if it did not.
     """
 
     run: str
@@ -52,16 +52,16 @@ class Row:
 
     @property
     def lag_s(self) -> float:
-        """How late the generator sent it."""
+        """How late the generator sent the request."""
         return self.sent_s - self.intended_s
 
     @property
     def succeeded(self) -> bool:
-        """Whether it was answered as it should be."""
+        """Whether the answer is a good one: its status is from 200 to 399."""
         return 200 <= self.status < 400
 
     def values(self) -> list[str]:
-        """The fields as in the file; seconds with microseconds."""
+        """The fields as text, as in the file; seconds with 6 decimals."""
         return [_text(getattr(self, name)) for name in COLUMNS]
 
 
@@ -77,12 +77,12 @@ def closed_index(customer: int, number: int) -> int:
 
 
 def customer_of(row: Row) -> int:
-    """Whose request it was, in a closed run."""
+    """The customer that sent a request of a closed run."""
     return row.index % CUSTOMERS_AT_MOST
 
 
 def number_of(row: Row) -> int:
-    """The how-manieth of its customer it was, from 0, in a closed run."""
+    """The position of a request among those of its customer in a closed run, from 0."""
     return row.index // CUSTOMERS_AT_MOST
 
 
@@ -93,10 +93,10 @@ def _text(value: object) -> str:
 
 
 class RowFile:
-    """Appends rows to a file; each is on its way to the disk when `write` returns."""
+    """Appends rows to a file. Rows have been handed to the system when `write` returns."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError, and ValueError if the file is something else than raw rows."""
+        """Raises OSError, and ValueError if the file is not one of raw rows."""
         _cut_torn_tail(path)
         self._file: TextIO = path.open("a", encoding="utf-8", newline="", buffering=1)
         self._writer = csv.writer(self._file)
@@ -104,17 +104,17 @@ class RowFile:
             self._file.write(_HEADER)
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Append them."""
+        """Append `rows`."""
         for row in rows:
             self._writer.writerow(row.values())
 
     def close(self) -> None:
-        """Nothing is written afterwards."""
+        """Close the file."""
         self._file.close()
 
 
 def _cut_torn_tail(path: Path) -> None:
-    """Remove a last line without its end. Raises ValueError for a file that is not ours."""
+    """Remove an incomplete last line. Raises ValueError if the file is not one of raw rows."""
     content = path.read_bytes() if path.exists() else b""
     header = _HEADER.encode()
     if not content.startswith(header) and not header.startswith(content):
@@ -127,7 +127,7 @@ def _cut_torn_tail(path: Path) -> None:
 def read_rows(path: Path, run: str | None = None, offset: int = 0) -> list[Row]:
     """The rows of a file, in the order in which they were written; a torn last line is left out.
 
-    run: of this run alone. offset: bytes to pass over. Raises ValueError naming the file and row.
+    run: only rows of this run. offset: bytes to skip. Raises ValueError naming the file and row.
     """
     with path.open("rb") as file:
         file.seek(offset)

@@ -1,7 +1,8 @@
-"""The rules by which a run is rejected: one table. Pure.
+"""The rules by which a run is rejected, as one table. Pure.
 
-A run that its generator, the machine's other work or errors spoilt is not repaired and not dropped:
-it is rejected by these rules, which were fixed before anything was measured, kept and listed.
+A run that was spoilt by its generator, by other work of the machine or by errors is neither
+repaired nor dropped: it is rejected by these rules, kept and listed. The rules were fixed before
+anything was measured.
 
     verdict = judge(facts)
     verdict.accepted, verdict.reasons
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules look at; None: not measured or not asked for, and its rule is passed over.
+    """The facts that rules judge. A rule is skipped if its fact is None, as it was not measured.
 
-    requests, failed: rows, and those without a good answer. scheduled: arrivals of the schedule.
-    lag_p99_s: 99th percentile of how late requests were sent. service_time_s: the calibrated E[S].
-    foreign_cpu, client_cpu: means over the run, in cores. before_s, after_s: mean response times of
-    the calibrations. is_interrupted: ended before its time.
+    requests: number of rows. failed: rows without a good answer. scheduled: arrivals of the
+    schedule. lag_p99_s: 99th percentile of how late requests were sent. service_time_s: the
+    calibrated E[S]. foreign_cpu, client_cpu: means over the run, in cores. before_s, after_s: mean
+    response times of the calibrations. is_interrupted: the run ended before its time.
     """
 
     requests: int
@@ -73,35 +74,35 @@ RULES: Sequence[Rule] = (
         "interrupted",
         0,
         "times",
-        "it was ended before its time",
+        "the run was ended before its time",
         lambda facts: float(facts.is_interrupted),
     ),
     Rule(
         "failed_requests",
         1,
         "% of the requests",
-        "a failure is quicker than an answer, or slower, but never one",
+        "failed requests take more or less time than answered ones",
         _failed_percent,
     ),
     Rule(
         "missed_arrivals",
         0,
         "arrivals",
-        "the arrivals are not those of the schedule",
+        "the arrivals differ from those of the schedule",
         _missed,
     ),
     Rule(
         "dispatch_lag_p99",
         5,
         "% of E[S]",
-        "the generator sent too late, and the waiting time in it is counted as the server's",
+        "the generator sent too late, and its delay counts as waiting at the server",
         _lag_percent,
     ),
     Rule(
         "foreign_cpu",
         10,
         "% of a core",
-        "other work on the machine took processor time from what is measured",
+        "other programs took processor time from the server and the generator",
         lambda facts: _percent(facts.foreign_cpu),
     ),
     Rule(
@@ -123,7 +124,7 @@ RULES: Sequence[Rule] = (
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule and what it found."""
+    """A rule that a run breaks, and the value that breaks it."""
 
     rule: Rule
     value: float
@@ -135,7 +136,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """values: of every rule, by its name, None if it was passed over."""
+    """The judgement of a run. values: of every rule by its name, None if the rule was skipped."""
 
     violations: tuple[Violation, ...]
     values: dict[str, float | None]
@@ -147,12 +148,12 @@ class Verdict:
 
     @property
     def reasons(self) -> str:
-        """Why it does not, in one line; empty if it does."""
+        """Why the run does not count, in one line; empty if it does."""
         return "; ".join(map(str, self.violations))
 
 
 def judge(facts: Facts, rules: Sequence[Rule] = RULES) -> Verdict:
-    """Hold a run against the rules."""
+    """Judge a run by the rules."""
     values = {rule.name: rule.value(facts) for rule in rules}
     found = []
     for rule in rules:

@@ -1,14 +1,16 @@
-"""One run of a workload against a server, from an experiment: Locust in a process of its own.
+"""Runs a workload against a server for an experiment, with Locust in a process of its own.
 
     record = open_run(server, schedule, run="open-0.85-rep03", folder=folder)
     record = closed_run(server, choices, customers=8, think_s=0.05, requests=500, warm_up=100,
                         run="closed-8", folder=folder)
 
-What a run leaves in its result folder, which several runs share: its rows in `requests.csv`, a
-sample of the machine for each second in `samples.csv`, its schedule in `schedules/RUN.csv` if it is
-open, and what Locust said in `locust.log`; once judged, a line in `runs.csv` (`append_verdict`).
-Progress with the time left is said every few seconds. Ctrl-C, or the death of this process, ends
-Locust in order; what was measured until then is kept, and the run listed as interrupted.
+A run writes these files into its result folder, which several runs share: its rows in
+`requests.csv`, a sample of the machine for each second in `samples.csv`, its schedule in
+`schedules/RUN.csv` if it is open, and Locust's output in `locust.log`. `append_verdict` adds a line
+to `runs.csv` once the run was judged.
+
+Progress is shown every few seconds, with the time left. Ctrl-C, or the death of this process, stops
+Locust cleanly; the measurements until then are kept, and the run is listed as interrupted.
 """
 
 import csv
@@ -57,15 +59,15 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Target(Protocol):
-    """What is measured: `loadtests.processes.Service`, or `Elsewhere`."""
+    """The server under test: a `loadtests.processes.Service`, or `Elsewhere`."""
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address at which the server answers."""
 
     @property
     def pid(self) -> int | None:
-        """Its process here, whose processor time is the server's; None if it runs elsewhere."""
+        """The server's process, for its processor time; None if it is on another machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What a run left. rows: in the order in which answers came. scheduled: None if closed."""
+    """The record of a run. rows: in the order of the answers. scheduled: None if it is closed."""
 
     run: str
     workload: str
@@ -89,7 +91,7 @@ class RunRecord:
     is_interrupted: bool = False
 
     def facts(self, before: Calibration | None = None, after: Calibration | None = None) -> Facts:
-        """What the rules look at; with the calibrations before and after it, if there were any."""
+        """The facts for the rules. before, after: the calibrations around the run, if any."""
         end_s = max((row.done_s for row in self.rows), default=0.0)
         during = [sample for sample in self.samples if sample.at_s <= ceil(end_s)]
         return Facts(
@@ -116,7 +118,7 @@ def _p99(values: Sequence[float]) -> float | None:
 
 
 def to_stderr(text: str) -> None:
-    """Say a line of progress there."""
+    """Print a line of progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -132,8 +134,8 @@ def open_run(
     """Send the schedule to the target, each arrival at its time on a connection of its own.
 
     run: its id, of letters, digits, dot, dash and underscore, not used before in `folder`.
-    timeout_s: after which an answer is given up, as a row of status 0. Raises ValueError,
-    ProgramFailed if Locust fails, and KeyboardInterrupt after what was measured was kept.
+    timeout_s: a request without an answer after this time has a row of status 0. Raises ValueError,
+    ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were kept.
     """
     job = _Job("open", run, folder.resolve(), target, say, len(schedule), schedule[-1].intended_s)
     job.require_new()
@@ -163,13 +165,15 @@ def closed_run(
 ) -> RunRecord:
     """Let `customers` ask, wait and think, each `warm_up` + `requests` times or for `duration_s`.
 
-    choices: what they ask, drawn anew each time, kinds by `shares` (equal if None). think_law:
+    choices: the requests to draw from each time, kinds by `shares` (equal if None). think_law:
     `constant` or `exponential`, with mean think_s. keep_alive: a connection for each customer in
-    place of one for each request. Otherwise as `open_run`; `window.closed_window` chooses what
-    counts of the rows.
+    place of one for each request. The other arguments and exceptions are those of `open_run`.
+    `window.closed_window` chooses the rows that count.
     """
     if (requests > 0) == (duration_s > 0):
-        raise ValueError(f"either requests or duration_s: they are {requests} and {duration_s}")
+        raise ValueError(
+            f"either requests or duration_s must be given, not {requests} and {duration_s}"
+        )
     total = customers * (warm_up + requests) if requests else None
     job = _Job("closed", run, folder.resolve(), target, say, total, duration_s or None)
     job.require_new()
@@ -198,15 +202,18 @@ def interaction_run(
     timeout_s: float = TIMEOUT_S,
     say: Say = to_stderr,
 ) -> RunRecord:
-    """Let a customer do each sequence, one interaction after the other, all as many.
+    """Let a customer for each sequence do its interactions, one after the other.
 
-    interval_s: on average between the starts of a customer's interactions, see
-    `loadtests/interaction_workload.py`; 0: each as soon as the one before is done. Otherwise as
-    `closed_run`; `interactions.whole` makes rows of interactions.
+    All sequences are of one length. interval_s: mean time between the starts of a customer's
+    interactions, see `loadtests/interaction_workload.py`; 0: each starts as soon as the last is
+    done. The other arguments and exceptions are those of `closed_run`. `interactions.whole` makes
+    rows of interactions.
     """
     counts = {len(own) for own in sequences}
     if len(counts) != 1 or 0 in counts:
-        raise ValueError(f"all customers do as many interactions, at least 1; not {counts}")
+        raise ValueError(
+            f"all customers must do the same number of interactions, at least 1, not {counts}"
+        )
     (count,) = counts
     total = sum(len(interaction.steps) for own in sequences for interaction in own)
     until_s = count * interval_s if interval_s else None
@@ -230,7 +237,7 @@ def _mix(shares: Mapping[str, float] | None) -> str:
 
 @dataclass(slots=True)
 class _Job:
-    """A run that is being made. total: requests it will make, until_s: when it will be over."""
+    """A run under way. total: requests it will make; until_s: its length. None if not known."""
 
     workload: str
     run: str
@@ -244,15 +251,17 @@ class _Job:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def require_new(self) -> None:
-        """Raises ValueError for a run id that cannot be, or that the folder has already."""
+        """Raise ValueError if the run id is not well formed or the folder has it already."""
         if not _RUN_ID.fullmatch(self.run):
-            raise ValueError(f"run is {self.run!r}; letters, digits, dots, dashes, underscores")
+            raise ValueError(
+                f"run is {self.run!r}; it may have letters, digits, dots, dashes and underscores"
+            )
         taken = self.folder / SAMPLES
         if taken.exists() and self.run in sampling.read(taken, self.run):
             raise ValueError(f"run {self.run} is in {taken} already")
 
     def done(self, arguments: Sequence[object]) -> RunRecord:
-        """Run Locust with these arguments until it ends; what it left."""
+        """Run Locust with these arguments until it ends. Returns the record of the run."""
         requests = self.folder / REQUESTS
         self.offset = requests.stat().st_size if requests.exists() else 0
         log = self.folder / LOCUST_LOG
@@ -320,7 +329,7 @@ class _Job:
         self.say(f"{self.run}: {answered}{of} requests, about {left_s:.0f} s left")
 
     def _kept(self) -> RunRecord:
-        """What is in the files, and the samples written to theirs."""
+        """Write the samples to their file. Returns the record, with rows read from their file."""
         path = self.folder / REQUESTS
         rows = read_rows(path, self.run, self.offset) if path.exists() else []
         found = tuple(
@@ -333,7 +342,7 @@ class _Job:
 
 
 def _why(command: Sequence[str], status: int | None, log: Path) -> str:
-    """That Locust failed, and our own last word on it, if there is one in its log."""
+    """A message that Locust failed, with our own last error in its log, if there is one."""
     said = _OWN_ERROR.findall(log.read_text(encoding="utf-8", errors="replace"))
     return (
         f"Locust ended with status {status}: {said[-1]}" if said else failure(command, status, log)
@@ -341,12 +350,12 @@ def _why(command: Sequence[str], status: int | None, log: Path) -> str:
 
 
 def _without_locust_settings() -> dict[str, str]:
-    """Locust takes options from variables, too; those of the caller are not meant for this run."""
+    """The environment without variables from which Locust would take options of the caller."""
     return {name: text for name, text in plain_environment().items() if name[:7] != "LOCUST_"}
 
 
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:
-    """List the run in `runs.csv`: whether it counts, why not, and what each rule looked at."""
+    """List the run in `runs.csv`: whether it counts, why not, and the value of each rule."""
     with (folder / RUNS).open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         if file.tell() == 0:

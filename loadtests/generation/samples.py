@@ -1,8 +1,8 @@
-"""What the machine did during a run, once a second. Linux only.
+"""Samples of what the machine does during a run, once a second. Linux only.
 
-Shares are of one core: 1.0 is a core that was busy all the time. Foreign is what was busy without
-being the generator, the server or this process, time that a hypervisor gave to others (steal)
-included: on a quiet machine nearly nothing. The listen queue is the number of connections that the
+Shares are of one core: 1.0 is a core that was busy all the time. Foreign time is that of all
+programs but the generator, the server and this process, including what a hypervisor gave to others
+(steal). It is nearly 0 on a quiet machine. The listen queue is the number of connections that the
 kernel has accepted and the server has not.
 """
 
@@ -23,7 +23,10 @@ _LISTEN = "0A"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A second of a run, up to at_s. server_cpu, listen_queue: None if it runs somewhere else."""
+    """The second of a run before at_s.
+
+    server_cpu, listen_queue: None if the server is on another machine.
+    """
 
     at_s: float
     in_flight: int
@@ -36,14 +39,14 @@ class Sample:
 
 
 class Sampler:
-    """Looks at the machine. client_pid, server_pid: with all their descendants."""
+    """Samples the machine. client_pid, server_pid: counted with all their descendants."""
 
     def __init__(self, client_pid: int, server_pid: int | None, server_port: int | None) -> None:
         self._client_pid, self._server_pid, self._port = client_pid, server_pid, server_port
         self._last = self._looked()
 
     def sample(self, at_s: float) -> Sample:
-        """What was since the last call, or since construction; `in_flight` is 0 until known."""
+        """A sample of the time since the last call or since construction. `in_flight` is 0."""
         before, now = self._last, self._looked()
         self._last = now
         wall_s = now.at_s - before.at_s
@@ -78,7 +81,7 @@ class _Look:
 
 
 def core_ticks(stat: str) -> list[tuple[int, int]]:
-    """(busy, all) ticks of every core so far; `stat` as in /proc/stat."""
+    """Busy ticks and all ticks of every core so far. stat: content of /proc/stat."""
     found = []
     for line in stat.splitlines():
         name, *values = line.split()
@@ -94,11 +97,11 @@ def _share(now: tuple[int, int], before: tuple[int, int]) -> float:
 
 
 def cpu_s(pids: Iterable[int]) -> dict[int, float]:
-    """Seconds of processor time that each process has used; those that are gone are left out."""
+    """Seconds of processor time that each process has used, without processes that have ended."""
     found = {}
     for pid in pids:
         try:
-            # the name in parentheses may hold anything, so count from its end
+            # the name in parentheses may contain anything, so count fields from its end
             fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2]
         except OSError:
             continue
@@ -112,7 +115,10 @@ def _used_s(now: dict[int, float], before: dict[int, float]) -> float:
 
 
 def listen_queue(port: int, tables: Sequence[str] | None = None) -> int:
-    """Connections that wait to be accepted at `port`; `tables` as in /proc/net/tcp and tcp6."""
+    """Number of connections that wait to be accepted at `port`.
+
+    tables: contents of /proc/net/tcp and tcp6; None: read now.
+    """
     if tables is None:
         paths = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
         tables = [path.read_text("ascii") for path in paths if path.exists()]
@@ -128,7 +134,7 @@ def listen_queue(port: int, tables: Sequence[str] | None = None) -> int:
 
 
 def append(path: Path, run: str, samples: Sequence[Sample]) -> None:
-    """Add the samples of a run to a file with a header line, which is made if it is not there."""
+    """Append the samples of a run to a file, which is made with a header line if it is missing."""
     if not samples:
         return
     with path.open("a", encoding="utf-8", newline="") as file:

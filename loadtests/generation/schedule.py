@@ -1,6 +1,6 @@
-"""Schedules of an open workload: when each request is to arrive, and what it asks. Pure.
+"""Schedules of an open workload: when each request arrives, and what it asks. Pure.
 
-A schedule is computed before anything is sent, from a seed, so that a run can be repeated, replayed
+A schedule is computed from a seed before anything is sent, so that a run can be repeated, replayed
 through a model arrival by arrival, and divided over several load generators:
 
     random = Random(21)
@@ -9,7 +9,7 @@ through a model arrival by arrival, and divided over several load generators:
 
 `index` is the position in the schedule, from 0 without gaps; `intended_s` are seconds from the
 run's start and never fall. On disk a schedule is a CSV file with a header line (RFC 4180):
-`index,intended_s,kind,path,demand_s,body`, the demand empty when nobody but the server knows it.
+`index,intended_s,kind,path,demand_s,body`; the demand is empty if only the server knows it.
 """
 
 import csv
@@ -24,15 +24,15 @@ COLUMNS = ("index", "intended_s", "kind", "path", "demand_s", "body")
 REQUEST_COLUMNS = ("kind", "path", "demand_s", "body")
 KNOWN_KIND = "known"
 
-Choices = Mapping[str, Sequence["Request"]]  # kind -> what may be asked
+Choices = Mapping[str, Sequence["Request"]]  # kind -> requests to choose from
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. path: percent-encoded, with its query. demand_s: service time asked for.
+    """A request to be sent. path: percent-encoded, with its query. demand_s: its service time.
 
-    body: JSON that is posted; "" asks with GET. For a database, the path is its name after a slash
-    and the body a statement of SQL.
+    body: JSON to post; "" means GET. For a database, the path is its name after a slash and the
+    body an SQL statement.
     """
 
     kind: str
@@ -79,7 +79,7 @@ def deterministic_times(
 
 
 def recorded_times(path: Path) -> list[float]:
-    """Arrival times of the column `intended_s` of a CSV file, as they are. Raises ValueError."""
+    """Arrival times from the column `intended_s` of a CSV file. Raises ValueError."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         if "intended_s" not in (rows.fieldnames or ()):
@@ -120,14 +120,14 @@ def _positive(name: str, value: float) -> float:
 def mixed(
     choices: Choices, random: Random, shares: Mapping[str, float] | None = None
 ) -> Iterator[Request]:
-    """Endless requests: the kind by its share (equal if None), then one of that kind, at random.
+    """Endless requests at random: a kind by its share (equal if None), then one of that kind.
 
     Shares are relative weights: 60, 30, 10. Raises ValueError for a kind without requests.
     """
     weights = dict.fromkeys(choices, 1.0) if shares is None else dict(shares)
     missing = sorted(kind for kind in weights if not choices.get(kind))
     if missing or not weights:
-        raise ValueError(f"nothing to ask of kind {missing}; there are {sorted(choices)}")
+        raise ValueError(f"no requests of kind {missing}; there are {sorted(choices)}")
     if min(weights.values()) < 0 or not sum(weights.values()):
         raise ValueError(f"shares are {weights}; none may be negative, nor all zero")
     return _mixed({kind: list(choices[kind]) for kind in weights}, random, weights)
@@ -158,7 +158,7 @@ def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
 def demanded(
     demands_s: Iterable[float], kind: str = KNOWN_KIND, path: str = "/"
 ) -> Iterator[Request]:
-    """Requests to a server of known service time (`loadtests.servers.known`), a demand each."""
+    """Requests to a server of known service time (`loadtests.servers.known`), one per demand."""
     return (Request(kind, f"{path}?service_s={demand_s:.9f}", demand_s) for demand_s in demands_s)
 
 
@@ -188,14 +188,14 @@ def _checked(times_s: Sequence[float], what: str) -> list[float]:
 
 
 def part(schedule: Sequence[Arrival], position: int, of: int) -> list[Arrival]:
-    """What the generator at `position` (from 0) of `of` sends: every arrival of index mod of."""
+    """The arrivals that generator number `position` (from 0) of `of` sends: every `of`-th one."""
     if not 0 <= position < of:
         raise ValueError(f"position is {position} of {of}")
     return [arrival for arrival in schedule if arrival.index % of == position]
 
 
 def save(path: Path, schedule: Iterable[Arrival]) -> None:
-    """Write a schedule, exactly: `load` gives an equal one."""
+    """Write a schedule without any loss: `load` returns an equal one."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
@@ -206,7 +206,7 @@ def save(path: Path, schedule: Iterable[Arrival]) -> None:
 
 
 def load(path: Path) -> list[Arrival]:
-    """A saved schedule. Raises ValueError with the file's name for anything else."""
+    """Read a saved schedule. Raises ValueError with the file's name if it is not one."""
     rows = _table(path, COLUMNS[:5])
     schedule = [
         Arrival(
@@ -226,7 +226,7 @@ def load(path: Path) -> list[Arrival]:
 
 
 def save_requests(path: Path, choices: Choices) -> None:
-    """Write what may be asked as `kind,path,demand_s,body`."""
+    """Write requests to choose from as a CSV file `kind,path,demand_s,body`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(REQUEST_COLUMNS)
@@ -236,7 +236,7 @@ def save_requests(path: Path, choices: Choices) -> None:
 
 
 def load_requests(path: Path) -> dict[str, list[Request]]:
-    """What may be asked, kind by kind. Columns demand_s and body may be missing.
+    """Read requests to choose from, by kind. Columns demand_s and body may be missing.
 
     Raises ValueError.
     """

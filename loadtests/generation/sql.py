@@ -1,11 +1,12 @@
-"""One SQL statement to a MariaDB over a gevent socket, timed as `client` times a request.
+"""Sends one SQL statement to a MariaDB over a gevent socket, timed as `client` times a request.
 
-PyMySQL logs in; the statement is then sent and its answer read from the same socket, without making
-Python objects of the rows. A client that did would take more time for a long answer than the server
-does, and be what is measured. Status 200 is an answer without an error, 500 an error of the server,
-0 no whole answer; a server tells nothing of its own time.
+PyMySQL logs in. The statement is then sent and its answer read over the same socket, without making
+Python objects of the rows: for a long answer that would take more time than the server does, and
+would be measured in its place. Status 200 is an answer without an error, 500 an error of the
+server, 0 no whole answer. The server does not report its own time.
 
-A connection of its own for every statement, as in the study, unless a closed customer keeps his.
+Every statement has a connection of its own, as in the study, unless a customer of a closed workload
+keeps one.
 Source: the client/server protocol of MariaDB, "packet" and "COM_QUERY response".
 """
 
@@ -30,24 +31,24 @@ ANSWERED, REFUSED = 200, 500
 _PORT = 3306
 _QUERY = b"\x03"
 _OK, _EOF, _ERROR = 0x00, 0xFE, 0xFF
-_HEADER_BYTES = 4  # three of length, one of number
-_LONGEST_EOF = 8  # a row may begin with the same byte; then it is longer
+_HEADER_BYTES = 4  # 3 bytes of length, 1 of sequence number
+_LONGEST_EOF = 8  # a row may begin with the same byte, but is then longer
 
 _NOTHING_TOLD = Told(None, None, "")
 
 
-class _Login(Connection):  # type: ignore[misc]  # has no types
+class _Login(Connection):  # type: ignore[misc]  # PyMySQL has no types
     """PyMySQL's connection, without asking again for the character set agreed at login."""
 
     def set_character_set(self, charset: str, collation: Any = None) -> None:
-        """Nothing; a statement of its own would be one more visit to the server."""
+        """Do nothing, because a statement for this would be one more visit to the server."""
 
 
 class SqlOrigin:
-    """Where statements go: user, host and port of a mariadb:// URL, resolved."""
+    """The server that statements go to: user, host and port of a mariadb:// URL, resolved."""
 
     def __init__(self, url: str) -> None:
-        """Raises ValueError for another URL, OSError for a name that nobody knows."""
+        """Raises ValueError if the URL is not a mariadb one, OSError for an unknown host name."""
         parts = urlsplit(url)
         if parts.scheme != "mariadb" or not parts.hostname or not parts.username:
             raise ValueError(f"the host is {url!r}; it must be like mariadb://lab@127.0.0.1:3306")
@@ -69,8 +70,8 @@ class SqlOrigin:
                 user=self._user,
                 password=self._password,
                 database=database,
-                autocommit=None,  # the server's, which is on
-                ssl_disabled=True,  # else a context is made each time: 20 ms and more
+                autocommit=None,  # as the server has it: on
+                ssl_disabled=True,  # otherwise each connection makes a context: 20 ms and more
                 defer_connect=True,
             )
             login.connect(made)
@@ -82,14 +83,14 @@ class SqlOrigin:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """login: owns `wire`, the socket, and closes it when it is forgotten."""
+    """A connection that is logged in. login: owns the socket `wire`, and closes it when deleted."""
 
     login: _Login
     wire: gevent.socket.socket
 
 
 class SqlClient:
-    """Asks a database, one statement at a time. keep_alive: on one connection."""
+    """Asks a database, one statement at a time. keep_alive: uses one connection for all."""
 
     def __init__(
         self, origin: SqlOrigin, *, keep_alive: bool = False, timeout_s: float = TIMEOUT_S
@@ -117,7 +118,7 @@ class SqlClient:
             then(Answer(sent_s, done_s, status, _NOTHING_TOLD, answer.bytes, problem, "SQL"))
 
     def close(self) -> None:
-        """Say goodbye and drop the connection, if there is one."""
+        """Log out and close the connection, if there is one."""
         if self._session is not None:
             self._session.login.close()
             self._session = None
@@ -138,8 +139,8 @@ class SqlClient:
 class _Answer:
     """Follows an answer packet by packet to its end.
 
-    It is an OK or an error; or a packet with the number of columns, their definitions, an EOF, the
-    rows, and a second EOF or an error.
+    An answer is an OK or an error; or a packet with the number of columns, their definitions, an
+    EOF, the rows, and a second EOF or an error.
     """
 
     def __init__(self) -> None:
@@ -150,7 +151,7 @@ class _Answer:
         self._packets = self._ends = 0
 
     def feed(self, received: bytes) -> None:
-        """More bytes of it."""
+        """Take more bytes of the answer."""
         self.bytes += len(received)
         data = self._pending + received
         at = 0

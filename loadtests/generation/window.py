@@ -1,8 +1,8 @@
-"""What counts of a closed run: from when all have warmed up until the first customer has finished.
+"""The part of a closed run that counts: all customers have warmed up and none has finished. Pure.
 
-Customers finish at different times. While some are still at work and others gone the system holds
-fewer than N, so throughput over the whole run would be too low; the window ends with the first.
-Every row stays in the record; this only chooses. Pure.
+Customers finish at different times. When some have finished, fewer than N are in the system, so
+throughput over the whole run would be too low. The window therefore ends with the first customer.
+Every row stays in the record; this module only chooses.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from loadtests.generation.rows import Row, customer_of, number_of
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The measured part of a closed run. rows: answered well between start_s and end_s."""
+    """The measured part of a closed run. rows: those with a good answer in it."""
 
     customers: int
     start_s: float
@@ -34,11 +34,11 @@ class Window:
 
 
 def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
-    """The window of one closed run. warm_up: requests of each customer that do not count.
+    """The window of a closed run. warm_up: number of first requests per customer that do not count.
 
     It starts when the last customer has done its warm-up (without one, when the last has begun),
-    and ends at the last answer of the first customer to finish. Raises ValueError if nothing is
-    left between the two.
+    and ends at the last answer of the first customer to finish. Raises ValueError if it would end
+    before it starts.
     """
     by_customer: dict[int, list[Row]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""From a folder of results to its summary and report, and from two of them to a comparison."""
+"""Makes the summary and report of a folder of results, and the comparison of two folders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +10,13 @@ from loadtests.lab.report.content import Report, Section, Table, summary
 from loadtests.lab.report.page import emulated_words, plain_page, report_page, shown
 from loadtests.lab.results import Results, ResultsError
 
-RUNS = "runs"  # the table of all runs made, accepted or not
+RUNS = "runs"  # the table of all runs, accepted or rejected
 
 
 def analyse(results: Results) -> Report:
     """Write summary.json and report.html anew from the tables of `results`.
 
-    Raises ResultsError if it is no folder of results or lacks what its experiment needs.
+    Raises ResultsError if it is not a folder of results or lacks a table that it needs.
     """
     manifest, found = results.manifest(), experiment_of(results)
     report = found.analyse(results)
@@ -30,26 +30,24 @@ def analyse(results: Results) -> Report:
 
 
 def experiment_of(results: Results) -> Experiment:
-    """The experiment that left `results`. Raises ResultsError if nothing here did."""
+    """The experiment that made `results`. Raises ResultsError if it is unknown."""
     name = results.manifest().get("experiment")
     try:
         return experiment(str(name))
     except KeyError:
         raise ResultsError(
-            f"{results.folder} is of experiment {name!r}, which is unknown"
+            f"{results.folder} is a result of the experiment {name!r}, which is unknown"
         ) from None
 
 
 def _runs(results: Results) -> list[Section]:
-    """Every run that was made, rejected ones, too."""
+    """A section with all runs, accepted and rejected."""
     if not results.has(RUNS):
         return []
     rows = results.rows(RUNS)
     columns = list(rows[0]) if rows else ["run"]
     rejected = sum(row.get("accepted") == "no" for row in rows)
-    told = (
-        f"Runs made: {len(rows)}. Of these rejected by rule, kept, and counted nowhere: {rejected}."
-    )
+    told = f"Runs: {len(rows)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
     table = Table("All runs", columns, [[_cell(row[name]) for name in columns] for row in rows])
     return [Section("Runs", [told], [table])]
 
@@ -62,16 +60,18 @@ def _cell(text: str) -> str | float | None:
 
 
 def comparison_page(before: Results, after: Results) -> str:
-    """Two results of one experiment side by side: before and after a change, or two machines.
+    """A page that compares two results of one experiment: before and after a change, for example.
 
-    A difference counts only where the 95 % intervals do not meet. Raises ResultsError if they are
-    of different experiments or in different modes.
+    A difference counts only where the 95 % intervals do not overlap. Raises ResultsError if the
+    results are of different experiments, modes or scales.
     """
     manifests = before.manifest(), after.manifest()
     for field in ("experiment", "mode", "scale"):
         values = [manifest[field] for manifest in manifests]
         if values[0] != values[1]:
-            raise ResultsError(f"cannot compare: {field} is {values[0]} in one, {values[1]} in two")
+            raise ResultsError(
+                f"cannot compare: {field} is {values[0]} in the first and {values[1]} in the second"
+            )
     found = experiment(manifests[0]["experiment"])
     of_before, of_after = (_metrics(results) for results in (before, after))
     rows = [
@@ -81,7 +81,7 @@ def comparison_page(before: Results, after: Results) -> str:
         "Before and after",
         ("Result", "Unit", "Before", "After", "After / before", "Verdict"),
         rows,
-        "An interval is the 95 % one of its own run. Without intervals nothing is decided.",
+        "Intervals are 95 % confidence intervals. Results without them are not decided.",
     )
     machines = Table(
         "The machines",
@@ -92,8 +92,8 @@ def comparison_page(before: Results, after: Results) -> str:
         ],
     )
     missing = sorted(of_before.keys() ^ of_after.keys())
-    notes = [f"In one of the two only: {', '.join(missing)}."] if missing else []
-    sections = [Section("Results", notes, [table]), Section("Where", parts=[machines])]
+    notes = [f"Only one of the two has: {', '.join(missing)}."] if missing else []
+    sections = [Section("Results", notes, [table]), Section("Machines", parts=[machines])]
     return plain_page(f"{found.title}: two runs compared", [found.about], sections)
 
 

@@ -1,8 +1,8 @@
-"""What is printed wrong in the five studies, and what is right.
+"""The errors that are printed in the five studies, with corrections.
 
-Found by computing every number again: formulas by hand, networks by exact mean value analysis,
-published tables from the authors' own files. A study is not worse for a slip; a reader who repeats
-it needs to know.
+They were found by computing every number again: formulas by hand, networks by exact mean value
+analysis, published tables from the authors' own files. A slip does not make a study worse, but a
+reader who repeats it needs to know.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from loadtests.lab.report.content import Section, Table
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """A slip. where: in the study. printed, correct: what it says and should. why: how known."""
+    """A printed error. where: its place in the study. why: how it is known to be wrong."""
 
     study: str
     where: str
@@ -56,23 +56,24 @@ ERRATA: tuple[Erratum, ...] = (
         "Model and measurement of one customer",
         "44.02 s and 40.50 s side by side",
         "the model is 8.7 % above",
-        "Never reconciled. The profiler that gave 46 ms and 39 ms slows what it measures.",
+        "The two were never reconciled. The profiler that gave 46 ms and 39 ms slows what it "
+        "measures.",
     ),
     Erratum(
         "000",
         "Queueing network against the server",
         "a network of three stations, N_opt = 2.08",
         "for their server X ≤ 1/D = 0.0227 1/s, N_opt = 1.11",
-        "It ran with threaded=False, one request at a time. The network describes a server with "
-        "several threads, and exponential service.",
+        "The server ran with threaded=False, one request at a time. The network describes a server "
+        "with several threads, and exponential service.",
     ),
     Erratum(
         "000",
         "“Better than M/G/1 at high load”",
         "95.0 and 102.1 s against 121.6 and 155.3 s",
-        "an M/G/1 queue observed that way has a mean of 97.8 and 110.8 s",
+        "an M/G/1 queue measured in the same way has a mean of 97.8 and 110.8 s",
         "Runs began empty and lasted 44 service times. All four published means lie in the range "
-        "that simulation gives for such runs. It suffices as an explanation; it is no proof.",
+        "that simulation gives for such runs. This suffices as an explanation; it is no proof.",
     ),
     Erratum(
         "000",
@@ -86,7 +87,7 @@ ERRATA: tuple[Erratum, ...] = (
         "What the models leave out",
         "open and closed models of the requests alone",
         "a /mine request a minute goes through the same one-at-a-time server",
-        "It is in the load scripts and in no model.",
+        "This request is in the load scripts and in no model.",
     ),
     Erratum(
         "000",
@@ -107,7 +108,7 @@ ERRATA: tuple[Erratum, ...] = (
         "Assumption of the model",
         "χ ≪ 1",
         "χ < 1, and runs long enough",
-        "What was seen near χ = 1 are runs that end before the queue is long.",
+        "Runs near χ = 1 ended before the queue was long.",
     ),
     Erratum(
         "002",
@@ -121,7 +122,8 @@ ERRATA: tuple[Erratum, ...] = (
         "Schema validation in Go",
         "0.578 s",
         "5.07 s, if “15 times faster” is right",
-        "The output is that of the serialisation, to the millisecond; 0.578 s would be 131 times.",
+        "The printed time is that of the serialisation, to the millisecond; 0.578 s would be 131 "
+        "times faster.",
     ),
     Erratum(
         "003",
@@ -135,7 +137,7 @@ ERRATA: tuple[Erratum, ...] = (
         "Growth of latency",
         "exponentially with the clients",
         "linearly beyond saturation: N·D_b − Z",
-        "A closed system cannot do otherwise.",
+        "In a closed system latency cannot grow faster.",
     ),
     Erratum(
         "004",
@@ -163,7 +165,7 @@ ERRATA: tuple[Erratum, ...] = (
 
 
 def errata_section(study: str = "") -> Section:
-    """The slips of one study, or of all."""
+    """A section with the errors of one study, or of all if `study` is empty."""
     found = [one for one in ERRATA if study in {"", one.study}]
     table = Table(
         f"Errata of study {study}" if study else "Errata of the five studies",

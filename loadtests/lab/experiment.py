@@ -1,4 +1,4 @@
-"""What an experiment is: a name, what it reproduces, how it measures and how it is understood.
+"""Defines an experiment: its name, what it reproduces, how it measures and how it analyses.
 
     EXPERIMENT = Experiment(
         name="service-time", study="000", reproduces="the table of service times",
@@ -22,7 +22,7 @@ from loadtests.lab.results import Results
 
 
 class Mode(StrEnum):
-    """What a result says something about."""
+    """What a result is about: the service as shipped, emulated storage, or a model."""
 
     REAL = "real"
     EMULATED = "emulated"
@@ -33,8 +33,8 @@ class Mode(StrEnum):
 class Options:
     """How an experiment is to be run.
 
-    scale: K, by which the study's times are divided; None is the experiment's own choice, and so
-    is reps, the number of replications. quick: everything once, within two minutes.
+    scale: K, by which the study's times are divided. reps: number of replications. None means the
+    experiment's own choice for both. quick: everything is run once, within two minutes.
     """
 
     mode: Mode
@@ -46,9 +46,9 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an experiment: its options, where results go, and how to speak to a person.
+    """One run of an experiment: its options, folders and way to show progress.
 
-    scratch: for chains and logs, gone afterwards. say: one line of progress.
+    scratch: a folder for chains and logs, removed at the end. say: shows one line of progress.
     """
 
     options: Options
@@ -58,15 +58,15 @@ class Run:
 
     @property
     def log(self) -> Path:
-        """Where servers write what they have to say; kept with the results."""
+        """The log file of all servers, kept with the results."""
         return self.results.folder / "server.log"
 
     def random(self, purpose: str) -> random.Random:
-        """Random numbers of their own for each purpose, the same for the same seed."""
+        """A random generator for one purpose. The same seed and purpose give the same numbers."""
         return random.Random(f"{self.options.seed} {purpose}")  # noqa: S311  no secrets
 
     def choose(self, quick: float, full: float) -> float:
-        """How much to measure: less in a quick run."""
+        """`quick` in a quick run, otherwise `full`."""
         return quick if self.options.quick else full
 
 
@@ -74,10 +74,10 @@ class Run:
 class Experiment:
     """An experiment. study: "000" to "004", or "" for our own. modes: the first is the default.
 
-    reproduces: the tables and figures of the study, in words. scales: K of a full and of a quick
-    run where storage is emulated and nobody chose another. report_seconds: how its report then
-    tells times in the study's seconds; emulated_so: what it adds about how storage was emulated.
-    can_resume: `measure` makes what its results still lack.
+    reproduces: the tables and figures of the study, in words. scales: default K of a full and of a
+    quick run with emulated storage. report_seconds: the formula by which the report of such a run
+    gives times in the study's seconds; emulated_so: what it adds about how storage was emulated.
+    can_resume: `measure` measures only what its results still lack.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Experiment:
     can_resume: bool = False
 
     def with_scale(self, options: Options) -> Options:
-        """`options` with the K of this experiment, if storage is emulated and none was chosen."""
+        """`options` with the default K, if storage is emulated and no K was chosen."""
         if options.mode is not Mode.EMULATED or options.scale or self.scales is None:
             return options
         full, quick = self.scales

@@ -1,7 +1,7 @@
-"""Ledgers to be written to: a fresh copy for every run, and flights that are not in it yet.
+"""Prepares ledgers for runs that write: a fresh copy for each run, and flights not in it yet.
 
-A run that adds flights changes what the next one would measure. So each gets a copy of its own of
-a chain that was imported once, and a service of its own on that, which has mined nothing before.
+A run that adds flights would change what the next run measures. So each run has its own copy of a
+chain that was imported once, and on that copy its own service, which has not mined before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ from loadtests.questions import Flight, Questions, drawn, flights_of_block, samp
 FLIGHTS_PER_BLOCK = 1000
 QUESTIONS_OF_EACH_KIND = 2000
 SAMPLED_BLOCKS = 20
-OTHER_SEED = 7919  # of the flights to be added, so that they are others than those of the chains
+OTHER_SEED = 7919  # makes the flights to be added differ from those of the chains
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What runs are made of. chains: by the number of full blocks, None for an empty ledger.
+    """Chains and flights for runs. chains: by number of full blocks; None for an empty ledger.
 
-    new: flights that are in none of them.
+    questions: about flights of the shortest chain. new: flights that no chain has.
     """
 
     chains: Mapping[int, Chain | None]
@@ -33,17 +33,17 @@ class Material:
 
 
 def prepared(run: Run, blocks: Sequence[int], new_flights: int) -> Material:
-    """Import the chains; draw questions about the shortest of them and read flights to be added.
+    """Import chains of these lengths; draw questions about the shortest; make flights to be added.
 
-    At least one of `blocks` is not 0. Raises ProgramFailed.
+    At least one of `blocks` must not be 0. Raises ProgramFailed.
     """
     chains: dict[int, Chain | None] = {}
     for length in blocks:
-        run.say(f"a ledger of {length} blocks")
+        run.say(f"preparing a ledger of {length} blocks")
         source = generated(length * FLIGHTS_PER_BLOCK)
         home = run.scratch / f"blocks-{length}"
         chains[length] = imported(source, home, run.log) if length else None
-    run.say("questions, and flights to be added")
+    run.say("drawing questions, and generating flights to be added")
     shortest = min((chain for chain in chains.values() if chain), key=lambda chain: chain.flights)
     with running(shortest.folder, run.log) as service:
         flights = sample(service, SAMPLED_BLOCKS)
@@ -61,7 +61,7 @@ def _others(run: Run, count: int) -> list[Flight]:
 
 @contextmanager
 def fresh_folder(run: Run, chain: Chain | None, name: str) -> Iterator[Path]:
-    """A copy of a chain for one run, gone afterwards."""
+    """A folder with a copy of a chain for one run, removed afterwards."""
     with copied(chain, run.scratch / "fresh" / name) as folder:
         yield folder
 
@@ -70,7 +70,7 @@ def fresh_folder(run: Run, chain: Chain | None, name: str) -> Iterator[Path]:
 def fresh_service(
     run: Run, chain: Chain | None, name: str, settings: Mapping[str, object] | None = None
 ) -> Iterator[Service]:
-    """A service on such a copy, ready to be asked and to mine."""
+    """A service on a fresh copy of a chain, ready to answer and to mine."""
     with (
         fresh_folder(run, chain, name) as folder,
         running(folder, run.log, asking="/health/ready", settings=settings) as service,

@@ -1,9 +1,9 @@
-"""One customer who asks a server again and again: service times, and what the server says of them.
+"""Measures service times with one customer, and keeps the parts of them that the server reports.
 
-A single customer needs no load generator: he asks from this process, each time on a connection of
-his own, and asks again as soon as he is answered. Beside the raw rows of `requests.csv` there is
-`parts.csv`, a line for each entry of an answer's Server-Timing, which `runs.csv` knows to be from a
-run that was accepted or not, by the same rules as any other.
+A single customer needs no load generator: this process sends each request on a new connection, as
+soon as the last one is answered. Rows go to `requests.csv`; `parts.csv` has a line for each entry
+of an answer's Server-Timing. Runs are judged by the same rules as any other, and listed in
+`runs.csv`.
 
     with one_customer(run.results) as customer:
         customer.asks(service, "study-flight_counter-1", requests, warm_up=1, least=5, least_s=1)
@@ -36,7 +36,7 @@ _COUNT = re.compile(r"\d+")
 
 @contextmanager
 def one_customer(results: Results) -> Iterator["Customer"]:
-    """The customer whose requests are written to `results`; only one at a time."""
+    """A customer whose requests are written to `results`. Only one may be open at a time."""
     with (
         closing(RowFile(results.folder / REQUESTS)) as rows,
         results.table(PARTS, COLUMNS) as parts,
@@ -45,7 +45,7 @@ def one_customer(results: Results) -> Iterator["Customer"]:
 
 
 class Customer:
-    """Asks, and writes down what came of it."""
+    """Sends requests one after the other, and writes their rows."""
 
     def __init__(self, results: Results, rows: RowFile, parts: TableWriter) -> None:
         self._results, self._rows, self._parts = results, rows, parts
@@ -60,8 +60,10 @@ class Customer:
         least: int = 1,
         least_s: float = 0.0,
     ) -> list[Row]:
-        """Ask the first `warm_up` requests, which are not to count, then at least `least` more and
-        for at least `least_s` seconds. The rows of all of them.
+        """Send `warm_up` requests, which do not count, then more until both minima are reached.
+
+        least: smallest number of requests that count. least_s: least time they take together.
+        Returns the rows of all requests.
         """
         begun_unix_s, start_s = time.time(), time.monotonic()
         asked = enumerate(requests)
@@ -115,7 +117,7 @@ class Customer:
 
 
 def _answer(service: Service, path: str) -> tuple[int, Mapping[str, str]]:
-    """Status and headers, by names in lower case, when the whole answer has been read."""
+    """GET `path` and read the whole answer. Returns its status and its headers, in lower case."""
     try:
         with service.connection() as connection:
             connection.request("GET", path, headers={"Connection": "close"})
@@ -131,18 +133,18 @@ def _answer(service: Service, path: str) -> tuple[int, Mapping[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that counts, and what the server said of it by the names of its entries."""
+    """A request that counts. said: the entries of its Server-Timing, by name."""
 
     row: Row
     said: Mapping[str, Entry]
 
     def duration_s(self, name: str) -> float:
-        """Seconds of that entry; 0 if there is none."""
+        """Seconds of the entry `name`; 0 if there is none."""
         found = self.said.get(name)
         return (found.duration_s or 0.0) if found else 0.0
 
     def count(self, name: str, at: int = 0) -> int:
-        """The number at place `at` in the description of that entry; 0 if there is none."""
+        """Number `at` (from 0) in the description of the entry `name`; 0 if there is none."""
         found = self.said.get(name)
         numbers = _COUNT.findall(found.description) if found else []
         return int(numbers[at]) if at < len(numbers) else 0
@@ -158,12 +160,15 @@ class Recorded:
 
     @property
     def times_s(self) -> list[float]:
-        """The response times, which are service times: nobody else was there."""
+        """The response times. They are service times, because there is only one customer."""
         return [one.row.closed_response_s for one in self.asked]
 
 
 def recorded(results: Results, warm_ups: Mapping[str, int]) -> dict[str, Recorded]:
-    """The runs named in `warm_ups` that were written to their end, with rows after the warm-up."""
+    """The completed runs among those in `warm_ups`, each with its rows after the warm-up.
+
+    warm_ups: id of a run -> number of its first rows that do not count.
+    """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     said = _said(results)
     found = {}

@@ -1,4 +1,4 @@
-"""What the studies printed, as they printed it, in their units; `errata` says what is wrong in it.
+"""The numbers that the studies printed, unchanged, in their units; `errata` lists wrong ones.
 
 Sources: 000 "Blockchain app Report" (flight study, a Pi 4B with a USB hard disk), with unrounded
 values from its authors' own files where they are known; 001 "Project on Client-Server Application
@@ -38,9 +38,10 @@ UNROUNDED = ServiceTime(40.499375, 1.38635369655895)
 
 @dataclass(frozen=True, slots=True)
 class OpenWorkload:
-    """A row of study 000's table of open workloads. The first three are predictions, in seconds.
+    """A row of study 000's table of open workloads. None: not printed.
 
-    mean_customers: over the tested run, from the authors' files. None: it was not printed.
+    fraction: utilisation. fcfs_s, ps_s: predicted mean response times. mean_customers: over the
+    tested run, from the authors' files.
     """
 
     fraction: float
@@ -59,12 +60,12 @@ OPEN_WORKLOADS = (
     OpenWorkload(0.85, 155.34459, 269.99583, 102.12, 1.92, 223.94, 6),
 )
 OPEN_RUN_S, OPEN_RUNS = 1800.0, 15
-"""How study 000 tested them: runs of 30 minutes that began empty, and how many."""
+"""Study 000 tested open workloads with this many runs of 30 minutes, which began empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkStation:
-    """A station of study 000's queueing network (figure 7). service_s: a visit."""
+    """A station of study 000's queueing network (figure 7). service_s: time of one visit."""
 
     name: str
     visits: int
@@ -86,7 +87,7 @@ BLOCKS = 522
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What study 002 took for 100,000 repetitions, one process, `real` of `time`."""
+    """Times of study 002 for 100,000 repetitions in one process: `real` of `time`."""
 
     python_s: float
     go_s: float
@@ -94,13 +95,13 @@ class Repeated:
 
 REPEATED_TIMES = 100_000
 SERIALISATION = Repeated(22.658, 0.578)
-"""Study 002: a fulfillment parsed and serialised, BigchainDB's Python against Go."""
+"""Study 002: parsing and serialising a fulfillment, BigchainDB's Python against Go."""
 
 SCHEMA_VALIDATION = Repeated(75.996, 0.578)
-"""Study 002: a transaction validated against two schemas. Its Go figure is a copy: see `errata`."""
+"""Study 002: validating a transaction against two schemas. The Go time is wrong: see `errata`."""
 
 SCHEMA_GO_TIMES_FASTER = 15.0
-"""Study 002: Go against Python in validation, as its text says."""
+"""Study 002: how many times faster Go validates than Python, as its text says."""
 
 ACTIVITIES: Mapping[str, float] = {
     "Crypto-conditions validation": 41.76,
@@ -112,12 +113,17 @@ ACTIVITIES: Mapping[str, float] = {
 """Study 002: shares of a flame graph (%), 100 threads, mode=async; the first summed correctly."""
 
 BULK_THREADS, BULK_TRANSACTIONS_EACH = (100, 1000), 10_000
-"""Study 002: how it posted, in the modes async, sync and commit. It printed no throughput."""
+"""Study 002: numbers of threads, and transactions of each, in the modes async, sync and commit.
+It printed no throughput."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """How study 003 measured. cores: of its processor, and threads that these run at once."""
+    """The measurements of study 003. warm_up, measured: numbers of requests of each customer.
+
+    customers: lowest and highest number. books: numbers of books in the store. cores,
+    hardware_threads: of its processor.
+    """
 
     customers: tuple[int, int]
     books: tuple[int, ...]
@@ -130,7 +136,8 @@ class Mixed:
 
 MIXED = Mixed((1, 60), (0, 100, 1000), 4, 100, 500, 6, 12)
 MIXED_RPC_TIMES_SLOWER = 10.0
-"""Study 003: latency over RPC against local, "more than ten-fold". Its figures have no table."""
+"""Study 003: how many times slower RPC is than local calls, "more than ten-fold". Its figures have
+no table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ ITINERARY: Mapping[str, ItineraryTimes] = {
 ITINERARY_CLIENTS = (1, 2, 4, 6, 8)
 ITINERARY_ITERATIONS, ITINERARY_COUNTED = 100, 80
 ITINERARY_SATURATED_PER_S = 1000.0
-"""Study 004: the rate beyond which it saw saturation; its text has 100 once, see `errata`."""
+"""Study 004: the rate above which it saw saturation; its text once has 100, see `errata`."""
 
 NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
     (0.020398421978, 44.0234, (0.008534699756, 0.481361961839, 0.408111228515)),
@@ -165,8 +172,8 @@ NETWORK_AT_N: Sequence[tuple[float, float, tuple[float, float, float]]] = (
     (0.040475164691, 217.358576395, (0.017223189983, 5.640897994686, 3.139502991877)),
     (0.040823565895, 239.956553420, (0.017374762044, 6.397539020319, 3.380968388160)),
 )
-"""Figures 8 to 11 of study 000, from its authors' own solver file, with 1, 2 … 10 customers:
-throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
+"""Figures 8 to 11 of study 000, from its authors' own solver file. The rows are for 1, 2 … 10
+customers: throughput in 1/s, response time in s, mean customers at CPU, DISK and DELAY."""
 
 PROFILE_MS: Mapping[str, float] = {
     "file": 17.3,
@@ -176,8 +183,8 @@ PROFILE_MS: Mapping[str, float] = {
     "encode": 33.9,
     "hash": 3.3,
 }
-"""Milliseconds a block in study 000's profile (figures behind DISK, 48.8 ms, and DELAY), from its
-authors' listing. The profiler slows what it measures: its sum is above the measured time."""
+"""Milliseconds per block in study 000's profile, from its authors' listing. DISK (48.8 ms) and
+DELAY come from these. The profiler slows what it measures: their sum is above the measured time."""
 
 SCAN_BLOCKS_READ = 503
-"""Distinct blocks that a scan of study 000 read, of 522; its network counts 513."""
+"""Number of distinct blocks, of 522, that a scan of study 000 read; its network counts 513."""

@@ -1,8 +1,8 @@
-"""Looking into a running Python process with py-spy: flame graphs and collapsed stacks.
+"""Samples a running Python process with py-spy: flame graphs and collapsed stacks.
 
-py-spy reads the memory of the process from outside, so the process runs the code that it would run
-anyway; it stops it for a moment at each sample, so nothing that is timed is timed meanwhile. It
-needs the right to trace other processes (ptrace).
+py-spy reads the memory of the process from outside, so the process runs its usual code. Each sample
+stops the process for a moment, so times must not be measured meanwhile. py-spy needs the right to
+trace other processes (ptrace).
 """
 
 import re
@@ -19,18 +19,18 @@ FOREIGN = re.compile(
 )
 _SAMPLES = re.compile(r"Samples: (\d+) Errors: (\d+)")
 _REFUSED = ("permission denied", "operation not permitted", "eperm", "ptrace")
-_PATIENCE = 20  # times the duration: a busy machine makes py-spy late
+_PATIENCE = 20  # times the duration, because a busy machine delays py-spy
 _LEAST_PATIENCE_S = 60.0
 PERMISSION = (
-    "py-spy may not look into the process {pid}. Run the lab as root; or allow it until the next "
-    "start of the machine: sudo sysctl kernel.yama.ptrace_scope=0; in a container, start it with "
+    "py-spy may not trace the process {pid}. Run the lab as root; or allow tracing until the next "
+    "start of the machine: sudo sysctl kernel.yama.ptrace_scope=0; or start the container with "
     "--cap-add SYS_PTRACE"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How often was looked and what was seen. samples: stacks; errors: looks that failed."""
+    """The size of a recording: attempts to sample, recorded stacks, and attempts that failed."""
 
     looks: int
     samples: int
@@ -40,11 +40,11 @@ class Recording:
 def record(
     pid: int, path: Path, *, form: str, rate_hz: int, duration_s: float, threads: str = "running"
 ) -> Recording:
-    """Look into a process for a time and write what was seen to `path`.
+    """Sample a process for a time and write the stacks to `path`.
 
     form: `raw` (collapsed stacks) or `flamegraph` (SVG). threads: `running`, those that the kernel
-    runs; `lock`, the one that holds Python's lock; `all`. Raises ProgramFailed if py-spy is not
-    there, may not trace, or the process has ended.
+    runs; `lock`, the one that holds Python's lock; `all`. Raises ProgramFailed if py-spy is missing
+    or may not trace, or the process has ended.
     """
     which = {"running": [], "lock": ["--gil"], "all": ["--idle"]}[threads]
     options = ["--pid", str(pid), "--rate", str(rate_hz), "--duration", str(round(duration_s))]
@@ -61,7 +61,7 @@ def record(
             timeout=max(_LEAST_PATIENCE_S, _PATIENCE * duration_s),
         )
     except subprocess.TimeoutExpired:
-        raise ProgramFailed(f"py-spy did not end; it was to look for {duration_s:g} s") from None
+        raise ProgramFailed(f"py-spy did not end; it was to run for {duration_s:g} s") from None
     said = done.stdout + done.stderr
     found = _SAMPLES.search(said)
     if done.returncode != 0 or found is None or not path.exists():
@@ -73,11 +73,11 @@ def _program() -> str:
     beside = Path(sys.executable).with_name("py-spy")
     found = str(beside) if beside.exists() else shutil.which("py-spy")
     if found is None:
-        raise ProgramFailed("py-spy is not there; scripts/lab installs it")
+        raise ProgramFailed("py-spy is missing; scripts/lab installs it")
     return found
 
 
 def _why(pid: int, said: str) -> str:
     if any(word in said.lower() for word in _REFUSED):
         return PERMISSION.format(pid=pid)
-    return f"py-spy could not look into the process {pid}: {said.strip()[-300:]}"
+    return f"py-spy could not sample the process {pid}: {said.strip()[-300:]}"

@@ -1,4 +1,4 @@
-"""What experiments with load leave in common, by run: raw rows, and whether a run counts."""
+"""Reads what all experiments with load write: raw rows by run, and whether a run counts."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from loadtests.lab.results import Results
 
 
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
-    """Run -> its rows in the order in which they were written; none for any other run.
+    """Run -> its rows, in the order in which they were written; an unknown run has no rows.
 
-    Raises ValueError for a file that is not of raw rows.
+    Raises ValueError if the file is not one of raw rows.
     """
     found: dict[str, list[Row]] = defaultdict(list)
     path = results.folder / REQUESTS
@@ -21,7 +21,7 @@ def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
 
 
 def accepted_by_run(results: Results) -> Mapping[str, bool]:
-    """Run -> whether the rules let it count, of the runs that were judged."""
+    """Run -> whether it counts by the rules, for all runs that were judged."""
     table = RUNS.removesuffix(".csv")
     lines = results.rows(table) if results.has(table) else ()
     return {line["run"]: line["accepted"] == "yes" for line in lines}

@@ -1,11 +1,12 @@
-"""The folder that a run leaves: a manifest, tables as CSV, and what is rebuilt from them.
+"""The folder of results of a run: a manifest, tables as CSV, and the files made from them.
 
-    manifest.json   experiment, mode, K, seed, versions, machine, when, and whether it was completed
+    manifest.json   experiment, mode, K, seed, versions, machine, times, and whether it is complete
     *.csv           raw rows, written line by line while they are measured (RFC 4180)
-    server.log      what the servers said
+    server.log      the servers' logs
     summary.json, report.html   made by `analyse` from the above, byte for byte the same each time
 
-A table is flushed at least once a second, so that whatever ends a run leaves what was measured.
+A table is flushed when a row is written a second or more after the last flush, so that rows survive
+whatever ends a run.
 """
 
 import csv
@@ -22,11 +23,11 @@ FLUSH_EVERY_S = 1.0
 
 
 class ResultsError(Exception):
-    """A folder that is not a result, or lacks a table; the message names it."""
+    """A folder is not one of results, or lacks a table; the message names it."""
 
 
 class TableWriter:
-    """Writes rows of one table, below a header if there is none yet. columns: names, in order."""
+    """Writes rows of a table, and first a header if the file is empty. columns: names, in order."""
 
     def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -47,26 +48,26 @@ class TableWriter:
 
 
 def _cell(value: object) -> object:
-    return repr(value) if isinstance(value, float) else value  # repr: nothing of it is lost
+    return repr(value) if isinstance(value, float) else value  # repr keeps all digits
 
 
 class Results:
-    """A folder of results, being written or being read."""
+    """A folder of results, to be written or read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @contextmanager
     def table(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
-        """Write the table `name` (without .csv), which must not exist yet."""
+        """Write a new table `name` (without .csv). Raises FileExistsError."""
         with (self.folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as stream:
             yield TableWriter(stream, columns)
 
     @contextmanager
     def more(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
-        """Add to the table `name`, which is begun if it is not there; a torn last line goes.
+        """Append to the table `name`, which is made if it is missing; a torn last line is removed.
 
-        Raises ResultsError if it has other columns.
+        Raises ResultsError if the table has other columns.
         """
         path = self.folder / f"{name}.csv"
         if path.exists():
@@ -74,18 +75,18 @@ class Results:
             whole = content[: content.rfind(b"\n") + 1]
             os.truncate(path, len(whole))
             if whole and whole.splitlines()[0].decode() != ",".join(columns):
-                raise ResultsError(f"{path} has other columns than are written now; begin anew")
+                raise ResultsError(f"{path} has other columns than this version; begin anew")
         with path.open("a", encoding="utf-8", newline="") as stream:
             yield TableWriter(stream, columns)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a table."""
+        """Whether there is a table `name`."""
         return (self.folder / f"{name}.csv").exists()
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """The rows of a table, every cell as text, "" for none.
+        """The rows of a table; every cell is text, "" if it is empty.
 
-        A last line that was cut off is left out. Raises ResultsError if there is no such table.
+        A torn last line is left out. Raises ResultsError if there is no such table.
         """
         path = self.folder / f"{name}.csv"
         try:
@@ -100,7 +101,7 @@ class Results:
         self._write(MANIFEST, as_json(content))
 
     def manifest(self) -> dict[str, Any]:
-        """What the run was. Raises ResultsError if this is no folder of results."""
+        """Read the manifest. Raises ResultsError if this is not a folder of results."""
         try:
             found: dict[str, Any] = json.loads(self._read(MANIFEST))
         except ValueError as problem:
@@ -108,12 +109,12 @@ class Results:
         return found
 
     def summary(self) -> dict[str, Any]:
-        """What `analyse` found. Raises ResultsError if it did not run here yet."""
+        """Read the summary that `analyse` wrote. Raises ResultsError if there is none."""
         found: dict[str, Any] = json.loads(self._read(SUMMARY))
         return found
 
     def write_analysis(self, summary: Mapping[str, Any], report: str) -> None:
-        """Write what was rebuilt from the tables."""
+        """Write the summary and the report."""
         self._write(SUMMARY, as_json(summary))
         self._write(REPORT, report)
 
@@ -121,12 +122,12 @@ class Results:
         try:
             return (self.folder / name).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            raise ResultsError(f"{self.folder} is no folder of results: no {name}") from None
+            raise ResultsError(f"{self.folder} is not a folder of results: no {name}") from None
 
     def _write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
 
 
 def as_json(content: object) -> str:
-    """JSON for people, the same for the same content."""
+    """`content` as indented JSON, always the same for the same content."""
     return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -1,7 +1,7 @@
-"""Running an experiment: a folder, a manifest, the measurement, the analysis.
+"""Runs an experiment: makes a folder and a manifest, measures, and analyses.
 
-Whatever ends the measurement, the manifest says so and what was measured is kept and analysed as
-far as it goes.
+If the measurement is interrupted, the manifest says so; what was measured is kept, and analysed as
+far as possible.
 """
 
 import shutil
@@ -30,9 +30,9 @@ def run(
 ) -> Report | None:
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
-    None is given if what was measured is too little for a report. Raises ResultsError if the folder
-    exists or the mode is not one of the experiment's, KeyboardInterrupt after what was measured
-    until then has been analysed.
+    Returns None if too little was measured for a report. Raises ResultsError if the folder exists
+    or the experiment has no such mode, and KeyboardInterrupt after the measurements until then have
+    been analysed.
     """
     if options.mode not in experiment.modes:
         modes = ", ".join(experiment.modes)
@@ -49,18 +49,18 @@ def run(
 
 
 def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
-    """Measure what the results in `folder` still lack, as they were begun, and analyse all of it.
+    """Measure what the results in `folder` still lack, with the same options, and analyse all.
 
-    Raises ResultsError if it is no folder of results or its experiment cannot go on, and otherwise
-    as `run`.
+    Raises ResultsError if it is not a folder of results or its experiment cannot be resumed, and
+    KeyboardInterrupt as `run` does.
     """
     results = Results(folder)
     manifest, experiment = results.manifest(), experiment_of(results)
     if not experiment.can_resume:
-        raise ResultsError(f"{folder} is of {experiment.name}, which always begins anew")
+        raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
     told = {name: manifest[name] for name in ("scale", "seed", "reps", "quick")}
     manifest["state"] = INTERRUPTED
-    now = " at ".join(filter(None, (_now(), _commit())))  # perhaps another one than it began with
+    now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
     results.write_manifest(manifest)
     return _measured(experiment, Options(Mode(manifest["mode"]), **told), results, manifest, say)
@@ -89,7 +89,7 @@ def _measured(
 
 
 def _analysed(results: Results, *, is_complete: bool, say: Callable[[str], None]) -> Report | None:
-    """Analyse; part of a measurement may be too little, which is then said and no more."""
+    """Analyse. Returns None, with a message, if an interrupted run has too little for a report."""
     try:
         report = analyse(results)
     except Exception as problem:
@@ -112,7 +112,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "seed": options.seed,
         "reps": options.reps,
         "quick": options.quick,
-        "state": INTERRUPTED,  # until it is complete
+        "state": INTERRUPTED,  # until the run is complete
         "started": _now(),
         "ended": None,
         "commit": _commit(),
@@ -136,7 +136,7 @@ def _commit() -> str | None:
     """The commit that is measured; None without git."""
     try:
         asked = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607  whichever git is there
+            ["git", "rev-parse", "HEAD"],  # noqa: S607  the git that is installed
             cwd=PROJECT,
             capture_output=True,
             text=True,

@@ -1,12 +1,12 @@
-"""Collapsed stacks of a worker of the service, and what it was doing: one table of patterns. Pure.
+"""Tells from collapsed stacks of a worker of the service what it was doing, by patterns. Pure.
 
 A collapsed stack is a line `frame;frame;… count`, the outermost frame first, as Brendan Gregg's
 flame graphs take them and py-spy's `-f raw` writes them: `accept (backend/mempool/mempool.py:94)`.
-A thread that was seen without any frame of Python's, as at its very end, has none in its line.
+A thread without any Python frame, as at its very end, has a line without frames.
 
-A stack counts as the activity of its innermost frame that the table knows: what a library or C code
-does is told under the function that called it. So a share is a lower bound of its activity, and
-what no row knows is `OTHER`, never spread over the rest.
+A stack counts as the activity of its innermost frame that matches a pattern: the work of a library
+or of C code belongs to the function that called it. So a share is a lower bound of its activity;
+stacks that match no pattern count as `OTHER` and are not spread over the rest.
 """
 
 import re
@@ -27,9 +27,9 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Frames of an activity. frame: regular expression that begins with the function's name.
+    """A pattern for frames of an activity. frame: a regular expression, from the function's name.
 
-    innermost: counts only where the frame is the innermost one, thus itself at work or waiting.
+    innermost: it matches only the innermost frame, which is the one at work or waiting.
     """
 
     activity: str
@@ -48,7 +48,7 @@ WAITS = (
     Pattern(_LOCK, r"(Mempool\.(exclusive|locked)|lock_within) \(", innermost=True),
     Pattern("waiting for a block", r"Ledger\._wait_until_mined \(", innermost=True),
 )
-"""What a thread waits for, for stacks of all threads. The others are at work or want to be."""
+"""Patterns of waiting, for stacks of all threads. Threads with other stacks work or want to."""
 
 _PARSING, _LOOP = "HTTP: parsing the request", "HTTP: the loop, receiving and sending"
 _ROUTING = "routing and calling: Flask, WSGI"
@@ -93,24 +93,24 @@ WORK = (
         "making the answer", r".* \(backend/(api/answers|api/writing|api/transactions|ledger)\.py"
     ),
 )
-"""What Python works at, for stacks of threads that hold its lock. The first row that fits holds."""
+"""Patterns of work, for stacks of threads that hold Python's lock. The first match counts."""
 
 
 def stacks(text: str) -> list[Stack]:
-    """The stacks of a file. Raises ValueError naming a line that is none."""
+    """The stacks in the text of a file. Raises ValueError naming a line that is not a stack."""
     return [_stack(line) for line in text.splitlines() if line]
 
 
 def _stack(line: str) -> Stack:
     frames, blank, count = line.rpartition(" ")
     if not blank or not count.isdigit():
-        raise ValueError(f"{line[:80]!r} is no collapsed stack: frame;frame;… count")
+        raise ValueError(f"{line[:80]!r} is not a collapsed stack: frame;frame;… count")
     named = (_LINE_NUMBER.sub(")", frame) for frame in frames.split(";") if frame)
     return Stack(tuple(named), int(count))
 
 
 def activity(stack: Stack, patterns: Iterable[Pattern]) -> str:
-    """What the stack is about: `OTHER` if no row knows any of its frames."""
+    """The activity that the stack shows; `OTHER` if no pattern matches any of its frames."""
     known = [(one, re.compile(one.frame)) for one in patterns]
     for depth, frame in enumerate(reversed(stack.frames)):
         for one, expression in known:

@@ -1,4 +1,4 @@
-"""Programs timed as whole processes, as the shell's `time` does. Linux only."""
+"""Times programs as whole processes, as the shell's `time` does. Linux only."""
 
 import os
 import subprocess
@@ -15,9 +15,9 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What a process took from its start to its end, seconds: real, user and sys of `time`.
+    """Seconds that a process took from start to end: real, user and sys of `time`.
 
-    foreign_cpu: what else ran meanwhile, in cores; time taken by a hypervisor included.
+    foreign_cpu: processor time of other programs meanwhile and of the hypervisor, in cores.
     """
 
     wall_s: float
@@ -32,7 +32,7 @@ class Timed:
 
 
 def timed(command: Sequence[str], log: Path) -> Timed:
-    """Run a program of ours to its end. log: takes what it prints. Raises ProgramFailed."""
+    """Run a program of ours to its end. log: file for its output. Raises ProgramFailed."""
     with log.open("ab") as stream:
         busy_s, start_s = _busy_s(), perf_counter()
         process = subprocess.Popen(  # noqa: S603  our own command

@@ -1,10 +1,11 @@
 """The performance lab's models: queueing formulas, networks, replays, simulations, statistics.
 
-Pure: no files, clock, threads or network. Where chance is needed, a `random.Random` is handed in,
-so that the same seed gives the same numbers. `tests/test_imports.py` holds the package to it. It is
-the one part of `loadtests` that the frontend may import: a page of its shows these models.
+They are pure: without files, clock, threads or network, which `tests/test_imports.py` checks. Where
+chance is needed, a `random.Random` is an argument, so that the same seed gives the same numbers.
+This is the only part of `loadtests` that the frontend may import: one of its pages shows the
+models.
 
-    steady_state    what a model of an open queue answers; `Unstable` where there is no answer
+    steady_state    results of a model of an open queue; `Unstable` where there are none
     single_server   M/M/1, M/G/1 (first come, first served), M/G/1 with processor sharing
     multi_server    M/M/m, and M/G/m by Allen and Cunneen
     laws            utilisation law, Little's law, forced flow, interactive response time
@@ -13,16 +14,16 @@ the one part of `loadtests` that the frontend may import: a page of its shows th
     bounds          asymptotic and balanced-job bounds
     mva             exact mean value analysis
     closed_network  simulation of a closed network whose times are not exponential
-    distributions   of service times
+    distributions   distributions of service times
     arrivals        Poisson arrivals
-    replay          recorded arrivals and service times through a queue
-    protocol        what a short, repeated experiment is expected to see
+    replay          recorded arrivals and service times, sent through a queue
+    protocol        the results to expect of a short, repeated experiment
     samples         mean, variance, coefficient of variation
     student_t       quantiles of Student's t
     estimates       confidence intervals, paired differences, the verdict on a model
     scalability     the universal scalability law
     recorded        customers in the system over time, Little's law, utilisation of a recorded run
-    curves          what the study's figures 2 to 5 show
+    curves          the curves of the study's figures 2 to 5
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its
 coefficient of variation cv = σ/E[S], utilisation ρ, waiting time W (s, without service), response

@@ -1,4 +1,4 @@
-"""Poisson arrivals: the gaps between them are exponential and independent."""
+"""Draws Poisson arrivals: the gaps between them are exponential and independent."""
 
 from random import Random
 
@@ -8,8 +8,8 @@ from loadtests.models.domain import count, positive
 def poisson_during(rate_per_s: float, duration_s: float, rng: Random) -> list[float]:
     """Arrival times (s) between 0 and `duration_s`; the first comes after an exponential gap too.
 
-    How many there are is chance, on average rate·duration; there may be none. Raises ValueError
-    unless rate and duration are positive.
+    Their number is random, on average rate·duration, and may be 0. Raises ValueError unless rate
+    and duration are positive.
     """
     positive("rate_per_s", rate_per_s)
     positive("duration_s", duration_s)
@@ -22,7 +22,10 @@ def poisson_during(rate_per_s: float, duration_s: float, rng: Random) -> list[fl
 
 
 def poisson_count(rate_per_s: float, arrivals: int, rng: Random) -> list[float]:
-    """Times (s) of the first `arrivals` arrivals. Raises ValueError for a rate of 0 or none."""
+    """Times (s) of the first `arrivals` arrivals.
+
+    Raises ValueError unless the rate is positive and `arrivals` at least 1.
+    """
     positive("rate_per_s", rate_per_s)
     count("arrivals", arrivals)
     times_s = []

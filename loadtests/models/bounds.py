@@ -16,7 +16,7 @@ from loadtests.models.stations import Station, bottleneck, total_demand_s
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between what X (1/s) and R (s) of `customers` customers lie."""
+    """The bounds of X (1/s) and R (s) of `customers` customers."""
 
     customers: int
     throughput_low_per_s: float
@@ -26,20 +26,21 @@ class Bounds:
 
 
 def maximum_throughput_per_s(stations: Sequence[Station]) -> float:
-    """1/max(D/m), in 1/s, which no number of customers exceeds."""
+    """1/max(D/m), the throughput in 1/s that no number of customers can exceed."""
     return 1 / bottleneck(stations).least_gap_s
 
 
 def optimal_population(stations: Sequence[Station], think_time_s: float = 0.0) -> float:
-    """N_opt = (D + Z)/max(D/m), where the two asymptotes cross: with more, customers must queue."""
+    """N_opt = (D + Z)/max(D/m), where the asymptotes cross: more customers than that must queue."""
     not_negative("think_time_s", think_time_s)
     return (total_demand_s(stations) + think_time_s) / bottleneck(stations).least_gap_s
 
 
 def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
-    """X ≤ min(N/(D + Z), 1/max(D/m)) and R ≥ max(D, N·max(D/m) − Z): nobody waits, or one always.
+    """X ≤ min(N/(D + Z), 1/max(D/m)) and R ≥ max(D, N·max(D/m) − Z).
 
-    The other side is the worst case: each customer waits for all the others at every queue.
+    These are the best case: nobody waits, or the bottleneck is always busy. The other bounds are
+    the worst case: each customer waits for all others at every queue.
     """
     count("customers", customers)
     not_negative("think_time_s", think_time_s)
@@ -57,11 +58,12 @@ def asymptotic(stations: Sequence[Station], customers: int, think_time_s: float 
 
 
 def balanced_job(stations: Sequence[Station], customers: int, think_time_s: float = 0.0) -> Bounds:
-    """Tighter: between a network whose demands are all average and one where all are the largest.
+    """Balanced-job bounds, which are tighter than the asymptotic ones.
 
-    They hold where MVA does (exponential service in order of arrival, or processor sharing), and
-    for single servers and delays only: ValueError for a station with several servers. Delays are
-    taken as think time, and their demand is part of R again in the end.
+    The bounds are the results of two networks: one whose demands are all average and one whose
+    demands are all the largest. They hold where MVA does (exponential service in order of arrival,
+    or processor sharing), and only for single servers and delays: a station with several servers is
+    a ValueError. Delays are treated as think time, and their demand is added to R in the end.
     """
     count("customers", customers)
     not_negative("think_time_s", think_time_s)
@@ -87,7 +89,7 @@ def _single_servers(stations: Sequence[Station]) -> list[Station]:
     for station in stations:
         if station.servers is not None and station.servers > 1:
             raise ValueError(
-                f"balanced-job bounds know single servers and delays only, but station "
+                f"balanced-job bounds hold for single servers and delays only, but station "
                 f"{station.name!r} has {station.servers} servers"
             )
     return [station for station in stations if not station.is_delay and station.demand_s > 0]

@@ -1,9 +1,9 @@
-"""Simulation of customers who go round a fixed way through stations, and think between rounds.
+"""Simulates customers who visit stations in a fixed order, round after round, and think in between.
 
-Each station has one server and serves in order of arrival; service times are drawn visit by visit.
-Mean value analysis is exact for exponential times alone: this is for times that vary less. With
-`one_at_a_time` a customer is let in only when the one before has come out, as in a server with one
-thread: then nobody waits at a station, but at the door.
+Each station has one server and serves in order of arrival; each visit draws its own service time.
+Mean value analysis is exact only for exponential times; this simulation is for times that vary
+less. With `one_at_a_time`, as in a server with one thread, a customer enters only when the last one
+has left. Customers then wait at the door, and never at a station.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ class Visit:
 
 @dataclass(slots=True)
 class Round:
-    """A customer's way, from arrival to the end of its last visit; seconds.
+    """A customer's round, from arrival to the end of its last visit, in seconds.
 
-    service_s, queue_s: by station. door_s: what it waited to be let in.
+    service_s, queue_s: time in service and in the queue, by station. door_s: wait at the door.
     """
 
     customer: int
@@ -39,7 +39,7 @@ class Round:
     queue_s: dict[str, float] = field(default_factory=dict)
 
     def add(self, station: str, service_s: float, queue_s: float) -> None:
-        """One visit more."""
+        """Add a visit."""
         self.service_s[station] = self.service_s.get(station, 0.0) + service_s
         self.queue_s[station] = self.queue_s.get(station, 0.0) + queue_s
 
@@ -53,7 +53,9 @@ def simulated(
     *,
     one_at_a_time: bool = False,
 ) -> list[Round]:
-    """`rounds` rounds of each of `customers` customers, who all arrive at 0, as they end.
+    """`rounds` rounds of each of `customers` customers, in the order in which they end.
+
+    All customers arrive at 0.
 
     Raises ValueError for less than one customer or round, a way without visits, and a negative
     think time.
@@ -69,9 +71,9 @@ def simulated(
 def _inside(
     way: Sequence[Visit], customers: int, think_s: float, rounds: int, random: Random
 ) -> Iterator[Round]:
-    """Arrivals at stations are served in the order of time; of equal ones, the first to be known.
+    """Serve arrivals at stations in order of time, and equal times in the order of their events.
 
-    A station is then as good as the time from which it is free.
+    So the state of a station is just the time from which it is free.
     """
     order, left = numbers(), [rounds] * customers
     free_s = dict.fromkeys((visit.station for visit in way), 0.0)

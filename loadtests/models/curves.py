@@ -1,4 +1,4 @@
-"""What the study's figures 2 to 5 show, as numbers to draw.
+"""Computes the curves of the study's figures 2 to 5, as numbers to draw.
 
 figure 2  mean response time against the load, of each model          response_against_load
 figure 3  response times over the time of a run                       durations_over_time
@@ -16,14 +16,14 @@ from loadtests.models.domain import count, not_negative, positive, recorded_time
 from loadtests.models.recorded import Step, customers_at
 from loadtests.models.samples import summary
 
-STUDY_SAMPLE_S = 10.0  # the load generator of the study wrote a sample so often
-LOAD_SAMPLE_S = 5.0  # Linux counts who runs or waits to run so often
-LOAD_TIME_CONSTANT_S = 60.0  # of the first of its three load averages
+STUDY_SAMPLE_S = 10.0  # the time between samples of the study's load generator
+LOAD_SAMPLE_S = 5.0  # the time after which Linux counts again what runs or waits to run
+LOAD_TIME_CONSTANT_S = 60.0  # that of the first of Linux's three load averages
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """Mean response times (s) at a share of the maximum rate L, in order of arrival and shared."""
+    """Mean response times (s) at a fraction of the maximum rate L, for FCFS and shared service."""
 
     fraction: float
     arrival_rate_per_s: float
@@ -33,7 +33,7 @@ class LoadPoint:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """The response times (s) of the customers who left in the sample from `time_s` on."""
+    """The response times (s) of the customers who left in the sample that begins at `time_s`."""
 
     time_s: float
     customers: int
@@ -52,7 +52,7 @@ class Sample:
 def response_against_load(
     service_time_s: float, service_variance_s2: float, fractions: Sequence[float]
 ) -> list[LoadPoint]:
-    """Figure 2: M/G/1 and M/G/1-PS at fractions of L = 1/E[S]. Raises Unstable for one of 1 on."""
+    """Figure 2: M/G/1 and M/G/1-PS at fractions of L = 1/E[S]. Raises Unstable for one ≥ 1."""
     maximum = single_server.maximum_rate_per_s(service_time_s)
     return [
         LoadPoint(
@@ -68,7 +68,7 @@ def response_against_load(
 def durations_over_time(
     arrivals_s: Sequence[float], responses_s: Sequence[float], sample_s: float = STUDY_SAMPLE_S
 ) -> list[Durations]:
-    """Figure 3: by samples of `sample_s` seconds from 0 on, those without a departure left out."""
+    """Figure 3: samples of `sample_s` seconds from 0 on; those in which nobody left are missing."""
     recorded_times(arrivals_s, responses_s, "responses_s")
     positive("sample_s", sample_s)
     samples: dict[int, list[float]] = defaultdict(list)
@@ -93,11 +93,11 @@ def load_average(
     sample_s: float = LOAD_SAMPLE_S,
     time_constant_s: float = LOAD_TIME_CONSTANT_S,
 ) -> list[Sample]:
-    """Figure 5: the load average of a machine on which the customers in service are all that runs.
+    """Figure 5: the load average of a machine on which only the customers in service run.
 
     Every `sample_s` the average moves towards the number in service by the share
-    1 − exp(−sample/time constant), as Linux does; it starts at 0. The time constant is fixed, so
-    this picture is one of real time: it must not be drawn for a run with its times divided.
+    1 − exp(−sample/time constant), as in Linux; it starts at 0. The time constant is fixed, so this
+    figure needs real time: it must not be drawn for a run whose times were divided.
     """
     count("servers", servers)
     keep = math.exp(-positive("sample_s", sample_s) / positive("time_constant_s", time_constant_s))

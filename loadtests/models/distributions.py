@@ -1,8 +1,8 @@
-"""Distributions of service times. Chance comes from the `random.Random` that is handed in.
+"""Distributions of service times, drawn with the `random.Random` of the caller.
 
 Each has a mean in seconds, a coefficient of variation cv (standard deviation over mean) and a
-`draw`. What a mean and cv do not fix is the shape: with_mean_and_cv takes a gamma distribution,
-which is exact at cv = 0 (always the same time) and cv = 1 (exponential).
+`draw`. Mean and cv do not determine the shape: `with_mean_and_cv` takes a gamma distribution, which
+is exact at cv = 0 (always the same time) and cv = 1 (exponential).
 """
 
 import math
@@ -54,14 +54,14 @@ class Deterministic:
         """0."""
         return 0.0
 
-    def draw(self, rng: Random) -> float:  # noqa: ARG002 - the others need it
+    def draw(self, rng: Random) -> float:  # noqa: ARG002 - other distributions need it
         """The mean."""
         return self.mean_s
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Without memory: cv = 1."""
+    """Exponentially distributed, without memory: cv = 1."""
 
     mean_s: float
 

@@ -1,4 +1,4 @@
-"""What a model may be asked: each check names the argument and the value it refuses."""
+"""Checks the arguments of models. A message names the argument and the value it refuses."""
 
 import math
 from collections.abc import Sequence
@@ -7,28 +7,28 @@ from operator import le
 
 
 def positive(name: str, value: float) -> float:
-    """`value`. Raises ValueError unless it is finite and above 0."""
+    """Return `value`. Raises ValueError unless it is finite and above 0."""
     if not (math.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, is {value}")
     return value
 
 
 def not_negative(name: str, value: float) -> float:
-    """`value`. Raises ValueError unless it is finite and at least 0."""
+    """Return `value`. Raises ValueError unless it is finite and at least 0."""
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be 0 or a positive number, is {value}")
     return value
 
 
 def count(name: str, value: int, least: int = 1) -> int:
-    """`value`. Raises ValueError unless it is a whole number of at least `least`."""
+    """Return `value`. Raises ValueError unless it is a whole number of at least `least`."""
     if not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, is {value}")
     return value
 
 
 def share(name: str, value: float) -> float:
-    """`value`. Raises ValueError unless it lies between 0 and 1, both excluded."""
+    """Return `value`. Raises ValueError unless it lies between 0 and 1, both excluded."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie between 0 and 1, is {value}")
     return value
@@ -37,9 +37,10 @@ def share(name: str, value: float) -> float:
 def recorded_times(
     arrivals_s: Sequence[float], others_s: Sequence[float], others: str = "services_s"
 ) -> None:
-    """Checks a recording: arrival times in order, and one of the `others` for each.
+    """Check a recording: arrival times in order, and for each a time of `others_s`.
 
-    Raises ValueError for lists of unequal length, times that are not finite, arrivals out of order.
+    others: name of `others_s` for messages. Raises ValueError for lists of unequal length, times
+    that are not finite, and arrivals out of order.
     """
     if len(arrivals_s) != len(others_s):
         raise ValueError(

@@ -1,9 +1,10 @@
 """Confidence intervals, paired differences, and the verdict on a model.
 
-Response times that follow each other in a run are correlated, so the interval of independent values
-is far too narrow for them. There are two honest ways: means of long batches of one run, or, better,
-means of independent runs (replications). At a utilisation of 0.8 or more batches cover too little
-(measured: 81 % of nominal 95 % at 0.85 with 2000 customers), and only replications count.
+Response times that follow each other in a run are correlated, so an interval for independent values
+would be far too narrow. There are two honest ways: means of long batches of one run, or, better,
+means of independent runs (replications). At a utilisation of 0.8 or more, intervals of batches are
+too narrow (measured: they cover 81 % of nominal 95 % at 0.85 with 2000 customers), so only
+replications count.
 
 Source: A. M. Law, Simulation Modeling and Analysis (2015), chapter 9.
 """
@@ -20,16 +21,16 @@ from loadtests.models.samples import Summary, summary
 
 CONFIDENCE = 0.95
 BATCHES = 20
-REPLICATIONS = 10  # fewer do not carry a claim about the steady state
+REPLICATIONS = 10  # fewer do not support a claim about the steady state
 WARM_UP_ARRIVALS = 200
-WARM_UP_SHARE = 10  # one in so many arrivals
+WARM_UP_SHARE = 10  # one in this many arrivals belongs to the warm-up
 TOLERANCE = 0.05
 _MOST_VALUES = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean that was estimated from `values` independent values, give or take `half_width`."""
+    """A mean estimated from `values` independent values, plus or minus `half_width`."""
 
     estimate: float
     half_width: float
@@ -54,11 +55,11 @@ class Interval:
         return self.half_width / abs(self.estimate)
 
     def covers(self, value: float) -> bool:
-        """Whether `value` lies within."""
+        """Whether `value` lies in the interval, ends included."""
         return self.low <= value <= self.high
 
     def plus(self, value: float) -> "Interval":
-        """The interval moved by a number that is known exactly."""
+        """The interval, moved by `value`."""
         return Interval(self.estimate + value, self.half_width, self.confidence, self.values)
 
 
@@ -81,7 +82,7 @@ def batch_means(
 ) -> Interval:
     """The interval of the mean of one run, from the means of `batches` equal parts of it.
 
-    What is left over by the division is left out at the beginning, where a run is least settled.
+    The remainder of the division is left out at the beginning, where a run is least settled.
     Raises ValueError for fewer than two batches or fewer values than batches.
     """
     return confidence_interval(_batched(values, batches), confidence)
@@ -130,8 +131,9 @@ def paired_difference(
 ) -> Interval:
     """The interval of the mean of measured − replayed, customer by customer, of one run.
 
-    Chance is the same on both sides of a pair, so this is far narrower than the interval of either
-    mean; batch means, because neighbours are correlated. Raises ValueError for unequal lengths.
+    Chance is the same on both sides of a pair, so this interval is far narrower than that of either
+    mean. It uses batch means, because neighbours are correlated. Raises ValueError for unequal
+    lengths.
     """
     return batch_means(_differences(measured, replayed), batches, confidence)
 
@@ -144,7 +146,7 @@ def paired_replications(
 ) -> Interval:
     """The interval of the mean difference over independent runs, each without its warm-up.
 
-    Raises ValueError for unequal lengths, and as `replications` does.
+    Raises ValueError for unequal lengths, too few runs, or a run that is all warm-up.
     """
     runs = [_differences(ours, theirs) for ours, theirs in zip(measured, replayed, strict=True)]
     return replications(runs, confidence, least_runs)
@@ -163,11 +165,11 @@ class Verdict(StrEnum):
 
 
 def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE) -> Verdict:
-    """Whether measured − predicted is small beside `predicted`, which must be positive.
+    """Whether the interval of measured − predicted is small compared with `predicted`.
 
     Agrees: the whole interval lies within ±tolerance·predicted. Disagrees: all of it lies outside.
-    Otherwise not decided. The tolerance is fixed before the run, never after it. Raises ValueError
-    unless `predicted` and `tolerance` are positive.
+    Otherwise the verdict is not decided. The tolerance is fixed before the run, never after it.
+    Raises ValueError unless `predicted` and `tolerance` are positive.
     """
     room = positive("tolerance", tolerance) * positive("predicted", predicted)
     if -room <= difference.low and difference.high <= room:
@@ -185,8 +187,8 @@ def required_values(
 ) -> int:
     """The least number n ≥ 2 of independent values with t·s/√n ≤ relative_half_width·|mean|.
 
-    Mean and standard deviation are those of a pilot. Raises ValueError for a mean of 0, a negative
-    standard deviation, a width that is not positive, and more than 10¹² values.
+    Mean and standard deviation s are those of a pilot run. Raises ValueError for a mean of 0, a
+    negative standard deviation, a width that is not positive, and more than 10¹² values.
     """
     not_negative("standard_deviation", standard_deviation)
     allowed = positive("relative_half_width", relative_half_width) * abs(mean)
@@ -213,10 +215,11 @@ def required_arrivals(
     batches: int = BATCHES,
     confidence: float = CONFIDENCE,
 ) -> int:
-    """Arrivals for an interval of that relative half-width, from a pilot run's response times.
+    """Number of arrivals needed for this relative half-width, from response times of a pilot run.
 
-    The pilot's batches are taken for independent and the width for falling with 1/√arrivals. The
-    variance of few batches is itself uncertain: with 20, the figure is good to about a third.
+    It assumes that the pilot's batches are independent and that the width falls with 1/√arrivals.
+    The variance of few batches is itself uncertain: with 20, the result is accurate to about a
+    third.
     """
     positive("relative_half_width", relative_half_width)
     pilot = batch_means(responses_s, batches, confidence)

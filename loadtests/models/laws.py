@@ -1,6 +1,6 @@
-"""The operational laws. They hold for what was measured, whatever the distributions.
+"""The operational laws. They hold for any measurement, whatever the distributions.
 
-They ask only that as many customers leave as arrive over the time that is looked at. Source:
+They require only that as many customers leave as arrive during the measurement. Source:
 P. J. Denning and J. P. Buzen, The operational analysis of queueing network models, ACM Computing
 Surveys 10 (1978); E. D. Lazowska and others, Quantitative System Performance (1984), chapter 3.
 Every argument must be 0 or more, every divisor positive: otherwise ValueError.
@@ -36,7 +36,7 @@ def response_time_s(customers: float, throughput_per_s: float) -> float:
 
 
 def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> float:
-    """Forced flow law: a station that each customer visits V times does X·V visits a second."""
+    """Forced flow law: a station that each customer visits V times has X·V visits per second."""
     return not_negative("throughput_per_s", throughput_per_s) * not_negative(
         "visit_ratio", visit_ratio
     )
@@ -45,34 +45,34 @@ def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> flo
 def interactive_response_time_s(
     customers: float, throughput_per_s: float, think_time_s: float
 ) -> float:
-    """Interactive response time law: R = N/X − Z of users who think for Z between requests.
+    """Interactive response time law: R = N/X − Z for users who think for Z between requests.
 
-    Raises ValueError as well if the users could not have thought so long: N/X < Z.
+    Raises ValueError, too, if N/X < Z: the users could not have thought for so long.
     """
     cycle_s = response_time_s(customers, throughput_per_s)
     not_negative("think_time_s", think_time_s)
     if cycle_s < think_time_s:
         raise ValueError(
-            f"{customers} customers at {throughput_per_s}/s come round every {cycle_s} s, "
-            f"which leaves no room for think_time_s = {think_time_s}"
+            f"{customers} customers at {throughput_per_s}/s have rounds of {cycle_s} s, "
+            f"which is less than think_time_s = {think_time_s}"
         )
     return cycle_s - think_time_s
 
 
 def service_demand_s(visit_ratio: float, service_time_s: float) -> float:
-    """D = V·S, the service in seconds that a customer asks of a station in all its visits."""
+    """D = V·S, the service in seconds that a customer needs at a station in all its visits."""
     return not_negative("visit_ratio", visit_ratio) * not_negative("service_time_s", service_time_s)
 
 
 def measured_demand_s(utilisation: float, throughput_per_s: float) -> float:
-    """Service demand law: D = U/X, in s, from a utilisation and a throughput that were measured."""
+    """Service demand law: D = U/X, in s, from a measured utilisation and throughput."""
     return not_negative("utilisation", utilisation) / positive("throughput_per_s", throughput_per_s)
 
 
 def general_response_time_s(visit_ratios: Sequence[float], visit_times_s: Sequence[float]) -> float:
     """General response time law: R = Σ V·R over the stations (or the steps of a transaction).
 
-    Raises ValueError as well for lists of unequal length.
+    Raises ValueError, too, for lists of unequal length.
     """
     pairs = zip(visit_ratios, visit_times_s, strict=True)
     return sum(not_negative("visit_ratio", v) * not_negative("visit_time_s", r) for v, r in pairs)

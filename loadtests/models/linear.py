@@ -1,4 +1,4 @@
-"""Linear equations by elimination, exact for fractions, plain for floats; least squares."""
+"""Solves linear equations by elimination, exactly for fractions, and least squares."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -24,7 +24,7 @@ def solve(matrix: Sequence[Sequence[Number]], right: Sequence[Number]) -> list[N
 
 
 def _clear(rows: list[list[Any]], column: int) -> None:
-    """Makes `column` zero in every row but its own."""
+    """Make `column` zero in all rows but the one of the same number."""
     own = rows[column]
     for at, row in enumerate(rows):
         if at != column and row[column] != 0:

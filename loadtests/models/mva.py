@@ -1,9 +1,9 @@
 """Exact mean value analysis of a closed network with one class of customers.
 
-A customer that arrives at a station finds there what is in the system on average with one customer
-fewer (arrival theorem), so the means of N customers follow from those of N − 1. Exact for networks
-with a product form: exponential service in order of arrival, or any service with processor sharing
-or at a delay; a station that serves in order of arrival with less variable service does better.
+A customer that arrives at a station finds on average as many customers there as if it were not in
+the system itself (arrival theorem), so the means of N customers follow from those of N − 1. This is
+exact for networks with a product form: exponential service in order of arrival, or any service with
+processor sharing or at a delay. With less variable service in order of arrival, networks do better.
 
 Symbols: D demand, m servers, Q mean customers at a station, p(j) the probability of j there.
 
@@ -11,11 +11,11 @@ Symbols: D demand, m servers, Q mean customers at a station, p(j) the probabilit
     R(N) = D/m·(1 + Q(N−1) + Σ_{j<m−1} (m−1−j)·p(j|N−1))   m servers; the sum is empty for m = 1
     X(N) = N/(Z + Σ R(N)),  Q(N) = X(N)·R(N),  p(j|N) = X(N)·D/j·p(j−1|N−1) for 0 < j < m
 
-The textbook takes p(0|N) = 1 − (X·D + Σ (m−j)·p(j))/m. Once the station is saturated this is a
-difference of nearly equal numbers, its error grows with every N, and the results turn negative.
-Here p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station:
-only products and quotients of positive numbers, so nothing cancels. The price is that each station
-with several servers doubles the networks to solve; MOST_MULTI_SERVERS limits them.
+Textbooks take p(0|N) = 1 − (X·D + Σ (m−j)·p(j))/m. Once the station is saturated, this is a
+difference of nearly equal numbers, its error grows with every N, and results become negative. Here
+p(0|N) = p(0|N−1)·X(N)/X'(N), where X' is the throughput of the network without this station. This
+has only products and quotients of positive numbers, so nothing cancels. The price is that each
+station with several servers doubles the number of networks to solve; MOST_MULTI_SERVERS limits it.
 
 Sources: M. Reiser and S. S. Lavenberg, Mean-value analysis of closed multichain queuing networks,
 Journal of the ACM 27 (1980); M. Reiser, Mean-value analysis and convolution method for
@@ -30,15 +30,15 @@ from loadtests.models.domain import count, not_negative
 from loadtests.models.stations import Station, total_demand_s
 
 MOST_MULTI_SERVERS = 6
-"""Stations with several servers in one network: 64 networks are solved for so many."""
+"""The most stations with several servers in one network: 2⁶ = 64 networks are solved for these."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtStation:
-    """A station among N customers.
+    """The means of a station.
 
     residence_time_s: R, waiting and service of all visits of one round. customers: Q = X·R.
-    utilisation: X·D/m, the share of time that each server is busy; of a delay, X·D, the mean number
+    utilisation: X·D/m, the share of time that each server is busy; for a delay X·D, the mean number
     in service, which may exceed 1.
     """
 
@@ -53,7 +53,7 @@ class Solution:
     """The means of a closed network with `customers` customers.
 
     throughput_per_s: X, rounds per second. response_time_s: R, the time at all stations in one
-    round, without think time. thinking: X·Z, the customers who think.
+    round, without think time. thinking: X·Z, the mean number of customers who think.
     """
 
     customers: int
@@ -105,9 +105,9 @@ _Throughputs = dict[frozenset[str], list[float]]
 
 
 class _Network:
-    """Stations that take one customer after the other.
+    """A network that is solved for one customer after the other.
 
-    known: the throughputs of the networks that were solved, by the names of their stations.
+    known: throughputs of the networks solved so far, by the names of their stations.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class _Network:
         self._think_time_s = think_time_s
         self._known = known
         self._queues = [0.0] * len(stations)
-        self._idle = [[1.0] for _ in stations]  # p(0), p(1) … below m, of the last population
+        self._idle = [[1.0] for _ in stations]  # p(0), p(1) … below m, for the last population
 
     def grow(self, most_customers: int) -> list[Solution]:
         without = [
@@ -138,7 +138,7 @@ class _Network:
         return self._known[names]
 
     def _add(self, n: int, without: list[list[float]]) -> Solution:
-        """The means of `n` customers, from those of n − 1 that are kept here."""
+        """The means of `n` customers, computed from those of n − 1, which this object keeps."""
         stays_s = [
             _residence_time_s(station, queue, idle)
             for station, queue, idle in zip(self._stations, self._queues, self._idle, strict=True)
@@ -170,6 +170,6 @@ def _residence_time_s(station: Station, queue: float, idle: list[float]) -> floa
 
 
 def _idle(station: Station, before: list[float], x: float, x_without: float) -> list[float]:
-    """p(j|N) for all j below m and up to N, from `before`, those at N − 1."""
+    """p(j|N) for all j below m and up to N. before: the same at N − 1."""
     busy = [x * station.demand_s / j * p for j, p in enumerate(before, start=1)]
     return [before[0] * x / x_without, *busy][: station.servers]

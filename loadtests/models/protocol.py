@@ -1,15 +1,14 @@
-"""What a short experiment is expected to see, if the queue is as modelled.
+"""Simulates what results a short experiment should have, if the queue is as modelled.
 
-A run that starts empty and is short has not reached the steady state: its mean lies below that of
-the formula, and varies much from run to run. So a measured mean is held against simulated runs of
-the same protocol, not against the formula alone.
+A short run that starts empty does not reach the steady state: its mean lies below that of the
+formula, and varies much from run to run. So a measured mean is compared with simulated runs of the
+same protocol, not with the formula alone.
 
-A run: from 0 to `duration_s`, customers arrive as a Poisson process at a system that is empty at 0.
-Every customer who arrives in that time counts, also one who is served after its end: no more
-arrive, but all are served to the end (as the study's load generator waited for its users). The mean
-of a run is that of the response times of these customers. An experiment is `runs` such runs, and
-its result the mean of their means, each run with the same weight. A run in which nobody arrives has
-no mean; it is left out, and counted in `empty_runs`.
+In a run, customers arrive from 0 to `duration_s` as a Poisson process at a system that is empty at
+0. All of them count, even if they are served after `duration_s` (the study's load generator waited
+for its users, too). The mean of a run is that of their response times. An experiment is `runs` such
+runs, and its result the mean of their means, each run with the same weight. A run without customers
+has no mean; it is left out, and counted in `empty_runs`.
 """
 
 from bisect import bisect_right
@@ -42,7 +41,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run shows: its arrivals, mean and longest response time, most customers at once."""
+    """The results of a run: arrivals, mean and longest response time, most customers at once."""
 
     arrivals: int
     mean_s: float
@@ -52,12 +51,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What experiments by a protocol show, from `simulated_runs` runs.
+    """The results to expect of experiments by a protocol, from `simulated_runs` runs.
 
-    arrivals: per run, on average. mean_s: of the run means; standard_error_s: how far the
-    simulation may have missed it. low_s, high_s: between these lies the result of an experiment
-    with probability `confidence`. longest_s: mean over runs of the longest response time.
-    peak_customers: mean over runs of the most customers at once.
+    arrivals: mean number per run. mean_s: mean of the run means; standard_error_s: its standard
+    error. low_s, high_s: the result of an experiment lies between these with probability
+    `confidence`. longest_s: mean over runs of the longest response time. peak_customers: mean over
+    runs of the most customers at once.
     """
 
     simulated_runs: int
@@ -72,7 +71,7 @@ class Expectation:
     peak_customers: float
 
     def covers(self, measured_s: float) -> bool:
-        """Whether an experiment's result lies where such results are expected."""
+        """Whether an experiment's result lies in the expected range."""
         return self.low_s <= measured_s <= self.high_s
 
 
@@ -86,11 +85,11 @@ def expectation(
     discipline: Discipline = replay.fcfs,
     confidence: float = 0.95,
 ) -> Expectation:
-    """Simulates the protocol at a load. Rates of ρ ≥ 1 are no error: a run ends.
+    """Simulate the protocol at a load. Rates of ρ ≥ 1 are allowed, because runs end.
 
-    The range is that of as many experiments as there are simulated runs, each of `protocol.runs`
-    runs drawn from the simulated ones with replacement. Raises ValueError for a rate that is not
-    positive, fewer than two simulated runs, and if nobody arrived in all but one of them.
+    The range comes from `simulated_runs` experiments, each of `protocol.runs` runs drawn from the
+    simulated ones with replacement. Raises ValueError for a rate that is not positive, fewer than
+    two simulated runs, and if fewer than two of them had customers.
     """
     count("simulated_runs", simulated_runs, least=2)
     share("confidence", confidence)
@@ -101,8 +100,8 @@ def expectation(
     runs = [run for run in simulated if run is not None]
     if len(runs) < 2:
         raise ValueError(
-            f"at {arrival_rate_per_s}/s for {protocol.duration_s} s hardly anybody arrives: "
-            f"{len(runs)} of {simulated_runs} runs had a customer"
+            f"{arrival_rate_per_s}/s for {protocol.duration_s} s are too few arrivals: "
+            f"only {len(runs)} of {simulated_runs} runs had a customer"
         )
     means_s = [run.mean_s for run in runs]
     of_means = summary(means_s)
@@ -128,7 +127,7 @@ def simulate_run(
     rng: Random,
     discipline: Discipline = replay.fcfs,
 ) -> Run | None:
-    """One run; None if nobody arrived. Raises ValueError for a rate that is not positive."""
+    """Simulate a run; None if no customer came. Raises ValueError if the rate is not positive."""
     arrivals_s = poisson_during(arrival_rate_per_s, duration_s, rng)
     if not arrivals_s:
         return None
@@ -142,7 +141,7 @@ def simulate_run(
 
 
 def _peak(arrivals_s: Sequence[float], responses_s: Sequence[float]) -> int:
-    """The most customers at once; it is reached as one arrives."""
+    """The most customers at once, which is reached when a customer arrives."""
     departures_s = sorted(a + r for a, r in zip(arrivals_s, responses_s, strict=True))
     return max(
         earlier + 1 - bisect_right(departures_s, arrival_s)
@@ -153,7 +152,7 @@ def _peak(arrivals_s: Sequence[float], responses_s: Sequence[float]) -> int:
 def _range(
     means_s: Sequence[float], runs: int, experiments: int, confidence: float, rng: Random
 ) -> tuple[float, float]:
-    """The quantiles of the results of experiments put together from runs at random."""
+    """The quantiles of the results of experiments, each composed of runs drawn at random."""
     results_s = sorted(sum(rng.choices(means_s, k=runs)) / runs for _ in range(experiments))
     outside = round((1 - confidence) / 2 * experiments)
     return results_s[outside], results_s[-1 - outside]

@@ -1,9 +1,9 @@
-"""A recorded run: customers in the system over time, Little's law, utilisation.
+"""Computes from a recorded run the customers in the system, Little's law and utilisation.
 
 A run is the arrival and departure times (s) of its customers, in order of arrival; departures may
-be in any order. Raised: ValueError for lists of unequal length, arrivals out of order, and a
-customer who leaves before it arrives. N changes at the times themselves: at one moment, those who
-leave are gone and those who arrive are there.
+be in any order. Functions raise ValueError for lists of unequal length, arrivals out of order, and
+a customer who leaves before arriving. At the time of a departure the customer no longer counts in
+N; at the time of an arrival the customer does.
 """
 
 from bisect import bisect_right
@@ -18,7 +18,7 @@ from loadtests.models.samples import summary
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From `time_s` on there are `customers` in the system, until the next step."""
+    """The number of customers in the system from `time_s` until the next step."""
 
     time_s: float
     customers: int
@@ -29,7 +29,7 @@ class LittlesLaw:
     """Both sides of N = λ·R over a window of time.
 
     customers: the time average of N. arrival_rate_per_s: arrivals in the window over its length.
-    response_time_s: mean of those who arrived in the window (0 if none did).
+    response_time_s: mean over the customers who arrived in the window (0 if none did).
     """
 
     customers: float
@@ -43,7 +43,7 @@ class LittlesLaw:
 
     @property
     def difference(self) -> float:
-        """N − λ·R. It is 0 (but for rounding) if the system is empty at both ends of the window."""
+        """N − λ·R. It is 0 (up to rounding) if the system is empty at both ends of the window."""
         return self.customers - self.predicted_customers
 
 
@@ -76,8 +76,8 @@ def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> floa
 def utilisation(steps: Sequence[Step], from_s: float, until_s: float, servers: int = 1) -> float:
     """The share of the window that each of m servers is busy on average: mean of min(N, m)/m.
 
-    It takes for granted that no server idles while a customer waits. Raises ValueError for an empty
-    window or less than one server.
+    It assumes that no server is idle while a customer waits. Raises ValueError for an empty window
+    or less than one server.
     """
     return _time_average(steps, from_s, until_s, count("servers", servers)) / servers
 
@@ -101,7 +101,7 @@ def _check(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> None:
     for customer, (arrival_s, departure_s) in enumerate(zip(arrivals_s, departures_s, strict=True)):
         if departure_s < arrival_s:
             raise ValueError(
-                f"customer {customer} arrives at {arrival_s} and leaves before, at {departure_s}"
+                f"customer {customer} arrives at {arrival_s} and leaves earlier, at {departure_s}"
             )
 
 

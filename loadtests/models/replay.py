@@ -1,10 +1,10 @@
-"""Recorded arrivals and service times, sent once more through a queue that starts empty.
+"""Sends recorded arrivals and service times once more through a queue that starts empty.
 
-What a real server did and what a queue would have done with the same arrivals and the same service
-times differ by the server alone: chance is the same on both sides. Every function takes arrival
-times (s, in order; a tie is served in the order given) and service times (s), one for each arrival,
-and returns the response times (s) in the same order. Raised: ValueError for lists of unequal
-length, arrivals out of order, a service time below 0, or less than one server.
+Chance is the same for a real server and a modelled queue with the same arrivals and service times,
+so their results differ by the server alone. Every function takes arrival times (s, in order; equal
+ones are served in the order given) and service times (s), one for each arrival, and returns the
+response times (s) in the same order. Functions raise ValueError for lists of unequal length,
+arrivals out of order, a service time below 0, or less than one server.
 """
 
 import math
@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from loadtests.models.domain import count, not_negative, recorded_times
 
 Discipline = Callable[[Sequence[float], Sequence[float]], list[float]]
-"""What `fcfs`, `processor_sharing` and `with_servers(m)` are."""
+"""A function from arrival and service times to response times, such as `fcfs`."""
 
 
 def _check(arrivals_s: Sequence[float], services_s: Sequence[float], servers: int = 1) -> None:
@@ -39,9 +39,9 @@ def fcfs(arrivals_s: Sequence[float], services_s: Sequence[float]) -> list[float
 def multi_server(
     arrivals_s: Sequence[float], services_s: Sequence[float], servers: int
 ) -> list[float]:
-    """`servers` servers, one queue, first come, first served: the first to be free takes the next.
+    """`servers` servers, one queue, first come, first served: the first free server takes the next.
 
-    J. Kiefer and J. Wolfowitz (1955), with the times at which servers get free in a heap.
+    Source: J. Kiefer and J. Wolfowitz (1955). A heap has the times at which servers become free.
     """
     _check(arrivals_s, services_s, servers)
     responses_s = []
@@ -55,7 +55,7 @@ def multi_server(
 
 
 def with_servers(servers: int) -> Discipline:
-    """multi_server as a discipline. Raises ValueError for less than one server."""
+    """`multi_server` as a discipline. Raises ValueError for less than one server."""
     return partial(multi_server, servers=count("servers", servers))
 
 
@@ -65,8 +65,9 @@ def processor_sharing(
     """All customers are served at once and share `servers` processors equally.
 
     With n customers each is served at the rate min(1, m/n). Virtual time is the service that a
-    customer present since the start would have had: it runs at that rate, and a customer leaves
-    when it has grown by the customer's own service time. So departures are a heap of virtual times.
+    customer present since the start would have received: it grows at that rate, and a customer
+    leaves when it has grown by the customer's own service time. So departures are kept in a heap of
+    virtual times.
     """
     _check(arrivals_s, services_s, servers)
     room = _Room(servers)
@@ -81,7 +82,7 @@ def processor_sharing(
 
 
 class _Room:
-    """The customers who share the processors, and how far each has come."""
+    """The customers who share the processors, and the virtual times at which they leave."""
 
     def __init__(self, servers: int) -> None:
         self._servers = servers
@@ -90,7 +91,7 @@ class _Room:
         self._leave: list[tuple[float, int]] = []  # virtual time of departure, customer
 
     def enter(self, customer: int, now_s: float, service_s: float) -> None:
-        """Takes in a customer; all who leave until `now_s` must have left."""
+        """Add a customer at `now_s`. All customers who leave until then must have been removed."""
         if self._leave:
             self._virtual_s += (now_s - self._now_s) * self._rate()
         else:
@@ -99,7 +100,7 @@ class _Room:
         heappush(self._leave, (self._virtual_s + service_s, customer))
 
     def departures_until(self, until_s: float) -> list[tuple[int, float]]:
-        """Lets out who leaves until then: the customers and their times of departure."""
+        """Remove the customers who leave until `until_s`. Returns them with departure times."""
         departed = []
         while self._leave:
             virtual_s, customer = self._leave[0]

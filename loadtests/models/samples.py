@@ -1,4 +1,4 @@
-"""Mean, variance and coefficient of variation of measured values."""
+"""Computes mean, variance, coefficient of variation and quantiles of measured values."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of `count` values: their mean, extremes and squares = Σ (value − mean)²."""
+    """A summary of `count` values: their mean, extremes and squares = Σ (value − mean)²."""
 
     count: int
     mean: float
@@ -17,7 +17,7 @@ class Summary:
 
     @property
     def variance(self) -> float:
-        """squares/(count − 1), without bias. Raises ValueError for a single value."""
+        """The unbiased variance, squares/(count − 1). Raises ValueError for a single value."""
         if self.count < 2:
             raise ValueError("a variance needs at least two values, there is one")
         return self.squares / (self.count - 1)
@@ -36,11 +36,11 @@ class Summary:
 
 
 def summary(values: Sequence[float]) -> Summary:
-    """The summary of `values`. Raises ValueError for none, or one that is no finite number."""
+    """The summary of `values`. Raises ValueError if there are none or one is not finite."""
     if not values:
         raise ValueError("a summary needs at least one value")
     if unusable := [value for value in values if not math.isfinite(value)]:
-        raise ValueError(f"a value is {unusable[0]}")
+        raise ValueError(f"values must be finite, but one is {unusable[0]}")
     mean = math.fsum(values) / len(values)
     squares = math.fsum((value - mean) ** 2 for value in values)
     return Summary(len(values), mean, squares, min(values), max(values))
@@ -49,7 +49,8 @@ def summary(values: Sequence[float]) -> Summary:
 def quantile(values: Sequence[float], p: float) -> float:
     """The smallest value that at least the share `p` of the values does not exceed.
 
-    0 < p ≤ 1; no interpolation, so it is always one of the values. Raises ValueError otherwise.
+    There is no interpolation, so it is always one of the values. Raises ValueError if there are no
+    values or p is not in 0 < p ≤ 1.
     """
     if not values or not 0 < p <= 1:
         raise ValueError(f"a quantile needs values and 0 < p ≤ 1, has {len(values)} and p = {p}")

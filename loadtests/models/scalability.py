@@ -1,13 +1,14 @@
 """The universal scalability law: X(N) = λN/(1 + σ(N−1) + κN(N−1)).
 
-λ is the throughput of one (1/s), σ the contention (what must be done one at a time), κ the
-coherency (what each has to agree upon with every other). With κ > 0 the throughput has a peak, at
-the knee N* = √((1−σ)/κ). Source: N. J. Gunther, Guerrilla Capacity Planning (2007), chapters 4-6.
+λ is the throughput of one customer (1/s), σ the contention (the share of work that must be done one
+at a time), κ the coherency (the cost of agreement between each two). With κ > 0 the throughput has
+a peak, at the knee N* = √((1−σ)/κ). Source: N. J. Gunther, Guerrilla Capacity Planning (2007),
+chapters 4-6.
 
 The law is fitted to measured throughputs by least squares. As N/X = a + b(N−1) + cN(N−1) with
-a = 1/λ, b = σ/λ, c = κ/λ, a linear fit is where it starts; Gauss-Newton steps with J. Marquardt's
-damping (1963) follow, on the throughputs themselves. σ and κ are not negative: where the best fit
-would have them so, the best one with either or both at 0 is taken.
+a = 1/λ, b = σ/λ, c = κ/λ, the fit starts with a linear one. Gauss-Newton steps with J. Marquardt's
+damping (1963) follow, on the throughputs themselves. σ and κ must not be negative: if they would be
+in the best fit, the best fit with either or both at 0 is taken.
 """
 
 import math
@@ -20,13 +21,13 @@ from loadtests.models.domain import count, not_negative, positive, share
 from loadtests.models.samples import summary
 
 Measurements = Mapping[int, Sequence[float]]
-"""Number of customers N -> throughputs (1/s), one of each repeated measurement."""
+"""Number of customers N -> throughputs (1/s), one for each repetition of the measurement."""
 
 _Points = list[tuple[int, float, int]]  # N, mean throughput, number of measurements
-_COLUMNS = ((0, 1, 2), (0, 2), (0, 1), (0,))  # which of a, b, c are free, in order of trial
+_COLUMNS = ((0, 1, 2), (0, 2), (0, 1), (0,))  # which of a, b, c are free in each attempt
 _MOST_STEPS = 200
 _MOST_DAMPING = 1e3
-_ENOUGH = 1e-10  # a step that changes nothing by more than this share is the last
+_ENOUGH = 1e-10  # the fit ends with a step that changes no value by more than this share
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ScalabilityLaw:
 
     @property
     def knee(self) -> float:
-        """N* with the highest throughput; infinite for κ = 0, and 1 if one customer does best."""
+        """N*, with the highest throughput: infinite for κ = 0, and 1 if one customer does best."""
         if self.coherency == 0:
             return math.inf if self.contention < 1 else 1.0
         return max(1.0, math.sqrt(max(0.0, 1 - self.contention) / self.coherency))
@@ -58,7 +59,7 @@ class ScalabilityLaw:
 
 @dataclass(frozen=True, slots=True)
 class KneeInterval:
-    """The fitted law, and between what its knee lies, from `resamples` bootstrap samples."""
+    """The fitted law, and the interval of its knee from `resamples` bootstrap samples."""
 
     law: ScalabilityLaw
     low: float
@@ -82,10 +83,10 @@ def fit(measurements: Measurements) -> ScalabilityLaw:
 def knee_interval(
     measurements: Measurements, rng: Random, *, resamples: int = 1000, confidence: float = 0.95
 ) -> KneeInterval:
-    """The percentile bootstrap interval of the knee: at each N, its measurements drawn anew.
+    """The percentile bootstrap interval of the knee: each sample draws anew from those of every N.
 
-    Raises ValueError as `fit` does, and if an N was measured only once: then nothing is known of
-    how measurements vary. An end is infinite if so many samples show no peak.
+    Raises ValueError as `fit` does, and if an N was measured only once, because then the variance
+    is unknown. An end is infinite if enough samples have no peak.
     """
     law = fit(measurements)
     count("resamples", resamples)
@@ -103,7 +104,7 @@ def knee_interval(
 
 
 def _points(measurements: Measurements) -> _Points:
-    """What of the measurements matters to a fit: Σ (x − X)² = k·(mean − X)² + what X is not in."""
+    """The mean and count at each N suffice for a fit: Σ (x − X)² = k·(mean − X)² + a constant."""
     for n, throughputs in measurements.items():
         for x in throughputs:
             positive(f"the throughput at N = {n}", x)
@@ -111,7 +112,7 @@ def _points(measurements: Measurements) -> _Points:
 
 
 def _fit(points: _Points) -> ScalabilityLaw:
-    """The best of the fits with both, one or none of b and c free that have neither below 0."""
+    """The best fit with b ≥ 0 and c ≥ 0, of those with both, one or none of b and c free."""
     fits = [(error, abc) for error, abc in _candidates(points) if abc[1] >= 0 and abc[2] >= 0]
     _, (a, b, c) = min(fits)
     return ScalabilityLaw(1 / a, b / a, c / a)
@@ -122,7 +123,7 @@ def _candidates(points: _Points) -> Iterator[tuple[float, list[float]]]:
         abc = _refined(points, _start(points, free), free)
         yield _error(points, abc), abc
         if len(free) == 3 and min(abc) >= 0:
-            return  # no constraint binds
+            return  # no value had to be set to 0
 
 
 def _terms(n: int) -> tuple[float, float, float]:
@@ -142,9 +143,10 @@ def _error(points: _Points, abc: Sequence[float]) -> float:
 
 
 def _start(points: _Points, free: Sequence[int]) -> list[float]:
-    """The linear fit of N/X, weighted as an error of X counts there: by X²/N.
+    """The linear fit of N/X, weighted by X²/N, as an error of X counts there.
 
-    Where that leaves the law's domain, the constant throughput per customer of the first point.
+    If that is outside the law's domain, the result has the constant throughput per customer of the
+    first point.
     """
     roots = [math.sqrt(weight) * x for _, x, weight in points]
     rows = [
@@ -159,7 +161,7 @@ def _start(points: _Points, free: Sequence[int]) -> list[float]:
 
 
 def _refined(points: _Points, abc: list[float], free: Sequence[int]) -> list[float]:
-    """Gauss-Newton steps from `abc`, damped more whenever a step would not improve it."""
+    """`abc` after Gauss-Newton steps, damped more whenever a step would not improve the fit."""
     error, damping = _error(points, abc), 1e-9
     for _ in range(_MOST_STEPS):
         step = _step(points, abc, free, damping)
@@ -178,7 +180,7 @@ def _refined(points: _Points, abc: list[float], free: Sequence[int]) -> list[flo
 def _step(
     points: _Points, abc: Sequence[float], free: Sequence[int], damping: float
 ) -> list[float]:
-    """By how much a, b, c should change, as the slopes of X at the points say."""
+    """The changes of a, b and c that the slopes of X at the points suggest."""
     rows, missed = [], []
     for n, x, weight in points:
         root, divisor = math.sqrt(weight), _divisor(n, abc)
@@ -188,7 +190,7 @@ def _step(
 
 
 def _spread(values: Sequence[float], free: Sequence[int]) -> list[float]:
-    """`values` at the places of the free ones among a, b, c, and 0 elsewhere."""
+    """a, b and c: `values` for the free ones, and 0 for the others."""
     abc = [0.0, 0.0, 0.0]
     for at, value in zip(free, values, strict=True):
         abc[at] = value
@@ -198,7 +200,7 @@ def _spread(values: Sequence[float], free: Sequence[int]) -> list[float]:
 def _least_squares(
     rows: Sequence[Sequence[float]], right: Sequence[float], damping: float
 ) -> list[float]:
-    """The v with the least |rows·v − right|², its columns brought to length 1, and damped."""
+    """The v with the least |rows·v − right|², damped, with columns scaled to length 1."""
     columns = list(zip(*rows, strict=True))
     lengths = [math.sqrt(math.fsum(value * value for value in column)) for column in columns]
     scaled = [[v / length for v in column] for column, length in zip(columns, lengths, strict=True)]

@@ -47,7 +47,7 @@ def mm1(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
 def mg1_ps(arrival_rate_per_s: float, service_time_s: float) -> SteadyState:
     """M/G/1 with processor sharing: E[R] = E[S]/(1−ρ), whatever the distribution of service.
 
-    Nobody waits in a line here: W is R − S, by how much longer a customer stays than it would
-    alone, and Nq the customers that this adds. The means are those of M/M/1 (insensitivity).
+    There is no queue: W is R − S, how much longer a customer stays than it would alone, and Nq the
+    customers that this adds. The means are those of M/M/1 (insensitivity).
     """
     return mm1(arrival_rate_per_s, service_time_s)

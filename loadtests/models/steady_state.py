@@ -1,18 +1,18 @@
-"""What a model of an open queue answers, and the outcome `Unstable` where there is no answer."""
+"""The results of a model of an open queue, and the exception `Unstable` if there are none."""
 
 from dataclasses import dataclass
 
 from loadtests.models.domain import count, not_negative, positive
 
-# λ·E[S] is known up to rounding; so close to 1, 1 − ρ would be rounding alone.
+# λ·E[S] has rounding errors. This close to 1, 1 − ρ would consist of nothing else.
 _ROUNDING = 1e-12
 
 
 class Unstable(ValueError):
-    """More work arrives than the servers can do: the queue grows without end.
+    """More work arrives than the servers can do, so the queue grows without end.
 
-    Carries what was asked: arrival_rate_per_s (λ), service_time_s (E[S]), servers (m) and
-    utilisation (ρ = λ·E[S]/m, at least 1).
+    Attributes: arrival_rate_per_s (λ), service_time_s (E[S]), servers (m) and utilisation
+    (ρ = λ·E[S]/m, at least 1).
     """
 
     def __init__(self, arrival_rate_per_s: float, service_time_s: float, servers: int = 1) -> None:
@@ -22,7 +22,7 @@ class Unstable(ValueError):
         self.utilisation = arrival_rate_per_s * service_time_s / servers
         super().__init__(
             f"no steady state: the arrival rate λ = {arrival_rate_per_s:.6g}/s and the mean "
-            f"service time E[S] = {service_time_s:.6g} s ask {_servers(servers)} for a "
+            f"service time E[S] = {service_time_s:.6g} s give {_servers(servers)} a "
             f"utilisation ρ of {self.utilisation:.6g}; it must be below 1, "
             f"that is λ below {servers / service_time_s:.6g}/s"
         )
@@ -54,12 +54,12 @@ class SteadyState:
 
     @property
     def customers(self) -> float:
-        """E[N], waiting or in service."""
+        """E[N], the customers that wait or are in service."""
         return self.arrival_rate_per_s * self.response_time_s
 
     @property
     def customers_waiting(self) -> float:
-        """E[Nq], in the waiting room."""
+        """E[Nq], the customers that wait."""
         return self.arrival_rate_per_s * self.waiting_time_s
 
 

@@ -1,9 +1,9 @@
-"""Student's t: the probability to exceed a value, and quantiles, to about 1e-10.
+"""Computes probabilities and quantiles of Student's t, accurate to about 1e-10.
 
-The probability is a regularised incomplete beta function, I_x(a, b), evaluated as a continued
-fraction (M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 26.5.8 and 26.7.1, by
-W. J. Lentz's method). Quantiles are found by halving. Above MANY degrees of freedom the expansion
-around the normal quantile (26.7.5) has more digits than that.
+The probability to exceed a value is a regularised incomplete beta function, I_x(a, b), evaluated as
+a continued fraction (M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, 26.5.8 and
+26.7.1, by W. J. Lentz's method). Quantiles are found by halving intervals. Above MANY degrees of
+freedom the expansion around the normal quantile (26.7.5) is more accurate.
 """
 
 import math
@@ -18,9 +18,9 @@ _TINY = 1e-300
 _MOST_TERMS = 10_000
 
 
-@lru_cache(maxsize=1024)  # intervals of equally many values ask for the same
+@lru_cache(maxsize=1024)  # intervals with equal numbers of values need the same quantile
 def quantile(p: float, degrees_of_freedom: int) -> float:
-    """The t that a variable stays below with probability `p`.
+    """The t that a variable does not exceed with probability `p`.
 
     Raises ValueError for less than one degree of freedom, or p closer to 0 or 1 than 1e-10.
     """
@@ -33,7 +33,7 @@ def quantile(p: float, degrees_of_freedom: int) -> float:
 
 
 def two_sided(confidence: float, degrees_of_freedom: int) -> float:
-    """The t within which, to both sides of 0, a variable lies with probability `confidence`."""
+    """The t for which a variable lies between −t and t with probability `confidence`."""
     return quantile((1 + confidence) / 2, degrees_of_freedom)
 
 
@@ -69,7 +69,7 @@ def _expanded(tail: float, degrees_of_freedom: int) -> float:
 
 
 def _beta_share(a: float, b: float, odds: float) -> float:
-    """I_x(a, b) at x = 1/(1 + odds), from the side on which the fraction converges fast."""
+    """I_x(a, b) at x = 1/(1 + odds), computed from the side where the fraction converges fast."""
     x, rest = 1 / (1 + odds), odds / (1 + odds)
     if rest == 0:
         return 1.0

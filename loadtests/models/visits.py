@@ -1,10 +1,10 @@
-"""Visit ratios of a routing, service demands, and the bottleneck.
+"""Computes visit ratios of a routing, service demands, and the bottleneck.
 
-A routing says for each station where customers go from it, and with which probability. The traffic
+A routing gives the probabilities with which customers go from each station to others. The traffic
 equations V_k = Σ_j V_j·p_jk, with V = 1 for the reference station, give the visits to each station
-per visit to the reference. Where every probability is an int or a Fraction, the visit ratios are
-exact Fractions; otherwise floats. Source: E. D. Lazowska and others, Quantitative System
-Performance (1984), chapter 3; the study's report, section "Bottleneck".
+per visit to the reference. If every probability is an int or a Fraction, the visit ratios are exact
+Fractions, otherwise floats. Source: E. D. Lazowska and others, Quantitative System Performance
+(1984), chapter 3; the study's report, section "Bottleneck".
 """
 
 import math
@@ -17,7 +17,7 @@ from loadtests.models.laws import service_demand_s
 Probability = Fraction | float
 Routing = Mapping[str, Mapping[str, Probability]]
 
-_ROUNDING = 1e-9  # by which probabilities given as floats may miss a sum of 1
+_ROUNDING = 1e-9  # the sum of probabilities given as floats may differ from 1 by this
 
 
 def visit_ratios(routing: Routing, reference: str) -> dict[str, Probability]:
@@ -25,7 +25,7 @@ def visit_ratios(routing: Routing, reference: str) -> dict[str, Probability]:
 
     Raises ValueError for a station that is not in the routing, a probability outside 0 to 1,
     probabilities from a station that do not add up to 1, and a station from which no path leads
-    back to the reference (customers would gather there for ever).
+    back to the reference (customers would collect there for ever).
     """
     _check(routing, reference)
     probabilities = [p for row in routing.values() for p in row.values()]
@@ -45,7 +45,7 @@ def _solve_exactly(routing: Routing, reference: str) -> dict[str, Fraction]:
 
 
 def _solve_floats(routing: Routing, reference: str) -> dict[str, float]:
-    """The exact solution for the numbers that the floats are, then rounded once."""
+    """The solution for the exact values of the floats, rounded once at the end."""
     total = {name: sum(Fraction(p) for p in row.values()) for name, row in routing.items()}
     scaled = {
         name: {to: Fraction(p) / total[name] for to, p in row.items()}
@@ -77,7 +77,7 @@ def _check_row(routing: Routing, station: str, row: Mapping[str, Probability]) -
 
 
 def _homing(routing: Routing, reference: str) -> set[str]:
-    """The stations from which some path leads to `reference`."""
+    """The stations from which a path leads to `reference`."""
     homing, added = {reference}, True
     while added:
         more = {a for a, row in routing.items() if any(row[b] > 0 and b in homing for b in row)}
@@ -91,8 +91,8 @@ def demands_s(
 ) -> dict[str, float]:
     """D = V·S of each station that has a service time, in seconds.
 
-    A station without one (the reference station of users who think) is left out. Raises ValueError
-    for a service time of a station that has no visit ratio.
+    Stations without one (such as the reference station of users who think) are left out. Raises
+    ValueError for a service time of a station that has no visit ratio.
     """
     if unknown := [name for name in service_times_s if name not in visit_ratios]:
         raise ValueError(f"station {unknown[0]!r} has a service time and no visit ratio")
@@ -104,7 +104,7 @@ def demands_s(
 
 
 def bottleneck(demands_s: Mapping[str, float]) -> str:
-    """The station with the largest demand; of equal ones, the first.
+    """The first station with the largest demand.
 
     Raises ValueError without stations.
     """

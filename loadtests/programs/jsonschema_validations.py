@@ -2,8 +2,8 @@
 
     python -m loadtests.programs.jsonschema_validations FILE TIMES SCHEMA
 
-FILE: JSON lines. The schema is read and prepared once, and dates are checked to be dates. Rules
-between fields (the weekday of a date) are not in a schema. Status 1 for a flight that is refused.
+FILE: JSON lines. The schema is read and prepared once, and dates must be real dates. A schema has
+no rules between fields (the weekday of a date). The exit status is 1 if a flight is not valid.
 """
 
 import json
@@ -17,7 +17,7 @@ from loadtests.programs.lines import lines_of
 
 
 def main(path: str, times: str, schema: str) -> None:
-    """Go through the flights until `times` are validated."""
+    """Validate `times` flights; start again at the end of the file."""
     validator = Draft202012Validator(
         json.loads(Path(schema).read_bytes()), format_checker=Draft202012Validator.FORMAT_CHECKER
     )

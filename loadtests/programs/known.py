@@ -1,4 +1,4 @@
-"""The programs that experiment `micro` times, and the files that they go through."""
+"""The programs that experiment `micro` times, and their input files."""
 
 import json
 import sys
@@ -11,16 +11,17 @@ from loadtests.processes import backend, running
 from loadtests.questions import flights_of_block
 
 TIMES = REPEATED_TIMES
-FLIGHTS = 1000  # different ones, gone through again and again
+FLIGHTS = 1000  # number of different flights, which programs take again and again
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
 GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to be timed. command: before the file and the number of times. more: after them.
+    """A program to be timed. told: its name in reports.
 
-    quick_times: how often it does its task in a quick run; what takes long is extrapolated then.
+    Its arguments are `command`, the file, the number of times, and `more` files. quick_times: how
+    often it does its task in a quick run, from which slow programs are extrapolated.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Program:
     more: tuple[str, ...] = ()
 
     def arguments(self, folder: Path, times: int) -> list[str]:
-        """The command, its files in `folder`."""
+        """The command line, with files in `folder`."""
         more = [str(folder / name) for name in self.more]
         return [sys.executable, "-m", *self.command, str(folder / self.file), str(times), *more]
 
@@ -58,9 +59,10 @@ PROGRAMS = (
 
 
 def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
-    """Have a service on the new `chain` make flights; keep them and its schema in `folder`.
+    """Generate flights in a new `chain`, and write them and the service's schema into `folder`.
 
-    Transactions in canonical bytes; flights as they are posted, their fields in the usual order.
+    One file has transactions in canonical bytes, another has flights as they are posted, with their
+    fields in the usual order.
     """
     backend(chain, "import", "--generate", str(FLIGHTS), "--seed", str(seed), log=log)
     with running(chain, log) as service:
@@ -77,7 +79,7 @@ def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
 
 
 def _write_lines(path: Path, records: Sequence[dict[str, object]], *, sort_keys: bool) -> None:
-    """Write JSON lines: sorted, they are canonical (RFC 8785) for integers, texts and null."""
+    """Write JSON lines. Sorted ones are canonical (RFC 8785) for integers, strings and null."""
     lines = (
         json.dumps(record, ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"))
         for record in records

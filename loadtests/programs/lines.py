@@ -1,12 +1,12 @@
-"""The lines that a program goes through."""
+"""Reads the input lines of a program."""
 
 import sys
 from pathlib import Path
 
 
 def lines_of(path: str) -> list[bytes]:
-    """The lines of a file. Ends the program if there are none: nothing would be done."""
+    """The lines of a file. Ends the program if there are none, because it would do nothing."""
     lines = Path(path).read_bytes().splitlines()
     if not lines:
-        sys.exit(f"error: {path} holds no lines")
+        sys.exit(f"error: {path} has no lines")
     return lines

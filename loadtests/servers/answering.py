@@ -1,11 +1,11 @@
-"""The WSGI application of servers that answer GET with JSON and tell where the time went.
+"""Makes WSGI applications that answer GET with JSON and report where the time went.
 
-Every answer, an error too, has what `loadtests.servers.timing` tells (when the handler began, how
-long it took, in which process), parts of that time in the same `Server-Timing`, milliseconds, and
-`X-Emulated-Disk: K` if the server's times are injected and divided by K. Counts stand there, too,
-as the description of an entry without a duration: `disk_reads;desc="503"`.
+Every answer, also an error, has the headers of `loadtests.servers.timing` (when the handler began,
+how long it took, in which process). Its `Server-Timing` has parts of that time in milliseconds, and
+counts as the description of an entry without a duration: `disk_reads;desc="503"`. An answer has
+`X-Emulated-Disk: K` if the server's times are injected and divided by K.
 
-    GET /live   answers {}: whether the server is up
+    GET /live   answers {} if the server is up
 """
 
 import json
@@ -24,7 +24,7 @@ EMULATED = "X-Emulated-Disk"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """body: of JSON. parts_s: name -> seconds, counts: name -> number, both for Server-Timing."""
+    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing."""
 
     body: object
     parts_s: Mapping[str, float] = field(default_factory=dict)
@@ -35,7 +35,7 @@ Answering = Callable[[Mapping[str, str]], Answer]  # the parameters of a request
 
 
 class Refused(Exception):
-    """A request that cannot be answered. Attribute: `status`, as "400 Bad Request"."""
+    """A request cannot be answered. Attribute: `status`, for example "400 Bad Request"."""
 
     def __init__(self, status: str, detail: str) -> None:
         super().__init__(detail)
@@ -43,12 +43,12 @@ class Refused(Exception):
 
 
 def threads(count: int) -> Gunicorn:
-    """One process with `count` threads. One: gunicorn's `sync`, one request at a time, FCFS."""
+    """One process with `count` threads. For 1 it is gunicorn's `sync` worker: FCFS, one by one."""
     return Gunicorn("sync" if count == 1 else "gthread", threads=count)
 
 
 def values(parameters: Mapping[str, str], *names: str) -> list[str]:
-    """The values of the parameters `names`. Raises Refused if one is missing, or for another."""
+    """The values of the parameters `names`. Raises Refused unless there are exactly these."""
     for name in names:
         if name not in parameters:
             raise Refused("400 Bad Request", f"{name}: is missing")
@@ -59,7 +59,7 @@ def values(parameters: Mapping[str, str], *names: str) -> list[str]:
 
 
 def number(name: str, text: str) -> int:
-    """The whole number that `text` is, at most 15 digits. Raises Refused."""
+    """`text` as a whole number. Raises Refused unless it has 1 to 15 digits and nothing else."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise Refused("400 Bad Request", f"{name} {text[:40]!r}: must be a whole number")
     return int(text)
@@ -68,7 +68,7 @@ def number(name: str, text: str) -> int:
 def application(routes: Mapping[str, Answering], speedup: float = 0) -> Application:
     """The application that answers on the paths of `routes`, and on `LIVE`.
 
-    speedup: K of `X-Emulated-Disk`; 0 where nothing is emulated.
+    speedup: K of `X-Emulated-Disk`; 0 if nothing is emulated.
     """
     emulated = [(EMULATED, f"{speedup:g}")] if speedup else []
     known = {LIVE: _live, **routes}

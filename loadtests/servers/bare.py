@@ -1,11 +1,11 @@
-"""Two servers that do next to nothing: yardsticks for how fast the service answers.
+"""Two servers that do almost nothing, to compare the speed of the service with.
 
 - `empty_asgi`: an empty ASGI application on gunicorn's own `asgi` worker with uvloop, on which the
   service runs, too. No application on this server is faster, so this is the limit.
-- `flask_view`: one Flask view that returns constant JSON, on gunicorn's `gthread` worker: what a
-  Flask service usually is before it does anything.
+- `flask_view`: one Flask view that returns constant JSON, on gunicorn's `gthread` worker, as the
+  usual Flask service is before it does any work.
 
-Both answer every path that is asked of them here with 200, without logging.
+Both answer every path that the benchmark requests with 200, without logging.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
 WORKERS = 2  # as many as the service has by default
-FLASK_THREADS = 8  # of each worker
+FLASK_THREADS = 8  # number in each worker
 
 _BODY = b'{"status":"ok"}'
 _HEADERS = (
@@ -46,7 +46,7 @@ def flask_view(log: Path) -> AbstractContextManager[Service]:
 
 
 async def answer(_scope: Mapping[str, Any], _receive: Receive, send: Send) -> None:
-    """The empty ASGI application: whatever is asked, the same few bytes are the answer."""
+    """The empty ASGI application, which answers every request with the same few bytes."""
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
     await send({"type": "http.response.body", "body": _BODY})
 

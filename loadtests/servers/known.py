@@ -1,15 +1,17 @@
-"""A server of known service time: what is measured on it can be compared with queueing theory.
+"""A server of known service time, to compare measurements on it with queueing theory.
 
-`GET /?service_s=0.0405` is served for so long and answered with JSON; without the parameter the
-time is drawn from a gamma distribution (cv 0: deterministic, 1: exponential). Other addresses are
-404, a demand that is no number is 400, and `&status=503` answers so after serving. Headers tell
-when the handler began, how long it took and in which process (`loadtests.servers.timing`).
+`GET /?service_s=0.0405` is served for that many seconds and answered with JSON; without the
+parameter the time is drawn from a gamma distribution (cv 0: deterministic, 1: exponential). Other
+paths are answered with 404, and a time that is not a number with 400. With `&status=503` the answer
+has that status after the service. Headers report when the handler began, how long it took and in
+which process (`loadtests.servers.timing`).
 
-How a request is served decides which model fits:
-- `sleep`: the time passes without using a processor. With one worker that is FCFS. A sleep ends
-  late by some 0.1 ms; each thread takes what it owes off its next sleep, so that the mean is right.
-- `burn`: until its thread has used so much processor time. Many threads share one interpreter and
-  so one processor in turns of some milliseconds: processor sharing.
+The mode of service decides which model fits:
+- `sleep`: the server sleeps and uses no processor. With one worker that is FCFS. Sleeps end about
+  0.1 ms late; each thread shortens its next sleep by that, so that the mean is right.
+- `burn`: the thread computes until it has used that much processor time. Many threads share one
+  interpreter, and so one processor, in turns of some milliseconds: processor sharing.
+
 
     with known_server(FCFS, log=folder / "server.log") as server:
         server.url, server.pid
@@ -32,7 +34,7 @@ from loadtests.generation.schedule import gamma_demands
 from loadtests.processes import HOST, Service, free_port, plain_environment, serving
 from loadtests.servers.timing import headers
 
-TIMEOUT_S = 3600  # gunicorn's default of 30 would kill a worker within a long request
+TIMEOUT_S = 3600  # gunicorn's default of 30 would kill a worker during a long request
 LONGEST_S = 3600.0
 BURN_STEPS = 200
 
@@ -42,10 +44,10 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Gunicorn:
-    """How gunicorn serves.
+    """Settings of gunicorn.
 
-    worker_class: `sync`, `gthread` or `asgi`. threads: of each gthread worker. options: further
-    options of its command line.
+    worker_class: `sync`, `gthread` or `asgi`. threads: number in each gthread worker. options:
+    further options of the command line.
     """
 
     worker_class: str = "sync"
@@ -55,7 +57,7 @@ class Gunicorn:
     options: tuple[str, ...] = ()
 
     def command(self, application: str, port: int) -> list[str]:
-        """What to run. application: `module:name` or `module:factory(arguments)`."""
+        """The command line. application: `module:name` or `module:factory(arguments)`."""
         return [
             *(sys.executable, "-m", "gunicorn", "--bind", f"{HOST}:{port}"),
             *("--worker-class", self.worker_class, "--workers", str(self.workers)),
@@ -77,17 +79,17 @@ def m_workers(count: int) -> Gunicorn:
 
 
 def m_threads(count: int) -> Gunicorn:
-    """`count` threads of one process behind one queue: m servers, FCFS, when they sleep."""
+    """`count` threads of one process behind one queue: m servers, FCFS, in mode `sleep`."""
     return Gunicorn("gthread", threads=count)
 
 
 def gunicorn_server(
     application: str, how: Gunicorn, log: Path, asking: str = "/"
 ) -> AbstractContextManager[Service]:
-    """Any application under gunicorn on a free port of the loopback address, ended at last.
+    """Run an application under gunicorn on a free loopback port, until the `with` block ends.
 
-    application: as in `Gunicorn.command`. asking: what it has answered with JSON and status 200
-    before it is given. Raises ProgramFailed if it does not come up.
+    application: as in `Gunicorn.command`. asking: the path that it must answer with JSON and status
+    200 before the block begins. Raises ProgramFailed if it does not start.
     """
     port = free_port()
     return serving(how.command(application, port), port, log, asking, plain_environment())
@@ -101,23 +103,23 @@ def known_server(
     cv: float = 0.0,
     seed: int = 1,
 ) -> AbstractContextManager[Service]:
-    """The server of this module. mean_s, cv, seed: for requests that do not say their time.
+    """Run a server of known service time. mean_s, cv, seed: for requests without a time.
 
-    With several workers each draws from a seed of its own. Raises ValueError, ProgramFailed.
+    Each worker process draws from a seed of its own. Raises ValueError, ProgramFailed.
     """
-    application(mode, mean_s, cv, seed)  # raises for what is wrong with the arguments
+    application(mode, mean_s, cv, seed)  # raises ValueError for wrong arguments
     made = f"loadtests.servers.known:application({mode!r}, {mean_s!r}, {cv!r}, {seed!r})"
     return gunicorn_server(made, how, log, asking="/?service_s=0")
 
 
 class Sleeper:
-    """Sleeps so that what a thread sleeps in all is what it was asked for."""
+    """Sleeps so that the total of each thread's sleeps is exact."""
 
     def __init__(self) -> None:
         self._thread = threading.local()
 
     def __call__(self, demand_s: float) -> None:
-        """Sleep `demand_s` seconds, less what this thread slept too long before."""
+        """Sleep `demand_s` seconds, less what this thread's last sleep was too long."""
         owed_s = demand_s - getattr(self._thread, "too_long_s", 0.0)
         start_s = monotonic()
         if owed_s > 0:
@@ -137,7 +139,7 @@ _MODES: dict[str, Callable[[], Callable[[float], None]]] = {"sleep": Sleeper, "b
 
 
 class _Refused(Exception):
-    """A request that is not understood. Attribute: `status`."""
+    """A request is wrong. Attribute: `status`."""
 
     def __init__(self, status: str, detail: str) -> None:
         super().__init__(detail)
@@ -145,7 +147,7 @@ class _Refused(Exception):
 
 
 def application(mode: str, mean_s: float, cv: float, seed: int) -> Application:
-    """The WSGI application. Raises ValueError for what cannot be."""
+    """The WSGI application. Raises ValueError for wrong arguments."""
     if mode not in _MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(_MODES)}")
     gamma_demands(mean_s, cv, Random(seed))  # noqa: S311  a load, no secrets
@@ -169,7 +171,7 @@ def application(mode: str, mean_s: float, cv: float, seed: int) -> Application:
 
 
 class _Drawn:
-    """Demands of the configured distribution; drawn in each process from a seed of its own."""
+    """Draws demands of the configured distribution. Each process has a seed of its own."""
 
     def __init__(self, mean_s: float, cv: float, seed: int) -> None:
         self._law, self._seed = (mean_s, cv), seed
@@ -197,5 +199,7 @@ def _asked(environ: dict[str, Any], drawn: Callable[[], float]) -> tuple[float, 
     except ValueError:
         demand_s = -1.0
     if not 0 <= demand_s <= LONGEST_S:
-        raise _Refused("400 Bad Request", f"service_s is {text!r}; seconds from 0 to {LONGEST_S:g}")
+        raise _Refused(
+            "400 Bad Request", f"service_s is {text!r}; it must be seconds from 0 to {LONGEST_S:g}"
+        )
     return demand_s, status

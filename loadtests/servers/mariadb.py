@@ -1,21 +1,20 @@
-"""A MariaDB of the lab's own: a data folder, a process, and a port of the loopback address.
+"""Runs a MariaDB for the lab, with its own data folder, process and loopback port.
 
     with mariadb(scratch / "mariadb", log) as database:
         database.load(csv_file)                  # flights, as `GET /flights?format=csv` has them
         database.create_indexes()
         database.url                             # mariadb://lab@127.0.0.1:PORT, for the load
 
-A MariaDB that the machine may run besides is not touched: nothing of /etc is read, the process is
-ours and ended by its id, and its root user is reachable through a socket in a folder of ours alone.
-The user `lab` needs no password and may use the database of flights and nothing else.
+Another MariaDB of the machine is not touched: nothing of /etc is read, the process is ours and
+ended by its id, and its root user can log in only through a socket in a folder of ours. The user
+`lab` needs no password and may use only the database of flights.
 
-What limits how many queries are worked on at once? The study set innodb_thread_concurrency, which
-10.5 ignores and 10.6 has no longer (MDEV-23379). What is left is the thread pool: `workers` = m
-makes m groups, each with a listener that hands queries on (thread_pool_dedicated_listener) and one
-thread at work. New connections go to the groups in turn, so it is m queues rather than one, and a
-log-in is a visit of its own: with one group queries are seen to end one at a time, yet not strictly
-in order of arrival. Without `workers` each connection has a thread, and the cores of the processor
-are all there is to wait for.
+The study limited concurrent queries by innodb_thread_concurrency, which 10.5 ignores and 10.6 no
+longer has (MDEV-23379). The thread pool replaces it: `workers` = m makes m groups, each with a
+listener that distributes queries (thread_pool_dedicated_listener) and one working thread. New
+connections go to the groups in turn, so there are m queues rather than one, and a log-in counts as
+a visit: with one group, measured queries end one at a time, but not strictly in order of arrival.
+Without `workers` each connection has a thread, and queries wait only for cores of the processor.
 """
 
 import getpass
@@ -47,12 +46,10 @@ from loadtests.processes import (
 DATABASE, USER = "flights", "lab"
 PATH = f"/{DATABASE}"
 MISSING = (
-    "there is no MariaDB to measure; on Debian: "
-    "sudo apt install mariadb-server-core mariadb-client-core"
+    "MariaDB is not installed; on Debian: sudo apt install mariadb-server-core mariadb-client-core"
 )
-BUFFER_POOL_BYTES = 128 * 2**20  # MariaDB's default; a month of all flights fits
-
-# As users of Debian have it, /usr/sbin may not be on their path.
+BUFFER_POOL_BYTES = 128 * 2**20  # MariaDB's default; a month of all flights fits into it
+# /usr/sbin may not be on the path of ordinary users of Debian.
 _FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/bin", "/usr/bin")
 _SERVER, _INSTALL, _ASKED_BY_INSTALL = "mariadbd", "mariadb-install-db", "my_print_defaults"
 
@@ -78,8 +75,8 @@ COLUMNS = {
     "CANCELLED": "TINYINT NOT NULL",
     "AIR_TIME": "INT",
 }
-# What a good administrator would make for the three questions: the first answers the average from
-# the index alone, the second finds a flight by number and day, the third counts between two cities.
+# Indexes that a good administrator would make for the three questions: the first answers averages
+# from the index alone, the second finds flights by number and day, the third counts between cities.
 INDEXES = {
     "by_carrier": "(OP_CARRIER_AIRLINE_ID, FL_DATE, ARR_DELAY)",
     "by_number": "(OP_CARRIER_FL_NUM, FL_DATE)",
@@ -89,7 +86,7 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A running MariaDB. version: as it says itself."""
+    """A running MariaDB. version: as the server reports it."""
 
     pid: int
     port: int
@@ -98,20 +95,20 @@ class Database:
 
     @property
     def url(self) -> str:
-        """Where a workload asks."""
+        """The address for workloads."""
         return f"mariadb://{USER}@{HOST}:{self.port}"
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The rows of the answer, asked as root. Raises pymysql.MySQLError."""
+        """Run a statement as root. Returns the rows. Raises pymysql.MySQLError."""
         with closing(_root(self.socket_path)) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             return list(cursor.fetchall())
 
     def load(self, flights: Path) -> int:
-        """Make the table anew from a CSV file with a header line; how many flights it has.
+        """Make the table anew from a CSV file with a header line. Returns its number of flights.
 
-        Columns that the table has not are passed over. Raises pymysql.MySQLError, OSError, and
-        ProgramFailed if the table has not a flight for every line.
+        Columns of the file that the table lacks are skipped. Raises pymysql.MySQLError, OSError,
+        and ProgramFailed unless the table has a flight for every line.
         """
         with flights.open(encoding="utf-8") as file:
             names = file.readline().strip().split(",")
@@ -136,13 +133,13 @@ class Database:
         return found
 
     def create_indexes(self) -> None:
-        """Make those of an administrator, and let the optimiser know what is in them."""
+        """Make the indexes of an administrator, and update the optimiser's statistics."""
         for name, columns in INDEXES.items():
             self.ask(f"CREATE INDEX IF NOT EXISTS {name} ON {DATABASE}.flights {columns}")
         self.ask(f"ANALYZE TABLE {DATABASE}.flights")
 
     def drop_indexes(self) -> None:
-        """Leave the primary key alone."""
+        """Drop all indexes but the primary key."""
         for name in INDEXES:
             self.ask(f"DROP INDEX IF EXISTS {name} ON {DATABASE}.flights")
 
@@ -155,10 +152,10 @@ class Database:
 def mariadb(
     folder: Path, log: Path, workers: int | None = None, buffer_pool_bytes: int = BUFFER_POOL_BYTES
 ) -> Iterator[Database]:
-    """A MariaDB with an empty database, its data in `folder`, ended at last.
+    """Run a MariaDB with an empty database, its data in `folder`, until the `with` block ends.
 
-    workers: groups of the thread pool; None for a thread a connection. log: takes all that it says.
-    Raises ProgramFailed if it is not installed or does not come up.
+    workers: groups of the thread pool; None for a thread per connection. log: file for its output.
+    Raises ProgramFailed if MariaDB is not installed or does not start.
     """
     server, install, _ = (_program(name) for name in (_SERVER, _INSTALL, _ASKED_BY_INSTALL))
     data = folder.resolve() / "data"
@@ -182,7 +179,7 @@ def _program(name: str) -> str:
 
 
 def _install(program: str, data: Path, log: Path) -> None:
-    """Make the data folder. Nothing is synced to the disk: it holds nothing yet."""
+    """Make the data folder. Nothing is synced to the disk, because it has no data yet."""
     command = [
         program,
         "--no-defaults",
@@ -217,7 +214,7 @@ def _options(
         f"--bind-address={HOST}",
         f"--port={port}",
         "--skip-name-resolve",
-        "--feedback=OFF",  # it would report to its makers
+        "--feedback=OFF",  # feedback would report to MariaDB's makers
         "--max-connections=1000",
         "--back-log=1000",
         f"--innodb-buffer-pool-size={buffer_pool_bytes}",
@@ -229,7 +226,7 @@ def _options(
 def _prepared(
     process: "subprocess.Popen[bytes]", socket_path: Path, command: list[str], log: Path
 ) -> str:
-    """Wait until it answers, and make the database and its user; the server's version."""
+    """Wait until the server answers, make the database and its user, and return the version."""
     deadline_s = monotonic() + READY_WITHIN_S
     while not _listens(socket_path):
         if process.poll() is not None or monotonic() > deadline_s:
@@ -237,7 +234,7 @@ def _prepared(
         sleep(LOOK_EVERY_S)
     with closing(_root(socket_path)) as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
-        cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # as installed
+        cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # from the setup
         cursor.execute(f"CREATE USER '{USER}'@'{HOST}'")
         cursor.execute(f"GRANT SELECT, INSERT ON {DATABASE}.* TO '{USER}'@'{HOST}'")
         cursor.execute("SELECT VERSION()")
@@ -245,7 +242,7 @@ def _prepared(
 
 
 def _listens(path: Path) -> bool:
-    """PyMySQL would leave its socket open when nobody does."""
+    """Whether a server listens at `path`. PyMySQL would leave its socket open if none does."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))

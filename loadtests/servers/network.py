@@ -1,30 +1,30 @@
-"""The queueing network of report 000 as a server: what MVA is about, with known service times.
+"""The queueing network of report 000 as a server with known service times, to compare with MVA.
 
-    GET /interaction[?seed=N]   one customer's way through the network, its think time left out
-    GET /told                   what each interaction told that has ended since this was last asked
+    GET /interaction[?seed=N]   lets a customer go through the network, without think time
+    GET /told                   lists the times of interactions that ended since the last request
 
-The way is the report's deterministic one. The CPU is visited first; then 26 times the cache is
-filled by 19 blocks (each DISK, then DELAY) and the CPU looks at 19 blocks; the 27th time it is
-filled, and the CPU looks at the last 28 blocks, 19 of which were in the other cache all along. That
-makes 523, 513 and 513 visits, of 0.8, 46 and 39 ms on average, all divided by K: demands of 0.4184,
-23.598 and 20.007 s at K = 1. With exponential times such a network has the product form of the
-report's probabilistic one (same visits, same means at a station: Kelly 1975, BCMP 1975), so exact
-MVA holds for it. With times that vary little it does not, and throughput comes near the asymptotes.
+The route is the report's deterministic one. The CPU is visited first; then 26 times the cache is
+filled with 19 blocks (each DISK, then DELAY) and the CPU looks at 19 blocks; the 27th time it is
+filled, and the CPU looks at the last 28 blocks, 19 of which were in the other cache all the time.
+That makes 523, 513 and 513 visits, of 0.8, 46 and 39 ms on average, all divided by K: demands of
+0.4184, 23.598 and 20.007 s at K = 1. With exponential times such a network has the product form of
+the report's probabilistic one (same visits, same means at a station: Kelly 1975, BCMP 1975), so
+exact MVA holds for it. It does not hold for times that vary little; throughput is then close to the
+asymptotes.
 
 Each visit draws its own service time: gamma with `cv`, so 1 is exponential and 0 deterministic.
-`group` = 19 makes one visit of 19 in a row (one DISK visit of 19 × 46 ms on average a filling, then
-one DELAY visit): fewer waits for a slow machine and the same demands, but another network where
-times are not exponential. The seed of an interaction decides all its service times; without one
-interactions are numbered as they come, from the server's seed on.
+`group` = 19 joins 19 visits in a row to one (a filling is one DISK visit of 19 × 46 ms on average,
+then one DELAY visit). This makes fewer waits for a slow machine and the same demands, but another
+network unless times are exponential. The seed of an interaction decides all its service times.
+Without one, the server's seed and the number of the interaction decide.
 
-With 64 threads up to 64 customers are inside at a time. With one thread the server is what the
-study really ran: one request at a time, whatever the network would allow.
+With 64 threads up to 64 customers are inside at a time. With one thread the server is like the one
+of the study: one request at a time, whatever the network would allow.
 
-Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), in its queue
-(`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is what the machine added at the end.
-`/told` answers with a list of the same (seconds and counts), in the order in which they ended; of
-the last `MOST_TOLD`. So a generator that looks at no headers need not be slowed down by reading
-them.
+Server-Timing has for each station the time in service (`cpu`, `disk`, `delay`), the time in its
+queue (`cpu_queue`, …) and the visits (`cpu_visits`, …); `late` is the delay that the machine added
+at the end. `/told` lists the same values (seconds and counts) of at most `MOST_TOLD` interactions,
+in the order in which they ended, so that a load generator need not spend time on reading headers.
 """
 
 from collections import deque
@@ -57,12 +57,12 @@ def running(
     threads: int = THREADS,
     seed: int = 1,
 ) -> AbstractContextManager[Service]:
-    """The server on a free port, with these settings of `application`, until the end of the `with`
-    block. threads: customers inside at a time; 1 is one request at a time.
+    """Run the server with these settings of `application` on a free port, until the block ends.
 
-    Raises ValueError for settings that cannot be, ProgramFailed if it does not come up.
+    threads: customers inside at a time; 1 is one request at a time. Raises ValueError for wrong
+    settings, ProgramFailed if the server does not start.
     """
-    application(emulated_disk, cv, group, seed)  # raises for what cannot be
+    application(emulated_disk, cv, group, seed)  # raises ValueError for wrong settings
     made = f"loadtests.servers.network:application({emulated_disk!r}, {cv!r}, {group!r}, {seed!r})"
     return gunicorn_server(made, answering.threads(threads), log, answering.LIVE)
 
@@ -70,9 +70,9 @@ def running(
 def application(
     emulated_disk: float = 100, cv: float = 1.0, group: int = 1, seed: int = 1
 ) -> Application:
-    """The server's application. emulated_disk: K. cv: of service times. group: visits made one.
+    """The WSGI application. emulated_disk: K. cv: that of service times. group: 1, or 19 to join.
 
-    Raises ValueError for what cannot be.
+    Raises ValueError for wrong settings.
     """
     if not emulated_disk > 0:
         raise ValueError(f"emulated_disk {emulated_disk}: must be positive")
@@ -85,7 +85,7 @@ def application(
 
 
 def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int) -> list[Step]:
-    """The way of one interaction. scale: of the study's mean service times."""
+    """The route of one interaction. scale: factor for the study's mean service times."""
     looking = [_visits(cpu, CPU_S * scale, FILLED_BLOCKS, group)] * (FILLINGS - 1)
     looking.append(_visits(cpu, CPU_S * scale, LAST_BLOCKS, group))
     read = Step(disk, DISK_S * scale * group), Step(delay, DELAY_S * scale * group)
@@ -95,7 +95,7 @@ def route(cpu: Station, disk: Station, delay: Station, scale: float, group: int)
 
 
 def _visits(station: Station, mean_s: float, times: int, group: int) -> list[Step]:
-    """`times` visits in a row, or one as long as all of them."""
+    """`times` visits in a row, or with `group` a single visit as long as all of them."""
     return [Step(station, mean_s)] * times if group == 1 else [Step(station, mean_s * times)]
 
 

@@ -1,16 +1,16 @@
-"""The service itself, set up as the study's server was: what to start it with.
+"""Settings with which the service itself runs as the study's server did.
 
     settings = as_in_the_study(chain.block_bytes, blocks, emulated_disk=100)
     with running(chain.folder, log, ("serve", "--only-http"), settings=settings) as service:
         service.get(question.scan_path)
 
-`serve --only-http` runs no miner: nothing is sealed meanwhile, and nothing else uses the disk.
+`serve --only-http` runs no miner, so that no block is sealed and nothing else uses the disk.
 """
 
 RUN_BLOCKS = 19
 RUNS_CACHED = 2
 CACHE_BLOCKS = RUNS_CACHED * RUN_BLOCKS
-OVERHEAD_BYTES = 300  # of a block in a cache, beside its own bytes
+OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block itself
 
 
 def as_in_the_study(
@@ -23,14 +23,14 @@ def as_in_the_study(
 ) -> dict[str, object]:
     """Settings of a service with one worker that reads nearly every block from files in a scan.
 
-    block_bytes: of all `blocks` blocks on disk. threads: requests at a time; with 1 it is FCFS.
-    emulated_disk: K, 0 for the real disk. run_blocks: fewer than the study's 19 for a chain that is
-    much shorter than its own.
+    block_bytes: size of all `blocks` blocks on disk. threads: requests at a time; 1 means FCFS.
+    emulated_disk: K, 0 for the real disk. run_blocks: blocks that a cache miss reads, fewer than
+    the study's 19 for a much shorter chain.
 
-    A miss reads so many blocks. Each cache has room for twice as many, 38: with less, the service
-    would drop blocks that it has read ahead in favour of those just left behind, and read them
-    again. So of the study's 522 blocks, if they are of one size, 26 refills read 494: at K = 1 that
-    takes 41.99 s, and looking at them a little more.
+    Each cache has room for twice as many blocks as a miss reads, 38: with less, the service would
+    drop blocks that it has read ahead in favour of those just used, and read them again. So 26
+    refills read 494 of the study's 522 blocks, if they are of one size: at K = 1 that takes
+    41.99 s, and looking at the blocks a little more.
     """
     if min(blocks, threads, run_blocks) < 1:
         raise ValueError(

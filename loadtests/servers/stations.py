@@ -1,15 +1,14 @@
-"""Stations of a queueing network in real time: one server each, first come first served.
+"""Stations of a queueing network in real time: one server each, first come, first served.
 
-A customer is a thread. It waits at a station until all who came before it have been served, then
-holds the station for its service time, which is injected. What holds:
-
-- Order is that of arrival at the station's lock, which is handed from customer to customer.
-- Times add up whatever the system's timers do. A customer carries the time until which it has been
-  served, and a station that from which it is free; a service begins at the later of the two and
-  ends so much later, and the thread sleeps until then. Being woken late delays nobody's end.
-- A customer goes on up to `SHORTEST_SLEEP_S` before its end: services shorter than a sleep can be
-  are added up until they are worth one. The end of the whole way
-  is slept to in any case.
+A customer is a thread. It waits at a station until all earlier customers have been served, then
+holds the station for its service time, which is injected. The stations promise:
+- Customers are served in the order of their arrival at the station's lock.
+- Times add up in spite of late timers. Each customer keeps the time at which its last service
+  ended, and each station the time from which it is free. A service begins at the later of the two
+  and ends after the service time, and the thread sleeps until then. So a late wake-up does not
+  delay the end of any service.
+- A customer goes on if less than `SHORTEST_SLEEP_S` is left of a service, so that services shorter
+  than a sleep add up to one. At the end of the whole route it always sleeps until the end.
 """
 
 from collections import defaultdict, deque
@@ -27,9 +26,9 @@ Law = Callable[[float, Random], float]  # mean in seconds -> a service time in s
 
 
 def law_of(cv: float) -> Law:
-    """How service times are drawn: gamma with this coefficient of variation.
+    """A gamma law of service times with this coefficient of variation.
 
-    0 is deterministic, 1 exponential. Raises ValueError for a negative one.
+    0 is deterministic, 1 exponential. Raises ValueError unless it is finite and at least 0.
     """
     if not 0 <= cv < float("inf"):
         raise ValueError(f"cv {cv}: must be 0 or more")
@@ -42,7 +41,7 @@ def law_of(cv: float) -> Law:
 
 
 class FairLock:
-    """A lock that is handed to those who wait in the order in which they came."""
+    """A lock that threads get in the order in which they asked for it."""
 
     def __init__(self) -> None:
         self._inside = Lock()
@@ -57,7 +56,7 @@ class FairLock:
             gate = Lock()
             gate.acquire()
             self._waiting.append(gate)
-        gate.acquire()  # until whoever is before us lets us in
+        gate.acquire()  # until the thread before this one releases it
 
     def __exit__(self, *raised: object) -> None:
         with self._inside:
@@ -76,9 +75,9 @@ class Station:
         self._free_s = 0.0
 
     def serve(self, arrived_s: float, service_s: float) -> float:
-        """Serve a customer who came at `arrived_s`; when that ends (both of `time.monotonic`).
+        """Serve a customer who arrived at `arrived_s`. Returns the end (both on CLOCK_MONOTONIC).
 
-        Returns at that time, or up to `SHORTEST_SLEEP_S` earlier.
+        It returns at the end, or up to `SHORTEST_SLEEP_S` earlier.
         """
         with self._lock:
             end_s = max(arrived_s, self._free_s) + service_s
@@ -90,7 +89,7 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A visit to a station. mean_s: of its service time, seconds."""
+    """A visit to a station. mean_s: mean service time in seconds."""
 
     station: Station
     mean_s: float
@@ -98,7 +97,7 @@ class Step:
 
 @dataclass(slots=True)
 class Share:
-    """What of a customer's way was at one station: visits, seconds in service and in the queue."""
+    """The share of a station in a customer's route: visits, seconds in service and in the queue."""
 
     visits: int = 0
     service_s: float = 0.0
@@ -107,8 +106,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A customer's way. by_station: name -> share. late_s: how much later than its last service
-    ended, in seconds, it was really over; more than a moment tells of a machine that was too busy.
+    """A customer's completed route. by_station: name -> share.
+
+    late_s: seconds from the end of the last service to the real end; a machine is too busy if this
+    is more than a moment.
     """
 
     by_station: Mapping[str, Share]
@@ -116,7 +117,7 @@ class Way:
 
 
 def walk(route: Sequence[Step], law: Law, random: Random) -> Way:
-    """Send one customer, this thread, along `route`; return when its last service has ended."""
+    """Go along `route` as a customer, in this thread, until the last service has ended."""
     at_s = monotonic()
     shares = defaultdict[str, Share](Share)
     for step in route:

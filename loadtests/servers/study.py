@@ -1,22 +1,22 @@
-"""The study's way of storing and answering, over HTTP: `loadtests.baseline` behind one worker.
+"""The study's way of storing and answering as a server: `loadtests.baseline` behind one worker.
 
     GET /flight_counter?ORIGIN_CITY_NAME=&DEST_CITY_NAME=&INITIAL_DATE=&FINAL_DATE=
     GET /average_delays?OP_CARRIER_AIRLINE_ID=&INITIAL_DATE=&FINAL_DATE=
     GET /filter_transactions?OP_CARRIER_FL_NUM=&FL_DATE=
     GET /get_block?height=      GET /get_transaction?id=
 
-The study's server answered one request at a time, so one thread is the default. With more, each
-thread has a `random` cache of its own: a shared one would need locks that the study did not have.
+The study's server answered one request at a time, so one thread is the default. With more threads,
+each has its own `random` cache, because a shared one would need locks that the study did not have.
 
 Server-Timing has the stages of reading (`file_read`, `decode`, `build_objects`, `reencode`,
-`hash`), `emulated` (waits), `disk_reads` (blocks), and `cache_hits` (blocks; whatever else was
-asked for began a refill).
+`hash`), `emulated` (waits), `disk_reads` (number of blocks) and `cache_hits` (number of blocks; all
+other requests for blocks began a refill).
 
-With an emulated disk (K = `emulated_disk`) a block that is read takes (46 + 39)/K ms in all, real
-work included, or another `block_ms`. A chain of small blocks keeps the real work below that, so
-that K alone decides: `write_small_chain`. A flight question reads 503 of 522 blocks in 27 refills,
+With an emulated disk (K = `emulated_disk`) reading a block takes (46 + 39)/K ms, or another
+`block_ms`/K, including the real work. `write_small_chain` makes blocks so small that the real work
+is less than that, so that only K counts. A flight question reads 503 of 522 blocks in 27 refills,
 so its service time is 503 × 85/K ms = 42.755/K s with the numbers of the study's profiler; the
-study measured 40.499 s. `block_ms_for` has a `block_ms` for every service time.
+study measured 40.499 s. `block_ms_for` gives the `block_ms` for a service time.
 """
 
 import threading
@@ -50,19 +50,20 @@ FLIGHT_COUNTER = (
     "/flight_counter?ORIGIN_CITY_NAME=Chicago,%20IL&DEST_CITY_NAME=Springfield,%20IL"
     "&INITIAL_DATE=2010-01-20&FINAL_DATE=2011-01-20"
 )
-"""The one question that the study's load tests asked; every flight of a small chain counts."""
+"""The only question of the study's load tests. Every flight of a small chain counts in it."""
 
 Ask = Callable[[StudyLedger], object]
 
 
 def write_small_chain(folder: Path, blocks: int = BLOCKS) -> int:
-    """As many blocks as the study had, with next to nothing in them; how many it wrote."""
+    """Write as many blocks as the study had, with almost nothing in them. Returns how many."""
     return write_chain(folder, [[SMALL_CHAIN_FLIGHT] * SMALL_BLOCK_FLIGHTS] * blocks)
 
 
 def block_ms_for(service_time_s: float, blocks: int = BLOCKS) -> float:
-    """What a block must take for a flight question over `blocks` blocks to take `service_time_s`
-    seconds at K = 1: 80.516 ms for the 40.499 s that the study measured.
+    """The time of a block with which a flight question takes `service_time_s` seconds at K = 1.
+
+    It is 80.516 ms for the 40.499 s that the study measured.
     """
     return 1000 * service_time_s / (blocks - CACHED_BLOCKS)
 
@@ -75,10 +76,10 @@ def running(
     threads: int = 1,
     block_ms: float = READ_MS + CHECK_MS,
 ) -> AbstractContextManager[Service]:
-    """The server on the chain that `write_chain` wrote to `folder`, with the settings of the same
-    names of `application`, on a free port and until the end of the `with` block.
+    """Run the server on a free port until the `with` block ends.
 
-    Raises ProgramFailed if it does not come up.
+    folder: a chain by `write_chain`. threads: requests at a time. emulated_disk, block_ms: as in
+    `application`. Raises ProgramFailed if the server does not start.
     """
     made = f"loadtests.servers.study:application({str(folder.resolve())!r}, "
     made += f"{emulated_disk!r}, {block_ms!r})"
@@ -88,10 +89,9 @@ def running(
 def application(
     folder: str, emulated_disk: float = 0, block_ms: float = READ_MS + CHECK_MS
 ) -> Application:
-    """The server's application. emulated_disk: K, 0 for none. block_ms: what a block takes at
-    K = 1.
+    """The WSGI application. emulated_disk: K, 0 for none. block_ms: time of a block at K = 1.
 
-    Raises ValueError for times that cannot be, BlockMismatch and OSError for what is no chain.
+    Raises ValueError for negative times, BlockMismatch and OSError if `folder` is not a chain.
     """
     if not (emulated_disk >= 0 and block_ms >= 0):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""What a server tells of the time a request took in it, in headers; both sides of them.
+"""Writes and reads headers in which a server reports the time that a request took.
 
-`Server-Timing: total;dur=MS` (W3C) is told by the service itself, too. The rest is told by the
-lab's own servers: when the handler began, on CLOCK_MONOTONIC, which process it was, and on which
-running kernel, because that clock means nothing on another machine.
+The service itself, too, sends `Server-Timing: total;dur=MS` (W3C). Only the lab's own servers send
+the others: when the handler began, on CLOCK_MONOTONIC, its process, and the id of the running
+kernel, because that clock means nothing on another machine.
 """
 
 import os
@@ -24,7 +24,7 @@ _TOTAL = re.compile(r"(?:^|,)\s*total\s*;(?:[^,]*;)?\s*dur=([0-9.]+)")
 
 
 def boot_id() -> str:
-    """What names the running kernel: equal for processes whose monotonic clocks are the same."""
+    """The id of the running kernel. Processes with the same id share their monotonic clock."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
@@ -33,7 +33,7 @@ _HERE = boot_id()
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a server told. start_s: on CLOCK_MONOTONIC of this machine, None if of another."""
+    """The times that a server reported. start_s: on CLOCK_MONOTONIC, None for another machine."""
 
     start_s: float | None
     service_s: float | None
@@ -42,7 +42,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of Server-Timing. duration_s: None if it has none. description: empty likewise."""
+    """An entry of Server-Timing. duration_s: None if it has none. description: "" if none."""
 
     name: str
     duration_s: float | None
@@ -65,7 +65,7 @@ def _entry(found: re.Match[str]) -> Entry:
 
 
 def headers(start_s: float) -> list[tuple[str, str]]:
-    """To be sent with the answer of a handler that began at `start_s` (time.monotonic)."""
+    """The headers for the answer of a handler that began at `start_s` (CLOCK_MONOTONIC)."""
     return [
         (SERVER_TIMING, f"total;dur={(monotonic() - start_s) * 1e3:.6f}"),
         (START, f"{start_s:.9f}"),
@@ -75,7 +75,7 @@ def headers(start_s: float) -> list[tuple[str, str]]:
 
 
 def told(found: Mapping[str, str]) -> Told:
-    """What the headers of an answer tell; `found` by names in lower case."""
+    """The times in the headers of an answer. found: headers by names in lower case."""
     start = found.get(START.lower()) if found.get(BOOT.lower()) == _HERE else None
     total = _TOTAL.search(found.get(SERVER_TIMING.lower(), ""))
     return Told(

@@ -1,4 +1,4 @@
-"""The report: throughput over connections with its law, latency, shares, and all in tables."""
+"""Makes the report: throughput over connections with its law, latency, shares, and tables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,20 +21,20 @@ MOST_SHARE = 1.5
 _TOLD = {QUESTIONS: "the three questions", NOTHING: "the empty endpoint"}
 
 CLOSED = (
-    "A closed system: each connection asks again as soon as it has its answer, without thinking. "
-    "So the number of requests in the system is never more than the connections, throughput cannot "
-    "exceed what the service does, and latency grows with N because N wait, not because requests "
-    "come too fast."
+    "This is a closed system: each connection asks again as soon as it has its answer, without "
+    "thinking. So there are never more requests in the system than connections, throughput cannot "
+    "exceed the capacity of the service, and latency grows with N because N requests wait, not "
+    "because requests come too fast."
 )
 LIMITS = (
-    "What this does not show: clients that are slow or far away (a sync worker serves one at a "
-    "time, however slow), open load with its bursts, writes, questions that are computed anew (the "
-    "service keeps answers; the benchmark measures it without), and hours."
+    "This does not show clients that are slow or far away (a sync worker serves one at a time, "
+    "however slow), open load with its bursts, writes, questions that are computed anew (the "
+    "service keeps answers; the benchmark measures it without), or hours of load."
 )
 
 
 def analyse(results: Results) -> Report:
-    """From the table `rounds` alone. Raises ResultsError if it is missing."""
+    """Make the report from the table `rounds` alone. Raises ResultsError if it is missing."""
     cells = read(results)
     return Report(
         findings=findings(cells),
@@ -50,15 +50,15 @@ def analyse(results: Results) -> Report:
 
 _LAW = (
     "X(N) = λN/(1 + σ(N−1) + κN(N−1)), fitted to all rounds that count. λ: throughput of one "
-    "connection; σ: share of work that must be done one at a time; κ: what each costs every other. "
-    "N* = √((1−σ)/κ) is the number of connections with the highest throughput, 1/σ the one from "
-    "which on contention limits. The interval is from a bootstrap over rounds; an end beyond what "
-    "was measured is only known to lie there."
+    "connection; σ: share of work that must be done one at a time; κ: cost of each connection for "
+    "each other one. N* = √((1−σ)/κ) is the number of connections with the highest throughput, "
+    "1/σ the number from which contention is the limit. The interval is from a bootstrap over "
+    "rounds; of an end beyond the measured range only this is known."
 )
 _COLUMNS_TOLD = (
     "X: throughput, ± the half-width of its 95 % interval over turns. p50, p99: latency of the "
     "questions, medians over rounds. D: processor time of the service for one question. X·R/N is 1 "
-    "by Little's law. Rounds: those that count, of those made."
+    "by Little's law. Rounds: accepted ones of all."
 )
 
 
@@ -86,16 +86,16 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
             series += _curve(cells, one, source)
         series += _rejected(cells, kind)
         yield Figure(
-            f"Questions a second, workers of type {kind}",
+            f"Questions per second, workers of type {kind}",
             drawn(_connections_axis(cells), _throughput_axis(cells, of_type), series),
-            f"Throughput over connections, a colour for each number of {kind} workers; dashed: the "
-            "universal scalability law; grey crosses: rejected rounds.",
+            f"Throughput over connections, with a colour for each number of {kind} workers. Dashed "
+            "lines are the universal scalability law, grey crosses rejected rounds.",
             _numbers(cells, of_type),
         )
 
 
 def _throughput_axis(cells: Cells, of_type: Sequence[Configuration]) -> Axis:
-    """From 0 to what was reached; the interval of two values may be far longer than that."""
+    """An axis that ends above the highest throughput. Intervals of two values may be longer."""
     kinds = {one.worker_type for one in of_type}
     reached = [one.throughput_per_s for one in cells.made if one.worker_type in kinds]
     return Axis("Throughput X, 1/s", limits=(0, HEADROOM * max(reached)))
@@ -151,7 +151,7 @@ def _value(found: Estimate | None) -> float | None:
 
 
 def _types(cells: Cells) -> list[Configuration]:
-    """One of each type, with the same number of workers."""
+    """A configuration of each type, all with the same number of workers."""
     workers = chosen(cells).workers
     return [one for one in cells.configurations() if one.workers == workers]
 
@@ -173,7 +173,7 @@ def _latency_figure(cells: Cells) -> Figure:
     return Figure(
         f"Latency of the questions, {types[0].workers} workers",
         drawn(_connections_axis(cells), Axis("Latency, ms", is_logarithmic=True), series),
-        "The 99th percentile with points, the median dashed; medians over rounds.",
+        "Points are 99th percentiles, dashed lines medians; all are medians over rounds.",
         Table("Latency", ["N", *(name for name, _ in columns)], rows),
     )
 
@@ -197,8 +197,8 @@ def _share_figure(cells: Cells) -> Figure:
             Axis("X of the questions / X of nothing", limits=(0, MOST_SHARE)),
             series,
         ),
-        "How much of the throughput of an endpoint that does nothing the questions reach; what is "
-        "lacking to 1 is their own work, the rest is HTTP.",
+        "Throughput of the questions divided by that of an endpoint that does nothing. The gap to "
+        "1 is the work of the questions; the rest is HTTP.",
         Table("Shares", ["N", *(of.worker_type for of in types)], rows),
     )
 

@@ -1,4 +1,4 @@
-"""Accepted rounds, cell by cell, and what follows from several of them: means, intervals, fits."""
+"""Groups accepted rounds into cells, and computes means, intervals and fits of these."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
 
 RESAMPLES = 200
-LEAST_POPULATIONS = 4  # one more than the law has parameters
+LEAST_POPULATIONS = 4  # one more than the number of parameters of the law
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Configuration:
-    """So many workers of one type."""
+    """A number of workers of one type."""
 
     worker_type: str
     workers: int
@@ -49,7 +49,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:
-    """Of independent values; None for none."""
+    """The estimate from independent values; None if there are none."""
     if not values:
         return None
     if len(values) == 1:
@@ -59,7 +59,7 @@ def estimate(values: Sequence[float]) -> Estimate | None:
 
 
 class Cells:
-    """The rounds of a result: all of them, and by cell those that count."""
+    """The rounds of a result: all of them, and for each cell those that count."""
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         self.made = rounds
@@ -70,15 +70,15 @@ class Cells:
             cell.setdefault(one.connections, []).append(one)
 
     def configurations(self) -> list[Configuration]:
-        """All that were measured, even if no round counts."""
+        """All measured configurations, even if none of their rounds counts."""
         return sorted({_configuration(one) for one in self.made}, key=_order)
 
     def populations(self) -> list[int]:
-        """All numbers of connections."""
+        """All numbers of connections that were measured."""
         return sorted({one.connections for one in self.made})
 
     def rounds(self, of: Configuration, endpoint: str, connections: int) -> list[Round]:
-        """Those of one cell that count."""
+        """The rounds of a cell that count."""
         return self._cells.get((of, endpoint), {}).get(connections, [])
 
     def throughput(self, of: Configuration, endpoint: str, connections: int) -> Estimate | None:
@@ -92,13 +92,13 @@ class Cells:
         connections: int,
         value: Callable[[Round], float | None],
     ) -> float | None:
-        """The median over the rounds of a cell of what `value` says."""
+        """The median of `value` over the rounds of a cell that count; None if there is none."""
         found = [value(one) for one in self.rounds(of, endpoint, connections)]
         known = [one for one in found if one is not None]
         return median(known) if known else None
 
     def share_of_nothing(self, of: Configuration, connections: int) -> Estimate | None:
-        """X(N) of the questions over that of the empty endpoint, turn by turn."""
+        """X(N) of the questions divided by that of the empty endpoint, turn by turn."""
         nothing = self._by_turn(of, NOTHING, connections)
         asked = self._by_turn(of, QUESTIONS, connections)
         both = sorted(asked.keys() & nothing.keys())
@@ -111,8 +111,8 @@ class Cells:
     def times_faster(self, one: Configuration, other: Configuration) -> Estimate | None:
         """How many times as many questions `one` answers: the geometric mean over all N.
 
-        The interval is over turns. A turn that lacks rounds is judged by those that it has, each
-        against the mean of its N. None if the two have no N in any turn where both count.
+        The interval is over turns. A turn without some rounds is judged by the others, each
+        compared with the mean of its N. None if there is no N and turn where rounds of both count.
         """
         logs = {n: self._log_ratios(one, other, n) for n in self.populations()}
         means = {n: fmean(of_turn.values()) for n, of_turn in logs.items() if of_turn}
@@ -124,7 +124,7 @@ class Cells:
                 off.setdefault(turn, []).append(found - mean)
         overall = fmean(means.values())
         over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
-        assert over is not None  # there is a turn
+        assert over is not None  # there is at least one turn
         ends = (None if end is None else exp(end) for end in (over.low, over.high))
         return Estimate(exp(overall), *ends)
 
@@ -134,7 +134,7 @@ class Cells:
         return {turn: log(ours[turn] / theirs[turn]) for turn in both}
 
     def peak(self, of: Configuration, endpoint: str) -> tuple[int, Estimate] | None:
-        """The N with the highest mean throughput, and that; None if no round counts."""
+        """The N with the highest mean throughput, and this throughput; None if no round counts."""
         known = [(n, self.throughput(of, endpoint, n)) for n in self.populations()]
         return max(
             ((n, found) for n, found in known if found is not None),
@@ -143,7 +143,7 @@ class Cells:
         )
 
     def throughputs(self, of: Configuration, endpoint: str) -> Mapping[int, list[float]]:
-        """What a law is fitted to."""
+        """N -> throughputs of the rounds that count, to which a law is fitted."""
         cells = self._cells.get((of, endpoint), {})
         return {n: [one.throughput_per_s for one in found] for n, found in cells.items()}
 
@@ -153,7 +153,7 @@ class Cells:
         return fit(found) if len(found) >= LEAST_POPULATIONS else None
 
     def knee(self, of: Configuration, endpoint: str) -> KneeInterval | None:
-        """The interval of its knee, if every one of enough N counts twice."""
+        """The interval of the law's knee; None unless enough N have two rounds each that count."""
         found = self.throughputs(of, endpoint)
         if len(found) < LEAST_POPULATIONS or any(len(values) < 2 for values in found.values()):
             return None

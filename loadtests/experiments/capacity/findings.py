@@ -1,4 +1,4 @@
-"""What the rounds say, in sentences: which type of workers, the knee, the limits, the doubts."""
+"""Writes sentences about the rounds: the best type of workers, the knee, limits and doubts."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from loadtests.models import laws
 from loadtests.models.scalability import ScalabilityLaw
 
 DEFAULT_WORKERS = 2
-COMPETING = 0.9  # of all cores, used by service and generator together
+COMPETING = 0.9  # service and generator compete if they use more than this share of all cores
 LITTLE_TOLERANCE = 0.05
 
 
@@ -26,7 +26,7 @@ def _with_default_workers(cells: Cells) -> list[Configuration]:
 
 
 def findings(cells: Cells) -> list[str]:
-    """All sentences, what to choose first."""
+    """All sentences, beginning with what to choose."""
     of = chosen(cells)
     return [
         *_what_counts(cells),
@@ -44,14 +44,14 @@ def _what_counts(cells: Cells) -> Iterator[str]:
     if accepted < made:
         yield (
             f"{made - accepted} of {made} rounds were rejected by rule; they are kept and listed, "
-            "and count nowhere below."
+            "but count nowhere below."
         )
     if 2 * accepted < made:
-        yield "More than half were rejected: this machine was too busy to say much."
+        yield "More than half were rejected: the machine was too busy for reliable results."
 
 
 def _worker_type(cells: Cells) -> Iterator[str]:
-    """Which type answers most, as far as the intervals decide it."""
+    """Tell which type answers most, as far as the intervals decide it."""
     types = _with_default_workers(cells)
     best, told = None, []
     for one in types:
@@ -64,17 +64,17 @@ def _worker_type(cells: Cells) -> Iterator[str]:
             found.value >= 1 for found in compared.values()
         ):
             best = one
-            told = [f"{found} times those of {o.worker_type}" for o, found in compared.items()]
+            told = [f"{found} times as many as {o.worker_type}" for o, found in compared.items()]
             if all(_is_above_one(found) for found in compared.values()):
                 yield (
-                    f"Workers of type {one.worker_type} are the ones to choose: {one} answer "
+                    f"Choose workers of type {one.worker_type}: {one} answer "
                     f"{' and '.join(told)} (geometric mean over all numbers of connections)."
                 )
                 return
     if best:
         yield (
-            f"Most questions were answered by {best}: {' and '.join(told)}. Not every interval is "
-            "known and above 1, so throughput does not decide."
+            f"{best} answered most questions: {' and '.join(told)}. Not every interval is known "
+            "and above 1, so throughput does not decide."
         )
 
 
@@ -119,7 +119,7 @@ def _about_the_knee(cells: Cells, of: Configuration, law: ScalabilityLaw) -> str
 
 
 def shown_knee(knee: float, most: int) -> str:
-    """A knee beyond what was measured is only known to be there."""
+    """A knee as text. One beyond the measured range is only known to lie there."""
     return f"{knee:.3g}" if knee <= most else f"beyond {most}"
 
 
@@ -128,13 +128,13 @@ def _share(cells: Cells, of: Configuration) -> Iterator[str]:
     share = cells.share_of_nothing(of, peak[0]) if peak else None
     if peak and share:
         yield (
-            f"{of}, {peak[0]} connections, where most questions are answered: "
-            f"{peak[1]} a second; {share} times what the empty endpoint answers."
+            f"{of} answered most questions with {peak[0]} connections: {peak[1]} per second, "
+            f"{share} times what the empty endpoint answers."
         )
 
 
 def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
-    """Whether service and generator compete for the cores, and what the service could do alone."""
+    """Tell whether service and generator compete for cores, and the service's limit alone."""
     peak = cells.peak(of, QUESTIONS)
     if not peak:
         return
@@ -144,21 +144,21 @@ def _generator(cells: Cells, of: Configuration) -> Iterator[str]:
     generator = cells.middle(of, QUESTIONS, n, lambda one: one.generator_cores) or 0.0
     limit = limit_per_s(cells, of, QUESTIONS, n)
     used = f"With {n} connections {of} used {server:.2f} cores and the generator {generator:.2f}"
-    bound = f"{limit:,.0f} a second at most (min(workers, cores)/D)" if limit else "more"
+    bound = f"{limit:,.0f} per second at most (min(workers, cores)/D)" if limit else "more"
     if server + generator > COMPETING * cores:
         yield (
-            f"{used} of the {cores} there are: they compete, and throughput is that of the two "
-            f"together. With the generator on another machine the service could answer {bound}."
+            f"{used}, of {cores} in all: they compete, and this is the throughput of both on one "
+            f"machine. With the generator on another machine the service could answer {bound}."
         )
     else:
         yield (
-            f"{used} of the {cores} there are: the generator did not take what the service lacked. "
+            f"{used}, of {cores} in all: the generator did not take cores that the service needed. "
             f"By its demand of processor time the service could answer {bound}."
         )
 
 
 def limit_per_s(cells: Cells, of: Configuration, endpoint: str, connections: int) -> float | None:
-    """min(workers, cores)/D, which the throughput cannot exceed, whoever asks."""
+    """min(workers, cores)/D, which the throughput cannot exceed with any load generator."""
     demand_s = cells.middle(of, endpoint, connections, lambda one: one.demand_s)
     if not demand_s:
         return None
@@ -166,7 +166,7 @@ def limit_per_s(cells: Cells, of: Configuration, endpoint: str, connections: int
 
 
 def _little(cells: Cells) -> Iterator[str]:
-    """Little's law, X·R = N, of every round that counts."""
+    """Tell whether Little's law, X·R = N, holds in the rounds that count."""
     by_type: dict[str, list[float]] = {}
     for one in cells.accepted:
         if one.customers_seen is not None:
@@ -180,7 +180,7 @@ def _little(cells: Cells) -> Iterator[str]:
         else:
             yield (
                 f"Little's law, {kind}: {told}, off by more than {LITTLE_TOLERANCE * 100:g} % in "
-                f"{len(off)} of {len(shares)} rounds. What is missing is time that the generator "
-                "does not count as latency: opening a connection anew, or an answer that did not "
-                "come before the round ended."
+                f"{len(off)} of {len(shares)} rounds. The difference is time that the generator "
+                "does not count as latency: opening a new connection, or waiting for an answer "
+                "that did not come before the round ended."
             )

@@ -1,9 +1,9 @@
-"""Measuring: turns of rounds, each turn through all configurations in an order of its own.
+"""Measures in turns of rounds. Each turn goes through all configurations in a new random order.
 
-A configuration is a type of workers and their number. It is started anew in each turn, so that how
-connections happen to fall on workers is drawn anew, too. Within it, the question and the empty
-endpoint follow each other at each number of connections, so that their ratio is of neighbours.
-Rounds that were rejected get more turns, as long as there is time.
+A configuration is a type of workers and their number. It is started anew in each turn, so that the
+kernel distributes connections anew over workers, too. In a configuration, the questions and the
+empty endpoint follow each other at each number of connections, so that their ratio compares
+neighbours. Rejected rounds get more turns, as long as there is time.
 """
 
 from collections.abc import Iterator
@@ -37,15 +37,15 @@ NULL_PATH = "/health/live"
 SETTLE_S = 1
 
 VERDICTS = ("run", "accepted", "reasons", *(rule.name for rule in RULES))
-Cell = tuple[str, int, str, int]  # type of the workers, their number, endpoint, connections
+Cell = tuple[str, int, str, int]  # type of workers, their number, endpoint, connections
 Member = TypeVar("Member")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured. turns: rounds of each cell; more_turns: at most, for rejected ones.
+    """What is measured. turns: rounds of each cell. more_turns: at most, for rejected rounds.
 
-    until_s: no turn but the first begins later than so many seconds after the start.
+    until_s: no turn but the first begins more than this many seconds after the start.
     """
 
     flights: int
@@ -84,13 +84,13 @@ QUICK = Plan(
 
 
 def measure(run: Run) -> None:
-    """Measure by the plan, quick or full; --reps are the turns."""
+    """Measure by the quick or the full plan. The option --reps sets the number of turns."""
     plan = QUICK if run.options.quick else FULL
     measure_by(plan, run, run.options.reps or plan.turns)
 
 
 def measure_by(plan: Plan, run: Run, turns: int) -> None:
-    """Write the tables `rounds` and `runs`."""
+    """Measure by `plan`, and write the tables `rounds` and `runs`."""
     began_s = monotonic()
     run.say(f"importing {plan.flights:,} generated flights")
     chain = imported(generated(plan.flights), run.scratch / "chain", run.log)
@@ -108,7 +108,7 @@ def measure_by(plan: Plan, run: Run, turns: int) -> None:
 
 
 class _Bench:
-    """The rounds of a run, and how often each cell has been measured well."""
+    """Makes the rounds of a run, and counts the accepted ones of each cell."""
 
     def __init__(
         self, plan: Plan, run: Run, chain: Chain, rounds: TableWriter, verdicts: TableWriter
@@ -119,11 +119,11 @@ class _Bench:
         self._accepted = dict.fromkeys(_cells(plan), 0)
 
     def lacking(self, turns: int) -> set[Cell]:
-        """Cells with fewer accepted rounds than that."""
+        """The cells with fewer than `turns` accepted rounds."""
         return {cell for cell, accepted in self._accepted.items() if accepted < turns}
 
     def turn(self, number: int, wanted: set[Cell], random: Random) -> None:
-        """One round of each cell that is wanted."""
+        """Make a round of each cell in `wanted`."""
         for kind, workers in _shuffled({(cell[0], cell[1]) for cell in wanted}, random):
             mine = [cell for cell in wanted if cell[:2] == (kind, workers)]
             self._run.say(f"turn {number}: {workers} {kind} workers, {len(mine)} rounds")
@@ -136,7 +136,7 @@ class _Bench:
                         self._round(service, number, (kind, workers, endpoint, connections))
 
     def _settle(self, service: Service) -> None:
-        """Every worker has started and been asked, so that none answers its first question."""
+        """Load every worker briefly, so that none answers its first question in a round."""
         if not self._scripts:
             self._scripts = self._written(service)
         for endpoint in ENDPOINTS:
@@ -168,7 +168,7 @@ def _measured(service: Service, script: Path, duration_s: int, turn: int, cell: 
     load = wrk.load(service.url, script, duration_s, connections)
     usage = before.until(moment(service.pid))
     seen = load.recorded
-    assert seen is not None  # the scripts are written to tell
+    assert seen is not None  # the scripts are made with told=True
     return Round(
         run=f"{kind}-{workers}-{endpoint}-{connections}-turn{turn}",
         turn=turn,

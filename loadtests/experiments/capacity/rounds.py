@@ -1,7 +1,7 @@
-"""A round: so many connections ask one service for a second or two. Its row, and the rules for it.
+"""Rounds, in which connections ask a service for a second or two: their rows and their rules.
 
-A row of the table `rounds` holds what was measured and nothing else; what a rule says of it is in
-the table `runs`, and is computed again from the row by whoever analyses.
+A row of the table `rounds` has only measurements. The verdicts of the rules are in the table
+`runs`; the analysis computes them again from the rows.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from loadtests.generation.rules import Facts, Verdict, judge
 
 QUESTIONS, NOTHING = "questions", "nothing"
 ENDPOINTS = (QUESTIONS, NOTHING)
-WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's own first
+WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's default first
 
 RULES = tuple(
     rule for rule in ALL_RULES if rule.name in {"failed_requests", "foreign_cpu", "client_cpu"}
@@ -22,12 +22,12 @@ RULES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round saw.
+    """The measurements of one round.
 
     run: its id. turn: all configurations are measured once in a turn. endpoint: one of ENDPOINTS.
     mean_s, p50_s, p99_s: latency of the requests; None if none was answered. server_cpu_s,
-    generator_cpu_s: processor seconds. foreign_cpu: cores that others kept busy. cores: of the
-    machine, for all of them.
+    generator_cpu_s: processor seconds. foreign_cpu: cores that other programs kept busy. cores:
+    number of cores that this process may use.
     """
 
     run: str
@@ -49,17 +49,17 @@ class Round:
 
     @property
     def throughput_per_s(self) -> float:
-        """X: answers a second."""
+        """X: answers per second."""
         return self.requests / self.duration_s
 
     @property
     def server_cores(self) -> float:
-        """How many cores the service kept busy (utilisation law)."""
+        """The number of cores that the service kept busy (utilisation law)."""
         return self.server_cpu_s / self.duration_s
 
     @property
     def generator_cores(self) -> float:
-        """How many cores the generator kept busy."""
+        """The number of cores that the generator kept busy."""
         return self.generator_cpu_s / self.duration_s
 
     @property
@@ -69,11 +69,11 @@ class Round:
 
     @property
     def customers_seen(self) -> float | None:
-        """X·R, by Little's law the customers who were in the system."""
+        """X·R, by Little's law the mean number of customers in the system."""
         return None if self.mean_s is None else self.throughput_per_s * self.mean_s
 
     def cells(self) -> dict[str, object]:
-        """The row of it."""
+        """The round as a row of the table: column -> value."""
         return dict(zip(COLUMNS, astuple(self), strict=True))
 
 
@@ -83,7 +83,7 @@ _COUNTS = ("turn", "workers", "connections", "requests", "failed", "cores")
 
 
 def from_row(row: Mapping[str, str]) -> Round:
-    """The round of a row. Raises KeyError or ValueError for a row that is none."""
+    """The round of a row. Raises KeyError or ValueError if the row is not one of a round."""
     return Round(**{name: _value(name, row[name]) for name in COLUMNS})
 
 
@@ -96,7 +96,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def judged(one: Round) -> Verdict:
-    """Whether a round counts, by those of the lab's rules that a round can break."""
+    """The verdict on a round by those of the lab's rules that a round can break."""
     facts = Facts(
         requests=one.requests,
         failed=one.failed,

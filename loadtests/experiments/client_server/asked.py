@@ -1,15 +1,15 @@
-"""What is asked in the three request types of the study: average, select, write. Pure.
+"""Draws requests of the study's three types: average, select, write. Pure.
 
-The study draws how many rows a query works on from an exponential distribution, and where they
-begin from a uniform one, so that the service time be exponential, too. Here:
+The study draws the number of rows of a query from an exponential distribution and the first row
+from a uniform one, to make the service time exponential, too. Here are three ways to choose rows:
 
     position   LIMIT n OFFSET k, as in the study
     key        the same rows, found by the primary key
-    days       the service's own question: a carrier's flights over some days. The day on which it
-               begins is uniform, how many days follow is exponential. In SQL and over HTTP alike.
+    days       the service's own question, in SQL and over HTTP: a carrier's flights over some days.
+               The first day is uniform, the number of days that follow exponential.
 
-A write is one flight that is there already, once more. Everything is drawn from `Flights` and the
-`Random` handed in.
+A write adds a copy of an existing flight. Everything is drawn from `Flights` with a `Random` of the
+caller.
 """
 
 import json
@@ -27,8 +27,8 @@ from loadtests.servers.mariadb import COLUMNS, PATH
 AVERAGE, SELECT, WRITE = "average", "select", "write"
 KINDS = (AVERAGE, SELECT, WRITE)
 
-MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # of all flights, that a query works on
-MEAN_DAYS_SHARE = 1 / 4  # of all days
+MEAN_SHARE = {AVERAGE: 1 / 5, SELECT: 1 / 20}  # mean share of all flights that a query reads
+MEAN_DAYS_SHARE = 1 / 4  # mean share of all days in an interval
 
 _SIZES = (
     re.compile(r"LIMIT (?P<rows>\d+) OFFSET (?P<passed>\d+)"),
@@ -40,7 +40,7 @@ Flight = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Flights:
-    """The flights that every system holds. carriers: number -> flights. one: to be written."""
+    """The flights that every system has. carriers: id -> number of flights. one: to be written."""
 
     count: int
     carriers: Mapping[int, int]
@@ -50,13 +50,13 @@ class Flights:
 
     @property
     def days(self) -> int:
-        """How many days there are."""
+        """The number of days from the first to the last, both included."""
         return (self.last_day - self.first_day).days + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A carrier's flights from `initial` to `final`."""
+    """A carrier and the days from `initial` to `final`."""
 
     carrier: int
     initial: date
@@ -64,14 +64,14 @@ class Interval:
 
 
 def rows_drawn(flights: Flights, kind: str, random: Random) -> tuple[int, int]:
-    """How many rows, exponential and at most all of them; and how many to pass over before."""
+    """The number of rows, exponential and at most all, and the number of rows to skip before."""
     mean = flights.count * MEAN_SHARE[kind]
     rows = min(flights.count, 1 + int(random.expovariate(1 / mean)))
     return rows, random.randint(0, flights.count - rows)
 
 
 def interval_drawn(flights: Flights, random: Random) -> Interval:
-    """A carrier by its flights, a first day, and an exponential number of days, to the last one."""
+    """A carrier, weighted by its flights, a first day, and an exponential number of days."""
     carriers = list(flights.carriers)
     carrier = random.choices(carriers, [flights.carriers[one] for one in carriers])[0]
     initial = flights.first_day + timedelta(random.randrange(flights.days))
@@ -168,15 +168,15 @@ OF_SERVICE_BY_SCAN: Mapping[str, Drawn] = {
 
 
 def endless(drawn: Drawn, flights: Flights, random: Random) -> Iterator[Request]:
-    """Requests without end."""
+    """Draw requests without end."""
     while True:
         yield drawn(flights, random)
 
 
 def sizes(statement: str) -> Sequence[float]:
-    """What the work of a statement may grow with: 1, its rows, the rows passed over before them.
+    """The sizes that the work of a statement may grow with: 1, its rows, the rows skipped before.
 
-    Rows in thousands. Only 1 for a statement, or a request over HTTP, that names no rows.
+    Rows are in thousands. A statement without numbers of rows, or a request over HTTP, has only 1.
     """
     by_position, by_key = (pattern.search(statement) for pattern in _SIZES)
     if by_position:

@@ -1,13 +1,13 @@
-"""Measuring one system at one rate, and writing down what was meant by it.
+"""Measures one system at one rate, and records the purpose of each run.
 
-`points.csv` names every run that the analysis looks at:
+`points.csv` lists every run for the analysis:
 
     run, system, kind, role, servers, rate_per_s, service_s, arrivals
 
-role: `alone` is an open run at a rate so low that hardly anybody waits, from which the service time
-is taken as in the study; `load` is a run at a rate that matters. service_s: the mean that one
-closed customer saw before, which is what the rate was chosen by. servers: m. After the last run of
-a group the same customer asks the same things again; a run counts if the two agree within a percent
+role: `alone` is an open run at so low a rate that customers hardly ever wait, which gives the
+service time as in the study; `load` is a run at a higher rate. service_s: the mean for one closed
+customer before, from which the rate was chosen. servers: m. After the last run of a group the same
+customer sends the same requests again; a run counts if both means agree within a percent
 (`generation.rules`).
 """
 
@@ -37,18 +37,18 @@ COLUMNS = (
     "arrivals",
 )
 ALONE, LOAD = "alone", "load"
-ALONE_UTILISATION = 0.03  # of the study's figure 1
+ALONE_UTILISATION = 0.03  # as in the study's figure 1
 LEAST = 8
 
-Requests = Callable[[str], Iterator[Request]]  # a purpose, for random numbers of its own
+Requests = Callable[[str], Iterator[Request]]  # each purpose has its own random numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. calibration: requests of the closed customer, before and after.
+    """How many requests are made. calibration: by the closed customer, both before and after.
 
-    alone: requests of the run alone, fewer if they would take longer than alone_s, but never less
-    than `LEAST`. load: of every other run.
+    alone: in the run alone, fewer if they would take longer than alone_s, but at least `LEAST`.
+    load: in every other run.
     """
 
     calibration: int
@@ -59,9 +59,9 @@ class Plan:
 
 @dataclass
 class Group:
-    """Runs of one request type on one system, between two calibrations. Made by `Measuring`.
+    """Runs of one request type on one system, between two calibrations. `Measuring` makes them.
 
-    asked_s: the mean service time that is asked for, of a server that is told; None of others.
+    asked_s: the mean service time that requests ask for; None if the server decides.
     """
 
     measuring: "Measuring"
@@ -74,43 +74,46 @@ class Group:
 
     @property
     def name(self) -> str:
-        """For the ids of its runs."""
+        """The beginning of the ids of its runs."""
         return f"{self.system}-{self.kind}"
 
     @property
     def service_s(self) -> float:
-        """E[S] as the closed customer saw it, or saw beyond what was asked for; `begin` first."""
+        """E[S]: measured by the closed customer, or `asked_s` plus the overhead it measured.
+
+        `begin` must have been called.
+        """
         assert self._before is not None
         if self.asked_s is None or self._before.overhead_s is None:
             return self._before.mean_s
         return self.asked_s + self._before.overhead_s
 
     def begin(self, target: Target) -> None:
-        """The calibration before. Raises ProgramFailed if a request fails."""
+        """Calibrate before the runs. Raises ProgramFailed if a request fails."""
         self._before = self._calibrated(target, "before")
 
     def end(self, target: Target) -> None:
-        """The calibration after, which asks the same, and the verdicts; a quick run has none."""
+        """Calibrate after the runs, with the same requests (not in a quick run), and judge them."""
         is_quick = self.measuring.run.options.quick
         self.judge(None if is_quick else self._calibrated(target, "after"))
 
     def alone(self, target: Target, servers: int) -> None:
-        """The run at a rate so low that hardly anybody waits."""
+        """Make the run alone, at so low a rate that customers hardly ever wait."""
         plan = self.measuring.plan
         rate_per_s = ALONE_UTILISATION * servers / self.service_s
         count = min(plan.alone, max(LEAST, int(plan.alone_s * rate_per_s)))
         self._open(target, ALONE, servers, rate_per_s, count, f"{self.name}-{ALONE}")
 
     def load(self, target: Target, servers: int, rate_per_s: float, name: str) -> None:
-        """A run, or as many as are asked for, at this rate. name: different from others'."""
+        """Make a run at this rate, or as many as --reps says. name: unique in the group."""
         for rep in range(1, (self.measuring.run.options.reps or 1) + 1):
             run, count = f"{self.name}-{name}-rep{rep:02d}", self.measuring.plan.load
             self._open(target, LOAD, servers, rate_per_s, count, run)
 
     def judge(self, after: Calibration | None) -> None:
-        """Hold the runs against the rules, and list them.
+        """Judge the runs by the rules, and list them.
 
-        The times of a run alone count from sending, so it does not matter how late it was sent.
+        Times of the run alone count from sending, so late sending does not matter there.
         """
         pending, self._pending = self._pending, []
         for role, record in pending:
@@ -154,7 +157,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What an experiment measures with. points: the table of its runs."""
+    """Makes the runs of an experiment. points: the table of its runs."""
 
     run: Run
     plan: Plan
@@ -164,7 +167,7 @@ class Measuring:
     def group(
         self, system: str, kind: str, requests: Requests, asked_s: float | None = None
     ) -> Iterator[Group]:
-        """Runs of one type. Those made when something goes wrong are listed nevertheless."""
+        """A group of runs. If an exception ends it, the runs made until then are still listed."""
         self.run.say(f"{system}, {kind}")
         group = Group(self, system, kind, requests, asked_s)
         try:
@@ -175,16 +178,16 @@ class Measuring:
 
 @contextmanager
 def measuring(run: Run, plan: Plan) -> Iterator[Measuring]:
-    """What to measure with; the table of points is open meanwhile."""
+    """A `Measuring`, with the table of points open until the `with` block ends."""
     with run.results.table(POINTS, COLUMNS) as points:
         yield Measuring(run, plan, points)
 
 
 def from_flights(run: Run, drawn: Drawn, flights: Flights) -> Requests:
-    """Requests about the flights."""
+    """Requests about `flights`, made by `drawn`."""
     return lambda purpose: endless(drawn, flights, run.random(f"{purpose} requests"))
 
 
 def exponential(run: Run, mean_s: float) -> Requests:
-    """Requests to the server of known service time: exponential."""
+    """Requests to the server of known service time, with exponential times."""
     return lambda purpose: demanded(gamma_demands(mean_s, 1, run.random(f"{purpose} demands")))

@@ -1,15 +1,16 @@
-"""What the models say about each run, and whether the run agrees. From files alone.
+"""Predicts each run by models, and judges whether the run agrees. It reads only files.
 
 Service times come from the run `alone`, at a utilisation of 0.03, as in the study: their mean E[S]
-and coefficient of variation cv. What a single request of another run would have taken is computed
-from what it asks: by a straight line through the run alone over the rows of the statement and the
-rows it passes over (`asked.sizes`), by the time that the known server was told to sleep, or, where
-neither is known, by the mean. With these times the arrivals of the run are sent through queues:
+and coefficient of variation cv. The time that a request of another run would have taken alone is
+computed from the request: by a straight line through the run alone over the rows of the statement
+and the rows that it skips (`asked.sizes`), by the time that the known server was told to sleep, or,
+if neither is known, by the mean. With these times the arrivals of the run are sent through queues:
 
     m servers      one queue, m servers, in order of arrival: the study's station
-    shared cores   all at once, the cores of the machine shared equally, none for waiting
+    shared cores   all requests at once share the cores of the machine equally; none waits
 
-and each request is compared with itself. Nothing here is about exponential times; M/M/m is.
+Each request is compared with its own prediction. These predictions do not assume exponential times;
+M/M/m does.
 """
 
 import math
@@ -50,7 +51,10 @@ LEAST_COMPUTED_S = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Service time by what is asked. coefficients_s: of `asked.sizes`. r2: share it explains."""
+    """A linear function for service times. coefficients_s: for the sizes of `asked.sizes`.
+
+    r2: the share of the variance that it explains.
+    """
 
     coefficients_s: tuple[float, ...]
     r2: float
@@ -63,9 +67,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Alone:
-    """A system asked at so low a rate that hardly anybody waits: its service times (s).
+    """The service times (s) of a system at so low a rate that customers hardly ever wait.
 
-    overhead_s: what the known server takes beyond the time it is told to sleep, on average; None of
+    overhead_s: mean time that the known server takes beyond the time it is told to sleep; None for
     other systems.
     """
 
@@ -75,7 +79,7 @@ class Alone:
 
     @cached_property
     def mean_s(self) -> float:
-        """E[S]: measured, or as asked for and the measured overhead."""
+        """E[S]: measured, or for the known server the chosen mean plus the measured overhead."""
         if self.overhead_s is not None:
             return KNOWN_SERVICE_TIME_S + self.overhead_s
         return summary(self.times_s).mean
@@ -89,18 +93,18 @@ class Alone:
 
     @property
     def distribution(self) -> ServiceTimes:
-        """For simulations: of the mean and cv that are known, or of the measured times."""
+        """The distribution for simulations: by the known mean and cv, or the measured times."""
         if self.overhead_s is not None:
             return with_mean_and_cv(self.mean_s, self.cv)
         return Empirical(self.times_s)
 
     @cached_property
     def interval(self) -> Interval:
-        """Of the mean."""
+        """The confidence interval of the measured mean."""
         return batch_means(self.times_s, min(BATCHES, len(self.times_s)))
 
     def of(self, arrival: Arrival) -> float:
-        """What this request would have taken alone."""
+        """The time in seconds that this request would have taken alone."""
         if arrival.demand_s is not None and self.overhead_s is not None:
             return max(LEAST_COMPUTED_S, arrival.demand_s + self.overhead_s)
         if self.line is not None:
@@ -112,7 +116,7 @@ class Alone:
 class Point:
     """A run: its row of points.csv, its requests in order of arrival, and its system alone.
 
-    reasons: why it was rejected, "" if it counts. cores: of the machine.
+    reasons: why it was rejected, "" if it counts. cores: number of cores of the machine.
     """
 
     run: str
@@ -134,7 +138,7 @@ class Point:
 
     @property
     def offered(self) -> float:
-        """A = λ·E[S]: how many servers are busy on average."""
+        """The mean number of busy servers, a = λ·E[S]."""
         return self.rate_per_s * self.alone.mean_s
 
     @property
@@ -144,19 +148,19 @@ class Point:
 
     @cached_property
     def responses_s(self) -> tuple[float, ...]:
-        """From the intended arrival to the answer; alone, from sending, as it is service."""
+        """Response times from the intended arrival; for a run alone service times from sending."""
         if self.role == ALONE:
             return self.alone.times_s
         return tuple(row.open_response_s for row in self.rows)
 
     @cached_property
     def measured(self) -> Interval:
-        """The mean response time; its interval from batches, too narrow from χ = 0.8 on."""
+        """The mean response time. Its interval is from batches, and too narrow for χ ≥ 0.8."""
         return batch_means(self.responses_s, min(BATCHES, len(self.responses_s)))
 
     @property
     def p95_s(self) -> float:
-        """What 95 % of the responses do not exceed."""
+        """The response time that 95 % of the requests do not exceed."""
         return quantile(self.responses_s, 0.95)
 
     @property
@@ -176,7 +180,7 @@ class Point:
 
     @cached_property
     def simulated(self) -> Expectation:
-        """What runs like this one show in an m-server queue with service times as measured."""
+        """Results of simulated runs like this one, in an m-server queue with measured times."""
         return expectation(
             Protocol(len(self.schedule) * self.interarrival_s, runs=1),
             self.rate_per_s,
@@ -188,12 +192,12 @@ class Point:
 
     @cached_property
     def queued(self) -> "Replayed":
-        """Against m servers in order of arrival."""
+        """The run replayed through m servers in order of arrival."""
         return self._replayed(replay.with_servers(self.servers))
 
     @cached_property
     def shared(self) -> "Replayed | None":
-        """Against the machine's cores, shared by all; None of the server that only sleeps."""
+        """The run replayed through the machine's shared cores; None for the server that sleeps."""
         if self.system == KNOWN:
             return None
         return self._replayed(partial(replay.processor_sharing, servers=self.cores))
@@ -209,7 +213,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A run through a queue. difference: measured − mean_s, request by request."""
+    """A run replayed through a queue. mean_s: its mean response time there.
+
+    difference: measured − replayed, request by request. counts: whether the run was accepted.
+    """
 
     mean_s: float
     difference: Interval
@@ -217,7 +224,7 @@ class Replayed:
 
     @property
     def verdict(self) -> Verdict | None:
-        """None for a run that was rejected."""
+        """The verdict on the model; None for a rejected run."""
         return verdict(self.difference, self.mean_s) if self.counts else None
 
     @property
@@ -238,9 +245,9 @@ def _steady(asked: Any) -> SteadyState | None:
 
 
 def points(results: Results) -> list[Point]:
-    """Every run of points.csv that was made, in order. Raises ResultsError.
+    """Every complete run of points.csv, in order. Raises ResultsError.
 
-    Where the run alone was rejected, so are those whose service times are taken from it.
+    If a run alone was rejected, the runs that take their service times from it are rejected, too.
     """
     cores = int(results.manifest()["machine"]["cores"])
     rows = rows_by_run(results)
@@ -294,7 +301,7 @@ def _alone(rows: Sequence[Row], schedule: Sequence[Arrival]) -> Alone:
 
 
 def line_through(times_s: Sequence[float], asked: Sequence[Sequence[float]]) -> Line | None:
-    """The line of least squares; None if nothing varies, or it explains less than LEAST_R2."""
+    """The line by least squares; None if sizes do not vary or it explains less than LEAST_R2."""
     if len(asked[0]) == 1:
         return None
     try:

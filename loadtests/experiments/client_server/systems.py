@@ -1,8 +1,8 @@
-"""The systems that are asked, and how each is started with the same flights in it.
+"""The systems that are measured, and code that starts each with the same flights in it.
 
 The flights are generated into a chain of the service, read from it over HTTP as CSV, and loaded
-into MariaDB, so that both hold the same ones. What MariaDB and the service keep durable on a write
-is the same, too: both answer when the row is on the disk.
+into MariaDB, so that both have the same ones. Writes are equally durable: both answer when the row
+is on the disk.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ KNOWN, POSITION, KEY, UNINDEXED, INDEXED, SERVICE, SCAN = (
     "service-scan",
 )
 KNOWN_SERVICE_TIME_S = 0.04
-SERVICE_THREADS = 32  # a worker's; of these a quarter may export flights at once
+SERVICE_THREADS = 32  # number of each worker; a quarter of them may export flights at once
 
 _EXPORT = "/flights?format=csv&INITIAL_DATE={}&FINAL_DATE={}"
 _NOT_GIVEN = ("TRANSACTION_ID", "timestamp")
@@ -39,7 +39,7 @@ _NOT_GIVEN = ("TRANSACTION_ID", "timestamp")
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One that is asked. drawn: request type -> what draws a request. told: for the report."""
+    """A system. drawn: request type -> function that draws a request. told: for the report."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ SYSTEMS = {
             KEY,
             "MariaDB, by key",
             asked.BY_KEY,
-            "the same rows between two primary keys, as an administrator would have them asked for",
+            "the same rows, found between two primary keys, as an administrator would do it",
         ),
         System(
             UNINDEXED,
@@ -72,26 +72,28 @@ SYSTEMS = {
             INDEXED,
             "MariaDB, days, indexed",
             asked.BY_DAYS,
-            "the same, with the indexes a good administrator would make; writes keep them up",
+            "a carrier's flights over some days, with the indexes of a good administrator, which "
+            "writes keep up to date",
         ),
         System(
             SERVICE,
             "Flightchain",
             asked.OF_SERVICE,
-            "GET /average_delays, GET /flights as CSV, POST /transactions: the same days, flights",
+            "GET /average_delays, GET /flights as CSV and POST /transactions, with the same days "
+            "and flights",
         ),
         System(
             SCAN,
             "Flightchain, engine=scan",
             asked.OF_SERVICE_BY_SCAN,
-            "the average again, by walking every verified block instead of the index",
+            "the average, found by reading every verified block instead of the index",
         ),
         System(
             KNOWN,
             "Known server",
             {},
-            f"sleeps an exponential time of mean {KNOWN_SERVICE_TIME_S * 1e3:g} ms; m processes "
-            "behind one queue: what the model describes",
+            f"a server that sleeps an exponential time of mean {KNOWN_SERVICE_TIME_S * 1e3:g} ms, "
+            "with m processes behind one queue, as the model describes",
         ),
     )
 }
@@ -103,7 +105,7 @@ class Rig:
     def __init__(self, run: Run, flights: int) -> None:
         """Make them. Raises ProgramFailed."""
         self._run = run
-        run.say(f"making {flights:,} flights")
+        run.say(f"importing {flights:,} generated flights")
         self._chain = imported(generated(flights), run.scratch / "made", run.log)
         self._csv = run.scratch / "flights.csv"
         with self.service() as service:
@@ -112,7 +114,7 @@ class Rig:
 
     @contextmanager
     def service(self, workers: int = 2, **settings: object) -> Iterator[Service]:
-        """Our service on the chain, with default settings but these."""
+        """Our service on the chain, with default settings except these."""
         settings = {"workers": workers, "threads": SERVICE_THREADS, **settings}
         with running(self._chain.folder, self._run.log, settings=settings) as service:
             yield service

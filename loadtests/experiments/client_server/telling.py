@@ -1,4 +1,4 @@
-"""What the three reports have in common: tables of runs, curves, sentences."""
+"""Makes the parts that the three reports share: tables of runs, curves, sentences."""
 
 from collections.abc import Sequence
 from math import factorial
@@ -14,20 +14,20 @@ from loadtests.models.multi_server import mmm
 from loadtests.models.steady_state import SteadyState, Unstable
 
 STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
-# μ is not printed in the study; at 2/s its formula has been computed by hand, and three servers are
-# busy enough for the slip in equation (1) to show.
+# The study does not print μ. At 2/s its formula has been computed by hand, and three servers are
+# busy enough to show the error in equation (1).
 EXAMPLE_MU_PER_S = 2.0
 
 RATES_NOTE = (
-    "R counts from the intended arrival. M/M/m and M/G/m (Allen and Cunneen) say what holds in the "
-    "long run; – means no steady state. The simulated range is where 95 % of the means of runs as "
-    "short as ours lie, in an m-server queue with service times drawn from those measured alone."
+    "R counts from the intended arrival. M/M/m and M/G/m (Allen and Cunneen) give the means of the "
+    "long run; – means no steady state. The simulated range has 95 % of the means of runs as short "
+    "as ours, in an m-server queue with service times drawn from those measured alone."
 )
 VERDICTS_NOTE = (
-    f"The same arrivals, each with the service time it would have had alone, sent through a queue. "
-    f"A model agrees if measured − replayed lies within ±{TOLERANCE:.0%} of the replayed mean with "
-    "its whole 95 % interval, disagrees if it lies outside with all of it. Runs that a rule "
-    "rejected get no verdict."
+    f"A replay sends the same arrivals through a queue, each with the service time that it would "
+    f"have had alone. A model agrees if the whole 95 % interval of measured − replayed lies within "
+    f"±{TOLERANCE:.0%} of the replayed mean, and disagrees if all of it lies outside. Rejected "
+    "runs get no verdict."
 )
 
 
@@ -37,35 +37,35 @@ def ms(time_s: float | None) -> float | None:
 
 
 def rejected_told(points: Sequence[Point]) -> list[str]:
-    """How many runs count for nothing, if there are any."""
+    """A sentence about rejected runs, if there are any."""
     count = sum(bool(point.reasons) for point in points)
     if not count:
         return []
     told = (
-        f"{count} of {len(points)} runs were rejected by rule, or rest on a run alone that was. "
-        "They are shown, and no model is judged by them; the table of runs has the reasons."
+        f"{count} of {len(points)} runs were rejected by rule, or use service times of a rejected "
+        "run. They are shown, but no model is judged by them; the table of runs has the reasons."
     )
     return [told]
 
 
 def told_ms(time_s: float) -> str:
-    """Milliseconds in words."""
+    """A time as text, in milliseconds."""
     return f"{shown(time_s * 1e3)} ms"
 
 
 def title_of(system: str) -> str:
-    """What a system is called."""
+    """The title of a system in reports."""
     return SYSTEMS[system].title
 
 
 def name_of(point: Point) -> str:
-    """System and request type."""
+    """The name of a point in reports: system and request type."""
     title = title_of(point.system)
     return title if point.kind == KNOWN_KIND else f"{title}, {point.kind}"
 
 
 def measured_table(points: Sequence[Point]) -> Table:
-    """A row a run: what was measured, and what the models say."""
+    """A table with a row for each run: the measurements and the models' predictions."""
     columns = (
         *("System", "Type", "m", "1/λ (ms)", "χ", "R measured (ms)", "low", "high", "95 % of R"),
         *("M/M/m (ms)", "M/G/m (ms)", "Simulated, low", "high"),
@@ -97,7 +97,7 @@ def _response_s(state: SteadyState | None) -> float | None:
 
 
 def verdict_table(points: Sequence[Point]) -> Table:
-    """A row a run: measured − replayed, for both queues."""
+    """A table with a row for each run: measured − replayed, for both queues."""
     columns = (
         *(
             "Run",
@@ -125,14 +125,14 @@ def _verdicts(point: Point) -> list[Cell]:
 
 
 def alone_table(alone: Sequence[Point]) -> Table:
-    """A row a request type of a system: its service time, and what that grows with."""
+    """A table with a row for each system and request type: service times and their growth."""
     columns = (
-        *("System", "Type", "E[S] (ms)", "low", "high", "cv", "Least (ms)", "+ ms a 1000 rows"),
-        *("+ ms a 1000 rows passed over", "Explained by that line"),
+        *("System", "Type", "E[S] (ms)", "low", "high", "cv", "Line at 0 (ms)", "+ ms/1000 rows"),
+        *("+ ms/1000 rows skipped", "Explained by the line"),
     )
     note = (
-        "From the runs at a utilisation of 0.03. An exponential time has cv = 1. The line is one "
-        "of least squares, left out where nothing varies that is known, or it explains little."
+        "From the runs at a utilisation of 0.03. An exponential time has cv = 1. The line is a fit "
+        "by least squares; it is left out if no known size varies or if it explains little."
     )
     return Table("Service times, alone", columns, [_alone(point) for point in alone], note)
 
@@ -154,7 +154,7 @@ def _alone(point: Point) -> list[Cell]:
 
 
 def curves(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
-    """Measured, M/M/m and the replays of these runs; times in ms. Points without a model: a gap."""
+    """Curves of measurements, models and replays (ms), with a gap where a model has no result."""
     shared = [point.shared for point in points]
     found = [
         *measured_series(points, xs),
@@ -171,7 +171,7 @@ def curves(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
 
 
 def measured_series(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
-    """The mean response times (ms) of runs that count, with intervals; crosses for the others."""
+    """The mean response times (ms) of runs that count, with intervals; rejected ones as crosses."""
     kept = [None if point.reasons else point for point in points]
     found = []
     if any(kept):
@@ -193,20 +193,20 @@ def measured_series(points: Sequence[Point], xs: Sequence[float]) -> list[Series
 
 
 def lowest_s(point: Point) -> float:
-    """Where the interval of the mean begins, to be drawn: no mean is below the least value."""
+    """The lower end of the mean's interval to draw, at least the lowest value, as for any mean."""
     return max(point.measured.low, min(point.responses_s))
 
 
 def verdicts_told(points: Sequence[Point]) -> str:
-    """How the runs were judged, in a sentence."""
+    """A sentence with the verdicts of the runs."""
     counted = [point for point in points if not point.reasons]
     if not counted:
         return "No run counts, so no model is judged."
     queued = [point.queued.verdict for point in counted]
     shared = [point.shared.verdict for point in counted if point.shared]
     return (
-        f"Of {len(counted)} runs that count, as m servers in order of arrival: "
-        f"{_counts(queued)}; as cores shared by all: {_counts(shared)}."
+        f"Runs that count: {len(counted)}. With m servers in order of arrival, {_counts(queued)}; "
+        f"with cores shared by all, {_counts(shared)}."
     )
 
 
@@ -228,17 +228,17 @@ def unstable_told(points: Sequence[Point]) -> list[str]:
         return []
     named = ", ".join(f"{p.run} (χ = {p.utilisation:.2f})" for p in found)
     told = (
-        f"No steady state: in {named} more work arrives than m servers can do. Their measured "
-        "means depend on how long the run was; the replay and the simulated range know that, M/M/m "
-        "has no answer."
+        f"No steady state: in {named} more work arrives than m servers can do. The measured means "
+        "depend on the length of the run; the replay and the simulated range account for that, and "
+        "M/M/m has no result."
     )
     return [told]
 
 
 def exponential_told(point: Point) -> str:
-    """Whether service is exponential, by its cv."""
+    """A sentence that says whether service times are exponential, by their cv."""
     alone = point.alone
-    fits = "near that of an exponential time" if 0.85 <= alone.cv <= 1.15 else "not exponential"
+    fits = "as for an exponential time" if 0.85 <= alone.cv <= 1.15 else "not exponential"
     return f"{name_of(point)}: cv = {alone.cv:.2f}, {fits}."
 
 
@@ -274,23 +274,23 @@ def service_metrics(alone: Sequence[Point]) -> list[Metric]:
 
 _CORRESPONDENCE = """
 The study averaged salaries over LIMIT n OFFSET k with an exponential n, selected rows in the same
-way, and inserted one row, each query on a new connection. MariaDB is asked the same here, over
-flights and over the loopback address instead of WiFi, by key and by question as well.
+way, and inserted one row, each query on a new connection. Here MariaDB gets the same queries, about
+flights and over the loopback address instead of WiFi, and also by key and by question.
 
-Our service has no rows to number. Its average is /average_delays of a carrier over a random
-interval of days of exponential length, its selection the export of the same flights as CSV, its
-write POST /transactions. Selection and write do the same work as in SQL, and a write is as durable.
-The average does not: it is answered from an index of days, so its time does not grow with the
-interval and is not exponential; and answers asked for again are kept in memory until the next
-block. Where cv is not 1 the station is M/G/m: M/M/m is shown as the study's model, M/G/m by Allen
-and Cunneen with the measured cv, and a replay with the measured times, each by its name.
+Our service has no numbered rows. Its average is /average_delays of a carrier over a random interval
+of days of exponential length, its selection the export of the same flights as CSV, its write
+POST /transactions. Selection and write do the same work as in SQL, and a write is as durable. The
+average does not: it is answered from an index of days, so its time does not grow with the interval
+and is not exponential; and repeated answers are kept in memory until the next block. Where cv is
+not 1 the station is M/G/m: the report shows M/M/m as the study's model, M/G/m by Allen and Cunneen
+with the measured cv, and a replay with the measured times.
 
-A MariaDB of today has no innodb_thread_concurrency, which the study set: 10.5 ignores it, 10.6 has
-it no longer. Here m is the number of groups of its thread pool, each with one thread at work. New
-connections go to the groups in turn, so these are m queues and not one; to log in and to ask are
-two visits to a queue, where one may overtake another; and work that needs a processor has no more
-servers than there are cores, whatever m is. For our service m is the number of worker processes. A
-server that sleeps exponential times stands beside them: there m servers are m servers.
+The study set innodb_thread_concurrency, which MariaDB 10.5 ignores and 10.6 no longer has. Here m
+is the number of groups of its thread pool, each with one working thread. New connections go to the
+groups in turn, so there are m queues and not one; a log-in and a query are two visits to a queue,
+where one may overtake another; and work that needs a processor has no more servers than there are
+cores, whatever m is. For our service m is the number of worker processes. A server that sleeps
+exponential times is measured for comparison: its m servers really are m servers.
 """
 CORRESPONDENCE = Section(
     "What corresponds to what",
@@ -298,21 +298,21 @@ CORRESPONDENCE = Section(
 )
 
 _STUDY = """
-The study prints no numbers beside its figures. Of their parameters only λ = 5/s (figure 5), m = 3
-(the others) and χ ≈ 0.03 (figure 1) are known, the service rates are not. So its curves cannot be
-drawn here; the table has its formula with a service rate as an example, and what the same formula
-gives with the exponent as it is printed, (1 − χ)^{2m!}.
+The study prints no numbers with its figures. Of their parameters only λ = 5/s (figure 5), m = 3
+(the others) and χ ≈ 0.03 (figure 1) are known; the service rates are not. So its curves cannot be
+drawn here. The table has results of its formula for an example of a service rate, corrected and
+with the exponent as it is printed, (1 − χ)^{2m!}.
 """
 
 
 def study_section() -> Section:
-    """The study's formula with its slip and without, where its parameters are known."""
+    """A section with results of the study's formula, corrected and as printed."""
     rate, mu = STUDY_RATE_PER_S, EXAMPLE_MU_PER_S
     table = Table(
         f"Equation (1) at λ = {rate:g}/s and μ = {mu:g}/s",
         ("m", "χ", "E[R], corrected (s)", "E[R], as printed (s)"),
         [[servers, rate / servers / mu, *_by_formula(servers)] for servers in range(1, 9)],
-        "– : no steady state, or more than a number of the machine can hold.",
+        "–: no steady state, or too large for a floating-point number.",
         digits=6,
     )
     return Section("The study's numbers", [" ".join(_STUDY.split())], [table])
@@ -327,7 +327,7 @@ def _by_formula(servers: int) -> tuple[float | None, float | None]:
 
 
 def printed_response_s(p_empty: float, servers: int) -> float | None:
-    """Equation (1) with the exponent 2m!, as it is printed; None if that is beyond any float."""
+    """Equation (1) with the exponent 2m!, as printed; None if it is too large for a float."""
     offered = STUDY_RATE_PER_S / EXAMPLE_MU_PER_S
     chi = offered / servers
     try:

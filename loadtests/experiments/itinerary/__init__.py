@@ -1,8 +1,8 @@
-"""Itineraries, as study 004 measured them: transactions of nine requests, alone and at a rate.
+"""Measures itineraries as study 004 did: transactions of nine requests, alone and at a rate.
 
-`plan` says how much is measured, `measuring` does it, `reading` makes transactions of the rows,
-`comparing` sums their phases up, `figures` draws and `analysing` reports. What the nine requests
-are, and what of the study they stand for: `loadtests.scenarios`.
+`plan` defines how much is measured, `measuring` measures, `reading` makes transactions of the rows,
+`comparing` sums up their phases, `figures` draws and `analysing` reports. `loadtests.scenarios`
+describes the nine requests and their counterparts in the study.
 """
 
 from loadtests.experiments.itinerary.analysing import analyse
@@ -15,12 +15,12 @@ EXPERIMENT = Experiment(
     title="Itineraries: transactions of nine requests",
     reproduces="table 1 and figure 1",
     about=(
-        "A client begins, looks something up four times, adds three legs, each on the disk before "
-        "it is answered, and commits. One client tells how long each phase takes; then 1 to 8 "
-        "clients start itineraries at target rates, the next one due every T(1 ± 1 %), and at "
-        "once if it is late. Measured twice: with a commit that asks once whether the last leg is "
-        "there, and with one that waits until it is in a block, for which blocks are made every "
-        "0.1 s. The last four fifths of the iterations count."
+        "A client begins, makes four queries, adds three legs, each on the disk before it is "
+        "answered, and commits. First one client alone shows how long each phase takes. Then 1 to "
+        "8 clients start itineraries at target rates, the next one due every T(1 ± 1 %), and at "
+        "once if it is late. All is measured twice: with a commit that asks once whether the last "
+        "leg is there, and with one that waits until it is in a block, for which blocks are made "
+        "every 0.1 s. The last four fifths of the iterations count."
     ),
     modes=(Mode.REAL,),
     measure=measure,

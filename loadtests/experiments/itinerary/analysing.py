@@ -1,4 +1,4 @@
-"""The report of itineraries, from its tables."""
+"""Makes the report of itineraries from its tables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ STUDY = "004"
 
 
 def analyse(results: Results) -> Report:
-    """Phases, additivity and rates; raises ResultsError if there is not a whole run."""
+    """Report phases, their sum, and rates. Raises ResultsError if there is no complete run."""
     runs = itinerary_runs(results)
     phases, points = phases_of(runs), points_of(runs)
     if not phases:
@@ -41,7 +41,7 @@ def analyse(results: Results) -> Report:
         *_waiting(sound),
         *_saturation(sound_points),
         *_growth(sound_points),
-        "There is one store. A row for several is due as soon as there is a cluster of them.",
+        "There is only one store. A row for several will be added once there is a cluster.",
     ]
     return Report(findings, sections, [*_phase_metrics(sound), *map(_rate_metric, sound_points)])
 
@@ -53,8 +53,8 @@ def _unsound(phases: Sequence[Phases], points: Sequence[Point]) -> Iterator[str]
     sound = [of.is_sound for of in phases] + [point.is_sound for point in points]
     if not all(sound):
         yield (
-            f"Of {len(sound)} rows and points {sound.count(False)} have no run that was "
-            "accepted. They are shown and used for nothing; the list of runs says why."
+            f"{sound.count(False)} of {len(sound)} rows and points have no accepted run. They are "
+            "shown, but used for no finding; the list of runs has the reasons."
         )
 
 
@@ -69,9 +69,9 @@ def _added_up(of: Phases) -> str:
     )
     return (
         f"{COMMITS[of.commit].capitalize()}: a transaction of one client takes "
-        f"{_ms(of.transaction)}; its nine requests sum to {1000 * of.sum_s:.3g} ms, and "
-        f"{_ms(of.unexplained)} ({share:.2f} %) lie between them, where the client works. The "
-        f"study's table leaves {theirs}."
+        f"{_ms(of.transaction)}; its nine requests take {1000 * of.sum_s:.3g} ms, and the work of "
+        f"the client between them {_ms(of.unexplained)} ({share:.2f} %). In the study's table the "
+        f"latter is {theirs}."
     )
 
 
@@ -88,9 +88,9 @@ def _write_cost(of: Phases) -> str:
     theirs = ITINERARY["Single RM"]
     return (
         f"{COMMITS[of.commit].capitalize()}: adding a leg takes {reserve / query:.2g} times as "
-        f"long as a query ({1000 * reserve:.3g} and {1000 * query:.3g} ms), as it is on the disk "
-        f"when it is answered. In the study: "
-        f"{theirs.reserve_ms / theirs.query_ms:.2g} times."
+        f"long as a query ({1000 * reserve:.3g} and {1000 * query:.3g} ms), because it is on the "
+        f"disk when it is answered. In the study it takes "
+        f"{theirs.reserve_ms / theirs.query_ms:.2g} times as long."
     )
 
 
@@ -99,11 +99,11 @@ def _waiting(phases: Sequence[Phases]) -> Iterator[str]:
         if of.commit == MINED:
             commit_s, whole_s = of.phases[COMMIT].estimate, of.transaction.estimate
             yield (
-                f"Until mined, the commit is {100 * commit_s / whole_s:.0f} % of a transaction: it "
-                f"waits for the clock of the miner, which makes a block every "
+                f"A commit that waits until it is mined is {100 * commit_s / whole_s:.0f} % of a "
+                f"transaction: it waits for the miner, which makes a block every "
                 f"{1000 * MINE_INTERVAL_S:.0f} ms here and every minute by default. So T_commit "
-                f"({_ms(of.phases[COMMIT])}) tells of that setting, not of work; what precedes it "
-                f"takes {1000 * (whole_s - commit_s):.3g} ms."
+                f"({_ms(of.phases[COMMIT])}) depends on that setting, not on work; the requests "
+                f"before it take {1000 * (whole_s - commit_s):.3g} ms."
             )
 
 
@@ -119,14 +119,14 @@ def _saturation(points: Sequence[Point]) -> Iterator[str]:
         yield (
             f"{COMMITS[commit].capitalize()}: {len(saturated)} of {len(of)} points are saturated, "
             f"the first at a target of {first.target_per_s:.3g}/s, with N = {first.clients}. "
-            "Beyond that clients start one after the other without a pause, whatever the target: "
+            "Beyond that, clients start transactions without a pause, whatever the target: "
             f"at most {reached.achieved_per_s:.3g}/s were reached, with N = {reached.clients}. The "
-            f"study saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, as its figure says."
+            f"study saw saturation above {ITINERARY_SATURATED_PER_S:,.0f}/s, by its figure."
         )
 
 
 def _growth(points: Sequence[Point]) -> Iterator[str]:
-    """Whether the time of saturated clients grows with their number."""
+    """Tell how the time of saturated clients grows with their number."""
     for commit in dict.fromkeys(point.commit for point in points):
         of = [point for point in points if point.commit == commit]
         highest = max(point.fraction for point in of)
@@ -139,9 +139,10 @@ def _growth(points: Sequence[Point]) -> Iterator[str]:
         few, many = back_to_back[0], back_to_back[-1]
         ratio = many.transaction.estimate / few.transaction.estimate
         yield (
-            f"{COMMITS[commit].capitalize()}, saturated: {many.clients} clients take {ratio:.2g} "
-            f"times as long for a transaction as {few.clients}, with {many.clients / few.clients:g}"
-            " times as many. The study: roughly linear in the number of clients."
+            f"{COMMITS[commit].capitalize()}, saturated: a transaction takes {ratio:.2g} times as "
+            f"long with {many.clients} clients as with {few.clients}, which are "
+            f"{many.clients / few.clients:g} times as many. In the study the time is roughly "
+            "linear in the number of clients."
         )
 
 
@@ -151,9 +152,9 @@ def _growth(points: Sequence[Point]) -> Iterator[str]:
 def _phases_section(phases: Sequence[Phases]) -> Section:
     told = [
         (
-            "One client, one itinerary after the other without a pause, on a connection that is "
-            "kept; the last four fifths of the iterations. The difference in the last column is "
-            "taken for each transaction, so it is what the client does between its requests."
+            "One client does one itinerary after the other, without a pause and on one connection; "
+            "the last four fifths of the iterations count. The difference in the last column is "
+            "taken for each transaction, so it is the client's work between its requests."
         ),
         (
             f"“{COMMITS[DURABLE].capitalize()}” is the service as shipped: each leg is on the disk "
@@ -167,10 +168,10 @@ def _phases_section(phases: Sequence[Phases]) -> Section:
 def _rates_told(phases: Sequence[Phases]) -> str:
     reach = "; ".join(f"{COMMITS[of.commit]}: {1 / of.transaction.estimate:.3g}/s" for of in phases)
     return (
-        "The next transaction of a client is due T(1 + u) after the last was due, u uniform within "
-        "±1 %, and starts at once if that is past. A client that waits for every answer cannot do "
-        f"more than 1/T_tx ({reach}), whatever its target: the study's highest targets, up to "
-        "1000/s a client, were such, too."
+        "The next transaction of a client is due T(1 + u) after the last was due, with u uniform "
+        "within ±1 %, and starts at once if that is past. A client that waits for every answer "
+        f"cannot do more than 1/T_tx ({reach}), whatever its target: the study's highest targets, "
+        "up to 1000/s per client, were beyond that, too."
     )
 
 
@@ -179,9 +180,9 @@ def _counterparts_section() -> Section:
     table = Table("Counterparts", ("The travel agency's", "Ours", "Why"), rows)
     told = [
         (
-            "The study's clients took items by (8i + client) mod cities, so that no two met at one "
-            "lock. Here each takes legs of its own; nothing is locked between requests, and there "
-            "is nothing to deadlock."
+            "The study's clients took items by (8i + client) mod cities, so that no two needed the "
+            "same lock. Here each client has its own legs; nothing is locked between requests, so "
+            "there cannot be a deadlock."
         )
     ]
     return Section("What a client does", told, [table])

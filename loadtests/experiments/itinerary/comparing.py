@@ -1,7 +1,7 @@
-"""Phases of a transaction summed up, and the points of the figure.
+"""Computes the phases of a transaction and the points of the figure.
 
-Response times of one run follow each other and are correlated: intervals come from means of
-batches, or from means of runs where there are several.
+Response times that follow each other in a run are correlated, so intervals come from means of
+batches, or from means of runs if there are several.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,9 @@ Value = Callable[[Transaction], float]
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """One client with one way to commit: means in seconds. runs: those that count, of `made`.
+    """Means in seconds of one client with one way to commit. runs: accepted ones of `made`.
 
-    phases: a request's mean by phase. unexplained: T_tx − Σ of the nine requests, paired.
+    phases: phase -> mean of a request. unexplained: T_tx − Σ of the nine requests, paired.
     """
 
     commit: str
@@ -41,7 +41,7 @@ class Phases:
 
 
 def phases_of(runs: Sequence[ItineraryRun]) -> list[Phases]:
-    """A row for each way to commit that one client was measured with, in the plan's order."""
+    """The phases for each way to commit that one client was measured with, in the plan's order."""
     singles = [run for run in runs if run.line.part == SINGLE]
     commits = dict.fromkeys(run.line.commit for run in singles)
     return [_phases([run for run in singles if run.line.commit == one]) for one in commits]
@@ -66,7 +66,7 @@ def _phases(made: Sequence[ItineraryRun]) -> Phases:
 
 
 def over(runs: Sequence[ItineraryRun], value: Value) -> Interval:
-    """The mean of a value of transactions: over runs, or from batches of the only one."""
+    """The interval of the mean of a value of transactions: over runs, or from batches of one."""
     if len(runs) > 1:
         return confidence_interval(
             [summary([value(one) for one in run.transactions]).mean for run in runs]
@@ -77,10 +77,10 @@ def over(runs: Sequence[ItineraryRun], value: Value) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Several clients at a target rate. Rates are of all clients together, in 1/s.
+    """Several clients at a target rate. Rates are those of all clients together, in 1/s.
 
-    late_share: of the transactions that were due while the client was busy. achieved_per_s: done
-    while all clients were counted.
+    late_share: share of the transactions that were due while the client was busy. achieved_per_s:
+    completed while all clients were counted.
     """
 
     commit: str
@@ -95,7 +95,7 @@ class Point:
 
     @property
     def is_saturated(self) -> bool:
-        """Whether more than 5 % started late."""
+        """Whether more than 5 % of the transactions started late."""
         return self.late_share > SATURATED_SHARE
 
 
@@ -124,9 +124,9 @@ def _point(run: ItineraryRun) -> Point:
 
 
 def _achieved_per_s(transactions: Sequence[Transaction]) -> float:
-    """From when the last client's counted ones began until the first client had finished.
+    """The rate from the time when all clients are counted until the first client has finished.
 
-    Where these do not overlap, over all the time.
+    If there is no such time, the rate is that of the whole time.
     """
     by_client: dict[int, list[Transaction]] = {}
     for one in transactions:

@@ -1,4 +1,4 @@
-"""The study's figure 1 with our numbers, and its table 1 with ours beside."""
+"""Draws the study's figure 1 with our numbers, and its table 1 with ours added."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
 
 
 def rate_figure(points: Sequence[Point], commit: str) -> Figure:
-    """Figure 1 of the study for one way to commit: time against target rate, a line per number."""
+    """Figure 1 of the study for one way to commit: time against target rate, by clients."""
     of = [point for point in points if point.commit == commit]
     sound = [point for point in of if point.is_sound]
     numbers = sorted({point.clients for point in of})
@@ -30,15 +30,15 @@ def rate_figure(points: Sequence[Point], commit: str) -> Figure:
     ]
     series = [*(one for one in series if len(one.xs)), *_crosses(of)]
     svg = drawn(
-        Axis("target rate of all clients / transactions a second", is_logarithmic=True),
+        Axis("target rate of all clients / transactions per second", is_logarithmic=True),
         Axis("mean transaction time / ms"),
         series,
     )
     told = (
         f"Figure 1 of the study, {COMMITS[commit]}: mean time of a transaction against the rate at "
         "which all clients together should start them. The table says which points are saturated: "
-        "more than 5 % of their transactions started late, as the one before was not done. A cross "
-        "is a run that was not accepted."
+        "more than 5 % of their transactions started late, because the one before was not done. A "
+        "cross is a rejected run."
     )
     return Figure(f"Time against rate, {COMMITS[commit]}", svg, told, _rate_table(of, commit))
 
@@ -81,21 +81,24 @@ def _rate_table(points: Sequence[Point], commit: str) -> Table:
         for point in points
     ]
     columns = (
-        *("Clients", "Of the rate of one alone", "Target / 1/s", "Achieved / 1/s"),
-        *("Started late / %", "Saturated", "T_tx / ms", "95 %", "of it before commit / ms"),
+        *("Clients", "Share of the rate of one alone", "Target / 1/s", "Achieved / 1/s"),
+        *("Started late / %", "Saturated", "T_tx / ms", "95 %", "T_tx before commit / ms"),
         "Accepted",
     )
-    note = "Intervals from batches of one run. A rate above that of one alone cannot be reached."
+    note = (
+        "Intervals are from batches of one run. A client cannot reach a rate above that of one "
+        "alone."
+    )
     return Table(f"Transactions at a rate, {COMMITS[commit]}", columns, rows, note)
 
 
 def give_or_take(interval: Interval) -> str:
-    """Half the width of an interval in seconds, in ms."""
+    """Half the width of an interval as text, in ms."""
     return f"±\N{NO-BREAK SPACE}{shown(1000 * interval.half_width, 2)}"
 
 
 def phases_table(rows: Sequence[Phases]) -> Table:
-    """Table 1 of the study with ours below."""
+    """Table 1 of the study, with our rows below."""
     columns = (
         *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction", "95 %"),
         *("Start + 4 query + 3 reserve + commit", "Transaction less that / %"),
@@ -106,7 +109,7 @@ def phases_table(rows: Sequence[Phases]) -> Table:
         *map(_measured, rows),
         (missing, *[None] * (len(columns) - 1)),
     ]
-    note = "The study's are from its own machine and service."
+    note = "The study's times are from its own machine and service."
     return Table("Phases of a transaction, one client", columns, cells, note)
 
 

@@ -1,4 +1,4 @@
-"""Measuring: one client without a pause, then several at target rates, each run on a fresh ledger.
+"""Measures one client without a pause, then several at target rates, each run on a fresh ledger.
 
 Beside the raw rows this writes `plan.csv`, a line for each run.
 """
@@ -18,7 +18,7 @@ from loadtests.scenarios import itineraries
 
 
 def measure(run: Run) -> None:
-    """One way to commit after the other."""
+    """Measure all parts of the plan, one way to commit after the other."""
     planned = plan(run.options)
     material = prepared(run, (planned.blocks,), NEW_FLIGHTS)
     with run.results.table(PLAN, RunLine.__slots__) as table:
@@ -46,7 +46,7 @@ def _part(run: Run, table: TableWriter, material: Material, blocks: int, part: P
 
 
 def _one(run: Run, table: TableWriter, material: Material, line: RunLine) -> float:
-    """Mean time of its transactions that count. Raises ProgramFailed if there is none."""
+    """Make a run. Returns the mean time of its transactions that count, or raises ProgramFailed."""
     sequences = itineraries(
         material.questions,
         material.new,

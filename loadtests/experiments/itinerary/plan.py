@@ -1,4 +1,4 @@
-"""How much is measured: clients, target rates, iterations. Pure."""
+"""Defines how much is measured: clients, target rates, iterations. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
     DURABLE: {},
     MINED: {"mine_interval_s": MINE_INTERVAL_S},
 }
-"""Of the service, by how a commit is done."""
+"""Settings of the service for each way to commit."""
 
 COUNTED_SHARE = ITINERARY_COUNTED / ITINERARY_ITERATIONS
 SINGLE, AT_RATE = "single", "at-rate"
@@ -24,7 +24,7 @@ class Part:
     """What is measured with one way to commit.
 
     singles: runs of one client without a pause. fractions: target rates of a client as shares of
-    1/T, T being the time of a transaction in those runs; above 1 they cannot be reached.
+    1/T, where T is the time of a transaction in those runs; above 1 they cannot be reached.
     """
 
     commit: str
@@ -36,14 +36,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All of it, on a ledger of `blocks` blocks."""
+    """All parts, measured on a ledger of `blocks` blocks."""
 
     blocks: int
     parts: tuple[Part, ...]
 
 
 def plan(options: Options) -> Plan:
-    """What a run with these options measures. Full: about 12 minutes on two cores."""
+    """The plan for these options. The full plan takes about 12 minutes on two cores."""
     if options.quick:
         singles = options.reps or 1
         return Plan(

@@ -1,4 +1,4 @@
-"""From raw rows to transactions with their phases, and from the tables of a run to its runs."""
+"""Makes transactions with phases of raw rows, and reads the runs of a result from its tables."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,12 @@ from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
 
 PLAN = "plan"
 PHASES: Mapping[str, int] = {BEGIN: 1, QUERY: 4, RESERVE: 3, COMMIT: 1}
-"""How many requests of each phase a transaction has."""
+"""The number of requests of each phase in a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A line of the plan. interval_s: T of each client; 0: without a pause."""
+    """A line of the plan. interval_s: T of each client; 0 means without a pause."""
 
     run: str
     part: str
@@ -30,17 +30,17 @@ class RunLine:
     blocks: int
 
     def cells(self) -> dict[str, object]:
-        """By column."""
+        """The line as a row of the table: column -> value."""
         return {name: getattr(self, name) for name in RunLine.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One itinerary of a client. number: of the client's, from 0.
+    """One itinerary of a client. number: its position among those of the client, from 0.
 
-    phases_s: the time of every request in each phase; a commit that asked several times counts as
-    one, from the first asking to the last answer. is_late: the client was still busy with the one
-    before when this was due.
+    phases_s: phase -> times of its requests; a commit of several requests counts as one, from
+    sending the first to the last answer. is_late: the client was still busy with the transaction
+    before when this one was due.
     """
 
     client: int
@@ -53,26 +53,26 @@ class Transaction:
 
     @property
     def time_s(self) -> float:
-        """T_tx."""
+        """T_tx, from sending the first request to the last answer."""
         return self.done_s - self.sent_s
 
     @property
     def before_commit_s(self) -> float:
-        """T_tx without the commit: until its first request was sent."""
+        """T_tx without the commit, until the commit's first request was sent."""
         return self.time_s - sum(self.phases_s.get(COMMIT, ()))
 
     @property
     def unexplained_s(self) -> float:
-        """T_tx − (T_start + 4 T_query + 3 T_reserve + T_commit): between the requests."""
+        """T_tx − (T_start + 4 T_query + 3 T_reserve + T_commit): the time between requests."""
         return self.time_s - sum(sum(times_s) for times_s in self.phases_s.values())
 
     def counts(self, iterations: int) -> bool:
-        """Whether it is among the last four fifths of its client's."""
+        """Whether it is among the last four fifths of its client's transactions."""
         return self.number >= iterations - round(COUNTED_SHARE * iterations)
 
 
 def transactions_of(rows: Iterable[Row]) -> list[Transaction]:
-    """The transactions of one run, by when they began; one that the run's end cut off is none."""
+    """The transactions of a run by start time, without those that the run's end cut off."""
     found, done_s = [], dict[int, float]()
     for steps in grouped(rows):
         is_whole = step_of(steps[-1]) == STEPS[ITINERARY] - 1
@@ -107,7 +107,7 @@ def _phases_s(steps: Sequence[Row]) -> Mapping[str, Sequence[float]]:
 
 @dataclass(frozen=True, slots=True)
 class ItineraryRun:
-    """A run: its line of the plan, and the transactions of it that count and succeeded."""
+    """A run: its line of the plan, and its transactions that count and succeeded."""
 
     line: RunLine
     transactions: Sequence[Transaction]
@@ -115,7 +115,7 @@ class ItineraryRun:
 
 
 def itinerary_runs(results: Results) -> list[ItineraryRun]:
-    """Every run with a transaction that counts, in the order in which they were made."""
+    """All runs with a transaction that counts, in the order in which they were made."""
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     found = [_run(_line(cells), rows, accepted) for cells in results.rows(PLAN)]
     return [run for run in found if run.transactions]

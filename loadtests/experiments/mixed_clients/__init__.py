@@ -1,9 +1,9 @@
-"""Mixed clients, as study 003 measured them: throughput and latency against their number.
+"""Measures mixed clients as study 003 did: throughput and latency against their number.
 
-`plan` says how much is measured; `inside` runs clients in the ledger's own process, `measuring`
-those and the ones over HTTP; `reading` makes numbers of the rows, `comparing` holds them against
-the bounds of a closed system, `figures` draws and `analysing` reports. What the interactions are,
-and what of the study they stand for: `loadtests.scenarios`.
+`plan` defines how much is measured. `inside` runs clients in the ledger's own process, `measuring`
+runs those and clients over HTTP. `reading` makes numbers of the rows, `comparing` compares them
+with the bounds of a closed system, `figures` draws and `analysing` reports. `loadtests.scenarios`
+describes the interactions and their counterparts in the study.
 """
 
 from loadtests.experiments.mixed_clients.analysing import analyse
@@ -16,10 +16,11 @@ EXPERIMENT = Experiment(
     title="Mixed clients: reading and writing, in process and over HTTP",
     reproduces="figures 1 and 2",
     about=(
-        "1 to 60 clients go through interactions without a pause: 60 % read, 30 % look and add a "
-        "flight, 10 % add a batch of five. Ledgers of 0, 100 and 1000 blocks; each run on a fresh "
-        "copy. Once as threads of the ledger's own process, once over HTTP, where each client "
-        "keeps its connection. Only the time counts in which all clients were at work."
+        "1 to 60 clients do interactions without a pause: 60 % read, 30 % read and add a flight, "
+        "10 % add a batch of five. Ledgers have 0, 100 and 1000 blocks, and each run has a fresh "
+        "copy. Clients are measured once as threads of the ledger's own process and once over "
+        "HTTP, where each client keeps its connection. Only the time in which all clients were at "
+        "work counts."
     ),
     modes=(Mode.REAL,),
     measure=measure,

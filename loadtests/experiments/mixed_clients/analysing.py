@@ -1,4 +1,4 @@
-"""The report of mixed clients, from its tables."""
+"""Makes the report of mixed clients from its tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import isinf
@@ -14,14 +14,14 @@ from loadtests.scenarios import COUNTERPARTS
 
 STUDY = "003"
 WINDOW = (
-    "Interactions in the time in which all clients were at work: from when the last has warmed up "
-    "until the first has finished."
+    "Only interactions that ended while all clients were at work count: after the last client has "
+    "warmed up and before the first has finished."
 )
 NEAR_BOUND, ABOVE_BOUND = 0.8, 1.05
 
 
 def analyse(results: Results) -> Report:
-    """Curves, bounds and knees; raises ResultsError if there is not a whole run."""
+    """Report curves, bounds and knees. Raises ResultsError if there is no complete run."""
     manifest = results.manifest()
     cores = int(manifest["machine"]["cores"])
     runs = mixed_runs(results)
@@ -43,7 +43,7 @@ def analyse(results: Results) -> Report:
         ),
         Section(
             "Latency against clients",
-            ["From the first request of an interaction to the last answer."],
+            ["The time from the first request of an interaction to its last answer."],
             [latency_figure(of, rejected[n], n) for n, of in of_ledger.items()],
         ),
         _bounds_section(found, cores),
@@ -71,8 +71,8 @@ def _unsound(points: Sequence[Point]) -> Iterator[str]:
     unsound = [point for point in points if not point.is_sound]
     if unsound:
         yield (
-            f"Of {len(points)} points {len(unsound)} have no run that was accepted. They are shown "
-            "as crosses and used for nothing; the list of runs says why."
+            f"{len(unsound)} of {len(points)} points have no accepted run. They are shown as "
+            "crosses, but used for no finding; the list of runs has the reasons."
         )
 
 
@@ -89,8 +89,8 @@ def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
             text += f"; the scalability law has its knee between {_knee(curve)}"
         yield text + "."
     yield (
-        "The study had its highest throughput with about as many clients as cores, of which it had "
-        f"{MIXED.cores} with {MIXED.hardware_threads} threads."
+        "The study had its highest throughput with about as many clients as cores; it had "
+        f"{MIXED.cores} cores with {MIXED.hardware_threads} threads."
     )
 
 
@@ -112,7 +112,7 @@ def _places(ledgers: Iterable[Sequence[Curve]]) -> Iterator[str]:
         told = ", ".join(f"{ratio:.2g} at N = {n}" for n, ratio in (times[0], times[-1]))
         yield (
             f"{by_place[HTTP].blocks} blocks: latency over HTTP is that in process times {told}. "
-            f"The study: more than {MIXED_RPC_TIMES_SLOWER:g}."
+            f"In the study the factor is more than {MIXED_RPC_TIMES_SLOWER:g}."
         )
 
 
@@ -130,7 +130,7 @@ def _linear(found: Sequence[Curve]) -> Iterator[str]:
         return
     told = [(curve, growth) for curve in found if (growth := curve.growth) is not None]
     if not told:
-        yield "Too few points lie beyond saturation to say how latency grows there."
+        yield "Too few points are beyond saturation to tell how latency grows there."
         return
     linear = [curve for curve, growth in told if growth.is_linear]
     line = max(growth.line_error for _, growth in told)
@@ -156,9 +156,9 @@ def _bounded(found: Sequence[Curve]) -> Iterator[str]:
             f"N = {at}; {100 * last:.0f} % at N = {curve.points[-1].customers}"
         )
         if highest > ABOVE_BOUND:
-            text += "; above its bound, so one client was measured too briefly to tell D"
+            text += "; this is above the bound, so D was measured too briefly with one client"
         elif last < NEAR_BOUND:
-            text += ", where locks and the disk are waited for, not processors"
+            text += ", where clients wait for locks and the disk, not for processors"
         yield text + "."
 
 
@@ -204,16 +204,16 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
     told = [
         (
             f"D is the time of an interaction with one client. D_b is the processor time of an "
-            f"interaction with the most clients, of service and generator together, over the "
+            f"interaction with the most clients, of service and generator together, divided by the "
             f"{cores} cores that they share. The law is the universal scalability law, fitted to "
-            "the throughputs; its knee is an interval from a bootstrap over runs, or without "
-            "repetitions a single number."
+            "the throughputs; its knee is an interval from a bootstrap over runs, or a single "
+            "number if runs were not repeated."
         ),
         (
             "In process all clients are threads of one Python interpreter, which runs one of them "
-            "at a time except while it waits for the disk, in SQLite or compresses; so unlike the "
-            "study's local runs these cannot use every core. The service over HTTP has two worker "
-            "processes, a miner, and the generator beside it."
+            "at a time, except when others wait for the disk, are in SQLite or compress. So unlike "
+            "the study's local runs these cannot use every core. Over HTTP there are two worker "
+            "processes, a miner and the load generator."
         ),
     ]
     table = Table("Bounds and knees", columns, rows)
@@ -231,7 +231,7 @@ def _law_knee(curve: Curve) -> str | None:
 def _counterparts_section() -> Section:
     rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
     table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
-    told = ["The study measured a bookstore. What stands for what:"]
+    told = ["The study measured a bookstore. The table lists what replaces its operations here."]
     return Section("What a client does", told, [table])
 
 

@@ -1,13 +1,13 @@
-"""Throughput and response time of N customers, held against what a closed system can do.
+"""Compares throughput and response time of N customers with the bounds of a closed system.
 
-Without think time (Z = 0) the asymptotic bounds are X ≤ min(N/D, 1/D_b) and R ≥ max(D, N·D_b):
-D is the response time of one customer; D_b the demand at the bottleneck, for which the processors
-are taken: the processor time of an interaction, that of the service and of the generator that
-shares the machine, over the number of cores. Locks, the interpreter's among them, and the disk can
-only lower the throughput further; how far the measurement stays below 1/D_b is their share.
+Without think time (Z = 0) the asymptotic bounds are X ≤ min(N/D, 1/D_b) and R ≥ max(D, N·D_b). D is
+the response time of one customer. D_b is the demand at the bottleneck, assumed to be the
+processors: the processor time of an interaction in the service and in the generator on the same
+machine, divided by the number of cores. Locks (also the interpreter's) and the disk can only lower
+the throughput further; they are the reason if the measurement stays below 1/D_b.
 
-Beyond the knee a line R = a + b·N and an exponential R = a·e^(b·N) are fitted to the same points:
-in a closed system the line must fit better, and its slope is the time between two customers.
+Beyond the knee a line R = a + b·N and an exponential R = a·e^(b·N) are fitted to the same points.
+In a closed system the line must fit better, and its slope is the time between two customers.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ from loadtests.models import scalability
 from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw
 
-SATURATED_SHARE = 0.9  # of the highest throughput: from there on the latency is looked at
+SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
 LEAST_POINTS, LEAST_SATURATED = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """N customers at a place and ledger: means over runs. runs: those that count, of `made`.
+    """N customers at a place and ledger: means over runs. runs: accepted ones of `made`.
 
-    If none was accepted, is_sound is false and the means are of all: they are shown, and used for
-    nothing.
+    If no run was accepted, is_sound is false and the means are those of all runs: they are shown,
+    but used for no finding.
     """
 
     customers: int
@@ -45,22 +45,22 @@ class Point:
 
     @property
     def throughput_per_s(self) -> float:
-        """X."""
+        """X, the mean throughput."""
         return fmean(self.throughputs_per_s)
 
     @property
     def response_s(self) -> float:
-        """R."""
+        """R, the mean response time."""
         return fmean(self.responses_s)
 
     @property
     def throughput_interval(self) -> Interval | None:
-        """The 95 % interval of X over runs; None from one run."""
+        """The 95 % interval of X over runs; None for a single run."""
         return _interval(self.throughputs_per_s)
 
     @property
     def response_interval(self) -> Interval | None:
-        """The 95 % interval of R over runs; None from one run."""
+        """The 95 % interval of R over runs; None for a single run."""
         return _interval(self.responses_s)
 
 
@@ -70,9 +70,10 @@ def _interval(values: Sequence[float]) -> Interval | None:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How R grows with N beyond the knee. errors: root mean squares relative to R.
+    """How R grows with N beyond the knee. first: lowest N there. points: number of points.
 
-    slope_s: of the line, the time that a further customer adds. first: the least N looked at.
+    slope_s: slope of the line, the time that each further customer adds. line_error,
+    exponential_error: root mean square relative to R.
     """
 
     first: int
@@ -89,10 +90,10 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """All numbers of customers at one place and ledger that were accepted, at least one.
+    """All accepted points at one place and ledger, at least one.
 
-    demand_s: D, the response time of one customer; None if that was rejected.
-    gap_s: D_b. law: None with fewer than three points. knee: None as well without repetitions.
+    demand_s: D, the response time of one customer; None if its runs were rejected. gap_s: D_b. law:
+    None if there are fewer than three points. knee: None then, and if runs were not repeated.
     """
 
     place: str
@@ -106,25 +107,25 @@ class Curve:
 
     @property
     def best(self) -> Point:
-        """Where the throughput is highest."""
+        """The point with the highest throughput."""
         return max(self.points, key=lambda point: point.throughput_per_s)
 
     @property
     def crossing(self) -> float | None:
-        """N_opt = D/D_b, where the asymptotes meet; None without D."""
+        """N_opt = D/D_b, where the asymptotes meet; None if D is unknown."""
         return None if self.demand_s is None else self.demand_s / self.gap_s
 
     def most_per_s(self, customers: float) -> float:
-        """The upper bound of X; that of the bottleneck alone without D."""
+        """The upper bound of X, by the bottleneck alone if D is unknown."""
         return min(customers / (self.demand_s or customers * self.gap_s), 1 / self.gap_s)
 
     def least_s(self, customers: float) -> float:
-        """The lower bound of R; that of the bottleneck alone without D."""
+        """The lower bound of R, by the bottleneck alone if D is unknown."""
         return max(self.demand_s or 0.0, customers * self.gap_s)
 
 
 def curves(runs: Sequence[MixedRun], cores: int, seed: int) -> list[Curve]:
-    """A curve for each place and ledger with an accepted point, ledgers first."""
+    """A curve for each ledger and place with an accepted point, ordered by ledger."""
     found = []
     for (blocks, place), of_both in groupby(points_of(runs), key=lambda one: one[:2]):
         sound = tuple(point for _, _, point in of_both if point.is_sound)
@@ -134,7 +135,7 @@ def curves(runs: Sequence[MixedRun], cores: int, seed: int) -> list[Curve]:
 
 
 def points_of(runs: Sequence[MixedRun]) -> list[tuple[int, str, Point]]:
-    """Blocks, place and point of all that was measured, accepted or not."""
+    """Blocks, place and point of all measurements, accepted or rejected."""
 
     def key(run: MixedRun) -> tuple[int, str, int]:
         return run.blocks, run.place, run.customers
@@ -180,7 +181,7 @@ def _point(made: Sequence[MixedRun]) -> Point:
 
 
 def growth(points: Sequence[Point]) -> Growth | None:
-    """The growth of R over the points from the first that is saturated on; None for too few."""
+    """The growth of R from the first saturated point on; None if there are too few points."""
     highest = max(point.throughput_per_s for point in points)
     saturated = [
         at for at, point in enumerate(points) if point.throughput_per_s >= SATURATED_SHARE * highest

@@ -1,4 +1,4 @@
-"""The study's figures 1 and 2 with our numbers: one of each for every ledger, both places in it."""
+"""Draws the study's figures 1 and 2 with our numbers, for each ledger and with both places."""
 
 from collections.abc import Sequence
 
@@ -34,9 +34,9 @@ def throughput_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) 
         ]
     svg = drawn(_CUSTOMERS, Axis("interactions / s", is_logarithmic=True), series)
     told = (
-        "Figure 1 of the study: interactions done in a second against the number of clients. Lines "
-        "without points are the upper bounds min(N/D, 1/D_b); crosses have no run that was "
-        "accepted. The axis is logarithmic; the study drew two linear ones."
+        "Figure 1 of the study: interactions per second against the number of clients. Lines "
+        "without points are the upper bounds min(N/D, 1/D_b); crosses have no accepted run. The "
+        "axis is logarithmic; the study drew two linear ones."
     )
     return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, rejected, blocks))
 
@@ -59,8 +59,8 @@ def latency_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> 
     svg = drawn(_CUSTOMERS, Axis("mean latency / ms", is_logarithmic=True), series)
     told = (
         "Figure 2 of the study: mean time of an interaction against the number of clients. Lines "
-        "without points are the lower bounds max(D, N·D_b). A straight line through the origin "
-        "looks bent on a logarithmic axis: growth is linear where it runs along its bound."
+        "without points are the lower bounds max(D, N·D_b). A straight line looks bent on a "
+        "logarithmic axis: growth is linear where it follows its bound."
     )
     table = Table(
         f"Growth of latency, {blocks} blocks",
@@ -84,8 +84,8 @@ def latency_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> 
             for curve in curves
             if (growth := curve.growth) is not None
         ],
-        "From the first N on with nine tenths of the highest throughput; root mean squares, "
-        "relative. Empty if fewer than four points lie there.",
+        "Fits begin at the first N with nine tenths of the highest throughput, and need four "
+        "points. Misses are relative root mean squares.",
     )
     return Figure(f"Latency, {blocks} blocks", svg, told, table)
 
@@ -125,7 +125,7 @@ def _series(
 
 
 def _steps(curve: Curve) -> list[float]:
-    """Where a bound is drawn: it bends where the asymptotes meet."""
+    """The N at which a bound is drawn, with its bend where the asymptotes meet."""
     ends = {float(curve.points[0].customers), float(curve.points[-1].customers)}
     low, high = min(ends), max(ends)
     every = {low + (high - low) * step / 40 for step in range(41)}
@@ -168,12 +168,13 @@ def _table(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Table:
         for place, point in rejected
     ]
     columns = (
-        *("Clients are", "N", "Runs counted", "X / 1/s", "95 %", "of its bound / %"),
+        *("Clients are", "N", "Runs counted", "X / 1/s", "95 %", "Share of its bound / %"),
         *("R / ms", "95 %", "Service's processor time / ms"),
     )
     note = (
-        "Processor time is for an interaction, the miner's included; in process the clients are "
-        "part of the service. 0 of n: no run was accepted; all n are shown, and used for nothing."
+        "Processor time is that of an interaction, with the miner's; in process the clients are "
+        "part of the service. 0 of n: no run was accepted, and all n are shown, but used for no "
+        "finding."
     )
     return Table(f"A ledger of {blocks} blocks", columns, rows, note)
 

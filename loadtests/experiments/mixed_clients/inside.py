@@ -1,8 +1,8 @@
-"""One run of customers inside the ledger's process, beside a miner.
+"""Makes a run of customers inside the ledger's process, beside a miner.
 
-The process is `python -m backend.lab.in_process`. It leaves the same as a run over HTTP: raw rows
-in `requests.csv` and samples of the machine. The status of a row is 200 or, for what HTTP would
-have refused, 500.
+The process is `python -m backend.lab.in_process`. The run has the same files as one over HTTP: raw
+rows in `requests.csv` and samples of the machine. The status of a row is 200, or 500 for a request
+that HTTP would have refused.
 """
 
 import csv
@@ -35,16 +35,16 @@ DONE, REFUSED = 200, 500
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A run, and the processor time of the ledger's process and of the miner in it."""
+    """A run. cpu_s: processor time of the ledger's process and of the miner during it."""
 
     record: RunRecord
     cpu_s: float
 
 
 def inside_run(folder: Path, sequences: Sequences, *, run: str, results: Path, log: Path) -> Inside:
-    """Let the customers do their sequences on the ledger in `folder`, which nobody else serves.
+    """Let the customers do their sequences on the ledger in `folder`, which no service uses.
 
-    results: the folder of results. log: what the programs say. Raises ProgramFailed.
+    results: the folder of results. log: file for the programs' output. Raises ProgramFailed.
     """
     given, made, facts = (folder.parent / f"{run}.{end}" for end in ("jsonl", "csv", "json"))
     save(given, sequences)
@@ -83,7 +83,7 @@ def _used_s(pid: int) -> float:
 
 
 def _sampled(program: "subprocess.Popen[bytes]", miner_pid: int) -> list[Sample]:
-    """A sample each second until it ends, at times of CLOCK_MONOTONIC."""
+    """Sample the machine each second until `program` ends, at times of CLOCK_MONOTONIC."""
     sampler, found = Sampler(program.pid, miner_pid, None), list[Sample]()
     next_s = monotonic() + SAMPLE_EVERY_S
     while program.poll() is None:
@@ -96,7 +96,7 @@ def _sampled(program: "subprocess.Popen[bytes]", miner_pid: int) -> list[Sample]
 
 
 def _rows(run: str, path: Path) -> tuple[list[Row], float]:
-    """The raw rows of what the program wrote, and when on CLOCK_MONOTONIC the first was sent."""
+    """The program's output as raw rows, and when the first was sent, on CLOCK_MONOTONIC."""
     with path.open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     start_s = min(float(line["sent_s"]) for line in lines)
@@ -112,7 +112,7 @@ def _row(run: str, line: dict[str, str], start_s: float) -> Row:
 
 
 def _kept(run: str, results: Path, rows: Sequence[Row], samples: Sequence[Sample]) -> RunRecord:
-    """Write rows and samples to their files. Samples from before the first request are left out."""
+    """Write rows and samples to their files, without samples from before the first request."""
     file = RowFile(results / REQUESTS)
     file.write(rows)
     file.close()

@@ -1,7 +1,7 @@
-"""Measuring: every number of customers on every ledger, in process and over HTTP, in turns.
+"""Measures every number of customers on every ledger, in process and over HTTP, in turns.
 
-Beside the raw rows this writes `plan.csv`, a line for each run once it is over: what it was, and
-the processor time (s) of the service in it, or of the ledger's process, each with the miner's.
+Beside the raw rows this writes `plan.csv`, with a line for each run once it is over: its
+parameters, and the processor time (s) of the service, or of the ledger's process, with the miner's.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ COLUMNS = ("run", "place", "blocks", "customers", "warm_up", "measured", "intera
 
 
 def measure(run: Run) -> None:
-    """All of it. One after the other, so that a slow hour of the machine meets every place."""
+    """Make all runs, with places in turns, so that a slow hour of the machine meets every place."""
     planned = plan(run.options)
     material = prepared(run, planned.blocks, planned.new_flights)
     sequences = mixed_interactions(
@@ -62,7 +62,7 @@ def _one(
         requests=len(interactions),
         failed=sum(not row.succeeded for row in interactions),
     )
-    if place == LOCAL:  # the customers are within what is measured
+    if place == LOCAL:  # the customers are part of the measured process
         facts = replace(facts, client_cpu=None)
     append_verdict(run.results.folder, record, judge(facts))
     table.write(

@@ -1,4 +1,4 @@
-"""How much is measured: which numbers of customers, which ledgers, how many runs. Pure."""
+"""Defines how much is measured: numbers of customers, ledgers and runs. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ NAMES = {LOCAL: "in process", HTTP: "over HTTP"}
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Interactions of each customer in one run. warm_up: those that do not count."""
+    """Numbers of interactions of each customer in one run. warm_up: those that do not count."""
 
     warm_up: int
     measured: int
 
     @property
     def interactions(self) -> int:
-        """All of them."""
+        """All interactions of a customer in a run."""
         return self.warm_up + self.measured
 
 
@@ -28,7 +28,8 @@ class Count:
 class Plan:
     """Runs at every place, ledger and number of customers.
 
-    blocks: lengths of the ledgers. counts: by place. new_flights: the pool of flights to be added.
+    blocks: lengths of the ledgers. counts: place -> interactions. new_flights: size of the pool of
+    flights to be added.
     """
 
     customers: tuple[int, ...]
@@ -39,10 +40,11 @@ class Plan:
 
 
 def plan(options: Options) -> Plan:
-    """What a run with these options measures.
+    """The plan for these options.
 
-    Quick: a few interactions over HTTP, and enough in process that a run is not over at once.
-    Full: as many as in the study, about 45 minutes on two cores; `--reps 1` takes a quarter.
+    The quick plan has a few interactions over HTTP, and enough in process that a run is not over at
+    once. The full plan has as many as the study and takes about 45 minutes on two cores; with
+    `--reps 1` it takes a quarter of that.
     """
     if options.quick:
         counts = {LOCAL: Count(20, 180), HTTP: Count(5, 25)}

@@ -1,4 +1,4 @@
-"""From the tables of a run to what the analysis needs: the window of every run, and its demands."""
+"""Reads the tables of a result, and computes the window and the demands of every run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 from loadtests.scenarios import STEPS
 
-LEAST_SAMPLED_S = 2.0  # less says nothing about the generator
+LEAST_SAMPLED_S = 2.0  # less is too short to measure the generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class MixedRun:
     """A run. service_demand_s: processor time of the service for an interaction.
 
     generator_demand_s: that of the load generator; None in process, where there is none, and for
-    runs too short to tell.
+    runs that are too short to measure it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class MixedRun:
 
 
 def mixed_runs(results: Results) -> list[MixedRun]:
-    """Every run with a window, in the order in which they were made."""
+    """All runs with a window, in the order in which they were made."""
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     path = results.folder / SAMPLES
     samples = sampling.read(path) if path.exists() else {}
@@ -56,7 +56,7 @@ def _run(
     interactions = whole(rows, STEPS)
     try:
         window = closed_window(interactions, int(line["warm_up"]))
-    except ValueError:  # the first was done before the last was ready: nothing to see
+    except ValueError:  # the first customer finished before the last was ready: no window
         return None
     place = line["place"]
     return MixedRun(
@@ -72,7 +72,7 @@ def _run(
 
 
 def _generator_s(interactions: Sequence[Row], samples: Sequence[Sample]) -> float | None:
-    """Processor time of the generator for an interaction, over whole seconds of samples."""
+    """The generator's processor time for an interaction, over the seconds that have samples."""
     end_s = max(row.done_s for row in interactions)
     during = [sample for sample in samples if sample.at_s <= end_s]
     if not during or during[-1].at_s < LEAST_SAMPLED_S:

@@ -1,7 +1,8 @@
-"""The open workload of study 000: Poisson arrivals at shares of the maximum rate L.
+"""Measures the open workload of study 000: Poisson arrivals at shares of the maximum rate L.
 
-`plan` says how much is measured, `servers` what, `measuring` does it, `reading` makes numbers of
-the rows, `analysing` holds them against the models, and `figures` draws.
+`plan` defines how much is measured, `servers` on which servers. `measuring` measures, `reading`
+makes numbers of the rows, `comparing` compares them with the models, `figures` draws and
+`analysing` reports.
 """
 
 from loadtests.experiments.open_workload.analysing import analyse
@@ -15,11 +16,11 @@ EXPERIMENT = Experiment(
     title="Open workload: response time against load",
     reproduces="the table of open workloads and figures 2 to 5",
     about=(
-        "Requests arrive as a Poisson process at 0.3, 0.5, 0.8 and 0.85 of the rate L = 1/E[S] at "
-        "which the server would be busy all the time, whether it has answered the earlier ones or "
-        "not. E[S] is calibrated with one customer before and after. Everything is measured twice: "
-        "as the study did, in short runs that begin with an empty server, and in the steady state, "
-        "in replications whose beginnings are left out; a few lie between these loads and L."
+        "Requests arrive as a Poisson process, whether earlier ones have been answered or not, at "
+        "0.3, 0.5, 0.8 and 0.85 of the rate L = 1/E[S] at which the server would be busy all the "
+        "time. E[S] is calibrated with one customer before and after. Everything is measured "
+        "twice: as the study did, in short runs that begin with an empty server, and in the steady "
+        "state, in replications whose beginnings are left out, a few of them at still higher loads."
     ),
     modes=(Mode.EMULATED, Mode.REAL, Mode.MODEL),
     measure=measure,
@@ -27,7 +28,7 @@ EXPERIMENT = Experiment(
     scales=(SCALE, QUICK_SCALE),
     can_resume=True,
     emulated_so=(
-        f"Above K = {BLOCKWISE_UP_TO:g} one wait stands for all blocks of a request; threads that "
-        "share a processor work for as long instead."
+        f"Above K = {BLOCKWISE_UP_TO:g} one wait replaces all blocks of a request; threads that "
+        "share a processor compute for that time instead."
     ),
 )

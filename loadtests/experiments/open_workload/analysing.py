@@ -1,4 +1,4 @@
-"""The report of the open workload, from its tables."""
+"""Makes the report of the open workload from its tables."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ MODELS = {FCFS: "M/G/1", "shared": "M/G/1-PS"}
 
 
 def analyse(results: Results) -> Report:
-    """Five layers at each load; raises ResultsError if there is not a whole run."""
+    """Report five layers at each load. Raises ResultsError if there is no complete run."""
     manifest = results.manifest()
     runs = open_runs(results)
     if not runs:
@@ -47,7 +47,7 @@ def analyse(results: Results) -> Report:
     sections = [
         Section(
             "Response time against load",
-            ["Times are in service times E[S], so that runs at any scale can be laid together."],
+            ["Times are in service times E[S], so that runs at any scale can be compared."],
             [response_figure(steady, short)],
         ),
         *([_steady_section(steady)] if steady else []),
@@ -74,7 +74,7 @@ def _steady_finding(point: Steady) -> str:
         f"{point.fraction:g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
         f"{point.runs}; paired difference {_percent(point.difference, point.predicted)}; predicted "
         f"{point.predicted:.3g} E[S], measured {point.raw.estimate:.3g} ± "
-        f"{point.raw.half_width:.2g}, the same arrivals replayed {point.replayed:.3g})."
+        f"{point.raw.half_width:.2g}, replay of the same arrivals {point.replayed:.3g})."
     )
 
 
@@ -84,7 +84,7 @@ def _study_finding(point: AsTheStudy) -> str:
     ours = (
         f"{point.fraction:g} of L, measured as the study did (runs from empty: {point.runs}): "
         f"{point.mean:.3g} E[S], {where} the range {low:.3g} to {high:.3g} of an M/G/1 queue "
-        f"observed that way; the same arrivals replayed {point.replayed:.3g}"
+        f"measured in the same way; replay of the same arrivals {point.replayed:.3g}"
     )
     if point.published is None or point.of_study is None:
         return ours + "."
@@ -94,7 +94,7 @@ def _study_finding(point: AsTheStudy) -> str:
 
 
 def _bias(short: Sequence[AsTheStudy]) -> list[str]:
-    """What short runs hide at the highest load, if they hide anything."""
+    """A sentence about the bias of short runs at the highest load, if it is 5 % or more."""
     if not short:
         return []
     point = max(short, key=lambda one: one.fraction)
@@ -103,20 +103,20 @@ def _bias(short: Sequence[AsTheStudy]) -> list[str]:
         return []
     return [
         (
-            f"At {point.fraction:g} of L, runs of 44 service times that begin empty are expected "
-            f"to show {100 * hidden:.0f} % less than the steady state, in an M/G/1 queue itself: "
-            "being faster than M/G/1 in such runs is no property of a server."
+            f"At {point.fraction:g} of L, even an M/G/1 queue has a mean {100 * hidden:.0f} % "
+            "below its steady state in runs of 44 service times that begin empty: a mean below "
+            "M/G/1 in such runs does not show that a server is faster."
         )
     ]
 
 
 def _without_a_run(runs: Sequence[OpenRun]) -> list[str]:
-    """Which loads show nothing because every run was rejected."""
+    """A sentence for each load of which every run was rejected."""
     made = {(run.part, SERVERS[run.server], run.fraction) for run in runs}
     counted = {(run.part, SERVERS[run.server], run.fraction) for run in runs if run.is_accepted}
     return [
         f"{fraction:g} of L, {server}, {part.replace('-', ' ')}: every run was rejected; the table "
-        "of runs says why."
+        "of runs has the reasons."
         for part, server, fraction in sorted(made - counted)
     ]
 
@@ -144,19 +144,19 @@ def _steady_section(steady: Sequence[Steady]) -> Section:
     )
     told = [
         (
-            f"Each run is a replication with arrivals of its own. Left out are the first {WARM_UP} "
-            f"of them ({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L, where the queue is soon what it "
-            "stays), or a tenth. The paired difference holds every request against the same "
-            "arrival in a simulated queue with the calibrated service time; “as served” against "
-            "one with the service times that the server measured meanwhile, which leaves the order "
-            "of service and what lies outside the handler."
+            f"Each run is a replication with its own arrivals. The first {WARM_UP} of them "
+            f"({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L, where the queue soon becomes steady), "
+            "or a tenth if that is more, are left out. The paired difference compares every "
+            "request with the same arrival in a simulated queue with the calibrated service time; "
+            "“as served” with one that has the service times measured by the server, so that only "
+            "the order of service and the work outside the handler differ."
         )
     ]
     note = (
-        "In service times. Tolerance: 5 %, fixed before the run. The interval of a single run is "
-        f"that of {BATCHES} batches of it. From {REPLICATIONS_FROM:g} of L on nothing is decided "
-        f"by fewer than {REPLICATIONS} runs, beyond {SETTLED_UP_TO:g} by none: these are too short "
-        "to become what the formula says, as their replay shows."
+        "Times are in service times. The tolerance of 5 % was fixed before the run. The interval "
+        f"of a single run is that of {BATCHES} batches. From {REPLICATIONS_FROM:g} of L on, fewer "
+        f"than {REPLICATIONS} runs decide nothing. Above {SETTLED_UP_TO:g} no runs decide: they "
+        "are too short to reach the steady state of the formula, as their replay shows."
     )
     return Section("Steady state", told, [Table("Steady state", columns, rows, note)])
 
@@ -182,13 +182,13 @@ def _study_section(short: Sequence[AsTheStudy]) -> Section:
     )
     told = [
         (
-            "The study sent 30 minutes of requests to an idle server, 15 times over. That is 44 "
-            "service times: 13 to 38 requests. The queue has no time to become what it is in the "
-            "long run, so the fair prediction is that of a simulated M/G/1 queue observed so. How "
-            "these runs happened to be is told by the very same arrivals, replayed through one."
+            "The study sent 30 minutes of requests to an idle server, 15 times. That is 44 service "
+            "times: 13 to 38 requests. The queue does not reach its steady state in that time, so "
+            "the fair prediction is that of a simulated M/G/1 queue measured in the same way. A "
+            "replay of the same arrivals through such a queue shows the effect of chance."
         )
     ]
-    note = "In report seconds: R/E[S] × 40.499."
+    note = "Times are in report seconds: R/E[S] × 40.499."
     table = Table("As the study measured", columns, rows, note, digits=4)
     return Section("As the study did it", told, [table])
 
@@ -225,14 +225,14 @@ def _calibration_section(runs: Sequence[OpenRun]) -> Section:
         for run in seen.values()
     ]
     columns = (
-        *("Server", "Runs", "Share of L", "E[S] / ms", "cv", "of it outside the handler / ms"),
+        *("Server", "Runs", "Share of L", "E[S] / ms", "cv", "E[S] outside the handler / ms"),
         "Rate / 1/s",
     )
     told = [
         (
-            "E[S] is what one customer sees who asks again as soon as he is answered. The rate of "
-            "each load comes from the calibration just before it; here stands that of the first "
-            "run which counts. The study's cv was 0.029."
+            "E[S] is the mean response time of one customer who asks again as soon as an answer "
+            "comes. The rate of each load comes from the calibration just before it; the table has "
+            "that of the first run which counts. The study's cv was 0.029."
         )
     ]
     return Section("Calibration", told, [Table("Calibrations", columns, rows, digits=4)])

@@ -1,14 +1,16 @@
-"""Measurement and models at each share of L, five layers deep. Times are in service times E[S].
+"""Compares measurement and models at each share of L in five layers. Times are in E[S].
 
-1. the formula, FCFS (Pollaczek and Khinchine) and PS, for the steady state;
-2. what the study's protocol is expected to show, simulated: short runs from an empty server;
-3. the paired estimate: formula + mean(measured − replayed), each arrival against the same arrival
-   in a simulated queue, so that chance is on both sides;
-4. what was measured, with its interval; 5. what the study printed.
+1. the formula, FCFS (Pollaczek and Khinchine) or PS, for the steady state;
+2. the expected result of the study's protocol, simulated: short runs from an empty server;
+3. the paired estimate: formula + mean(measured − replayed), where each arrival is compared with the
+   same arrival in a simulated queue, so that chance is the same on both sides;
+4. the measurement, with its interval;
+5. the value that the study printed.
 
-The verdict is about 3: its 95 % interval within ±5 % of the formula agrees, outside disagrees. From
-0.8 of L on it takes ten runs, and beyond 0.85 there is none, as runs are too short for the formula.
-Simulated runs are their own replay, so their difference is that of the raw mean from the formula.
+The verdict is about 3: it agrees if its 95 % interval is within ±5 % of the formula, and disagrees
+if it is outside. From 0.8 of L on it needs ten runs. Above 0.85 there is no verdict, because runs
+are too short for the formula. Simulated runs are their own replay, so their difference is that of
+the raw mean from the formula.
 """
 
 from collections.abc import Sequence
@@ -39,16 +41,17 @@ from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.samples import summary
 
 SIMULATED_RUNS = 10_000
-REPLICATIONS_FROM = 0.8  # of L, where batches of one run cover too little
+REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The steady state at a share of L. arrivals: that count. rejected: runs.
+    """The steady state at a share of L.
 
-    raw: mean response time. replayed: that of the same arrivals in the queue of the model. paired:
-    formula + paired difference. as_served: the difference with the service times that the server
-    measured during the run, so that only the discipline is left.
+    runs, rejected: numbers of accepted and rejected runs. arrivals: number that counts. fcfs,
+    shared: by the formulas. raw: mean response time. replayed: that of the same arrivals in the
+    queue of the model. difference: the paired one. as_served: the difference with the service times
+    that the server measured during the run, so that only the discipline is left.
     """
 
     server: str
@@ -66,7 +69,7 @@ class Steady:
 
     @property
     def predicted(self) -> float:
-        """By the model of this server."""
+        """The mean response time by the model of this server."""
         return self.fcfs if self.server == FCFS else self.shared
 
     @property
@@ -77,9 +80,9 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class AsTheStudy:
-    """The study's protocol at a share of L. expected: of `runs` runs; of_study: of its own 15.
+    """The study's protocol at a share of L. expected: for `runs` runs; of_study: for its own 15.
 
-    replayed: the mean response time of the very same arrivals in the queue of the model.
+    replayed: the mean response time of the same arrivals in the queue of the model.
     """
 
     fraction: float
@@ -93,7 +96,7 @@ class AsTheStudy:
 
 
 def steady_points(runs: Sequence[OpenRun], *, is_simulated: bool) -> list[Steady]:
-    """A point for each server and share of L that has a run long enough, in the plan's order."""
+    """A point for each server and share of L with a long enough run, in the plan's order."""
     of_part = [run for run in runs if run.part == STEADY and run.is_long_enough]
     groups = groupby(of_part, key=lambda run: (run.server, run.fraction))
     found = [(key, list(group)) for key, group in groups]
@@ -136,7 +139,7 @@ def _steady(server: str, fraction: float, made: Sequence[OpenRun], *, is_simulat
 
 
 def _verdict(difference: Interval, predicted: float, fraction: float, runs: int) -> Verdict:
-    """Few runs, or runs that do not reach the long run, decide nothing."""
+    """The verdict. Too few runs, or runs that do not reach the steady state, decide nothing."""
     is_few = fraction >= REPLICATIONS_FROM and runs < REPLICATIONS
     if is_few or fraction > SETTLED_UP_TO:
         return Verdict.NOT_DECIDED
@@ -144,13 +147,13 @@ def _verdict(difference: Interval, predicted: float, fraction: float, runs: int)
 
 
 def _formulas(fraction: float, cv: float) -> tuple[float, float]:
-    """E[R] in service times, in order of arrival and shared."""
+    """E[R] in service times by the formulas: in order of arrival, and shared."""
     fcfs = single_server.mg1(fraction, 1.0, single_server.variance_s2(1.0, cv))
     return fcfs.response_time_s, single_server.mg1_ps(fraction, 1.0).response_time_s
 
 
 def _cv(runs: Sequence[OpenRun]) -> float:
-    """The coefficient of variation of the service time: the mean of the calibrations' squares."""
+    """The service time's coefficient of variation: the root mean square over calibrations."""
     squares = [run.service_variance_s2 / run.service_time_s**2 for run in runs]
     return float(summary(squares).mean ** 0.5)
 
@@ -165,14 +168,14 @@ def _differences(run: OpenRun, replayed_s: Sequence[float]) -> list[float]:
 
 
 def _interval(runs: Sequence[Sequence[float]]) -> Interval:
-    """Over the means of replications; from the batches of one run if there is no other."""
+    """The interval of the mean: over replications, or from the batches of a single run."""
     if len(runs) == 1:
         return batch_means(runs[0])
     return confidence_interval([summary(values).mean for values in runs])
 
 
 def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
-    """A point for each share of L that was measured as the study did, from the runs that count."""
+    """A point for each share of L that was measured as in the study, from the runs that count."""
     of_part = [run for run in runs if run.part == AS_THE_STUDY and run.is_accepted]
     groups = groupby(of_part, key=lambda run: run.fraction)
     return [_as_the_study(fraction, list(group), seed) for fraction, group in groups]
@@ -203,11 +206,11 @@ def _expected(fraction: float, runs: int, cv: float, seed: int) -> Expectation:
 
 
 def curve(fractions: Sequence[float], cv: float) -> tuple[list[float], list[float]]:
-    """The formulas over a range of loads, for drawing: FCFS and PS."""
+    """The results of both formulas at these loads, to draw: FCFS and PS."""
     both = [_formulas(fraction, cv) for fraction in fractions]
     return [fcfs for fcfs, _ in both], [shared for _, shared in both]
 
 
 def published_points() -> list[tuple[float, float]]:
-    """(share of L, tested mean response time in service times) as the study printed them."""
+    """Share of L and tested mean response time in service times, as the study printed them."""
     return [(one.fraction, one.tested_s / UNROUNDED.mean_s) for one in OPEN_WORKLOADS]

@@ -1,4 +1,4 @@
-"""The study's figures 2 to 5 with our own numbers in them."""
+"""Draws the study's figures 2 to 5 with our numbers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ LOAD = Axis("arrival rate as a share of L")
 
 
 def response_figure(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure:
-    """Figure 2: response times against load, all layers."""
+    """Figure 2: response times against load, with all layers."""
     fcfs, shared = curve(CURVE, UNROUNDED.variation)
     published = published_points()
     ours = [point for point in points if point.server == FCFS]
@@ -95,7 +95,7 @@ def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) ->
         *("Share of L", "The study's / s", "M/G/1 / s", "M/G/1-PS / s"),
         *("Ours, steady / s", "Ours, as the study did / s"),
     )
-    note = "In seconds of the report: R/E[S] × 40.499. Ours is one worker, in order of arrival."
+    note = "Times are in report seconds: R/E[S] × 40.499. Ours is one worker, in order of arrival."
     return Table("Mean response time", columns, rows, note, digits=4)
 
 
@@ -123,9 +123,9 @@ def _durations(both: Mapping[str, OpenRun]) -> Figure:
         for (name, run), source in zip(both.items(), TWO, strict=False)
     ]
     told = (
-        "Figure 3 of the study: how long each request took, by when it was answered, in one run of "
-        "30 report minutes that began empty. The study's longest were 73.75 s at 0.3 and 223.94 s "
-        "at 0.85."
+        "Figure 3 of the study: response time of each request against the time of its answer, in "
+        "one run of 30 report minutes that began empty. The study's longest were 73.75 s at 0.3 "
+        "and 223.94 s at 0.85."
     )
     svg = drawn(Axis("time / report seconds"), Axis("response time / report seconds"), series)
     rows = [
@@ -146,8 +146,8 @@ def _customers(both: Mapping[str, OpenRun]) -> Figure:
         until_s = max(run.duration_s, steps[-1].time_s)
         rows.append((name, peak_customers(steps), mean_customers(steps, 0.0, until_s)))
     told = (
-        "Figure 4 of the study: requests in the system over the same runs. The study saw at most 2 "
-        "at 0.3 and 6 at 0.85, and a mean over time of 0.29 and 1.92."
+        "Figure 4 of the study: requests in the system during the same runs. The study had at most "
+        "2 at 0.3 and 6 at 0.85, and means over time of 0.29 and 1.92."
     )
     svg = drawn(Axis("time / report seconds"), Axis("requests in the system"), series)
     table = Table("Customers in the system", ("Load", "At most", "Mean over time"), rows)
@@ -157,9 +157,9 @@ def _customers(both: Mapping[str, OpenRun]) -> Figure:
 def load_figure(
     runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]], *, is_real: bool
 ) -> Figure | None:
-    """Figure 5: the load average in real time; where waits are injected, what is in service.
+    """Figure 5: the load average in real time, or the requests in service if waits are injected.
 
-    None if no run of the kind was sampled.
+    None if no run on one worker was sampled.
     """
     sampled = [run for run in runs if run.server == FCFS and samples.get(run.name)]
     if not sampled:
@@ -181,14 +181,14 @@ def load_figure(
     told = (
         "Figure 5 of the study: the load average of the machine over a run."
         if is_real
-        else "In place of figure 5: requests in service. A load average cannot be shown here: its "
-        "time constant is a fixed minute, and a wait is no load to the kernel."
+        else "Requests in service, in place of figure 5. A load average cannot be shown here: its "
+        "time constant is a fixed minute, and the kernel does not count waits as load."
     )
     rows = [
         (f"{run.fraction:g} of L", len(samples[run.name]), _cpu(samples[run.name]))
         for run in (low, high)
     ]
-    table = Table("Processor time over the run", ("Load", "Samples", "Server's, in cores"), rows)
+    table = Table("Processor time over the run", ("Load", "Samples", "Server (cores)"), rows)
     svg = drawn(Axis("time / s"), Axis(what), series)
     return Figure("Load over a run", svg, told, table)
 

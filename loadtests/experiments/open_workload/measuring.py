@@ -1,14 +1,14 @@
-"""Measuring: a server, a calibration, some runs at one share of L, a calibration again, and so on.
+"""Measures each server in turns of a calibration and some runs at one share of L.
 
-Every calibration of a server asks for the same, so that what differs between two is the machine. It
-changes its speed now and then, and runs between two that differ are rejected together. So few runs
-are made between two, and whatever the reason, each rejected one is made once more, with arrivals of
-its own: as many runs count as planned, of at most twice as many as were lacking when it began or
-was gone on with. Nobody looks at their response times for that.
+All calibrations of a server send the same requests, so a difference between two is due to the
+machine. Machines change their speed now and then, and runs between two calibrations that differ are
+rejected together, so there are only a few runs between two. A rejected run is made again with new
+arrivals, whatever the reason, until as many runs count as planned; at most twice as many runs are
+made as were lacking at the start or at a resumption. Response times play no part in this.
 
-Beside the raw rows this writes `plan.csv`, a line for each run: what it belongs to, its rate, the
-E[S] and variance that its rate and models come from, and the mean demand that was asked for if the
-server was told one. The mode `model` has no server: its rows come from a simulated queue.
+Beside the raw rows this writes `plan.csv`, a line for each run: its load and rate, the E[S] and
+variance from which its rate and models come, and the calibrated overhead if the server was told the
+service times. The mode `model` has no server: its rows come from a simulated queue.
 """
 
 from collections import Counter
@@ -48,12 +48,12 @@ COLUMNS = (
 )
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
-MOST_TIMES = 2  # runs made, to those planned
+MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A load that the results lack runs of. made: those there are, of which `accepted` count."""
+    """A load without enough accepted runs. made: runs so far, of which `accepted` count."""
 
     load: Load
     made: int
@@ -61,7 +61,7 @@ class Missing:
 
 
 def measure(run: Run) -> None:
-    """What the results lack, in the order of the plan; at first that is all of it."""
+    """Make the runs that the results lack, at first all, in the order of the plan."""
     missing = _missing(run)
     with run.results.more(PLAN, COLUMNS) as table:
         for server, of_server in groupby(missing, key=lambda one: one.load.server):
@@ -103,7 +103,7 @@ def _measure_load(
     before: Calibration,
     calibrations: Iterator[Calibration],
 ) -> Calibration:
-    """The runs that a load lacks; the calibration after the last of them."""
+    """Make the runs that a load lacks. Returns the calibration after the last of them."""
     load, made, accepted = missing.load, missing.made, missing.accepted
     lacking = load.runs - accepted
     run.say(f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {lacking}")
@@ -131,7 +131,7 @@ def _judge(
     before: Calibration,
     after: Calibration | None,
 ) -> int:
-    """How many of the runs count, which are listed; none if there is no calibration after them."""
+    """List the runs. Returns how many count: none if there is no calibration after them."""
     accepted = 0
     lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
     for record in records:
@@ -149,18 +149,18 @@ def _judge(
 
 
 def _lag_p99_s(records: Sequence[RunRecord]) -> float | None:
-    """Of all these runs: one of 13 to 38 requests has no 99th percentile of its own."""
+    """The 99th percentile of all runs, because one run of 13 to 38 requests is too short for it."""
     rows = tuple(row for record in records for row in record.rows)
     return replace(records[0], rows=rows).facts().lag_p99_s
 
 
 def _together(load: Load, found: Calibration) -> int:
-    """How many runs there are between two calibrations."""
+    """The number of runs between two calibrations."""
     return max(1, int(CALIBRATED_EVERY_S / _duration_s(load, found.mean_s)))
 
 
 def _duration_s(load: Load, service_time_s: float) -> float:
-    """How long a run lasts."""
+    """The duration of a run."""
     return (load.services or load.arrivals / load.fraction) * service_time_s
 
 
@@ -194,7 +194,7 @@ def _schedule(load: Load, service_time_s: float, found: Measured, random: Random
     if load.part == AS_THE_STUDY:
         until_s = load.services * service_time_s
         times_s = poisson_times(rate_per_s, random, until_s=until_s)
-        times_s = times_s or [until_s * random.random()]  # a run without a customer shows nothing
+        times_s = times_s or [until_s * random.random()]  # a run needs at least one customer
     else:
         times_s = poisson_times(rate_per_s, random, count=load.arrivals)
     return arrivals(times_s, found.requests(random))
@@ -226,7 +226,7 @@ def _note(
 
 
 def _simulate(run: Run, table: TableWriter, of_server: Sequence[Missing]) -> None:
-    """The same runs through a simulated queue, with the study's own service times divided by K."""
+    """Make the runs in a simulated queue, with the study's own service times divided by K."""
     mean_s = UNROUNDED.mean_s / scale_of(run)
     law = with_mean_and_cv(mean_s, UNROUNDED.variation)
     rows = RowFile(run.results.folder / REQUESTS)

@@ -1,4 +1,4 @@
-"""How much is measured: at which shares of L, in how many runs of what length. Pure."""
+"""Defines how much is measured: shares of L, and numbers and lengths of runs. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,9 @@ SETTLED_UP_TO = 0.85
 class Load:
     """Runs at one share of L.
 
-    part: AS_THE_STUDY (each lasts `services` service times, from empty) or STEADY (each has
-    `arrivals`). server: FCFS, one worker that takes one request at a time, or SHARED, threads.
+    part: AS_THE_STUDY (each run lasts `services` service times, from empty) or STEADY (each has
+    `arrivals` arrivals). server: FCFS, one worker that takes one request at a time, or SHARED,
+    threads.
     """
 
     server: str
@@ -37,31 +38,32 @@ class Load:
 
     @property
     def key(self) -> LoadKey:
-        """What names a load in the tables."""
+        """The key of a load in the tables."""
         return self.server, self.part, self.fraction
 
 
 def key_of(line: Mapping[str, str]) -> LoadKey:
-    """The load that a line of the table of runs belongs to."""
+    """The key of the load of a line in the table of runs."""
     return line["server"], line["part"], float(line["fraction"])
 
 
 def warm_up(fraction: float) -> int:
-    """Arrivals at the beginning of a run in the steady state that do not count, at the least.
+    """The least number of arrivals at the beginning of a steady-state run that do not count.
 
-    By simulation, R of a queue that began empty is within 0.5 % of the long run after 20 arrivals
-    at half of L, and within 1 % after 200 at 0.85 of L. Beyond `SETTLED_UP_TO` it takes far more.
+    By simulation, R of a queue that began empty is within 0.5 % of the steady state after 20
+    arrivals at half of L, and within 1 % after 200 at 0.85 of L. Above `SETTLED_UP_TO` far more are
+    needed.
     """
     return BRIEF_WARM_UP if fraction <= BRIEF_UP_TO else WARM_UP
 
 
 def loads(options: Options) -> Sequence[Load]:
-    """What is measured, in this order."""
+    """All loads, in the order in which they are measured."""
     return _quick(options.reps) if options.quick else _full(options.reps)
 
 
 def _full(reps: int | None) -> Sequence[Load]:
-    """About 50 minutes with a service time of 84 ms, if no run is rejected."""
+    """The full plan: 50 minutes with a service time of 84 ms, if no run is rejected."""
     of_study = [
         Load(FCFS, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
         for fraction in STUDY_FRACTIONS
@@ -74,7 +76,7 @@ def _full(reps: int | None) -> Sequence[Load]:
 
 
 def _quick(reps: int | None) -> Sequence[Load]:
-    """Under two minutes with a service time of 42 ms."""
+    """The quick plan: less than two minutes with a service time of 42 ms."""
     of_study = [Load(FCFS, AS_THE_STUDY, f, 2, services=STUDY_SERVICES) for f in (0.3, 0.85)]
     steady = [Load(FCFS, STEADY, f, reps or 1, arrivals=n) for f, n in ((0.5, 150), (0.85, 300))]
     return [*of_study, *steady, Load(SHARED, STEADY, 0.5, reps or 1, arrivals=120)]

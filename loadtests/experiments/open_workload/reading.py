@@ -1,4 +1,4 @@
-"""From the tables of a run to what the analysis needs: runs with their arrivals and responses."""
+"""Reads the tables of a result: its runs, with arrivals, demands and response times."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from loadtests.lab.results import Results
 from loadtests.models import replay
 from loadtests.models.estimates import BATCHES, without_warm_up
 
-LEAST_SETTLED = BATCHES  # requests, so that a run can be cut into batches
+LEAST_SETTLED = BATCHES  # requests after the warm-up, one for each batch
 
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run. service_time_s, service_variance_s2: as calibrated just before it.
+    """A run. service_time_s, service_variance_s2: from the calibration just before it.
 
-    rows: in order of arrival. demands_s: what each was to take, with the calibrated overhead added;
-    the calibrated mean where the server was not told.
+    rows: in order of arrival. demands_s: service time that each asked for, plus the calibrated
+    overhead; the calibrated mean if it did not ask for any.
     """
 
     name: str
@@ -41,7 +41,7 @@ class OpenRun:
 
     @property
     def arrivals_s(self) -> list[float]:
-        """When each was to arrive."""
+        """The intended arrival times."""
         return [row.intended_s for row in self.rows]
 
     @property
@@ -51,12 +51,13 @@ class OpenRun:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether enough is left of it without its warm-up."""
+        """Whether enough requests are left without the warm-up."""
         return len(self.rows) >= warm_up(self.fraction) + LEAST_SETTLED
 
     def settled(self, values: Sequence[float]) -> Sequence[float]:
-        """Without those of the warm-up. values: one for each request. Raises ValueError if none
-        is left.
+        """`values`, one for each request, without those of the warm-up.
+
+        Raises ValueError if none is left.
         """
         return without_warm_up(values, warm_up(self.fraction))
 
@@ -67,9 +68,9 @@ class OpenRun:
 
     @cached_property
     def replayed_as_served_s(self) -> list[float] | None:
-        """The same with the service times that the server itself measured; None without them.
+        """Response times replayed with the service times that the server measured.
 
-        What a server that is shared measures is no service time: the others' turns are in it.
+        None if there are none, and for a shared server, whose times include turns of others.
         """
         served = [row.service_s for row in self.rows]
         if self.server != FCFS or any(service_s is None for service_s in served):
@@ -82,8 +83,9 @@ class OpenRun:
 
 
 def open_runs(results: Results) -> list[OpenRun]:
-    """All runs with rows, load by load in the order of the plan, also if a load was gone on with
-    later; those that were rejected are marked.
+    """All runs with rows, accepted or rejected, ordered by load as in the plan.
+
+    The order is the same if a load was resumed later.
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     is_judged = results.manifest()["mode"] != Mode.MODEL
@@ -131,7 +133,7 @@ def _demands(
     results: Results, name: str, rows: Sequence[Row], mean_s: float, overhead_s: float
 ) -> list[float]:
     path = results.folder / SCHEDULES / f"{name}.csv"
-    if not path.exists():  # a simulation: the service times are in its rows
+    if not path.exists():  # the rows of a simulation have the service times
         return [row.service_s or mean_s for row in rows]
     demands = {arrival.index: arrival.demand_s for arrival in load_schedule(path)}
     told = (demands[row.index] for row in rows)

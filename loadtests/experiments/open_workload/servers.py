@@ -1,12 +1,12 @@
-"""The servers that are measured, by mode, and what they are asked.
+"""Starts the measured servers of each mode, and makes requests to them.
 
-`emulated`: up to K = 250, one FCFS worker is the study's way of storing and answering, each block
-with its waits divided by K. Beyond that the real work of a block would take longer than its waits,
-and one wait stands for the whole request. Threads that share a processor are a server that burns as
-much processor time, as waits share nothing.
+`emulated`: up to K = 250, one FCFS worker stores and answers in the study's way, with the waits of
+each block divided by K. Above that the real work of a block would take longer than its waits, so
+one wait replaces the whole request. Threads that share a processor use a server that burns that
+much processor time, because waits would not share anything.
 
-`real`: the service as it is, asked to scan its whole chain, with one worker that takes one request
-at a time (gunicorn's sync) and with its own worker and threads.
+`real`: the service as it is, which scans its whole chain for each request, with one worker that
+takes one request at a time (gunicorn's sync) and with its own worker and threads.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,14 +30,14 @@ from loadtests.servers import known, study
 SCALE, QUICK_SCALE = 500.0, 1000.0
 BLOCKWISE_UP_TO = 250.0
 FLIGHTS, QUICK_FLIGHTS = 200_000, 20_000
-CALIBRATIONS_DRAWN = 1000  # demands among which a calibration draws
+CALIBRATIONS_DRAWN = 1000  # number of requests from which a calibration draws
 
 _KIND: Final = "flight_counter"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A server that answers, and requests to it: endless, from the given random numbers."""
+    """A running server. requests: makes endless requests to it from a random generator."""
 
     target: Target
     requests: Callable[[Random], Iterator[Request]]
@@ -50,13 +50,13 @@ class Measured:
 
 
 def scale_of(run: Run) -> float:
-    """K: as asked for, or the experiment's own choice."""
+    """K: as in the options, or the experiment's default."""
     return run.options.scale or run.choose(QUICK_SCALE, SCALE)
 
 
 @contextmanager
 def measured(run: Run, server: str) -> Iterator[Measured]:
-    """The server of that name in the mode of `run`, running until the end of the block."""
+    """Run the server `server` in the mode of `run` until the `with` block ends."""
     starts = _EMULATED if run.options.mode is Mode.EMULATED else _REAL
     with starts[server](run) as found:
         yield found
@@ -88,14 +88,14 @@ def _waiting(run: Run) -> Iterator[Measured]:
 @contextmanager
 def _burning(run: Run) -> Iterator[Measured]:
     with ExitStack() as stack:
-        with at_most_cores(1):  # it can use no more, and leaves the generator the others
+        with at_most_cores(1):  # the server can use no more; the others are for the generator
             starting = known.known_server(known.PROCESSOR_SHARING, run.log, mode="burn")
             service = stack.enter_context(starting)
         yield Measured(service, _demands(run))
 
 
 def _demands(run: Run) -> Callable[[Random], Iterator[Request]]:
-    """The study's service time divided by K, with its coefficient of variation."""
+    """Requests with the study's service time divided by K and its coefficient of variation."""
     mean_s, cv = UNROUNDED.mean_s / scale_of(run), UNROUNDED.variation
     return lambda random: demanded(gamma_demands(mean_s, cv, random))
 
@@ -110,12 +110,12 @@ def _scanning(run: Run, **settings: object) -> Iterator[Measured]:
 
 
 def _sharing(run: Run) -> AbstractContextManager[Measured]:
-    """Scans that share the processors, eight at a time; the others wait."""
+    """A service whose scans share the processors, eight at a time; further scans wait."""
     return _scanning(run, lane_threads=8, lane_queue=100_000)
 
 
 def _scan_path(service: Service) -> str:
-    """The study's question about two cities that this chain has, answered by a scan of it all."""
+    """The path of the study's question about two cities of this chain, for a scan of all of it."""
     flight = flights_of_block(service, 1)[0]
     cities = {f"{end}_CITY_NAME": flight[f"{end}_CITY_NAME"] for end in ("ORIGIN", "DEST")}
     days = dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), flight["FL_DATE"])

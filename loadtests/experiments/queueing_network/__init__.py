@@ -1,8 +1,9 @@
-"""The queueing network of study 000: model, bounds, and measured closed systems.
+"""Measures the queueing network of study 000: model, bounds, and closed systems.
 
-`plan` says how much is measured, `measuring` does it, `reading` makes numbers of the tables,
-`predicting` solves the models and `comparing` holds one against the other; `splitting` is about
-what a block's time consists of; `schema` and `figures` draw, and `analysing` makes the report.
+`plan` defines how much is measured, `measuring` measures, and `reading` makes numbers of the
+tables. `predicting` solves the models, and `comparing` compares them with the measurements.
+`splitting` divides the time of a block into parts. `schema` and `figures` draw, and `analysing`
+makes the report.
 """
 
 from loadtests.experiments.queueing_network.analysing import analyse
@@ -17,14 +18,14 @@ EXPERIMENT = Experiment(
     reproduces="the queueing network and figures 6 to 11",
     about=(
         "The study modelled its server as a closed network of CPU, DISK and DELAY and solved it by "
-        "mean value analysis. Here that network runs, with 1 to 10 customers who think: with "
-        "exponential service times, with times as regular as reading a block is, and with one "
-        "request at a time, as the study's server really worked. Each is held against each model. "
-        "What a block's time consists of is measured on real blocks, without waits."
+        "mean value analysis. Here that network runs as a server for 1 to 10 customers who think: "
+        "with exponential service times, with times as regular as those of reading a block, and "
+        "with one request at a time, as the study's server really worked. Each is compared with "
+        "each model. The parts of a block's time are measured on real blocks, without waits."
     ),
     modes=(Mode.EMULATED, Mode.MODEL),
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
-    report_seconds="K times those measured",
+    report_seconds="K times the measured ones",
 )

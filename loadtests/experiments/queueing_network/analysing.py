@@ -1,4 +1,4 @@
-"""The report of the queueing network, from its tables."""
+"""Makes the report of the queueing network from its tables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -53,7 +53,7 @@ _ABOUT = {server.name: server for server in SERVERS}
 
 
 def analyse(results: Results) -> Report:
-    """Raises ResultsError if there is not a whole closed run."""
+    """Report models, servers and a block's time. Raises ResultsError if there is no closed run."""
     runs = closed_runs(results)
     if not runs:
         raise ResultsError(f"{results.folder} has no closed run with a request")
@@ -105,7 +105,7 @@ def _findings(
     yield (
         f"The network's bottleneck is DISK, N_opt = "
         f"{bounds.optimal_population(network, NETWORK_THINK_S):.3g} and X ≤ "
-        f"{bounds.maximum_throughput_per_s(network):.4f} a second. A server that answers one "
+        f"{bounds.maximum_throughput_per_s(network):.4f} per second. A server that answers one "
         f"request at a time, as the study's did, has N_opt = "
         f"{bounds.optimal_population(single, NETWORK_THINK_S):.3g} and X ≤ "
         f"{bounds.maximum_throughput_per_s(single):.4f}{_measured_limit(found)}."
@@ -121,8 +121,8 @@ def _server_finding(label: str, of_server: Sequence[Pair]) -> str:
         if those:
             told.append(f"{_WORDS[verdict]}: {', '.join(those)}.")
     return (
-        f"{label.capitalize()}, X within {TOLERANCE * 100:g} % at each of "
-        f"{of_server[0].populations} N. {' '.join(told)}"
+        f"{label.capitalize()}, X within {TOLERANCE * 100:g} % of a model at each of "
+        f"{of_server[0].populations} values of N. {' '.join(told)}"
     )
 
 
@@ -149,11 +149,11 @@ def _split_findings(split: dict[str, Storage]) -> Iterator[str]:
         share = demand.file_s / demand.total_s
         bought = demand.with_twice_the_processor().total_s
         yield (
-            f"{demand.label[0].upper()}{demand.label[1:]}: of {_seconds(demand.total_s)} a scan of "
-            f"{demand.blocks} blocks, files are {100 * share:.2g} %; the bottleneck is the "
-            f"{demand.bottleneck}. Files in no time would leave "
-            f"{_seconds(demand.without_files().total_s)}, a processor twice as fast "
-            f"{_seconds(bought)}."
+            f"{demand.label[0].upper()}{demand.label[1:]}: a scan of {demand.blocks} blocks takes "
+            f"{_seconds(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
+            f"{_seconds(demand.without_files().total_s)} if files took no time, and "
+            f"{_seconds(bought)} if the processor were twice as fast. The bottleneck is "
+            f"{demand.bottleneck}."
         )
 
 
@@ -164,27 +164,29 @@ def _seconds(value: float) -> str:
 # --- the network -------------------------------------------------------------------------------
 
 _MODEL_TOLD = (
-    "The study's closed network: visits from the routing by the traffic equations, demands "
-    "D = V·S. In the network that runs here, customers go its deterministic way: 27 refills of 19 "
-    "blocks, 523 looks at a block. With exponential times that has the same solution."
+    "This is the study's closed network, with visits from the routing by the traffic equations and "
+    "demands D = V·S. In the network that runs here, customers take its deterministic route: 27 "
+    "refills of 19 blocks and 523 CPU visits. With exponential times it has the same solution."
 )
 _VERDICTS_TOLD = (
-    "MVA: exact mean value analysis, for exponential times. Asymptotes: nobody waits who need not. "
-    f"Simulated: the network with regular times (cv {REGULAR_CV:g}). One at a time: the asymptotes "
-    "of a single station that asks for all demands. A model agrees if at each N the whole 95 % "
-    f"interval of X lies within {TOLERANCE * 100:g} % of it, and disagrees if at some N it lies "
-    "outside; the tolerance was fixed before."
+    "MVA is exact mean value analysis, for exponential times. The asymptotes hold if customers "
+    "wait no more than they must. “Simulated” is the network with regular times "
+    f"(cv {REGULAR_CV:g}). “One at a time” are the asymptotes of a single station with all "
+    "demands. A model agrees if at each N the whole 95 % interval of X lies within "
+    f"{TOLERANCE * 100:g} % of it, and disagrees if at some N the whole interval lies outside; the "
+    "tolerance was fixed before the run."
 )
 
 
 def _told(run: ClosedRun, *, is_model: bool) -> str:
     if is_model:
-        return "Simulated, no server: the three servers' way of working in seconds of the report."
+        return "The three servers were simulated, not run. Times are in report seconds."
     return (
-        f"Measured with all times divided by K = {run.scale:g} and shown in seconds of the "
-        "report: X/K and R·K. N customers who begin together, a new connection for each "
-        f"interaction, {NETWORK_THINK_S:g}/K s of thinking; {_grouped(run.group)}. The first "
-        "interaction of each customer and what ended after the first had stopped is left out."
+        f"Runs were measured with all times divided by K = {run.scale:g}, and are shown in report "
+        "seconds: X/K and R·K. N customers begin together, with a new connection for each "
+        f"interaction and {NETWORK_THINK_S:g}/K s of thinking; {_grouped(run.group)}. The first "
+        "interaction of each customer, and those that ended after the first customer had stopped, "
+        "are left out."
     )
 
 
@@ -195,17 +197,17 @@ def _grouped(group: int) -> str:
 def _stations_told(server: str) -> list[str]:
     told = {
         EXPONENTIAL.name: (
-            "Customers begin together, and such a network forgets that slowly: in simulated runs "
-            "of the full length X is 1 to 3 % below MVA with two customers, and less than that "
-            "with more."
+            "Customers begin together, which affects such a network for long: in simulated runs of "
+            "the full length X is 1 to 3 % below MVA with two customers, and less than that with "
+            "more."
         ),
         REGULAR.name: (
-            "Utilisation follows from X alone; what changes is how many wait. With regular times "
-            "customers fall into step, and fewer of them meet at a station."
+            "Utilisation depends only on X; what changes is how many customers wait. With regular "
+            "times customers fall into step, and fewer of them meet at a station."
         ),
         SINGLE.name: (
-            "Nobody waits at a station: who is let in is alone. All others wait at the door, and "
-            "the table of closed runs says how many."
+            "Customers never wait at a station, because only one is inside. All others wait at the "
+            "door; the table of closed runs shows how many."
         ),
     }
     return [told[server]]
@@ -244,7 +246,7 @@ def _pairs_table(compared: Sequence[Pair]) -> Table:
         )
         for pair in compared
     ]
-    columns = ("Server", "Model", "N measured", "Verdict", "Farthest from it", "at N")
+    columns = ("Server", "Model", "N measured", "Verdict", "Largest difference", "at N")
     return Table("Models against servers", columns, rows)
 
 
@@ -267,7 +269,7 @@ def _points_table(found: Sequence[Point]) -> Table:
         *("Server", "N", "Interactions", "X / 1/s", "±", "R / s", "±"),
         *("X·(R + Z)/N", "At no station"),
     )
-    note = "In seconds of the report. X·(R + Z)/N is 1 by Little's law."
+    note = "Times are in report seconds. X·(R + Z)/N is 1 by Little's law."
     return Table("Closed runs that count", columns, rows, note)
 
 
@@ -284,9 +286,9 @@ def _metrics(found: Sequence[Point]) -> Iterator[Metric]:
 # --- what a block costs ------------------------------------------------------------------------
 
 _REAL_TOLD = (
-    "Real, not emulated: no waits here. Real blocks were read by both storages on this machine, by "
-    "one customer, and their own timers say where the time went. Files that were just written are "
-    "answered from memory, so a disk would add its own time to “files”."
+    "This part is real, without emulated waits. Both storages read real blocks on this machine for "
+    "one customer, and their own timers tell where the time went. Files that were just written are "
+    "read from memory, so a disk would add its own time to “files”."
 )
 
 
@@ -299,29 +301,31 @@ def _split_sections(split: dict[str, Storage], reads: Summary | None) -> Iterato
     told = [_REAL_TOLD]
     if not all(one.is_accepted for one in split.values()):
         told.append(
-            f"The rules reject the runs marked “{_REJECTED}”: their times prove nothing and no "
-            "finding is from them; their counts are exact."
+            f"The rules reject the runs marked “{_REJECTED}”: their times prove nothing and are "
+            "used for no finding; their counts are exact."
         )
     if reads is not None:
         told.append(
-            f"Reading and checking one block the study's way took {1000 * reads.mean:.3g} ms, with "
-            f"a coefficient of variation of {reads.cv:.2g} over {reads.count} blocks. An "
-            f"exponential time has 1; the regular stations above have {REGULAR_CV:g}."
+            f"Reading and checking one block in the study's way took {1000 * reads.mean:.3g} ms, "
+            f"with a coefficient of variation of {reads.cv:.2g} over {reads.count} blocks. That of "
+            f"an exponential time is 1, that of the regular stations above {REGULAR_CV:g}."
         )
     yield Section("What a block's time consists of", told, [_stages_table(split)])
     yield Section("Visits and demands", [_DEMANDS_TOLD], [_visits_table(split)])
-    yield Section("What would be bought", [_BOUGHT_TOLD], [_bought_table(split)])
+    yield Section("What faster hardware would bring", [_BOUGHT_TOLD], [_bought_table(split)])
 
 
 _DEMANDS_TOLD = (
-    "Visits follow from what the caches really counted: one refill at a miss, as many DISK visits "
-    "as blocks were read. Demands are with the study's 0.8, 46 and 39 ms, so that only the counts "
-    "differ; its network has ten reads too many, as the last refill finds ten of its blocks."
+    "Visits follow from the caches' own counts: a refill for each miss, and a DISK visit for each "
+    "block read. Demands are computed with the study's 0.8, 46 and 39 ms, so that only the counts "
+    "differ. The study's network has ten reads too many, because the last refill finds ten of its "
+    "blocks in the cache."
 )
 _BOUGHT_TOLD = (
-    "A scan as two stations, files and the processor. One at a time, throughput is at most 1/D; if "
-    "one request may read while another computes, 1/D_b. N_opt is with the study's 5 s of "
-    "thinking. The study's row is its measured 40.5 s less the files of its profile."
+    "A scan is modelled as two stations, files and the processor. With one request at a time, "
+    "throughput is at most 1/D; if one request may read while another computes, it is at most "
+    "1/D_b. N_opt is for the study's 5 s of thinking. The study's row splits its measured 40.5 s "
+    "into the files of its profile and the rest."
 )
 
 
@@ -347,10 +351,10 @@ def _stages_table(split: dict[str, Storage]) -> Table:
             )
             for stage, spent_s in one.stages_s.items()
         ]
-    columns = ("Storage", "Stage", "ms a block", "ms a scan", "Share")
+    columns = ("Storage", "Stage", "ms per block", "ms per scan", "Share")
     note = (
-        "Files, and all stages of the study's storage, are per block read; the rest is per block "
-        "looked at."
+        "Files, and all stages of the study's storage, are per block read; all else is per block "
+        "of the chain."
     )
     return Table("Stages", columns, rows, note)
 
@@ -404,7 +408,7 @@ def _bought_table(split: dict[str, Storage]) -> Table:
         *("Storage", "Blocks", "D files / s", "D processor / s", "D / s", "Bottleneck"),
         *("X ≤, one at a time / 1/s", "X ≤, several / 1/s", "N_opt"),
     )
-    return Table("Demands, and what would shorten them", columns, rows)
+    return Table("Demands, now and with faster hardware", columns, rows)
 
 
 def _split_metrics(split: dict[str, Storage]) -> Iterator[Metric]:

@@ -1,9 +1,9 @@
-"""Measured closed systems beside the models, for each number of customers. Seconds of the report.
+"""Compares measured closed systems with the models for each number of customers N.
 
-X = N/mean cycle (a cycle is from the end of a customer's interaction to that of his next), R is the
-mean response time, each with the 95 % interval of batch means. A model agrees with a server if at
-every N that was measured the whole interval of X lies within the tolerance of its prediction; it
-disagrees if at some N it lies wholly outside.
+Times are in report seconds. X = N/mean cycle, where a cycle is from the end of a customer's
+interaction to the end of the next one. R is the mean response time. Both have the 95 % interval of
+batch means. A model agrees with a server if at every measured N the whole interval of X lies within
+the tolerance of its prediction; it disagrees if at some N the whole interval lies outside.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,14 @@ from loadtests.models.estimates import (
 from loadtests.models.samples import summary
 
 LEAST_INTERACTIONS = 8
-BATCH_LEAST = 4  # interactions in a batch
+BATCH_LEAST = 4  # least number of interactions in a batch
 
 
 @dataclass(frozen=True, slots=True)
 class AtStation:
-    """A station as the server told of it: utilisation U = X·D, customers Q = X·(D + waiting), and
-    visits a second X·V with the study's V.
+    """A station, from the times that the server reported.
+
+    utilisation: U = X·D. customers: Q = X·(D + waiting). visits_per_s: X·V with the study's V.
     """
 
     utilisation: float
@@ -41,9 +42,7 @@ class AtStation:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A server with N customers. stations: empty if it did not tell. outside: customers who are in
-    none of them and do not think: they wait to be let in, or are on the way.
-    """
+    """A server with N customers. stations: empty if the server did not report its times."""
 
     server: str
     customers: int
@@ -61,7 +60,10 @@ class Point:
 
     @property
     def outside(self) -> float | None:
-        """N less those at stations and those who think."""
+        """The mean number of customers who are at no station and do not think.
+
+        They wait at the door, or their requests are on the way. None without stations.
+        """
         if not self.stations:
             return None
         thinking = self.throughput_per_s.estimate * NETWORK_THINK_S
@@ -70,7 +72,7 @@ class Point:
 
 
 def points(runs: Sequence[ClosedRun]) -> list[Point]:
-    """A point for each run that counts and is long enough."""
+    """A point for each accepted run that is long enough."""
     return [
         _point(run)
         for run in runs
@@ -113,9 +115,10 @@ def _at_stations(run: ClosedRun, x: float) -> dict[str, AtStation]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A model beside a server. farthest: the N at which the throughput is farthest from it;
-    difference, uncertainty: there, measured less predicted and its half-width, shares of the
-    prediction. populations: how many N were measured.
+    """A model compared with a server. farthest: the N with the largest difference of throughput.
+
+    difference, uncertainty: measured − predicted there and its half-width, as shares of the
+    prediction. populations: the number of measured N.
     """
 
     server: str
@@ -128,7 +131,7 @@ class Pair:
 
 
 def pairs(found: Sequence[Point]) -> list[Pair]:
-    """Every model beside every server that has a point."""
+    """The comparisons of all models with all servers that have a point."""
     by_server = {
         server.name: [point for point in found if point.server == server.name] for server in SERVERS
     }

@@ -1,4 +1,4 @@
-"""The study's figures 6 to 11 with our own numbers in them. Everything in seconds of the report."""
+"""Draws the study's figures 6 to 11 with our numbers. All times are in report seconds."""
 
 from collections.abc import Callable, Sequence
 
@@ -33,12 +33,13 @@ _OF_SERVER: dict[str, Source] = dict(
 
 
 def schema_figure() -> Figure:
-    """Figure 6."""
+    """Figure 6: the network with its routing."""
     of = routing()
     svg = schema(of, {s.name.lower(): 1000 * s.service_s for s in NETWORK}, NETWORK_THINK_S)
     told = (
-        "Figure 6 of the study: who thinks at the TERMINAL asks the CPU, which looks at block "
-        "after block; at a miss 19 blocks go through DISK and DELAY, one after the other."
+        "Figure 6 of the study: customers think at the TERMINAL and then go to the CPU, which "
+        "looks at block after block; at a miss 19 blocks go through DISK and DELAY, one after the "
+        "other."
     )
     rows = [
         (origin.upper(), target.upper(), str(share), float(share))
@@ -50,7 +51,7 @@ def schema_figure() -> Figure:
 
 
 def parameter_table() -> Table:
-    """Figure 7."""
+    """Figure 7: a table of the network's parameters."""
     ratios = visits(routing())
     rows: list[Sequence[Cell]] = [("TERMINAL", 1, NETWORK_THINK_S, NETWORK_THINK_S, None)]
     rows += [
@@ -129,8 +130,8 @@ def _station_figure(
         values += [theirs, model, ours]
     rows = [(n, *(column[at] for column in values)) for at, n in enumerate(NS)]
     told = (
-        f"Points: measured, {server.label}. Dashed: mean value analysis, which the study's orange "
-        "squares are as well."
+        f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
+        "so are the study's orange squares."
     )
     return Figure(
         f"{title}, {server.label}",
@@ -193,10 +194,10 @@ def _system_figure(
         rows.append((n, published[at], *(of[at] for of in models.values()), *map(_told, ours)))
     columns += [f"Measured, {server.label}" for server in SERVERS]
     told = (
-        f"Points with their 95 % intervals: measured. Green: MVA; grey: the asymptotes of the "
-        f"network; dashes in the colour of {REGULAR.label}: their simulation; in the colour of "
-        f"{SERVERS[-1].label}: the asymptotes of a single station. "
-        f"{EXPONENTIAL.label.capitalize()} are what MVA is about."
+        f"Points are measurements with 95 % intervals. The green line is MVA, the grey one the "
+        f"asymptotes of the network. Dashes in the colour of “{REGULAR.label}” are their "
+        f"simulation, in the colour of “{SERVERS[-1].label}” the asymptotes of a single station. "
+        f"MVA describes {EXPONENTIAL.label}."
     )
     svg = drawn(CUSTOMERS, Axis(label), [one for one in series if len(one.xs)])
     return Figure(title, svg, told, Table(title, columns, rows))

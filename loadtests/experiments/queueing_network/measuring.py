@@ -1,11 +1,12 @@
-"""Measuring: the three servers in turns for each number of customers; then what a block costs.
+"""Measures the three servers in turns for each number of customers, then the time of a block.
 
-A run that is rejected is made once more, unless it is to be quick.
+A rejected run is made once more, except in a quick run.
 
-Beside the raw rows: `plan.csv` has a line for each closed run, `told.csv` what the server told of
-each interaction, in the order in which they ended. The real part writes `scans.csv`, a line for
-each server that scanned, and `block_reads.csv`, the seconds of reading and checking each block the
-study's way. The mode `model` has no server: a simulated network gives the rows.
+Beside the raw rows, `plan.csv` has a line for each closed run, and `told.csv` the times that the
+server reported for each interaction, in the order in which they ended. The real part writes
+`scans.csv`, a line for each server that scanned, and `block_reads.csv`, the seconds of reading and
+checking each block in the study's way. The mode `model` has no server: a simulated network gives
+the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,12 +45,12 @@ STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
 
 def measure(run: Run) -> None:
-    """By the plan, quick or full."""
+    """Measure by the quick or the full plan."""
     measure_by(run, plan_of(run.options))
 
 
 def measure_by(run: Run, plan: Plan) -> None:
-    """By this plan."""
+    """Measure by `plan`."""
     with (
         run.results.table(PLAN, PLAN_COLUMNS) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
@@ -99,7 +100,7 @@ def _measure_run(
     customers: int,
     attempt: int,
 ) -> bool:
-    """Whether the run counts."""
+    """Make a closed run. Returns whether it counts."""
     scale = run.options.scale or 1.0
     name = _noted(table, plan, server, customers, scale, attempt)
     record = closed_run(
@@ -122,7 +123,7 @@ def _measure_run(
 def _noted(
     table: TableWriter, plan: Plan, server: Server, customers: int, scale: float, attempt: int = 0
 ) -> str:
-    """The id of a run, which is in the plan then."""
+    """Write a run's line of the plan. Returns the run's id."""
     name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
     table.write(
         run=name,
@@ -145,7 +146,7 @@ def _write_told(told: TableWriter, run: str, interactions: Iterable[Mapping[str,
 
 
 def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
-    """The same runs in a simulated network, at K = 1."""
+    """Make the runs in a simulated network, at K = 1."""
     rows = RowFile(run.results.folder / REQUESTS)
     for customers in plan.populations:
         rounds = ceil(plan.report_s * solved(customers)[-1].throughput_per_s / customers)
@@ -182,7 +183,7 @@ def _as_told(one: Round) -> Mapping[str, float]:
 
 
 def _measure_blocks(run: Run, plan: Plan) -> None:
-    """Real blocks, no waits: by the study's storage, by our scan; and the study's counts."""
+    """Scan real blocks without waits by both storages, and the study's small chain for counts."""
     chains = two_chains(run, plan.blocks)
     small = run.scratch / "small"
     study.write_small_chain(small)
@@ -222,7 +223,7 @@ def _scan(
 
 
 def _time_block_reads(run: Run, chains: TwoChains) -> None:
-    """Every block but the newest, one at a time: a cache of one block keeps none of them."""
+    """Time reading each block but the newest; a cache of one block keeps none of them."""
     run.say(f"reading {chains.blocks - 1} blocks one by one")
     ledger = StudyLedger(chains.study, cached_blocks=1)
     with run.results.table(BLOCK_READS, ("height", "read_s")) as table:

@@ -1,4 +1,4 @@
-"""How much is measured: which servers, with how many customers, for how long. Pure."""
+"""Defines how much is measured: servers, numbers of customers, lengths of runs. Pure."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from loadtests.servers.service import RUN_BLOCKS
 
 SCALE, QUICK_SCALE = 100.0, 400.0
 REGULAR_CV = 0.2
-"""Of a visit's service time. Reading a block of 1000 flights varies less than that on a quiet
-machine; the report says how much it did here."""
+"""The coefficient of variation of a visit's service time at regular stations. Reading a block of
+1000 flights varies less on a quiet machine; the report shows how much it varied here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The network with service times of this coefficient of variation; threads: at a time in it."""
+    """A server of the network. cv: that of service times. threads: customers inside at a time."""
 
     name: str
     label: str
@@ -31,12 +31,13 @@ SERVERS = (EXPONENTIAL, REGULAR, SINGLE)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """populations: N. report_s: length of a run in seconds of the report, K times as long as it
-    takes. group: visits made one (`servers.network`). warm_up: requests of each customer that do
-    not count.
+    """How much is measured. populations: values of N. report_s: length of a run in report seconds.
 
-    blocks: of the chains whose real blocks are read; run_blocks: at a miss by our service; scans:
-    of each that count. most_attempts: at a closed run, until one is not rejected.
+    group: visits joined to one (`servers.network`). warm_up: first requests of each customer, which
+    do not count. most_attempts: the most attempts at a closed run until one is accepted.
+
+    blocks: length of the chains whose real blocks are read. run_blocks: blocks that our service
+    reads at a miss. scans: of each storage that count.
     """
 
     populations: tuple[int, ...]
@@ -54,5 +55,5 @@ QUICK = Plan((1, 2, 5), 1200, FILLED_BLOCKS, blocks=60, run_blocks=4, scans=3)
 
 
 def plan_of(options: Options) -> Plan:
-    """About half an hour; under two minutes if quick."""
+    """The plan for these options: about half an hour, or less than two minutes if quick."""
     return QUICK if options.quick else FULL

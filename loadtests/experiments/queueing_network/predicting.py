@@ -1,9 +1,9 @@
-"""What the models say of the study's network, in seconds of the report. Pure.
+"""Predicts the study's network by models, in report seconds. Pure.
 
-MVA           exact mean value analysis: exponential stations
-ASYMPTOTES    X ≤ min(N/(D + Z), 1/D_b), R ≥ max(D, N·D_b − Z): nobody waits that need not
-SIMULATED     the network with regular service times, by simulation
-ONE           one request at a time: the asymptotes of a single station that asks for all of D
+MVA           exact mean value analysis, for exponential stations
+ASYMPTOTES    X ≤ min(N/(D + Z), 1/D_b), R ≥ max(D, N·D_b − Z), without unnecessary waiting
+SIMULATED     simulation of the network with regular service times
+ONE           one request at a time: the asymptotes of a single station with the whole demand D
 """
 
 from collections import Counter
@@ -38,15 +38,15 @@ MODELS = {
 }
 STATIONS = tuple(station.name.lower() for station in NETWORK)
 REFILLS = 27
-SIMULATED_ROUNDS = 12  # of each customer, of which the first is left out
+SIMULATED_ROUNDS = 12  # number of rounds of each customer; the first is left out
 
 Routing = dict[str, dict[str, Fraction]]
 
 
 def routing(blocks: int = BLOCKS, refills: int = REFILLS, reads: int | None = None) -> Routing:
-    """Figure 6 with these counts of a scan; without: the study's, which reads 19 a refill.
+    """The routing of figure 6 for these counts of a scan. reads: None means 19 per refill.
 
-    The CPU is visited once for each block and once at first.
+    The CPU is visited once for each block, and once more at first.
     """
     reads = refills * NETWORK_CACHE_BLOCKS if reads is None else reads
     visits = blocks + 1
@@ -71,19 +71,19 @@ def demands(of: Routing) -> dict[str, float]:
 
 
 def stations() -> list[Station]:
-    """The study's network."""
+    """The stations of the study's network."""
     return [Station(name, demand_s) for name, demand_s in demands(routing()).items()]
 
 
 def solved(most_customers: int) -> tuple[mva.Solution, ...]:
-    """By mean value analysis, for 1 to `most_customers` customers."""
+    """The solutions by mean value analysis for 1 to `most_customers` customers."""
     return mva.solve(stations(), most_customers, NETWORK_THINK_S)
 
 
 def simulated_rounds(
     server: Server, customers: int, rounds: int, group: int, random: Random
 ) -> list[Round]:
-    """The network of that server, the way of an interaction as `servers.network` has it."""
+    """Rounds of a simulation of `server`, with the route of `servers.network`."""
     cpu, disk, delay = (RealStation(name) for name in STATIONS)
     way = [
         Visit(step.station.name, with_mean_and_cv(step.mean_s, server.cv))
@@ -102,7 +102,7 @@ class Prediction:
 
 
 def predicted(model: str, customers: int, group: int) -> Prediction:
-    """What a model says. group: as the server that is measured. Raises KeyError."""
+    """The prediction of a model. group: as in the measured server. Raises KeyError."""
     return _PREDICTING[model](customers, group)
 
 
@@ -135,13 +135,13 @@ def _simulated(customers: int, group: int) -> Prediction:
 
 
 def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, float]]:
-    """What counts of a closed run: (position in `ends`, cycle in s) of interactions.
+    """The interactions of a closed run that count: positions in `ends` and cycles in seconds.
 
-    ends: (customer, end in s) of each, in the order of the ends. A cycle is from a customer's end
-    to his next, so that X = N/mean cycle. (Counting ends between two moments is off by up to one
-    in as many as each customer does, because customers who began together end together.) Left out
-    are the first `warm_up` of each customer, at least one, and what ended after the first customer
-    had finished.
+    ends: customer and end (s) of each interaction, in order of ends. A cycle is from the end of a
+    customer's interaction to the end of the next one, so that X = N/mean cycle. (Counting ends
+    between two moments could be wrong by one round of all customers, because customers who began
+    together end together.) The first `warm_up` interactions of each customer, at least one, are
+    left out, and so are those that ended after the first customer had finished.
     """
     until_s = min(dict(ends).values(), default=0.0)
     before: dict[int, float] = {}

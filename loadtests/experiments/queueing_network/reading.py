@@ -1,4 +1,4 @@
-"""From the tables of a run to closed runs in seconds of the report: K times what was measured."""
+"""Reads closed runs from the tables of a result, in report seconds: K times the measured ones."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,15 @@ from loadtests.generation.rows import Row, customer_of
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
-Told = Mapping[str, float]  # `cpu`, `cpu_queue` … -> seconds of the report
+Told = Mapping[str, float]  # `cpu`, `cpu_queue` … -> report seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedRun:
-    """A run. Of the interactions that count, in the order of their ends: cycles_s, from the end of
-    a customer's interaction to that of his next, responses_s, and what the server told of them;
-    the last is empty if it was not told whole.
+    """A run, with the interactions that count in the order of their ends.
+
+    cycles_s: from the end of a customer's interaction to the end of the next one. told: times that
+    the server reported; empty unless it reported all interactions.
     """
 
     server: str
@@ -56,7 +57,7 @@ def _told(results: Results) -> Mapping[str, list[Told]]:
 def _closed_run(
     line: Mapping[str, str], rows: Sequence[Row], told: Sequence[Told], *, is_accepted: bool
 ) -> ClosedRun:
-    """rows, told: both in the order of the interactions' ends."""
+    """The closed run. rows, told: both in the order of the interactions' ends."""
     scale = float(line["scale"])
     found = counted([(customer_of(row), row.done_s) for row in rows], int(line["warm_up"]))
     is_whole = len(told) == len(rows)

@@ -1,4 +1,4 @@
-"""Figure 6: the network with its routing, drawn by hand in the look of the other figures."""
+"""Draws figure 6, the network with its routing, as SVG in the style of the other figures."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -45,7 +45,7 @@ def schema(
 
 
 def _terminal(think_s: float) -> str:
-    """A circle for each of some customers who think: nobody waits here."""
+    """Some circles for customers who think, because there is no queue here."""
     circles = "".join(
         f'<circle cx="{_TERMINAL}" cy="{y}" r="11" style="{_INK}"/>' for y in (104, 130, 156)
     )
@@ -57,7 +57,7 @@ def _terminal(think_s: float) -> str:
 
 
 def _station(x: int, colour: str, name: str, service: str) -> str:
-    """A queue, open to the left, and its server."""
+    """A queue, open to the left, with its server."""
     left, right, top, bottom = x - 52, x - 4, _MIDDLE - 18, _MIDDLE + 18
     queue = f"M {left} {top} H {right} V {bottom} H {left}"
     slots = "".join(f" M {right - at} {top} V {bottom}" for at in (12, 24, 36))

@@ -1,8 +1,8 @@
-"""What a scan's time consists of, on real blocks and without waits, and what would shorten it.
+"""Splits the time of a scan of real blocks, without waits, into parts, and predicts shorter ones.
 
-Stages are the servers' own (Server-Timing). Reading files is the disk's part, as far as it is not
-answered from memory; everything else is the processor's. As a network of these two, a scan has the
-demands D_file and D_cpu, seconds as measured.
+Stages are those that the servers report (Server-Timing). Reading files is the work of the disk,
+unless it is done from memory; all else is the work of the processor. As a network of these two, a
+scan has the demands D_file and D_cpu, in measured seconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,9 +40,10 @@ _STAGES: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Scans by one storage. blocks: of the chain. reads, refills, hits: blocks read from files, in
-    how many runs, and found in caches, by a scan. stages_s: seconds of a scan, with REST, which is
-    whatever no stage counts. is_accepted: whether its run counts.
+    """Mean scan by one storage. blocks: length of the chain. is_accepted: whether its run counts.
+
+    scans: number of scans. reads, hits: blocks read from files and found in caches. refills: number
+    of reads of several blocks. stages_s: stage -> seconds, with REST for time outside all stages.
     """
 
     name: str
@@ -56,23 +57,23 @@ class Storage:
 
     @property
     def total_s(self) -> float:
-        """A scan."""
+        """The time of a scan."""
         return sum(self.stages_s.values())
 
     @property
     def file_s(self) -> float:
-        """Of it, reading files."""
+        """The time of reading files in a scan."""
         return self.stages_s[_FILE[self.name]]
 
     def of_a_block_s(self, stage: str) -> float:
-        """That stage of one block: of one read, or of one looked at."""
+        """The time of a stage per block: per block read, or per block of the chain."""
         is_of_reads = (self.name == STUDY and stage != REST) or stage == _FILE[self.name]
         over = self.reads if is_of_reads else self.blocks
         return self.stages_s[stage] / over if over else 0.0
 
 
 def storages(results: Results) -> dict[str, Storage]:
-    """Those that scanned, by their names; none where no blocks were measured."""
+    """The storages that scanned, by name; empty if none did."""
     lines = results.rows(SCANS) if results.has(SCANS) else []
     runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
     return {
@@ -102,7 +103,7 @@ def _storage(name: str, blocks: int, run: Recorded) -> Storage:
 
 
 def _counts(name: str, one: Asked, blocks: int) -> tuple[int, int, int]:
-    """Blocks read, refills, blocks found in caches."""
+    """Numbers of blocks read, refills, and blocks found in caches."""
     if name == OURS:
         return one.count("file"), one.count("file", 1), one.count("last") + one.count("random")
     hits = one.count("cache_hits")
@@ -110,7 +111,7 @@ def _counts(name: str, one: Asked, blocks: int) -> tuple[int, int, int]:
 
 
 def block_reads(results: Results) -> Summary | None:
-    """Seconds of reading and checking one block the study's way; None if none was timed."""
+    """Seconds of reading and checking one block in the study's way; None if none was timed."""
     lines = results.rows(BLOCK_READS) if results.has(BLOCK_READS) else []
     return summary([float(line["read_s"]) for line in lines]) if len(lines) > 1 else None
 
@@ -120,7 +121,7 @@ def block_reads(results: Results) -> Summary | None:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Of one scan, in seconds: reading files, and the processor. blocks: of the chain."""
+    """Demands of one scan on files and on the processor. blocks: length of the chain."""
 
     label: str
     blocks: int
@@ -134,46 +135,46 @@ class Demands:
 
     @property
     def bottleneck(self) -> str:
-        """The larger of the two."""
+        """The station with the larger demand."""
         return "files" if self.file_s > self.cpu_s else "processor"
 
     @property
     def one_at_a_time_per_s(self) -> float:
-        """Most throughput of a server that answers one request at a time: 1/D."""
+        """The highest throughput of a server that answers one request at a time: 1/D."""
         return 1 / self.total_s
 
     @property
     def several_per_s(self) -> float:
-        """Most throughput if one may read while another computes, on one core: 1/D_b."""
+        """The highest throughput if one request reads while another computes on one core: 1/D_b."""
         return bounds.maximum_throughput_per_s(self.stations)
 
     @property
     def optimal_population(self) -> float:
-        """N_opt with the study's think time."""
+        """N_opt for the study's think time."""
         return bounds.optimal_population(self.stations, NETWORK_THINK_S)
 
     @property
     def stations(self) -> list[Station]:
-        """As a network."""
+        """The demands as stations of a network."""
         return [Station("file", self.file_s), Station("cpu", self.cpu_s)]
 
     def without_files(self) -> "Demands":
-        """If files were read in no time: more than any SSD can do."""
+        """The demands if files were read in no time, which is more than any SSD can do."""
         return Demands(f"{self.label}: files in no time", self.blocks, 0.0, self.cpu_s)
 
     def with_twice_the_processor(self) -> "Demands":
-        """If the processor were twice as fast."""
+        """The demands if the processor were twice as fast."""
         label = f"{self.label}: processor twice as fast"
         return Demands(label, self.blocks, self.file_s, self.cpu_s / 2)
 
 
 def demands_of(storage: Storage, label: str) -> Demands:
-    """Of a storage that was measured."""
+    """The demands of a measured storage."""
     return Demands(label, storage.blocks, storage.file_s, storage.total_s - storage.file_s)
 
 
 def demands_on_the_pi() -> Demands:
-    """Of the study's scan: its measured service time, less the files of its profile."""
+    """The demands of the study's scan: the files of its profile, and the rest of its time."""
     file_s = SCAN_BLOCKS_READ * PROFILE_MS["file"] / 1000
     total_s = SERVICE_TIMES["flight_counter"].mean_s
     return Demands("the study, on its Pi", BLOCKS, file_s, total_s - file_s)

@@ -1,7 +1,7 @@
-"""The service times of study 000: five requests, one customer.
+"""Measures the service times of study 000: five requests, one customer.
 
-`plan` says how much is measured, `servers` what, `measuring` does it, `comparing` makes numbers of
-the rows, and `analysing` the report.
+`plan` defines how much is measured, `servers` on which servers. `measuring` measures, `comparing`
+makes numbers of the rows, and `analysing` makes the report.
 """
 
 from loadtests.experiments.service_time.analysing import analyse
@@ -15,10 +15,10 @@ EXPERIMENT = Experiment(
     title="Service time: five requests, one customer",
     reproduces="the table of service times",
     about=(
-        "One customer asks again as soon as he is answered, so nobody waits and a response time is "
-        "a service time. Mean, variance and the rate L = 1/E[S] of each of the study's five "
-        "requests: by the study's way of storing and answering on this machine, by our scan of all "
-        "blocks, and by our index."
+        "One customer asks again as soon as an answer comes, so there is no waiting and a response "
+        "time is a service time. The mean, variance and rate L = 1/E[S] of each of the study's "
+        "five requests are measured in three ways: with the study's storage on this machine, with "
+        "our scan of all blocks, and with our index."
     ),
     modes=(Mode.REAL, Mode.EMULATED),
     measure=measure,

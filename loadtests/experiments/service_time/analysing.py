@@ -1,4 +1,4 @@
-"""The report of service times, from their tables."""
+"""Makes the report of service times from their tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ _VERDICTS = {
 
 
 def analyse(results: Results) -> Report:
-    """The study's table with ours in it. Raises ResultsError if there is not a whole run."""
+    """Report the study's table with ours added. Raises ResultsError if there is no run."""
     found = cells(results)
     if not found:
         raise ResultsError(f"{results.folder} has no run with a request")
@@ -62,15 +62,15 @@ def _findings(found: Cells) -> Iterator[str]:
         on_pi, published = refill_on_the_pi()
         yield (
             "get_transaction of the study's storage is a refill of its cache: "
-            f"{prediction.cell.reads:.3g} blocks a request, each as long as in a scan, are "
-            f"{_seconds(prediction.mean_s)}; measured {_off(prediction)}. From the published "
-            f"figures it would be {on_pi:.3g} s, and was {published:.3g} s."
+            f"{prediction.cell.reads:.3g} blocks per request, at the time per block of a scan, "
+            f"take {_seconds(prediction.mean_s)}; measured {_off(prediction)}. From the published "
+            f"figures it would be {on_pi:.3g} s, and {published:.3g} s were published."
         )
     for one in (one for one in emulated(found) if one.cell.kind == "flight_counter"):
         yield (
-            f"{one.cell.kind}, {WAYS[one.cell.way]}: {one.cell.reads:.4g} blocks of 85/K ms are "
-            f"{_seconds(one.mean_s)}; measured {_off(one)}. What a server does besides, K does not "
-            "divide."
+            f"{one.cell.kind}, {WAYS[one.cell.way]}: {one.cell.reads:.4g} blocks of 85/K ms take "
+            f"{_seconds(one.mean_s)}; measured {_off(one)}. Other work of a server is not divided "
+            "by K."
         )
     if rejected := sum(cell.rejected for cell in found.values()):
         made = rejected + sum(len(cell.turns) for cell in found.values())
@@ -95,7 +95,7 @@ def _way_finding(found: Cells, way: str) -> Iterator[str]:
     yield (
         f"{_capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
         f"{_with_interval(cell.mean_s)}, cv {_number(cell.cv)}, L = {_number(cell.capacity_per_s)} "
-        f"a second{_in_report_units(cell)}.{same if way == STUDY else ''}"
+        f"per second{_in_report_units(cell)}.{same if way == STUDY else ''}"
     )
 
 
@@ -113,13 +113,13 @@ def _faster(found: Cells, way: str) -> Iterator[str]:
             told.append(f"{kind} {ratio.estimate:.3g} ± {ratio.half_width:.2g}")
     if told:
         yield (
-            f"{_capital(WAYS[way])} against the study's storage on the same machine, times as "
-            f"fast: {', '.join(told)}."
+            f"{_capital(WAYS[way])}, how many times as fast as the study's storage on the same "
+            f"machine: {', '.join(told)}."
         )
 
 
 def _alike(found: Cells, way: str) -> Iterator[str]:
-    """The study says its three questions about flights take the same time."""
+    """Tell whether the three questions about flights take the same time, as in the study."""
     means = {
         kind: cell.mean_s.estimate
         for kind in QUESTIONS
@@ -140,8 +140,8 @@ def _alike(found: Cells, way: str) -> Iterator[str]:
 # --- tables and figures ------------------------------------------------------------------------
 
 _READS_TOLD = (
-    "Blocks read from files by one request, as the servers count them. The study's get_block and "
-    "get_transaction read a neighbourhood of 19 blocks when the block is in no cache."
+    "Numbers of blocks that one request reads from files, as counted by the servers. The study's "
+    "get_block and get_transaction read 19 neighbouring blocks if the block is in no cache."
 )
 
 
@@ -149,21 +149,21 @@ def _told(found: Cells) -> list[str]:
     cell = next(iter(found.values()))
     told = [
         (
-            "One customer, a new connection for each request. Means with their 95 % interval over "
-            "turns through all requests and ways (over batches where there is one turn); the "
-            "variance is that of all requests. Flight questions are one fixed question of each "
-            "kind, as in the study; blocks and transactions are drawn at random."
+            "One customer has a new connection for each request. Intervals are 95 % intervals of "
+            "the mean over turns through all requests and ways (over batches if there is one "
+            "turn); the variance is that of all requests. Each kind of question about flights is "
+            "one fixed question, as in the study; blocks and transactions are drawn at random."
         )
     ]
     if cell.blocks != BLOCKS:
         told.append(
-            f"The chain here has {cell.blocks} blocks, the study's had {BLOCKS}: a scan is as much "
-            "shorter, and the published figures are no comparison."
+            f"The chain here has {cell.blocks} blocks, the study's had {BLOCKS}: a scan is shorter "
+            "by that, and cannot be compared with the published figures."
         )
     if cell.scale != 1:
         told.append(
-            "Our scan holds whole blocks: what it does with them after reading is real work. The "
-            "study's storage holds next to empty ones."
+            "Our scan has full blocks, and its work after reading is real. The study's storage has "
+            "nearly empty ones."
         )
     return told
 
@@ -187,8 +187,8 @@ def _table(found: Cells) -> Table:
         rows = [(*row[:8], row[9]) for row in rows]
         columns = (*columns[:8], columns[9])
     note = (
-        "L = 1/E[S]. Times as fast: as the study's storage on this machine, with its 95 % "
-        "interval over turns."
+        "L = 1/E[S]. Times as fast: compared with the study's storage on this machine, with the "
+        "95 % interval over turns."
     )
     return Table("Service times", columns, rows, note, digits=4)
 
@@ -212,7 +212,7 @@ def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
 
 
 def _figure(found: Cells) -> Figure:
-    """Bars on a logarithmic axis: the ways differ by powers of ten."""
+    """Bars on a logarithmic axis, because the ways differ by powers of ten."""
     names = [kind.replace("_", "\n", 1) for kind in KINDS]
     published = [SERVICE_TIMES[kind].mean_s for kind in KINDS]
     series = [Series(PUBLISHED, "study", names, published, shape="bars")]
@@ -234,7 +234,7 @@ def _figure(found: Cells) -> Figure:
     svg = drawn(Axis("request"), Axis(unit, is_logarithmic=True), series)
     told = (
         "Mean service time of each request, on a logarithmic axis; vertical strokes are 95 % "
-        "intervals. The published figures are of another machine, a Raspberry Pi with a hard disk."
+        "intervals. The published times are from another machine, a Raspberry Pi with a hard disk."
     )
     rows = [(kind, one.name, one.ys[at]) for at, kind in enumerate(KINDS) for one in series]
     table = Table("Mean service times", ("Request", "Answered by", unit), rows, digits=4)
@@ -260,10 +260,10 @@ def _reads_table(found: Cells) -> Table:
         row = (kind, WAYS[way], cell.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
         rows.append((*row, 1000 * waits[way, kind]) if waits else row)
     columns: Sequence[str] = (
-        *("Request", "Answered by", "Blocks", "Of them read", "E[S] / ms", "a block read / ms"),
-        *(("all of 85/K ms each / ms",) if waits else ()),
+        *("Request", "Answered by", "Blocks", "Blocks read", "E[S] / ms", "E[S] per read / ms"),
+        *(("Blocks read × 85/K ms / ms",) if waits else ()),
     )
-    note = "The study's profile: 46 ms of reading and 39 ms of checking a block, 503 of 522 read."
+    note = "By the study's profile reading a block took 46 ms and checking 39 ms; 503 of 522 read."
     return Table("Blocks read", columns, rows, note)
 
 

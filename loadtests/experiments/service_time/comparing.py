@@ -1,8 +1,8 @@
-"""From the rows to the service time of each request by each way. Times in seconds, as measured.
+"""Computes the service time of each request by each way from rows. Times are measured seconds.
 
-The mean is that of the runs that count, with Student's interval over them; over batches if there is
-one run alone. The variance is that of all their requests. Blocks read from files are the servers'
-own counts.
+The mean is that of the accepted runs, with Student's interval over them, or over batches of a
+single run. The variance is that of all their requests. Numbers of blocks read from files are
+counted by the servers.
 """
 
 import math
@@ -31,11 +31,11 @@ BLOCK_S = (READ_MS + CHECK_MS) / 1000  # at K = 1
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A request by one way. turns: of the runs that count; rejected: runs that do not.
+    """A request by one way. turns: those of the accepted runs. rejected: number of other runs.
 
-    mean_s: None if no run counts or one request alone. variance_s2 likewise. means_s: of each turn.
-    blocks: of the chain; reads: mean number of blocks read from files by a request, 0 if the server
-    does not tell. scale: K, 1 for a real disk.
+    requests: number in accepted runs. mean_s, variance_s2: None for fewer than two requests.
+    means_s: mean of each turn. blocks: length of the chain. reads: mean number of blocks that a
+    request reads from files, 0 if the server does not count them. scale: K, 1 for a real disk.
     """
 
     way: str
@@ -67,7 +67,7 @@ Cells = dict[tuple[str, str], Cell]  # (way, kind), in the order in which they w
 
 
 def cells(results: Results) -> Cells:
-    """Every request by every way that has a run. Raises ResultsError without a plan."""
+    """The cells of all requests and ways that have a run. Raises ResultsError without a plan."""
     lines = results.rows(PLAN)
     runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
     lines = [line for line in lines if line["run"] in runs]
@@ -115,7 +115,7 @@ def _reads(way: str, one: Asked) -> int:
 
 
 def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
-    """How many times as fast as the study's storage, from the turns that both have."""
+    """How many times as fast a way is as the study's storage, from the turns that both have."""
     study, ours = found.get((STUDY, kind)), found.get((way, kind))
     if study is None or ours is None or study.mean_s is None or ours.mean_s is None:
         return None
@@ -130,7 +130,7 @@ def times_faster(found: Cells, way: str, kind: str) -> Interval | None:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A service time from the blocks that were read and the time that one takes."""
+    """A service time predicted from the number of blocks read and the time of one."""
 
     cell: Cell
     block_s: float
@@ -143,13 +143,13 @@ class Predicted:
 
     @property
     def difference(self) -> float:
-        """Measured less predicted, as a share of the prediction."""
+        """Measured − predicted, as a share of the prediction."""
         assert self.cell.mean_s is not None
         return self.cell.mean_s.estimate / self.mean_s - 1
 
 
 def predicted(cell: Cell | None, block_s: float) -> Predicted | None:
-    """None if nothing was measured, or no block was read."""
+    """The prediction for a cell; None if it has no measurement or read no block."""
     if cell is None or cell.mean_s is None or not cell.reads:
         return None
     mean_s = cell.reads * block_s
@@ -157,9 +157,10 @@ def predicted(cell: Cell | None, block_s: float) -> Predicted | None:
 
 
 def refill(found: Cells) -> Predicted | None:
-    """get_transaction by the study's storage, from what a block takes in its flight_counter.
+    """get_transaction by the study's storage, predicted from a block's time in flight_counter.
 
-    None as well if most requests find their block in a cache, as in a chain that is too short.
+    None without measurements, or if most requests find their block in a cache, as in a chain that
+    is too short.
     """
     scan, lookup = found.get((STUDY, "flight_counter")), found.get((STUDY, "get_transaction"))
     if scan is None or scan.mean_s is None or not scan.reads:
@@ -170,9 +171,9 @@ def refill(found: Cells) -> Predicted | None:
 
 
 def refill_on_the_pi() -> tuple[float, float]:
-    """(predicted, published) get_transaction of the study in seconds, from its flight_counter.
+    """Predicted and published get_transaction of the study (s), from its flight_counter.
 
-    Two caches hold a block of its chain with a chance of 38/522; a miss reads 19.
+    A block of its chain is in one of two caches with a probability of 38/522; a miss reads 19.
     """
     block_s = SERVICE_TIMES["flight_counter"].mean_s / SCAN_BLOCKS_READ
     misses = 1 - 2 * NETWORK_CACHE_BLOCKS / BLOCKS
@@ -181,6 +182,6 @@ def refill_on_the_pi() -> tuple[float, float]:
 
 
 def emulated(found: Cells) -> list[Predicted]:
-    """Scans whose blocks take as long as they are made to, at K."""
+    """Predictions for cells with an emulated disk, where a block takes BLOCK_S/K."""
     made = [predicted(cell, BLOCK_S / cell.scale) for cell in found.values() if cell.scale != 1]
     return [one for one in made if one is not None]

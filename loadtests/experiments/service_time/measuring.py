@@ -1,7 +1,7 @@
-"""Measuring: turns through all ways and requests, so that a slow minute meets all of them.
+"""Measures in turns through all ways and requests, so that a slow minute affects all of them.
 
-Beside what one customer writes, `plan.csv` has a line for each run: what was asked of whom, the
-blocks of the chain, K, and how many requests of its beginning do not count.
+Beside the files of `one_customer`, `plan.csv` has a line for each run: way and kind of request, the
+length of the chain, K, and the number of first requests that do not count.
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from loadtests.processes import ProgramFailed
 from loadtests.questions import KINDS as QUESTIONS
 
 PLAN = "plan"
-ANSWER_DIGITS = 9  # a mean's last digits depend on the order in which it was added up
+ANSWER_DIGITS = 9  # a mean's last digits depend on the order of the summation
 COLUMNS = ("run", "way", "kind", "turn", "blocks", "scale", "warm_up")
 
 
 def measure(run: Run) -> None:
-    """By the plan, quick or full; --reps are the turns."""
+    """Measure by the quick or the full plan. The option --reps sets the number of turns."""
     measure_by(run, plan_of(run.options))
 
 
 def measure_by(run: Run, plan: Plan) -> None:
-    """By this plan. Raises ProgramFailed if the ways do not answer alike."""
+    """Measure by `plan`. Raises ProgramFailed if the ways give different answers."""
     with (
         ways(run, plan) as found,
         run.results.table(PLAN, COLUMNS) as table,
@@ -63,7 +63,7 @@ def _measure(
     customer.asks(
         way.service,
         name,
-        way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
+        way.requests(kind, run.random(f"{kind} {turn}")),  # the same requests for all ways
         warm_up=plan.warm_up,
         least=plan.requests(way.name, kind),
         least_s=plan.least_s,
@@ -71,7 +71,7 @@ def _measure(
 
 
 def require_same_answers(found: Sequence[Way]) -> None:
-    """Raises ProgramFailed if a way answers a question otherwise than another."""
+    """Raise ProgramFailed if two ways answer a question differently."""
     for kind in QUESTIONS:
         answers = {way.name: _answer(way, kind) for way in found}
         if len(set(answers.values())) > 1:
@@ -79,9 +79,9 @@ def require_same_answers(found: Sequence[Way]) -> None:
 
 
 def _answer(way: Way, kind: str) -> float | None:
-    """What a way answers to its question, in a number that is the same for all."""
+    """A way's answer to its question, as a number that must be the same for all ways."""
     said = way.service.get(way.path(kind))
-    if kind in said:  # the study's: a number, or the flights themselves
+    if kind in said:  # the study's server answers a number, or the flights themselves
         found = len(said[kind]) if isinstance(said[kind], list) else said[kind]
     else:
         found = said["average_delay" if kind == "average_delays" else "count"]

@@ -1,4 +1,4 @@
-"""How much is measured: which requests, by which ways of storing and answering, how often. Pure."""
+"""Defines how much is measured: requests, ways of storing and answering, numbers. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from loadtests.lab.published import BLOCKS, SERVICE_TIMES
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.servers.service import RUN_BLOCKS
 
-KINDS = tuple(SERVICE_TIMES)  # the study's five, in its order
+KINDS = tuple(SERVICE_TIMES)  # the study's five requests, in its order
 STUDY, SCAN, INDEX = "study", "scan", "index"
 WAYS = {Mode.REAL: (STUDY, SCAN, INDEX), Mode.EMULATED: (STUDY, SCAN)}
 SCALE, QUICK_SCALE = 20.0, 200.0
@@ -15,10 +15,11 @@ SCALE, QUICK_SCALE = 20.0, 200.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """blocks: of the chain. run_blocks: read at a miss by our service. rounds: turns through all.
+    """How much is measured. blocks: length of the chain. rounds: number of turns through all.
 
-    scans, lookups: requests that count of a run that scans the chain, and of any other; warm_up:
-    before them; least_s: seconds that a run lasts at least, to see who else used the processor.
+    run_blocks: blocks that our service reads at a miss. scans, lookups: number of requests that
+    count in a run that scans the chain and in any other run. warm_up: number of requests before
+    them. least_s: least duration of a run, to measure the processor time of other programs.
     """
 
     blocks: int
@@ -30,7 +31,7 @@ class Plan:
     warm_up: int = 1
 
     def requests(self, way: str, kind: str) -> int:
-        """That count in a run."""
+        """The number of requests that count in a run."""
         return self.scans if way != INDEX and kind in QUESTIONS else self.lookups
 
 
@@ -39,5 +40,5 @@ QUICK = Plan(blocks=60, run_blocks=4, rounds=1, scans=4, lookups=20, least_s=0.5
 
 
 def plan_of(options: Options) -> Plan:
-    """About 20 minutes on a PC, more than an hour on a Pi; a minute if quick."""
+    """The plan for these options: 20 minutes on a PC, over an hour on a Pi, or a quick minute."""
     return QUICK if options.quick else FULL

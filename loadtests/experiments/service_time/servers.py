@@ -1,12 +1,11 @@
-"""What is asked: the study's storage, our scan and our index, all holding as many blocks.
+"""Starts the measured servers: the study's storage, our scan and our index, with equal chains.
 
-`real`: the same flights in all three, no waits. Our scan has caches in the study's proportion, so
-that it reads its blocks from files; our index has the settings of the service, except that answers
-are not kept, because the same question is asked again and again.
+`real`: all three have the same flights, and no waits. Our scan has caches in the study's
+proportion, so that it reads its blocks from files. Our index has the default settings of the
+service, except that answers are not kept, because the same question is asked again and again.
 
-`emulated`: the study's storage holds next to empty blocks, so that a block takes (46 + 39)/K ms
-whatever the machine; our scan holds the real ones, and what it does with a block after reading it
-is real work that K does not divide.
+`emulated`: the study's storage has nearly empty blocks, so that a block takes (46 + 39)/K ms on any
+machine. Our scan has real blocks, and its work after reading a block is not divided by K.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,8 +40,9 @@ _OF_SMALL_CHAIN = {
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A running server and what to ask it. blocks, flights: that it holds, first: its lowest block
-    with flights.
+    """A running server, and the questions to ask it.
+
+    blocks, flights: number in its chain. first: its lowest block with flights.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Way:
     first: int = 0
 
     def path(self, kind: str) -> str:
-        """The question of that kind. Raises KeyError if it is none."""
+        """The path of the question of this kind. Raises KeyError if there is none."""
         asked = self.questions[kind]
         return asked.scan_path if self.name == SCAN else asked.path
 
     def requests(self, kind: str, random: Random) -> Iterator[Request]:
-        """Without end: the same question, or any block or transaction."""
+        """Endless requests: the same question, or blocks or transactions at random."""
         while True:
             yield Request(kind, self._drawn(kind, random))
 
@@ -73,7 +73,7 @@ class Way:
 
 @contextmanager
 def ways(run: Run, plan: Plan) -> Iterator[list[Way]]:
-    """All ways of the mode of `run`, running until the end of the block."""
+    """Run all ways of the mode of `run` until the `with` block ends."""
     speedup = _speedup(run)
     chains = two_chains(run, plan.blocks)
     with ExitStack() as stack:
@@ -117,10 +117,10 @@ def _scan(run: Run, plan: Plan, chains: TwoChains, speedup: int) -> Iterator[Way
 
 
 def _speedup(run: Run) -> int:
-    """K as the service takes it, 0 if nothing is emulated. Raises ProgramFailed for a fraction."""
+    """K for the service, 0 if nothing is emulated. Raises ProgramFailed if K is a fraction."""
     scale = run.options.scale or 0 if run.options.mode is Mode.EMULATED else 0
     if scale != int(scale):
-        raise ProgramFailed(f"--scale {scale:g}: the service's emulated disk takes a whole number")
+        raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
     return int(scale)
 
 

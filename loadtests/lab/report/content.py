@@ -1,4 +1,4 @@
-"""What a report consists of; `page` turns it into HTML, `summary` into figures for `compare`.
+"""The parts of a report. `page` turns them into HTML, `summary` into figures for `compare`.
 
 A cell of a table is text, a number or None (shown as –). A number is shown with three significant
 digits unless its column says otherwise.
@@ -13,7 +13,10 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a caption. columns: headings with their unit. digits: significant ones."""
+    """Rows under a caption. columns: headings with their units. digits: number of significant ones.
+
+    note: a sentence below the table.
+    """
 
     caption: str
     columns: Sequence[str]
@@ -24,9 +27,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing with what it shows in words, and its numbers as a table.
+    """A drawing, with its content in words and its numbers as a table.
 
-    svg: as `drawing` makes it. told: what a reader who cannot see it needs to know, one sentence.
+    svg: from `drawing`. told: one sentence for readers who cannot see the drawing.
     """
 
     title: str
@@ -37,10 +40,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A file of the result folder that a reader may open. name: of the file, beside the report.
-
-    told: what it is, in a few words.
-    """
+    """A link to a file of the result folder. name: the file's name. told: its content, in words."""
 
     name: str
     told: str
@@ -48,7 +48,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, paragraphs, tables and figures below them, and files that belong to it."""
+    """A part of a report: a heading, paragraphs, tables and figures, and links to files."""
 
     title: str
     paragraphs: Sequence[str] = ()
@@ -58,9 +58,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A result that can be compared between runs; low and high: its 95 % interval, if known.
+    """A result that can be compared between runs. low, high: its 95 % interval, if known.
 
-    name: stable between versions, for example `response_time_mean[0.85]`. unit: "s", "1/s", "".
+    name: never changes, for example `response_time_mean[0.85]`. unit: "s", "1/s" or "".
     """
 
     name: str
@@ -72,9 +72,9 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an experiment found, in plain language first.
+    """The results of an experiment. findings: sentences in plain language.
 
-    failure: why its question must be answered with no, where it asks one that has an exit status.
+    failure: why the experiment answers its question with no, which makes the exit status 1.
     """
 
     findings: Sequence[str]

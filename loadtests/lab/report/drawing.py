@@ -1,8 +1,8 @@
 """Figures as SVG: lines, steps, points and bars, drawn by matplotlib in one visual language.
 
-Colours are written as CSS variables of the page, so that a figure follows its light or dark look;
-text stays text. The same figure gives the same bytes. Who a series comes from decides how it looks:
-the study's is orange and dotted, ours blue with points, a model's green and dashed.
+Colours are written as CSS variables of the page, so that a figure follows its light or dark theme;
+text stays text. The same figure gives the same bytes. A series looks like its source: the study's
+is orange and dotted, ours blue with points, a model's green and dashed.
 
 Source: matplotlib's svg backend, rcParams `svg.hashsalt` and `svg.fonttype`.
 """
@@ -19,14 +19,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullFormatter
 
-WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots an inch; the page scales it
+WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots per inch; the page scales figures
 SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten
-ROW_IN, FRAME_IN = 0.2, 1.2  # of a horizontal bar, and of what is around all
+ROW_IN, FRAME_IN = 0.2, 1.2  # heights of a horizontal bar and of everything around the bars
 
 Source = Literal["study", "ours", "model", "second", "third", "fourth", "bound"]
 Shape = Literal["line", "points", "steps", "bars", "rows", "curve"]
 
-# Colours that stand for variables of the page: see page.css.
+# Colours that are replaced by variables of the page, which page.css defines.
 _COLOURS = {
     "ours": ("#a10001", "--data-1"),
     "study": ("#a10002", "--data-2"),
@@ -79,10 +79,10 @@ _STYLE: dict[str, Any] = {
 class Series:
     """Values of one source. low, high: an interval around each y; None where there is none.
 
-    xs of bars may be words. A y of None leaves a gap. Rows are bars that lie, for long words: their
-    xs are the words, from the top, and the x axis is that of their ys. A curve is what a model says
-    about points of the same source: dashes in their colour. A series without a name is not in the
-    legend.
+    xs of bars may be words. A y of None leaves a gap. `rows` are horizontal bars, for long words:
+    the words are the xs, from the top, and the ys are drawn along the x axis. A `curve` shows what
+    a model says about points of the same source, as dashes in their colour. A series without a name
+    is not in the legend.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis shows, with its unit. limits, ticks: none are chosen from the values."""
+    """An axis. label: quantity and unit. limits, ticks: if none are given, the values decide."""
 
     label: str
     is_logarithmic: bool = False
@@ -105,7 +105,7 @@ class Axis:
 
 
 def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:
-    """The SVG element with these series, for use inside HTML."""
+    """An SVG element that shows these series, for use inside HTML."""
     words = repr((x, y, series))
     with mpl.rc_context(cast("Any", _STYLE | {"svg.hashsalt": words})):
         rows = [one for one in series if one.shape == "rows"]
@@ -158,13 +158,13 @@ def _bars(axes: Axes, one: Series, place: int, count: int) -> None:
 
 
 def _height_in(rows: Sequence[Series]) -> float:
-    """Enough for every bar that lies."""
+    """The height of the figure, with room for all horizontal bars."""
     bars = sum(y is not None for one in rows for y in one.ys)
     return max(HEIGHT_IN / 2, FRAME_IN + ROW_IN * (bars + len(rows[0].xs))) if rows else HEIGHT_IN
 
 
 def _rows(axes: Axes, rows: Sequence[Series]) -> None:
-    """Bars that lie, those of a word together below each other."""
+    """Draw horizontal bars; those of one word are next to each other."""
     at, marks = 0.0, []
     places: dict[int, list[tuple[float, int]]] = {}
     for position in range(len(rows[0].xs)):
@@ -192,11 +192,11 @@ def _rows(axes: Axes, rows: Sequence[Series]) -> None:
 
 
 def _label(one: Series) -> str:
-    return one.name or "_"  # matplotlib leaves out what begins so
+    return one.name or "_"  # matplotlib leaves out names that begin with _
 
 
 def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
-    """A vertical line from low to high at every x that has both."""
+    """Draw a vertical line from low to high at every x that has both."""
     for x, low, high in zip(xs, one.low, one.high, strict=False):
         if low is not None and high is not None:
             axes.vlines(x, low, high, color=_COLOURS[one.source][0], linewidth=1.2, alpha=0.7)
@@ -205,7 +205,7 @@ def _interval(axes: Axes, one: Series, xs: Sequence[Any]) -> None:
 def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
-    # nothing positive has no logarithm: an experiment of which every run was rejected
+    # without positive values there are no logarithms: every run of an experiment was rejected
     if x.is_logarithmic and _has_positive(value for one in series for value in _along_x(one)):
         axes.set_xscale("log")
     if y.is_logarithmic and _has_positive(value for one in series for value in one.ys):
@@ -224,7 +224,7 @@ def _frame(axes: Axes, x: Axis, y: Axis, series: Sequence[Series]) -> None:
 
 
 def _number_logarithms(axis: Any) -> None:
-    """Powers of ten as plain numbers, and 2 and 5 times them where these are fewer than three."""
+    """Label powers of ten as plain numbers, and 2 and 5 times them if the axis is short."""
     axis.set_major_formatter(lambda value, _: f"{value:,g}")
     low, high = axis.get_view_interval()
     if axis.get_scale() == "log" and high < SHORT_LOGARITHMS * low:
@@ -243,7 +243,7 @@ def _has_positive(values: Iterable[float | str | None]) -> bool:
 
 
 def _inline(document: str, name: str) -> str:
-    """The element of an SVG document; its ids are its own among several in one page."""
+    """The element of an SVG document, with ids that are unique among the figures of a page."""
     element = document[document.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     element = _IDS.sub(f"f{name}-", element)

@@ -1,4 +1,4 @@
-"""A report as one HTML file: inline styles and SVG, no script, nothing loaded from anywhere."""
+"""Makes a report one HTML file: with inline styles and SVG, without scripts or other files."""
 
 import re
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ MODES = {
     "model": "Model: no server was measured",
 }
 NONE = "–"
-FOLDED_ROWS = 40  # a table of more is opened by who wants it
-LONG_WORDS = 60  # characters; a column of more is wide enough to be read
+FOLDED_ROWS = 40  # a table with more rows is folded until a reader opens it
+LONG_WORDS = 60  # characters; a column with longer text is made wide enough to be read
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SIGNS = re.compile(r" ± | %|± ")
@@ -31,9 +31,9 @@ _HERE = Path(__file__).parent
 
 
 def emulated_words(manifest: dict[str, Any], report_seconds: str) -> str:
-    """What every report of emulated storage says.
+    """The paragraph that every report of emulated storage has.
 
-    report_seconds: how what was measured is told in the study's seconds.
+    report_seconds: the formula by which measured times are given in the study's seconds.
     """
     return EMULATED.format(scale=manifest["scale"] or 1, report_seconds=report_seconds)
 
@@ -48,13 +48,13 @@ def report_page(
 ) -> str:
     """The report of a run. more: sections after the report's own, such as errata.
 
-    emulated: what is said of emulated storage, if it was.
+    emulated: the paragraph for emulated storage, shown if the mode is `emulated`.
     """
     warnings = []
     if manifest["state"] != "complete":
-        warnings.append("This run was interrupted; it shows what was measured until then.")
+        warnings.append("This run was interrupted. It shows what was measured until then.")
     if manifest["quick"]:
-        warnings.append("A quick run: everything once and briefly. Its figures prove nothing.")
+        warnings.append("This was a quick run: everything once and briefly. It proves nothing.")
     return _rendered(
         title=title,
         lead=lead,
@@ -68,7 +68,7 @@ def report_page(
 
 
 def plain_page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
-    """A page that is not about one run: errata, comparisons."""
+    """A page that is not about one run, such as errata or a comparison."""
     return _rendered(
         title=title,
         lead=lead,
@@ -98,7 +98,7 @@ def shown(cell: Cell, digits: int = 3) -> str:
 
 
 def together(text: str) -> str:
-    """Text of which no line begins with `%` or `±`: `5 %` and `3 ± 1` stay together."""
+    """`text` with no-break spaces, so that `5 %` and `3 ± 1` are never split between lines."""
     return _SIGNS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
 
 
@@ -125,7 +125,7 @@ def _is_number_column(table: Table, column: int) -> bool:
 
 
 def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """The manifest as names and values; what is nested is told with its path."""
+    """The manifest as names and values; a nested value has its path as name."""
     facts = []
     for name, value in manifest.items():
         if isinstance(value, dict):
@@ -136,7 +136,7 @@ def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def shown_fact(value: object) -> str:
-    """A value of the manifest in words."""
+    """A value of the manifest as text."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return NONE if value is None else str(value)

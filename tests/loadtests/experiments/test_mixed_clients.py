@@ -157,5 +157,5 @@ def test_rejected_runs_are_shown_and_used_for_nothing(
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     summary = Results(tmp_path / "one").summary()
     assert summary["metrics"] == []
-    assert summary["findings"][0].startswith("Of 2 points 2 have no run that was accepted")
-    assert "rejected" in (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
+    assert summary["findings"][0].startswith("2 of 2 points have no accepted run")
+    assert "Rejected by rule: 2" in (tmp_path / "one" / "report.html").read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ def test_it_leaves_stacks_a_flame_graph_and_what_processes_used(results: Results
     assert all((results.folder / row["file"]).stat().st_size > 0 for row in looks.values())
     assert int(looks["all"]["samples"]) > 0
     roles = [row["role"] for row in results.rows("roles")]
-    assert roles.count("worker (looked at)") == 1
+    assert roles.count("worker (sampled)") == 1
     assert {"miner", "worker", "web server", "supervisor"} < set(roles)
 
 
@@ -141,11 +141,11 @@ def test_findings_follow_the_samples(tmp_path: Path) -> None:
     results = made(tmp_path / "r", HELD, ALL)
     analyse(results)
     first, beside, other, few = results.summary()["findings"]
-    assert "lock was held in 50 % of the looks" in first
+    assert "lock was held in 50 % of the samples" in first
     assert "canonical bytes and hash (30 %), validation (10 %)" in first
-    assert "Schema validation there 1.4 %" in beside
+    assert "in the study Schema validation 1.4 %" in beside
     assert "At most 60.0 %" in other
-    assert "Fewer than 500 samples" in few
+    assert "fewer than 500 samples" in few
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     for text in ("41.8", "28.4", "waiting for the sync of others", "0.250"):
         assert text in page
@@ -159,7 +159,9 @@ def test_a_case_without_samples_is_left_out_and_none_is_an_error(tmp_path: Path)
 def test_a_file_that_holds_no_stacks_is_named(tmp_path: Path) -> None:
     results = made(tmp_path / "r", HELD, ALL)
     (results.folder / "lock.txt").write_text("nonsense\n", encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is no collapsed"):
+    with pytest.raises(
+        ResultsError, match=r"lock\.txt cannot be read: 'nonsense' is not a collapsed"
+    ):
         profile.analyse(results)
 
 
@@ -175,7 +177,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
     )
     refusing.chmod(0o755)
     monkeypatch.setattr(py_spy, "_program", lambda: str(refusing))
-    with pytest.raises(ProgramFailed, match=r"may not look into the process 1.*SYS_PTRACE"):
+    with pytest.raises(ProgramFailed, match=r"may not trace the process 1.*SYS_PTRACE"):
         record(1, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
 
 
@@ -183,7 +185,7 @@ def test_it_says_what_to_do_when_tracing_is_not_permitted(
 def test_a_process_that_has_ended_is_named(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    with pytest.raises(ProgramFailed, match=f"could not look into the process {process.pid}"):
+    with pytest.raises(ProgramFailed, match=f"could not sample the process {process.pid}"):
         record(process.pid, tmp_path / "out", form="raw", rate_hz=10, duration_s=1)
 
 

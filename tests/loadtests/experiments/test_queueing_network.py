@@ -263,4 +263,4 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
     before = [(results.folder / name).read_bytes() for name in names]
     analyse(results)
     assert [(results.folder / name).read_bytes() for name in names] == before
-    assert b"Real, not emulated" in before[0]
+    assert b"This part is real, without emulated waits" in before[0]

@@ -98,23 +98,23 @@ def of(folder: Path, **changes: float) -> Report:
 def test_a_queue_that_behaves_passes(tmp_path: Path) -> None:
     report = of(tmp_path)
     assert report.failure == ""
-    assert "can be measured on" in report.findings[0]
+    assert "is good for measurements" in report.findings[0]
     told = "\n".join(report.findings)
     assert "E[S] before and after: 21.50 ms and 21.50 ms." in told
-    assert "Measured less replayed: +0.0 % of E[R]" in told
+    assert "Measured − replayed: +0.0 % of E[R]" in told
     assert "tolerance 5 %: agrees" in told
 
 
 def test_answers_that_come_later_than_the_queue_explains_fail(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, later_s=0.005))
-    assert "no rule says why" in report.failure
+    assert "no rule gives a cause" in report.failure
     assert "tolerance 5 %: disagrees" in "\n".join(report.findings)
 
 
 def test_a_server_that_serves_longer_than_asked_fails(tmp_path: Path) -> None:
     report = analyse(made(tmp_path, slower=1.03))
     assert "service overhead" in report.failure
-    assert "3.0 % longer than asked" in "\n".join(report.findings)
+    assert "3.0 % longer than demanded" in "\n".join(report.findings)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_worker_that_is_lost_ends_the_run_and_its_rows_are_kept(
     until(lambda: {row.index % 2 for row in rows_in(raw)} == {0, 1})
     workers[0].kill()
     assert master.wait(60) == 1
-    assert "is lost, the run ends" in hand.said
+    assert "is lost, so the run ends" in hand.said
     assert workers[1].wait(60) == 0
 
 

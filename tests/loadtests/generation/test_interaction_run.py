@@ -77,7 +77,7 @@ def test_starts_are_due_every_interval_give_or_take_a_hundredth(
 
 def test_all_customers_do_as_many(tmp_path: Path) -> None:
     one = Interaction("k", (Step("tip", "GET", "/tip"),))
-    with pytest.raises(ValueError, match="all customers do as many"):
+    with pytest.raises(ValueError, match="all customers must do the same number"):
         interaction_run(Elsewhere("http://x"), [[one], [one] * 2], run="r", folder=tmp_path)
 
 

@@ -55,8 +55,8 @@ def test_an_interaction_has_neither_no_steps_nor_too_many(tmp_path: Path, steps:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "line 1: no interaction"),
-        ('{"customer":0,"kind":"k"}\n', "line 1: no interaction: KeyError"),
+        ("{", "line 1: not an interaction"),
+        ('{"customer":0,"kind":"k"}\n', "line 1: not an interaction: KeyError"),
         ('{"customer":1,"kind":"k","steps":[]}\n', "customers must count from 0"),
         ("", "customers must count from 0"),
     ],

@@ -47,7 +47,7 @@ def test_a_rule_rejects_above_its_limit_and_not_below(name: str) -> None:
 def test_reasons_name_value_unit_and_limit() -> None:
     verdict = judge(replace(QUIET, foreign_cpu=0.25, failed=500))
     assert verdict.reasons.count("; ") == 1
-    assert "foreign_cpu 25 % of a core, limit 10: other work" in verdict.reasons
+    assert "foreign_cpu 25 % of a core, limit 10: other programs" in verdict.reasons
 
 
 def test_what_was_not_measured_is_passed_over_and_that_is_shown() -> None:

@@ -70,10 +70,10 @@ class TestRunning:
 
     def test_goes_on_only_where_the_experiment_can(self, tmp_path: Path) -> None:
         results = done(tmp_path / "one")
-        with pytest.raises(ResultsError, match="miniature, which always begins anew"):
+        with pytest.raises(ResultsError, match="miniature, which cannot be resumed"):
             resume(results.folder, lambda text: None)
         assert results.manifest()["state"] == "complete"
-        with pytest.raises(ResultsError, match="is no folder of results"):
+        with pytest.raises(ResultsError, match="is not a folder of results"):
             resume(tmp_path / "two", lambda text: None)
 
     def test_adds_to_a_table_without_its_torn_last_line(self, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ class TestTables:
     def test_a_missing_table_and_a_strange_folder_are_named(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match=r"has no table other\.csv"):
             Results(tmp_path).rows("other")
-        with pytest.raises(ResultsError, match="is no folder of results"):
+        with pytest.raises(ResultsError, match="is not a folder of results"):
             analysing.analyse(Results(tmp_path))
 
 
@@ -159,7 +159,7 @@ class TestReport:
 
     def test_lists_rejected_runs_and_the_errata_of_its_study(self, tmp_path: Path) -> None:
         page = report_of(done(tmp_path / "one"))
-        assert "Runs made: 2. Of these rejected by rule, kept, and counted nowhere: 1." in page
+        assert "Runs: 2. Rejected by rule: 1; these are kept, but count nowhere." in page
         assert "Schema validation in Go" in page
         assert "Equation (1)" not in page
 
@@ -252,7 +252,9 @@ class TestComparing:
 
     def test_refuses_different_modes(self, tmp_path: Path) -> None:
         real, emulated = done(tmp_path / "a"), done(tmp_path / "b", Mode.EMULATED, scale=2)
-        with pytest.raises(ResultsError, match="mode is real in one, emulated in two"):
+        with pytest.raises(
+            ResultsError, match="mode is real in the first and emulated in the second"
+        ):
             analysing.comparison_page(real, emulated)
 
 

@@ -103,5 +103,5 @@ def test_a_thread_without_a_frame_is_counted() -> None:
 
 @pytest.mark.parametrize("line", ["nonsense", "a;b", "a;b x", "5"])
 def test_what_is_no_stack_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="is no collapsed stack"):
+    with pytest.raises(ValueError, match="is not a collapsed stack"):
         stacks(line)

@@ -49,7 +49,7 @@ def test_both_ways_to_a_demand_agree(x: float, visits: float, s: float) -> None:
         (lambda: laws.service_demand_s(-1, 1), "visit_ratio"),
         (lambda: laws.measured_demand_s(1, 0), "throughput_per_s"),
         (lambda: laws.interactive_response_time_s(1, 1, -1), "think_time_s"),
-        (lambda: laws.interactive_response_time_s(1, 1, 2), "no room for think_time_s = 2"),
+        (lambda: laws.interactive_response_time_s(1, 1, 2), "less than think_time_s = 2"),
         (lambda: laws.general_response_time_s([1], [-1]), "visit_time_s"),
     ],
 )

@@ -71,7 +71,7 @@ def test_very_many_servers_come_near_the_limit_of_halfin_and_whitt(servers: int)
 
 
 def test_more_work_than_all_servers_can_do_is_unstable() -> None:
-    with pytest.raises(Unstable, match=r"λ = 7/s .* E\[S\] = 0.5 s ask 3 servers .* of 1.16667;"):
+    with pytest.raises(Unstable, match=r"λ = 7/s .* E\[S\] = 0.5 s give 3 servers .* of 1.16667;"):
         mmm(7, 0.5, 3)
     with pytest.raises(ValueError, match="servers must be a whole number of at least 1, is 0"):
         mmm(1, 0.5, 0)

@@ -92,7 +92,7 @@ def test_runs_without_a_customer_are_left_out_and_counted() -> None:
     [
         (0.0, 10, "rate_per_s must be a positive number, is 0"),
         (0.1, 1, "simulated_runs must be a whole number of at least 2, is 1"),
-        (1e-9, 10, "hardly anybody arrives: 0 of 10 runs had a customer"),
+        (1e-9, 10, "too few arrivals: only 0 of 10 runs had a customer"),
     ],
 )
 def test_an_experiment_that_says_nothing_is_refused(rate: float, runs: int, message: str) -> None:

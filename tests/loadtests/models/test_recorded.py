@@ -88,7 +88,7 @@ def test_busy_servers_are_the_work_done(run: tuple[list[float], list[float]], m:
     [
         ([0.0], [], "arrivals_s and departures_s must be equally long, are 1 and 0"),
         ([1.0, 0.0], [2.0, 2.0], "customer 1 arrives at 0.0 after one at 1.0"),
-        ([1.0], [0.5], "customer 0 arrives at 1.0 and leaves before, at 0.5"),
+        ([1.0], [0.5], "customer 0 arrives at 1.0 and leaves earlier, at 0.5"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused(

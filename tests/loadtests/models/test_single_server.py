@@ -103,8 +103,8 @@ def test_the_error_says_rate_service_time_and_utilisation() -> None:
     with pytest.raises(Unstable) as raised:
         mg1_ps(0.03, 40.5)
     assert str(raised.value) == (
-        "no steady state: the arrival rate λ = 0.03/s and the mean service time E[S] = 40.5 s ask "
-        "one server for a utilisation ρ of 1.215; it must be below 1, that is λ below 0.0246914/s"
+        "no steady state: the arrival rate λ = 0.03/s and the mean service time E[S] = 40.5 s give "
+        "one server a utilisation ρ of 1.215; it must be below 1, that is λ below 0.0246914/s"
     )
 
 
