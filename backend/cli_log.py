@@ -10,12 +10,46 @@ from socket import gethostname
 
 import click
 
+from backend.errors import NotFound
 from backend.settings import NO_WITNESS, Settings
 
 
 def say(line: str) -> None:
     """Write a line to standard error, at once even in a pipe."""
     click.echo(line, err=True)
+
+
+@click.group()
+def log() -> None:
+    """Show or change the key of the chain's log."""
+
+
+@log.command("key")
+@click.pass_obj
+def print_key(settings: Settings) -> None:
+    """Print the key that verifies checkpoints."""
+    from backend.transparency.secret_keys import key_in
+
+    found = key_in(settings.folder)
+    if found is None:
+        raise NotFound("the log has no key yet; the miner makes it when it starts")
+    click.echo(str(found.verifier))
+
+
+@log.command("rotate-key")
+@click.pass_obj
+def rotate_key(settings: Settings) -> None:
+    """Give the log a new key, which the old one signs.
+
+    Whoever trusts the old key can follow: all proofs hold the signature. The service may run.
+    """
+    from backend.sealing.miner import Sealer
+    from backend.transparency.rotation import rotate
+
+    with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
+        found = rotate(settings.folder)
+    say("the log has a new key, which the old one has signed; it follows:")
+    click.echo(str(found.verifier))
 
 
 @click.command()
@@ -95,4 +129,4 @@ def witness(
     sys.exit(max(finding.verdict for finding in found))
 
 
-COMMANDS = (cosign, witness)
+COMMANDS = (cosign, log, witness)

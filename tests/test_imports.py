@@ -71,7 +71,8 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
-    | {"settings"},
+    | {"sealing.miner"}
+    | COMMON,
     "cli": None,
     "__main__": None,
 }

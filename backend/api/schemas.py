@@ -113,6 +113,7 @@ def _proof(kind: str) -> dict[str, Schema]:
         "consistency": _PATH | {"description": "from the tree of `size` to that of the checkpoint"},
         "checkpoint": {**TEXT, "description": "a signed note (C2SP tlog-checkpoint)"},
         "key": {**TEXT, "description": "the verifier key of the log"},
+        "successions": array(TEXT) | {"description": "notes by which keys name the next one"},
     }
 
 

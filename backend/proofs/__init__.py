@@ -9,6 +9,7 @@ lines of JSON. The first says what is proved:
     consistency         proof that the tree of `size` blocks is a beginning of the checkpoint's tree
     checkpoint          the signed checkpoint, with the signatures of witnesses that it has
     key                 the verifier key of the log: for comparison, as a proof cannot vouch for it
+    successions         signed notes with which older keys of the log name the ones that followed
 
 Hashes in proofs are in Base64. Their order is that of RFC 6962 section 2.1: from the leaf up.
 

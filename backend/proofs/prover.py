@@ -23,6 +23,7 @@ from backend.questions.values import (
 from backend.storage.caches import CachedBlocks
 from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints, notes
 from backend.transparency.notes import NoteError, encoded
+from backend.transparency.rotation import successions_in
 from backend.transparency.tree import HistoryTree
 from backend.words import counted
 
@@ -88,6 +89,7 @@ class Prover:
             "consistency": _written(path),
             "checkpoint": note,
             "key": self.verifier_key().decode().strip(),
+            "successions": successions_in(self._folder),
         }
         return Anchor(size, members)
 

@@ -12,6 +12,7 @@ from backend.transparency import (
     notes,
 )
 from backend.transparency.notes import NoteError, VerifierKey
+from backend.transparency.rotation import successions_in
 from backend.transparency.secret_keys import key_in
 from backend.transparency.tree import HistoryTree
 from backend.transparency.verifying import signed_at
@@ -19,6 +20,7 @@ from backend.transparency.verifying import signed_at
 
 def check_log(folder: Path, store: BlockStore) -> str:
     """Check what signs and is signed. Returns a message; raises Damage."""
+    successions_in(folder)
     key, path = key_in(folder), folder / CHECKPOINT_NAME
     if key is None:
         if path.exists():

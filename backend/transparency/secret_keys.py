@@ -99,7 +99,7 @@ def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
         return None
     except OSError as error:
         raise Damage(f"{path} cannot be read: {error.strerror}") from error
-    found = _parsed(secret)
+    found = parsed_key(secret)
     if found is None or found.verifier.kind != kept.kind:
         raise Damage(f"{path} is damaged; {kept.advice}")
     try:
@@ -115,7 +115,8 @@ def _public(key: SecretKey) -> bytes:
     return f"{key.verifier}\n".encode()
 
 
-def _parsed(text: str) -> SecretKey | None:
+def parsed_key(text: str) -> SecretKey | None:
+    """The key in the text of its file; None if the text is damaged."""
     try:
         name, _, kind, seed = key_parts(text.partition("\n")[0].removeprefix(_PRIVATE))
     except NoteError:

@@ -15,7 +15,8 @@ from backend.storage.block_store import BlockStore
 from backend.transparency import CHECKPOINT_NAME, checkpoints, notes
 from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import Note, NoteError
-from backend.transparency.secret_keys import LOG, SecretKey, secret_key
+from backend.transparency.rotation import finish_rotation
+from backend.transparency.secret_keys import LOG, secret_key
 from backend.transparency.tree import HistoryTree
 
 Report = Callable[[str], None]
@@ -30,7 +31,6 @@ class CheckpointSigner:
         self._store = store
         self._tree = HistoryTree(store)  # remembers what it has hashed of the chain
         self._report = report
-        self._key: SecretKey | None = None
         self._signed: Checkpoint | None = None  # by this process
         self._said = ""
 
@@ -47,17 +47,19 @@ class CheckpointSigner:
             self._said = str(error)
 
     def _sign(self, size: int, root: bytes) -> None:
-        if self._key is None:
-            origin = checkpoints.origin_of(self._store.place(0).hash.hex())
-            self._key = secret_key(self._folder, LOG, origin)
-        checkpoint = Checkpoint(self._key.verifier.name, size, root)
+        finish_rotation(self._folder)
+        key = secret_key(self._folder, LOG, self._origin())
+        checkpoint = Checkpoint(key.verifier.name, size, root)
         before = self._signed or self._on_disk()
         if before != checkpoint:
             self._warn_of_fork(before, checkpoint)
             text = str(checkpoint)
-            note = Note(text, (self._key.signature(text),))
+            note = Note(text, (key.signature(text),))
             files.replace_unsynced(self._folder / CHECKPOINT_NAME, str(note).encode())
         self._signed = checkpoint
+
+    def _origin(self) -> str:
+        return checkpoints.origin_of(self._store.place(0).hash.hex())
 
     def _on_disk(self) -> Checkpoint | None:
         """What was signed last; None if nothing was, or if it cannot be read."""

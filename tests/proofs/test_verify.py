@@ -141,7 +141,7 @@ REASONS = {
     "hashes": "cells|fit|Base64|damaged",
     "body": "Base64|body|damaged",
 }
-WITHOUT_MEANING = {"key", "root"}  # told for comparison only
+WITHOUT_MEANING = {"key", "root", "successions"}  # told for comparison only
 
 
 def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
