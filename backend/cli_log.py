@@ -129,4 +129,15 @@ def witness(
     sys.exit(max(finding.verdict for finding in found))
 
 
-COMMANDS = (cosign, log, witness)
+@click.command()
+def cheat() -> None:
+    """Try to cheat on a throw-away chain, and tell what notices it."""
+    from backend.cheating.cheats import try_all
+
+    for one in try_all():
+        click.echo(f"{one.name}: {one.what}")
+        for who, says in (("verify", one.verify), ("a witness", one.witness)):
+            click.echo(f"    {who} says: {says}" if says else f"    {who} notices nothing")
+
+
+COMMANDS = (cheat, cosign, log, witness)

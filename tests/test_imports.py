@@ -44,6 +44,9 @@ LAYERS: dict[str, set[str] | None] = {
         "errors",
     },
     "witness": {"chain.merkle", "storage.files", "transparency", "errors", "words"},
+    "cheating": {"chain", "storage", "transparency", "witness.witness", "checking.audit"}
+    | {"index.database", "sealing.miner", "sources.generated", "sources.source"}
+    | COMMON,
     "proofs": {"chain", "storage.caches", "questions.values", "transparency", "errors", "words"},
     "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
     | {"transparency.checks", "clock", "words"}
@@ -58,7 +61,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
-    "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}
+    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "cheating.cheats"}
     | {
         "transparency.tiles",
         "index.suggestions",
@@ -71,7 +74,7 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
-    | {"sealing.miner"}
+    | {"sealing.miner", "cheating.cheats"}
     | COMMON,
     "cli": None,
     "__main__": None,

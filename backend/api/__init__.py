@@ -12,6 +12,7 @@ from flask import Flask, Response
 from backend.api import (
     batch,
     blocks,
+    cheating,
     docs,
     exporting,
     health,
@@ -99,6 +100,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(blocks.rows(ledger))
     table.add(proofs.rows(ledger, streams))
     table.add(log.rows(ledger))
+    table.add(cheating.rows())
     table.add(study.rows(ledger, answering, writing))
     table.add(health.rows(ledger))
     table.add(specification.rows(table))

@@ -343,6 +343,15 @@ SCHEMAS: dict[str, Schema] = {
             "path": _PATH,
         }
     ),
+    "Cheats": record({"cheats": array(ref("Cheat"))}),
+    "Cheat": record(
+        {
+            "name": TEXT,
+            "what": TEXT,
+            "verify": {**TEXT_OR_NULL, "description": "what `verify` says; null: it sees nothing"},
+            "witness": {**TEXT_OR_NULL, "description": "what a witness says, likewise"},
+        }
+    ),
     "Status": record({"status": {"type": "string"}}),
     "Problem": record(
         {

@@ -41,5 +41,8 @@ def _checked_size(path: Path, key: VerifierKey, tree: HistoryTree) -> int:
     except (OSError, NoteError, NotFound) as error:
         raise Damage(f"{path} is damaged or missing: {error}; {SIGNED_ANEW}") from error
     if not is_right:
-        raise Damage(f"{path} was signed for other blocks; {SIGNED_ANEW}")
+        raise Damage(
+            f"{path} was signed for other blocks: they were changed or put back after that; "
+            "compare them with a backup before you start the service, which would sign them"
+        )
     return found.size
