@@ -26,7 +26,16 @@ from tempfile import mkdtemp
 from time import monotonic
 from typing import Any
 
-from loadtests.bench import footprint, front, memory, pages, posting, scanning, throughput
+from loadtests.bench import (
+    footprint,
+    front,
+    memory,
+    pages,
+    posting,
+    proofs,
+    scanning,
+    throughput,
+)
 from loadtests.bench.figures import Figure, details, table
 from loadtests.bench.session import FLIGHTS, LONGEST_FACTOR, Bench, Plan
 from loadtests.chains import Chains, Source, generated
@@ -45,6 +54,7 @@ GUESSED_IMPORT_PER_S = 50_000
 GUESSED_DISK_BYTES_A_FLIGHT = 60
 GUESSED_STUDY_SCAN_PER_S = 80_000
 GUESSED_VERIFY_PER_S = 50_000
+GUESSED_PROVED_PER_S = 60_000
 GUESSED_SETUP_S = 20.0
 GUESSED_FRONT_LOADS = 9
 
@@ -83,6 +93,9 @@ ROWS: Mapping[int, Row] = {
     10: Row(
         throughput.worker_types,
         lambda plan: 3 * len(plan.worker_counts) * plan.repeats * (6 * plan.round_s + 2),
+    ),
+    14: Row(
+        proofs.proofs, lambda plan: 3 * GUESSED_SETUP_S + 3 * plan.flights / GUESSED_PROVED_PER_S
     ),
     11: Row(pages.pages, lambda plan: GUESSED_SETUP_S, asks_month=True),
     3: Row(
