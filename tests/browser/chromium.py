@@ -26,12 +26,7 @@ def launched() -> Iterator[Browser]:
         browser = playwright.chromium.launch(
             executable_path=executable,
             chromium_sandbox=os.geteuid() != 0,  # it refuses to have one as root
-            args=[
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-                # Without a graphics card one would be emulated: a sixth more processor time.
-                "--disable-gpu",
-                "--disable-software-rasterizer",
-            ],
+            args=["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
         )
         try:
             yield browser
