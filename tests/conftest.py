@@ -8,15 +8,20 @@ hundred runs stops a release for nothing that was changed; to look for new examp
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.api.processes import Service, serving
-from tests.api.worlds import world_in
+from tests.api.worlds import keep_world, world_in
 from tests.quick import TESTS, is_left_out, tests_left_out, waits
+
+BROWSER = "tests/browser/"
 
 settings.register_profile(
     "flightchain",
@@ -28,6 +33,11 @@ settings.register_profile(
 settings.register_profile("explore", settings.get_profile("flightchain"), derandomize=False)
 settings.register_profile("quick", settings.get_profile("flightchain"), max_examples=10)
 settings.load_profile("flightchain")
+
+# Without compiled files each of the hundreds of processes that tests start would compile all of
+# `backend` again: a fifth more processor time for each service, and 12 s to collect the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would every program of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -71,6 +81,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not waits(item.path))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Leave all files of tests/browser to one process: each would start a browser and six servers.
+
+    The other process has the rest to do meanwhile.
+    """
+    return _FilesAndBrowser(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class _FilesAndBrowser(LoadFileScheduling):  # type: ignore[misc]
+    """Hands out one file after the other, and the files of tests/browser together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return BROWSER if file.startswith(BROWSER) else file
+
+
 def _name_of(item: pytest.Item) -> str:
     """`file::name` of a test, without its parameters."""
     name = getattr(item, "originalname", None) or item.name
@@ -85,6 +112,12 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_world(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the small chain that many tests ask, or change, be made once, when it is needed."""
+    keep_world(tmp_path_factory.mktemp("one") / "chain")
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def empty_ledger(folder: Path) -> Iterator[Service]:
 
 
 on_an_empty_ledger = pytest.mark.usefixtures("empty_ledger")
-BEFORE: dict[Path, int] = {}  # folder of a shared ledger -> its flights when the test began
+BEFORE: dict[Path, int] = {}  # folder of a ledger -> its flights when the test began
 
 
 @pytest.fixture
@@ -75,6 +75,12 @@ def service(request: pytest.FixtureRequest) -> Service:
     BEFORE[found.folder] = 0
     BEFORE[found.folder] = len(mined(found))
     return found
+
+
+@pytest.fixture
+def first(service: Service) -> int:
+    """The id that the next flight gets; none is pending."""
+    return BEFORE[service.folder]
 
 
 @pytest.fixture
@@ -206,27 +212,32 @@ def test_the_three_questions_take_and_give_python_types(client: Client) -> None:
     assert {name: legs.flights[0][name] for name in FIELD_NAMES} == rows[0]  # type: ignore[literal-required]
 
 
-@on_an_empty_ledger
-def test_blocks_and_transactions(service: Service, client: Client) -> None:
+def test_blocks_and_transactions(service: Service, client: Client, first: int) -> None:
+    tip = client.tip().height
     for _ in range(3):
         client.add(GOOD, mode="commit")
     heights = [header.height for header in client.blocks()]
-    assert heights == [3, 2, 1, 0]
-    assert [header.height for header in client.blocks(before=2)] == [1, 0]
-    block = client.block(2)
-    assert block.header.hash == client.block(3).header.previous_hash
-    assert [each["TRANSACTION_ID"] for each in block.transactions] == [1]
-    entry = client.transaction(1)
-    assert (entry.state, entry.height, entry.hash) == ("mined", 2, block.header.hash)
+    assert heights == [*range(tip + 3, -1, -1)]
+    before = [header.height for header in client.blocks(before=tip + 2)]
+    assert before == [*range(tip + 1, -1, -1)]
+    block = client.block(tip + 2)
+    assert block.header.hash == client.block(tip + 3).header.previous_hash
+    assert [each["TRANSACTION_ID"] for each in block.transactions] == [first + 1]
+    entry = client.transaction(first + 1)
+    assert (entry.state, entry.height, entry.hash) == ("mined", tip + 2, block.header.hash)
     assert entry.transaction == block.transactions[0]
 
 
-@on_an_empty_ledger
-def test_headers_come_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [4, 3])
+def test_headers_come_page_by_page(
+    client: Client, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """Whether the last page is full or not."""
     monkeypatch.setattr(flightchain_client, "HEADERS_PER_PAGE", 2)
-    for _ in range(4):
+    tip = client.tip().height
+    for _ in range(more):
         client.add(GOOD, mode="commit")
-    assert [header.height for header in client.blocks()] == [4, 3, 2, 1, 0]
+    assert [header.height for header in client.blocks()] == [*range(tip + more, -1, -1)]
 
 
 def test_the_names_of_the_fields_are_those_of_the_ledger() -> None:
@@ -237,30 +248,29 @@ def test_the_names_of_the_fields_are_those_of_the_ledger() -> None:
 # --- adding --------------------------------------------------------------------------------------
 
 
-@on_an_empty_ledger
-def test_a_flight_is_added_and_waited_for(client: Client) -> None:
-    receipt = client.add({**GOOD, "FL_DATE": date.fromisoformat(GOOD["FL_DATE"])})
-    assert (receipt.transaction_id, receipt.durable) == (0, True)
+def test_a_flight_is_added_and_waited_for(client: Client, first: int) -> None:
+    flight = {**GOOD, "OP_CARRIER_FL_NUM": 4711}  # which no other test adds
+    tip = client.tip().height
+    receipt = client.add({**flight, "FL_DATE": date.fromisoformat(GOOD["FL_DATE"])})
+    assert (receipt.transaction_id, receipt.durable) == (first, True)
     entry = client.wait(receipt.transaction_id)
-    assert (entry.state, entry.height) == ("mined", 1)
+    assert (entry.state, entry.height) == ("mined", tip + 1)
     assert entry.transaction["timestamp"] == receipt.timestamp
-    assert client.add(GOOD, mode="commit").state == "mined"
-    assert client.add(GOOD).duplicate_of == 0
+    assert client.add(flight, mode="commit").state == "mined"
+    assert client.add(flight).duplicate_of == first
 
 
-@on_an_empty_ledger
-def test_a_key_adds_once(client: Client, service: Service) -> None:
+def test_a_key_adds_once(client: Client, service: Service, first: int) -> None:
     ids = {client.add(GOOD, key="once").transaction_id for _ in range(3)}
-    assert ids == {0}
+    assert ids == {first}
     assert len(mined(service)) == 1
 
 
-@on_an_empty_ledger
-def test_any_iterable_is_cut_into_batches(client: Client, service: Service) -> None:
+def test_any_iterable_is_cut_into_batches(client: Client, service: Service, first: int) -> None:
     seen: list[Added] = []
     added = client.add_batch(iter(mappings(250)), batch_size=100, progress=seen.append)
     assert [each.accepted for each in seen] == [100, 200, 250]
-    assert added == seen[-1] == Added(250, 0, 3, (range(250),))
+    assert added == seen[-1] == Added(250, 0, 3, (range(first, first + 250),))
     assert mined(service) == flights(250)
     assert client.add_batch([]) == Added()
 
@@ -332,9 +342,8 @@ def test_a_table_without_rows_is_looked_at(client: Client, tmp_path: Path) -> No
     assert client.add_batch(path).accepted == 0
 
 
-@on_an_empty_ledger
 def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
-    client: Client, service: Service, tmp_path: Path
+    client: Client, service: Service, first: int, tmp_path: Path
 ) -> None:
     rows: list[Sequence[object]] = [*flights(25)]
     rows[12] = ["?", *rows[12][1:]]
@@ -342,7 +351,7 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
     path.write_text(csv_of(rows), encoding="utf-8")
     with pytest.raises(Problem) as caught:
         client.add_batch(path, batch_size=5)
-    assert caught.value.added == Added(10, 0, 2, (range(10),))
+    assert caught.value.added == Added(10, 0, 2, (range(first, first + 10),))
     assert [each["row"] for each in caught.value.errors] == [14]  # the header is line 1
     assert "row 14" in str(caught.value)
     skipped = client.add_batch(path, batch_size=5, on_error="skip")
@@ -359,14 +368,15 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
 # --- sent again ----------------------------------------------------------------------------------
 
 
-@on_an_empty_ledger
-def test_flights_are_added_once_whatever_becomes_of_the_answers(service: Service) -> None:
+def test_flights_are_added_once_whatever_becomes_of_the_answers(
+    service: Service, first: int
+) -> None:
     waits: list[Wait] = []
     soon = f"{datetime.now(UTC) + timedelta(seconds=1):%a, %d %b %Y %H:%M:%S GMT}"
     spoils = ("cut", "1", "half", "", "0", "cut", "cut", soon)
     with through(service, *spoils, on_wait=waits.append) as (client, proxy):
         added = client.add_batch(mappings(1000), batch_size=250)
-    assert added == Added(1000, 0, 4, (range(1000),))
+    assert added == Added(1000, 0, 4, (range(first, first + 1000),))
     assert sorted(mined(service)) == sorted(flights(1000))
     assert len(proxy.seen) == 4 + 7
     assert len(set(proxy.seen)) == 4
@@ -377,12 +387,13 @@ def test_flights_are_added_once_whatever_becomes_of_the_answers(service: Service
     assert waits[3].wait_s == 0.0
 
 
-@on_an_empty_ledger
-def test_a_later_run_with_the_same_key_goes_over_what_is_there(service: Service) -> None:
+def test_a_later_run_with_the_same_key_goes_over_what_is_there(
+    service: Service, first: int
+) -> None:
     with through(service, "", "cut", attempts=1) as (client, _):
         with pytest.raises(Unreachable) as caught:
             client.add_batch(mappings(100), batch_size=25, key="mine")
-        assert caught.value.added == Added(25, 0, 1, (range(25),))
+        assert caught.value.added == Added(25, 0, 1, (range(first, first + 25),))
         assert client.add_batch(mappings(100), batch_size=25, key="mine").accepted == 100
         with pytest.raises(Problem, match="Idempotency-Key"):
             client.add_batch(mappings(100), batch_size=20, key="mine")
@@ -401,13 +412,12 @@ def test_a_full_mempool_is_waited_for(folder: Path) -> None:
         assert mined(service) == flights(350)
 
 
-@on_an_empty_ledger
-def test_a_single_flight_is_sent_again_only_with_a_key(service: Service) -> None:
+def test_a_single_flight_is_sent_again_only_with_a_key(service: Service, first: int) -> None:
     with through(service, "cut", "cut", "1") as (client, proxy):
         with pytest.raises(Unreachable, match="may have been accepted: a key") as caught:
             client.add(GOOD)
         assert caught.value.may_have_arrived
-        assert client.add(GOOD, key="k").transaction_id == 1
+        assert client.add(GOOD, key="k").transaction_id == first + 1
         assert proxy.seen == ["none", "k", "k", "k"]
     with through(service, "1") as (client, proxy):
         with pytest.raises(Problem, match="try again later"):
@@ -483,8 +493,7 @@ def test_a_key_that_cannot_be_sent_is_an_error_of_ours(client: Client, key: str)
         client.add(GOOD, key=key)
 
 
-@on_an_empty_ledger
-def test_a_problem_has_all_that_the_service_says(client: Client) -> None:
+def test_a_problem_has_all_that_the_service_says(client: Client, first: int) -> None:
     with pytest.raises(Problem) as caught:
         client.add({**GOOD, "ARR_DELAY": "late", "YEAR": 1066})
     problem = caught.value
@@ -493,7 +502,7 @@ def test_a_problem_has_all_that_the_service_says(client: Client) -> None:
     assert [each["field"] for each in problem.errors] == ["YEAR", "ARR_DELAY"]
     assert "must lie between" in str(problem)
     with pytest.raises(Problem) as caught:
-        client.transaction(5)
+        client.transaction(first + 5)
     assert caught.value.status == 404
     with pytest.raises(Problem, match="FINAL_DATE"):
         client.average_delays(1, date(2015, 2, 1), date(2015, 1, 1))

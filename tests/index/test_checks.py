@@ -10,10 +10,10 @@ import pytest
 
 from backend.checking.audit import verify
 from backend.errors import Damage
-from backend.index.database import index_path, open_to_write
+from backend.index.database import index_path
 from backend.settings import PROJECT
 from tests.checking.test_audit import CONTENTS, TIP, TRANSACTIONS
-from tests.index.worlds import execute, follow, make_chain
+from tests.index.worlds import execute, follow, make_chain, opened
 
 WRONG = r"^the index is wrong: .*; run `reindex`$"
 
@@ -67,12 +67,12 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
 ) -> None:
     path = index_path(folder)
     whole = path.read_bytes()
-    with closing(open_to_write(path)) as connection:
+    with closing(opened(folder)) as connection:
         rows = connection.execute(f"SELECT count(*) FROM {table}").get
         kept = connection.execute(f"SELECT {column} FROM {table}").fetchall()
     assert rows > 0
     for row in range(rows):
-        change_row(path, table, column, row, kept[row][0])
+        change_row(folder, table, column, row, kept[row][0])
         with pytest.raises(Damage, match=WRONG):
             verify(folder)
         path.write_bytes(whole)
@@ -84,7 +84,7 @@ def keys_of(connection: apsw.Connection, table: str) -> list[str]:
     return [column[1] for column in columns if column[5]]
 
 
-def change_row(path: Path, table: str, column: str, row: int, value: object) -> None:
+def change_row(folder: Path, table: str, column: str, row: int, value: object) -> None:
     """Give one column of the row at position `row` another value that its table allows."""
     other: object = 1000
     if isinstance(value, str):
@@ -93,7 +93,7 @@ def change_row(path: Path, table: str, column: str, row: int, value: object) -> 
         other = value[:-1] + b"0}"  # ten times the last count
     elif isinstance(value, int):
         other = value + 1000
-    with closing(open_to_write(path)) as connection:
+    with closing(opened(folder)) as connection:
         keys = keys_of(connection, table)
         listed = ", ".join(keys)
         which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()[row]
@@ -162,14 +162,14 @@ def test_flights_counted_for_completions_that_are_off_by_one_are_found(
 def test_a_missing_row_of_the_index_is_found(folder: Path, table: str) -> None:
     path = index_path(folder)
     whole = path.read_bytes()
-    with closing(open_to_write(path)) as connection:
+    with closing(opened(folder)) as connection:
         rows = connection.execute(f"SELECT count(*) FROM {table}").get
         keys = keys_of(connection, table)
         listed = ", ".join(keys)
         which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()
     where = " AND ".join(f"{key} = ?" for key in keys)
     for row in range(rows):
-        with closing(open_to_write(path)) as connection:
+        with closing(opened(folder)) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {where}", which[row])
         with pytest.raises(Damage, match=WRONG):
             verify(folder)
@@ -263,7 +263,7 @@ def test_an_index_ahead_of_the_chain_is_found(folder: Path, tmp_path: Path) -> N
 
 def page_of(folder: Path, name: str) -> tuple[int, int]:
     """Offset and size of the root page of a table or index in the index file."""
-    with closing(open_to_write(index_path(folder))) as connection:
+    with closing(opened(folder)) as connection:
         size = connection.execute("PRAGMA page_size").get
         sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
         page = connection.execute(sql, (name,)).get

@@ -218,8 +218,13 @@ def follow(folder: Path) -> None:
 
 
 def opened(folder: Path) -> apsw.Connection:
-    """The index of `folder`, to be read and changed behind everybody's back."""
-    return open_to_write(index_path(folder).resolve(strict=True))
+    """The index of `folder`, to be read and changed behind everybody's back.
+
+    Nothing waits for the disk: nobody cuts the power of a test.
+    """
+    connection = open_to_write(index_path(folder).resolve(strict=True))
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
 
 
 def on_each_statement(connection: apsw.Connection, call: Callable[[str], object]) -> None:

@@ -1,6 +1,7 @@
 """Mixed clients in miniature: with real programs, and with made-up numbers."""
 
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, Count, Plan, p
 from loadtests.experiments.mixed_clients.reading import MixedRun, mixed_runs
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
+from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.generation.window import closed_window
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
@@ -121,41 +123,68 @@ class TestPlan:
         assert over_http < 2000
 
 
-def judged_by_failures(facts: Facts) -> Verdict:
-    """Other work on the machine that tests run on is nothing to reject their runs for."""
-    return judge(replace(facts, foreign_cpu=None, client_cpu=None))
+SECOND = "http-0-3-01"  # the run that is made second
 
 
-def test_both_places_are_measured_and_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@dataclass(frozen=True)
+class Made:
+    """An experiment that was run: its folder, and what was kept of each run for the rules."""
+
+    folder: Path
+    records: list[RunRecord]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Three customers on two ledgers, in both places. The second run is rejected, others are not.
+
+    Other work on the machine that tests run on is nothing to reject their runs for.
+    """
     counts = {LOCAL: Count(5, 60), HTTP: Count(2, 40)}  # so many that a stall leaves a window
     tiny = Plan((3,), (0, 1), 1, counts, 200)
-    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
-    monkeypatch.setattr(measuring, "judge", judged_by_failures)
-    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
-    results = Results(tmp_path / "one")
+    found = Made(tmp_path_factory.mktemp("mixed") / "one", [])
+    foreign = iter([None, 1.0, None, None])
+
+    def judged(facts: Facts) -> Verdict:
+        return judge(replace(facts, foreign_cpu=next(foreign), client_cpu=None))
+
+    def listed(folder: Path, record: RunRecord, verdict: Verdict) -> None:
+        found.records.append(record)
+        append_verdict(folder, record, verdict)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "plan", lambda options: tiny)
+        patch.setattr(measuring, "judge", judged)
+        patch.setattr(measuring, "append_verdict", listed)
+        run(EXPERIMENT, Options(Mode.REAL, quick=True), found.folder, lambda text: None)
+    return found
+
+
+def test_both_places_are_measured_and_reported(made: Made) -> None:
+    results = Results(made.folder)
     runs = mixed_runs(results)
     found = {(one.place, one.blocks, one.customers) for one in runs}
     assert found == {(place, blocks, 3) for place in (LOCAL, HTTP) for blocks in (0, 1)}
     assert all(one.window.throughput_per_s > 0 < one.service_demand_s for one in runs)
     failed = {row["failed_requests (% of the requests)"] for row in results.rows("runs")}
     assert failed == {"0"}
+    assert [row["run"] for row in results.rows("runs") if row["accepted"] == "no"] == [SECOND]
     before = (results.folder / "report.html").read_bytes()
     report = analyse(results)
     assert (results.folder / "report.html").read_bytes() == before
     names = {metric.name for metric in report.metrics}
     assert {"throughput[http,1,3]", "latency[in-process,0,3]"} <= names
+    assert not {"throughput[http,0,3]", "latency[http,0,3]"} & names
 
 
-def test_rejected_runs_are_shown_and_used_for_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny = Plan((2,), (1,), 1, {LOCAL: Count(2, 8), HTTP: Count(2, 8)}, 100)
-    monkeypatch.setattr(measuring, "plan", lambda options: tiny)
-    monkeypatch.setattr(measuring, "judge", lambda facts: judge(replace(facts, foreign_cpu=1.0)))
-    run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
-    summary = Results(tmp_path / "one").summary()
+def test_rejected_runs_are_shown_and_used_for_nothing(made: Made, tmp_path: Path) -> None:
+    """When all are rejected."""
+    folder = Path(shutil.copytree(made.folder, tmp_path / "one"))
+    (folder / "runs.csv").unlink()
+    for record in made.records:
+        append_verdict(folder, record, judge(replace(record.facts(), foreign_cpu=1.0)))
+    analyse(Results(folder))
+    summary = Results(folder).summary()
     assert summary["metrics"] == []
-    assert summary["findings"][0].startswith("2 of 2 points have no accepted run")
-    assert "Rejected by rule: 2" in (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
+    assert summary["findings"][0].startswith("4 of 4 points have no accepted run")
+    assert "Rejected by rule: 4" in (folder / "report.html").read_text(encoding="utf-8")
