@@ -61,7 +61,8 @@ LAYERS: dict[str, set[str] | None] = {
     | {"transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
-    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "cheating.cheats"}
+    "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}
+    | {"cheating.cheats", "proofs.prover"}
     | {
         "transparency.tiles",
         "index.suggestions",

@@ -112,6 +112,11 @@ def accepted_format(environ: Environ) -> str:
     return best
 
 
+def csv_lines(ledger: Ledger, selection: Selection, as_of: dict[str, Any]) -> Iterator[bytes]:
+    """The flights as CSV, a block at a time."""
+    return _lines(ledger, CSV, selection, as_of)
+
+
 def _lines(
     ledger: Ledger, form: LineFormat, selection: Selection, as_of: dict[str, Any]
 ) -> Iterator[bytes]:

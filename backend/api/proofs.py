@@ -9,6 +9,7 @@ from typing import Any
 from flask import Response
 
 from backend.api.conditions import NO_STORE, REVALIDATE, tag_of_content
+from backend.api.evidence import evidence
 from backend.api.flight_lines import NDJSON
 from backend.api.json_answers import encode, versioned
 from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
@@ -18,7 +19,7 @@ from backend.api.streaming import Streams
 from backend.api.transactions import TRANSACTION_ID
 from backend.errors import InvalidQuery
 from backend.ledger import Ledger
-from backend.questions.parameters import AS_OF, Number
+from backend.questions.parameters import AS_OF, Choice, Number
 from backend.questions.values import (
     PARAMETERS,
     AverageDelays,
@@ -57,8 +58,18 @@ PROVE_CONSISTENCY = Operation(
     errors=(404,),
     has_etag=True,
 )
+ZIP = "application/zip"
+FORM = Choice(
+    "format",
+    "The proof alone, or a zip file with answer, flights, proof, key, checkpoint and verify.py.",
+    "ndjson",
+    default=NDJSON.name,
+    choices=(NDJSON.name, "zip"),
+)
 _LINES = {NDJSON.mimetype: Media({"type": "string"})}
+_FILES = {**_LINES, ZIP: Media({"type": "string", "format": "binary"})}
 _IN_LINES = Answer("The proof, a line for each block.", _LINES, headers=("Content-Disposition",))
+_IN_FILES = Answer("The proof, a line for each block.", _FILES, headers=("Content-Disposition",))
 PROVE_CHAIN = Operation(
     "prove_chain",
     PROOFS,
@@ -74,8 +85,8 @@ def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
         f"prove_{name}",
         PROOFS,
         summary,
-        {200: _IN_LINES},
-        parameters=(*PARAMETERS[kind].values(), AS_OF),
+        {200: _IN_FILES},
+        parameters=(*PARAMETERS[kind].values(), AS_OF, FORM),
         errors=(404,),
     )
 
@@ -118,17 +129,27 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     def proving(operation: Operation, kind: type[Any], ask: Callable[..., Any]) -> Handler:
         def proof(environ: Environ) -> Response:
             """An answer, and what proves it."""
-            question, options = asked(kind, operation.given(environ))
+            given = dict(operation.given(environ))
+            form = FORM.of(given)
+            given.pop(FORM.name, None)
+            question, options = asked(kind, given)
             anchor = prover.anchor(options.as_of)
             answer = ask(question, Options(as_of=anchor.size - 1))
-            del answer["as_of"], answer["query"]  # the proof has both in its own form
-            return streamed(environ, prover.answer(question, answer, anchor), operation.name)
+            # The proof has the question, and up to which block it counts, in its own form.
+            told = {n: value for n, value in answer.items() if n not in {"as_of", "query"}}
+            proof = prover.answer(question, told, anchor)
+            if form == NDJSON.name:
+                return streamed(environ, proof, operation.name)
+            pieces = evidence(ledger, question, answer, anchor, _written(proof))
+            name = f"{operation.name}.zip"
+            response = streams.response(environ, pieces, ZIP, name, is_packed=True)
+            response.headers["Cache-Control"] = NO_STORE
+            return response
 
         return proof
 
     def streamed(environ: Environ, lines: Iterator[Any], name: str) -> Response:
-        written = (encode(line) + b"\n" for line in lines)
-        response = streams.response(environ, written, NDJSON.mimetype, f"{name}.ndjson")
+        response = streams.response(environ, _written(lines), NDJSON.mimetype, f"{name}.ndjson")
         response.headers["Cache-Control"] = NO_STORE
         return response
 
@@ -152,6 +173,10 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
             for operation, kind, ask in questions
         ),
     ]
+
+
+def _written(lines: Iterator[Any]) -> Iterator[bytes]:
+    return (encode(line) + b"\n" for line in lines)
 
 
 def _whole(environ: Environ, proof: Any) -> Response:

@@ -45,19 +45,27 @@ class Streams:
         self._places = threading.BoundedSemaphore(most)
 
     def response(
-        self, environ: Environ, lines: Iterator[bytes], content_type: str, filename: str
+        self,
+        environ: Environ,
+        lines: Iterator[bytes],
+        content_type: str,
+        filename: str,
+        *,
+        is_packed: bool = False,
     ) -> Response:
         """The answer that consists of `lines`. filename: under which a browser saves it.
 
-        Raises TryLater while there are too many streams, and any error of the first lines.
+        is_packed: it is compressed already. Raises TryLater while there are too many streams, and
+        any error of the first lines.
         """
+        encoding = "" if is_packed else encoding_for(environ)
         if environ["REQUEST_METHOD"] == "HEAD":
-            return _response(environ, iter(()), content_type, filename)
+            return _response(iter(()), encoding, content_type, filename)
         if not self._places.acquire(blocking=False):
             raise TryLater("other exports are running; try again", RETRY_AFTER_S)
         try:
             body = _answer_body(environ, _pieces(lines))
-            response = _response(environ, body, content_type, filename)
+            response = _response(body, encoding, content_type, filename)
         except BaseException:
             self._places.release()
             raise
@@ -104,9 +112,8 @@ def _cut_on_error(pieces: Iterator[bytes], environ: Environ) -> Iterator[bytes]:
 
 
 def _response(
-    environ: Environ, body: Iterator[bytes] | bytes, content_type: str, filename: str
+    body: Iterator[bytes] | bytes, encoding: str, content_type: str, filename: str
 ) -> Response:
-    encoding = encoding_for(environ)
     if encoding:
         body = compressed_pieces(encoding, iter((body,)) if isinstance(body, bytes) else body)
     response = Response(body, content_type=content_type)

@@ -1,15 +1,22 @@
 """The routes for proofs: what they refuse, and what they cost."""
 
 import base64
+import csv
+import io
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from flask.testing import FlaskClient
 
 from backend.chain import merkle
 from tests.api.worlds import World, client_of, problem, world_in
-from tests.proofs.proofs import fetched
+from tests.proofs.proofs import DAYS, fetched
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +94,48 @@ def test_a_proof_has_an_etag(client: FlaskClient) -> None:
     first: Any = client.get("/transactions/7/proof")
     again = client.get("/transactions/7/proof", headers={"If-None-Match": first.headers["ETag"]})
     assert again.status_code == 304
+
+
+@pytest.mark.parametrize("question", ["average_delays", "filter_transactions", "flight_counter"])
+def test_the_evidence_for_an_answer_can_be_checked_with_what_is_in_it(
+    client: FlaskClient, world: World, tmp_path: Path, question: str
+) -> None:
+    some = world.transactions[700]
+    names = {
+        "average_delays": ("OP_CARRIER_AIRLINE_ID",),
+        "filter_transactions": ("OP_CARRIER_FL_NUM", "FL_DATE"),
+        "flight_counter": ("ORIGIN_CITY_NAME", "DEST_CITY_NAME"),
+    }[question]
+    query = {name: some[name] for name in names}
+    query |= {} if question == "filter_transactions" else DAYS
+    path = f"/{question}/proof"
+    with client.get(path, query_string={**query, "format": "zip"}) as response:
+        assert response.headers["Content-Type"] == "application/zip"
+        archive = ZipFile(io.BytesIO(response.get_data()))
+    assert archive.testzip() is None
+    archive.extractall(tmp_path)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "verify.py",
+            "proof.ndjson",
+            "--key",
+            "log.vkey",
+            "--kept",
+            "checkpoint",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout.startswith("VERIFIED"), done
+    plain = client.get(f"/{question}", query_string=query).get_json()
+    told = json.loads((tmp_path / "answer.json").read_text())
+    assert told.pop("as_of") == plain.pop("as_of") == world.as_of()
+    assert told == plain
+    flights = list(csv.DictReader((tmp_path / "flights.csv").read_text().splitlines()))
+    assert len(flights) == plain.get("flights" if question == "average_delays" else "count")
+    assert (tmp_path / "log.vkey").read_text().strip() in (tmp_path / "README.txt").read_text()

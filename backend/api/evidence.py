@@ -1,0 +1,111 @@
+"""Packs an answer, its flights and its proof into a zip file that needs nothing else to be checked.
+
+The file is made while it is sent. It holds `answer.json`, `flights.csv`, `proof.ndjson`, the signed
+`checkpoint`, the log's key `log.vkey`, `verify.py`, and `README.txt`, which says what to type.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from backend.api.exporting import csv_lines
+from backend.api.flight_lines import CSV, table
+from backend.ledger import Ledger
+from backend.proofs.prover import Anchor
+from backend.questions.selection import Selection
+from backend.questions.values import AverageDelays, FilterTransactions, Question
+from backend.settings import PROJECT
+
+VERIFY = PROJECT / "scripts" / "verify.py"
+MODE = 0o644 << 16  # of the files, as zip files tell it
+
+README = """This is the evidence for an answer of a Flightchain, a ledger of flights.
+
+Question and answer are in answer.json, the flights behind the answer in flights.csv. To check
+the answer you need Python 3.11 or later, and no network:
+
+    python verify.py proof.ndjson --key log.vkey
+
+VERIFIED means: the log whose key is in log.vkey has signed a list of {blocks} (checkpoint), and
+the answer follows from these blocks, of which none is left out (proof.ndjson). Compare the key
+with one from somebody you trust, because these files cannot vouch for it:
+
+    {key}
+
+If you kept a checkpoint of this log from another day, add `--kept FILE`: that shows whether the log
+still holds what it held then. No proof shows that the flights are true, or that the log tells
+everybody the same, unless witnesses have signed the checkpoint (--witness KEY).
+
+verify.py is short and written to be read.
+"""
+
+
+def evidence(
+    ledger: Ledger, question: Question, answer: Any, anchor: Anchor, proof: Iterator[bytes]
+) -> Iterator[bytes]:
+    """The zip file, piece by piece. answer: with `as_of` and `query`. proof: its lines."""
+    members = anchor.members
+    told = README.format(blocks=f"{anchor.size} blocks", key=members["key"])
+    text = json.dumps(answer, indent=2, ensure_ascii=False)
+    return _zipped(
+        (
+            ("README.txt", [told.encode()]),
+            ("answer.json", [f"{text}\n".encode()]),
+            ("checkpoint", [members["checkpoint"].encode()]),
+            ("log.vkey", [f"{members['key']}\n".encode()]),
+            ("verify.py", [VERIFY.read_bytes()]),
+            ("flights.csv", _flights(ledger, question, answer)),
+            ("proof.ndjson", proof),
+        )
+    )
+
+
+def _flights(ledger: Ledger, question: Question, answer: Any) -> Iterable[bytes]:
+    """The flights behind an answer, as CSV."""
+    if isinstance(question, FilterTransactions):
+        return [table(CSV, answer["flights"], answer["as_of"])]
+    days = question.INITIAL_DATE, question.FINAL_DATE
+    if isinstance(question, AverageDelays):
+        selection = Selection(*days, OP_CARRIER_AIRLINE_ID=question.OP_CARRIER_AIRLINE_ID)
+    else:
+        selection = Selection(
+            *days,
+            ORIGIN_CITY_NAME=question.ORIGIN_CITY_NAME,
+            DEST_CITY_NAME=question.DEST_CITY_NAME,
+        )
+    return csv_lines(ledger, selection, answer["as_of"])
+
+
+class _Sink:
+    """Takes what a zip file writes. It cannot be rewound, so the file is written in one go."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        """Take bytes."""
+        self._written.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: there is nothing behind it."""
+
+    def taken(self) -> bytes:
+        """The bytes that were written since the last call."""
+        data, self._written = b"".join(self._written), []
+        return data
+
+
+def _zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
+    """A zip file with these files. They carry no time, so that the same bytes give the same."""
+    sink: Any = _Sink()
+    with ZipFile(sink, "w") as archive:
+        for name, pieces in files:
+            entry = ZipInfo(name)
+            entry.compress_type, entry.external_attr = ZIP_DEFLATED, MODE
+            with archive.open(entry, "w", force_zip64=True) as file:
+                for piece in pieces:
+                    file.write(piece)
+                    yield sink.taken()
+    yield sink.taken()
