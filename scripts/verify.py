@@ -36,6 +36,7 @@ MEANS = (
 )
 # The one JSON text of integers, texts and null, and objects of these (RFC 8785).
 canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+in_lines = json.JSONEncoder(ensure_ascii=False, separators=("\n", ":")).encode  # a value in each
 
 
 def require(is_right: object, reason: str) -> None:
@@ -238,7 +239,7 @@ def columns_of(block: Json, header: Json) -> dict[str, list[Any]]:
         if len(values) > 256:  # all low bytes come first, then all high bytes
             codes = [a | b << 8 for a, b in zip(codes[:count], codes[count:], strict=True)]
         require(len(codes) == count, f"{place}: column {name} has not {count} rows")
-        written = [f'"{name}":{canonical(value)}' for value in values]
+        written = [f'"{name}":{text}' for text in in_lines(values)[1:-1].split("\n")]
         columns[name], texts[name] = [values[c] for c in codes], [written[c] for c in codes]
     require(at == len(rest), f"{place}: its body has more than its columns")
     rows = zip(*(texts[name] for name in sorted(texts)), strict=True)
