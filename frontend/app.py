@@ -20,6 +20,7 @@ from frontend.pages import (
     average_delays,
     blocks,
     calculator,
+    cheating,
     days,
     errors,
     flight_counter,
@@ -91,6 +92,7 @@ def create_app(settings: Settings) -> Flask:
         search.blueprint(backend, coverage),
         days.blueprint(backend, coverage),
         about.blueprint(settings),
+        cheating.blueprint(backend),
         lab.blueprint(settings),
         calculator.blueprint(),
     )

@@ -46,6 +46,7 @@ PAGES = (
     Row("/days/{day}"),
     Row("/days/1987-10-01"),
     Row("/about"),
+    Row("/cheat"),
     Row("/lab"),
     Row("/lab/results/{result}"),
     Row("/lab/calculator"),

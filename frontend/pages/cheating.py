@@ -1,0 +1,42 @@
+"""`/cheat`: attempts to cheat on a throw-away chain, and which check notices each of them."""
+
+from typing import Any
+
+from flask import Blueprint, Response, render_template
+
+from frontend.backend_client import Backend
+from frontend.tables import json_twin
+
+TITLES = {
+    "change-a-delay": "Change a delay",
+    "mine-it-again": "… and mine the block again",
+    "mine-all-again": "… and mine all blocks above it again",
+    "sign-it-all": "… and sign the result with the log's key",
+    "delete-a-block": "Delete a block",
+    "swap-two-blocks": "Swap two blocks",
+    "roll-back": "Roll back",
+    "roll-back-and-sign": "… and sign what is left with the log's key",
+    "edit-the-index": "Edit the index",
+    "sign-a-fork": "Sign a fork",
+}
+
+
+def blueprint(backend: Backend) -> Blueprint:
+    """The page and its twin."""
+    routes = Blueprint("cheating", __name__)
+
+    def cheats() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = backend.get("/cheats")["cheats"]
+        return [{"title": TITLES.get(one["name"], one["name"]), **one} for one in found]
+
+    @routes.get("/cheat")
+    def page() -> str:
+        """The attempts, in a table."""
+        return render_template("cheat.html", cheats=cheats())
+
+    @routes.get("/cheat.json")
+    def twin() -> Response:
+        """The attempts as JSON."""
+        return json_twin({"cheats": cheats()})
+
+    return routes

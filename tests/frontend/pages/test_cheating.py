@@ -1,0 +1,19 @@
+"""Attempts to cheat, as a person reads of them."""
+
+from flask.testing import FlaskClient
+
+from backend.cheating.cheats import CHEATS
+from frontend.pages.cheating import TITLES
+
+
+def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) -> None:
+    assert list(TITLES) == [cheat.name for cheat in CHEATS]
+    page = pages.get("/cheat")
+    assert page.status_code == 200
+    text = page.get_data(as_text=True)
+    assert text.count("<h2>") == len(CHEATS) + 1
+    assert text.count("notices it:") == len(CHEATS)
+    assert text.count("notices nothing") == len(CHEATS)
+    assert "breaks rule" in text
+    twin = pages.get("/cheat.json").get_json()
+    assert [one["title"] for one in twin["cheats"]] == list(TITLES.values())
