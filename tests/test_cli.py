@@ -705,3 +705,9 @@ def test_serve_without_the_miner_stops_cleanly(tmp_path: Path) -> None:
         running.wait()
     assert (running.returncode, said) == (0, "")
     assert processes_of(tmp_path) == {}
+
+
+def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_path: Path) -> None:
+    done = backend(tmp_path / "new", "import", "--generate", "10")
+    assert done.returncode == 0
+    assert "cannot" not in done.stderr

@@ -186,6 +186,8 @@ class TrustedClock:
 
     def _note(self, now: int) -> None:
         """Write down that the clock is believed, in a small file whose loss does no harm."""
+        if not self._path.parent.is_dir():  # whoever writes the first block makes it
+            return
         self._noted_ms = now
         try:
             with self._noting:
