@@ -3,9 +3,10 @@
 from flask import Response
 
 from backend.api.conditions import REVALIDATE, SETTLED, tag_of_content
-from backend.api.json_answers import versioned
-from backend.api.operation import PROOFS, Answer, Media, Operation
+from backend.api.json_answers import answer, versioned
+from backend.api.operation import JSON, PROOFS, Answer, Media, Operation
 from backend.api.routes import Row
+from backend.api.schemas import ref
 from backend.errors import NotFound
 from backend.ledger import Ledger
 from backend.questions.parameters import Text
@@ -39,6 +40,13 @@ KEY = Operation(
     errors=(404,),
     has_etag=True,
 )
+WITNESSES = Operation(
+    "log_witnesses",
+    PROOFS,
+    "Who has cosigned the newest checkpoint",
+    {200: Answer("The witnesses, and when they cosigned.", {JSON: Media(ref("Witnesses"))})},
+    errors=(404,),
+)
 TILE = Operation(
     "log_tile",
     PROOFS,
@@ -63,6 +71,11 @@ def rows(ledger: Ledger) -> list[Row]:
         KEY.given(environ)
         return _text(environ, ledger.prover.verifier_key())
 
+    def witnesses(environ: Environ) -> Response:
+        """The witnesses that have cosigned the newest checkpoint."""
+        WITNESSES.given(environ)
+        return answer(ledger.prover.cosigners())
+
     def tile(environ: Environ, tile: str) -> Response:
         """A tile of the log, which never changes under its name."""
         TILE.given(environ)
@@ -75,6 +88,7 @@ def rows(ledger: Ledger) -> list[Row]:
     return [
         Row("GET", "/log/checkpoint", CHECKPOINT, checkpoint),
         Row("GET", "/log/key", KEY, key),
+        Row("GET", "/log/witnesses", WITNESSES, witnesses),
         Row("GET", "/log/tile/<path:tile>", TILE, tile),
     ]
 

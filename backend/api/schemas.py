@@ -343,6 +343,12 @@ SCHEMAS: dict[str, Schema] = {
             "path": _PATH,
         }
     ),
+    "Witnesses": record(
+        {
+            "size": {**COUNT, "description": "the number of blocks in the newest checkpoint"},
+            "witnesses": array(record({"name": TEXT, "cosigned_at": MILLISECONDS})),
+        }
+    ),
     "Cheats": record({"cheats": array(ref("Cheat"))}),
     "Cheat": record(
         {

@@ -22,7 +22,7 @@ from backend.questions.values import (
 )
 from backend.storage.caches import CachedBlocks
 from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints, notes
-from backend.transparency.notes import NoteError, encoded
+from backend.transparency.notes import TIME_BYTES, NoteError, encoded
 from backend.transparency.rotation import successions_in
 from backend.transparency.tree import HistoryTree
 from backend.words import counted
@@ -63,6 +63,19 @@ class Prover:
             if cosigned.startswith(newest):
                 return cosigned
         return newest
+
+    def cosigners(self) -> Json:
+        """Who has cosigned the newest checkpoint, and when. Raises NotFound, TryLater."""
+        written, signed = self._newest()
+        found = [
+            {
+                "name": one.name,
+                "cosigned_at": 1000 * int.from_bytes(one.signature[:TIME_BYTES], "big"),
+            }
+            for one in notes.parse(written.encode()).signatures
+            if one.name != signed.origin
+        ]
+        return {"size": signed.size, "witnesses": found}
 
     def verifier_key(self) -> bytes:
         """The key that verifies checkpoints. Raises NotFound while there is none."""

@@ -48,4 +48,4 @@ def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path)
             check=False,
         )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "Tested: 29" in run.stdout
+    assert "Tested: 30" in run.stdout

@@ -246,6 +246,12 @@ def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path)
         with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
             served = notes.parse(service.get("/log/checkpoint").content)
             assert signed_at(served, address.key) is not None
+            told = service.json("/log/witnesses")
+            assert (told["size"], [one["name"] for one in told["witnesses"]]) == (
+                checkpoints.parse(served.text).size,
+                [address.key.name],
+            )
+            assert abs(told["witnesses"][0]["cosigned_at"] / 1000 - time.time()) < 60
             proof = service.json("/transactions/0/proof")
             assert proof["checkpoint"] == str(served)
         store.close()
