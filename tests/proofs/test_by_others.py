@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 
-from tests.api.worlds import client_of, world_in
 from tests.go_programs import built
 from tests.proofs.proofs import Json, fetched
 
@@ -21,11 +21,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def proofs(tmp_path_factory: pytest.TempPathFactory) -> Json:
-    world = world_in(tmp_path_factory.mktemp("world"))
-    with client_of(world.settings) as client:
-        (transaction,) = fetched(client, "/transactions/700/proof")
-        (consistency,) = fetched(client, "/proofs/consistency", **{"from": 13})
+def proofs(client: FlaskClient) -> Json:
+    (transaction,) = fetched(client, "/transactions/700/proof")
+    (consistency,) = fetched(client, "/proofs/consistency", **{"from": 13})
     return {"transaction": transaction, "consistency": consistency}
 
 

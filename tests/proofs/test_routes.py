@@ -6,7 +6,6 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -15,19 +14,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.chain import merkle
-from tests.api.worlds import World, client_of, problem, world_in
+from tests.api.worlds import World, problem
 from tests.proofs.proofs import DAYS, fetched
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def client(world: World) -> Iterator[FlaskClient]:
-    with client_of(world.settings) as found:
-        yield found
 
 
 @pytest.mark.parametrize(

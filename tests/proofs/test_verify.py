@@ -18,23 +18,12 @@ from flask.testing import FlaskClient
 
 import verify
 from backend.transparency.secret_keys import SecretKey
-from tests.api.worlds import World, averages_of, client_of, world_in
+from tests.api.worlds import World, averages_of
 from tests.proofs.proofs import DAYS, Json, Judge, fetched, written
 
 ROOT = Path(__file__).parent.parent.parent
 MUTATIONS = 500
 SEED = 20150102
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return world_in(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def client(world: World) -> Iterator[FlaskClient]:
-    with client_of(world.settings) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
