@@ -110,13 +110,13 @@ def witness(
         raise click.UsageError(f"--key: {error}") from error
     if bool(urls) == bool(listen):
         raise click.UsageError("name the logs to look at, or --listen")
+    host, _, port = (listen or "").rpartition(":")
+    if listen and not (port.isdecimal() and logs):
+        raise click.UsageError("--listen takes HOST:PORT, and --key names the logs to cosign")
     one = Witness(folder, f"{gethostname()}/flightchain-witness")
     if listen:
         from backend.service.witness_server import run_witness
 
-        host, _, port = listen.rpartition(":")
-        if not port.isdecimal() or not logs:
-            raise click.UsageError("--listen takes HOST:PORT, and --key names the logs to cosign")
         say(f"this witness is {one.key.verifier}")
         run_witness(one, logs, host.strip("[]"), int(port))
         return

@@ -72,7 +72,7 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
 
 COMMANDS = [
     *("import", "mine", "verify", "show", "tip", "query", "reindex", "serve", "token"),
-    *("backup", "restore"),
+    *("backup", "restore", "cheat", "cosign", "log", "witness"),
 ]
 
 
@@ -711,3 +711,29 @@ def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_p
     done = backend(tmp_path / "new", "import", "--generate", "10")
     assert done.returncode == 0
     assert "cannot" not in done.stderr
+
+
+# --- the log and witnesses: what they do is tested in tests/transparency and tests/witness --------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["witness"], "name the logs to look at, or --listen"),
+        (["witness", "http://x/log", "--listen", "127.0.0.1:1"], "name the logs to look at, or"),
+        (["witness", "http://x/log", "--key", "nonsense"], "--key: 'nonsense' is no key"),
+        (["witness", "--listen", "nowhere"], "--listen takes HOST:PORT"),
+        (["witness", "--listen", "127.0.0.1:1"], "--key names the logs to cosign"),
+        (["cosign"], "FLIGHTCHAIN_WITNESSES names no witness"),
+    ],
+)
+def test_a_wrong_call_for_witnesses_is_told(
+    tmp_path: Path, arguments: list[str], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert reason in refusal(call(tmp_path, *arguments), status=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_without_a_chain_has_no_key(tmp_path: Path) -> None:
+    assert "the log has no key yet" in refusal(call(tmp_path, "log", "key"))
