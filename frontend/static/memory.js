@@ -3,7 +3,10 @@
 
 const NAME = "flightchain";
 
-// What is kept; {} if there is nothing, null if this browser keeps nothing for pages.
+const isMoment = (one) => Number.isSafeInteger(one?.size) && Number.isFinite(one.time);
+const isCheckpoint = (one) => isMoment(one) && [one.origin, one.key, one.root].every((text) => typeof text === "string");
+
+// What is kept; {} if there is nothing of use, null if this browser keeps nothing for pages.
 export function recalled() {
   let text;
   try {
@@ -12,8 +15,9 @@ export function recalled() {
     return null;
   }
   try {
-    const found = JSON.parse(text ?? "{}");
-    return found !== null && typeof found === "object" ? found : {};
+    const { kept, alarm } = JSON.parse(text ?? "{}");
+    const isAlarm = Number.isFinite(alarm?.time) && isCheckpoint(alarm.before) && isCheckpoint(alarm.after);
+    return { kept: isCheckpoint(kept) && isMoment(kept.first) ? kept : undefined, alarm: isAlarm ? alarm : undefined };
   } catch {
     return {};
   }

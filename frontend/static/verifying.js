@@ -10,10 +10,13 @@ import { signatureOf } from "./signatures.js";
 
 const ATTEMPTS = 5; // a block is signed a moment after it is mined
 const AGAIN_AFTER_MS = 2000;
+const MOST_LEGS_NAMED = 30;
+
+const REASONS = { 0: "the service does not answer", 404: "the service has none that is signed" };
 
 class NoAnswer extends Error {
   constructor(status) {
-    super(status ? `the service answered with status ${status}` : "the service does not answer");
+    super(REASONS[status] ?? `the service answered with status ${status}`);
     this.status = status;
   }
 }
@@ -31,7 +34,8 @@ const proofAt = async (address, told) => proved(linesOf((await fetched(address))
 // --- what is proved, by the kind of page: {found, told: [paragraphs], limits} -----------------------------
 
 const EVERYBODY = "It does not show that the flights are true, nor that the service shows everybody the same log. " +
-  "The script that computed this came from the same service: who does not trust that uses scripts/verify.py.";
+  "The key, and the script that computed this, came from the same service: who does not trust that uses scripts/verify.py " +
+  "with a key from somebody else.";
 
 async function transaction(section) {
   const found = await proofAt(section.dataset.proof);
@@ -49,8 +53,9 @@ async function block(section) {
   const older = Math.max(1, Number(height));
   const proof = await (await fetched(`/proofs/consistency?from=${older}&to=${Number(height) + 1}`)).json();
   const found = blockProved(header, proof);
-  require(found.height === Number(height) && found.hash === hash, "the hash of this block is not that of its header");
-  const told = [`the header below has the hash above, with the zero bits that it asks for, and stands for block ${number(found.height)}`];
+  const isShown = found.hash === hash && document.querySelector("h1 + .lead").textContent === hash;
+  require(found.height === Number(height) && isShown, "the hash of this block is not that of its header");
+  const told = [`the SHA-256 of the header of block ${number(found.height)} is ${hash}, with the zero bits that the header asks for`];
   if (transactions) {
     const { transactions: rows } = (await (await fetched(transactions)).json()).block;
     const { first_transaction: first, transaction_count: count, transactions_root: root } = found.header;
@@ -90,7 +95,9 @@ function answerInWords(found) {
       `${number(found.flights)} scheduled, ${number(found.arrived)} arrived, ${number(found.cancelled)} cancelled, ${number(found.no_arrival)} without arrival`;
   }
   if (!found.flights?.length) return counted(found.count, "flight");
-  return `${counted(found.count, "leg")}: ${found.flights.map((leg) => `transaction ${leg.TRANSACTION_ID}`).join(", ")}`;
+  const ids = found.flights.slice(0, MOST_LEGS_NAMED).map((leg) => leg.TRANSACTION_ID);
+  const more = found.count - ids.length;
+  return `${counted(found.count, "leg")}: transaction${found.count === 1 ? "" : "s"} ${ids.join(", ")}${more ? ` and ${number(more)} more` : ""}`;
 }
 
 const CHECKS = { transaction, block, answer };
@@ -170,7 +177,7 @@ function capital(text) {
 }
 
 function verdict({ found, told, last, limits = "", more = [] }, signature) {
-  const chain = `that leads to the checkpoint of the log, which has ${counted(found.checkpoint.size, "block")}; ${signatureInWords(signature)}`;
+  const chain = `the hashes lead from there to the checkpoint of the log, which has ${counted(found.checkpoint.size, "block")}; ${signatureInWords(signature)}`;
   const points = [...told, ...(last ? [last] : []), chain].map((text) => node("li", { class: "held" }, `${capital(text)}.`));
   return node(
     "div",
