@@ -11,11 +11,14 @@ QUESTIONS = ("filter_transactions", "average_delays", "flight_counter")
 
 
 def blueprint(backend: Backend) -> Blueprint:
-    """The files, at the addresses that they have at the service."""
+    """Routes to the files, with the addresses that they have at the service."""
     routes = Blueprint("proofs", __name__)
 
     def passed_on(saved_as: str = "") -> Response:
-        """What the service has at the address of this request. Raises BackendAway, Refused."""
+        """Pass on what the service has at the address of this request.
+
+        saved_as: the name under which a browser saves it. Raises BackendAway, Refused.
+        """
         encodings = request.headers.get("Accept-Encoding", "")
         file = backend.file(request.path, request.args.to_dict(), encodings)
         response = Response(file.pieces(), headers=file.headers)
@@ -26,13 +29,14 @@ def blueprint(backend: Backend) -> Blueprint:
 
     @routes.get("/transactions/<int:transaction_id>/proof")
     def of_transaction(transaction_id: int) -> Response:
-        """That a transaction is in the ledger."""
+        """The proof that a transaction is in the ledger."""
         return passed_on(f"transaction-{transaction_id}.proof.json")
 
     @routes.get(f"/<any({','.join(QUESTIONS)}):question>/proof")
     def of_answer(question: str) -> Response:
-        """An answer, and what proves it."""
-        return passed_on(f"{question}.ndjson")
+        """An answer, and what proves it; as a zip file also all that is needed to check it."""
+        form = "zip" if request.args.get("format") == "zip" else "ndjson"
+        return passed_on(f"{question}.{form}")
 
     for path in ("/log/key", "/log/checkpoint", "/proofs/consistency"):
         routes.add_url_rule(path, path.strip("/").replace("/", "_"), passed_on)

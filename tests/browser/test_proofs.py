@@ -20,6 +20,7 @@ import requests
 from playwright.sync_api import Page, Route, expect
 from werkzeug.serving import make_server
 
+from backend.transparency.rotation import rotate
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import free_port
@@ -372,6 +373,10 @@ def make_chains(root: Path) -> list[str]:
         seal(settings_for(root / name), [flights[part] for part in parts])
         return name
 
+    def rotated(name: str) -> str:
+        rotate(root / name)
+        return name
+
     return [
         made("before", "", slice(0, 5), slice(5, 9)),
         made("now", "before", slice(9, 14), slice(14, 17)),
@@ -379,6 +384,7 @@ def make_chains(root: Path) -> list[str]:
         made("as long", "before", slice(20, 25), slice(25, 28)),
         made("longer", "as long", slice(28, 31)),
         made("signed anew", "now", without=("log.key", "log.vkey", "checkpoint")),
+        rotated(made("rotated", "later")),
         made("another", "", slice(0, 5), slice(5, 9), slice(9, 14), slice(14, 17)),
     ]
 
@@ -428,6 +434,23 @@ def test_a_log_that_has_grown_is_unchanged(witness: Visitor, ledgers: Ledgers) -
     expect(remembered).to_contain_text("Unchanged since block 5, which this browser verified 1 hou")
     expect(remembered).to_contain_text("watched since block 4, 3 days ago")
     assert page.locator("#alarm").count() == 0
+
+
+def test_a_new_key_that_the_old_one_has_signed_is_followed(
+    witness: Visitor, ledgers: Ledgers
+) -> None:
+    page = witness.context.pages[0]
+    keys = [json.loads(page.evaluate("localStorage.flightchain"))["kept"]["key"]]
+    for block in (4, 5):
+        ledgers.chosen = "rotated"
+        witness.open("/transactions/3", page=page)
+        expect(page.locator("[data-remembered]")).to_contain_text(f"Unchanged since block {block}")
+        keys.append(json.loads(page.evaluate("localStorage.flightchain"))["kept"]["key"])
+    assert keys[0] != keys[1] == keys[2]
+    assert page.locator("#alarm").count() == 0
+    ledgers.chosen = "later"  # nobody has signed that the old key may come back
+    witness.open("/transactions/3", page=page)
+    expect(page.locator("#alarm")).to_contain_text("and name the key")
 
 
 @pytest.mark.parametrize("other", ALARMS)

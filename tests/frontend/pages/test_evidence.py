@@ -2,19 +2,22 @@
 
 import errno
 import gzip
+import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import parse_qsl, urlencode, urlsplit
+from zipfile import ZipFile
 
 import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
+from frontend.backend_client import PIECE_BYTES
 from frontend.settings import Settings
 from tests.api.processes import Service
 from tests.api.worlds import World
@@ -66,6 +69,19 @@ def test_a_proof_is_saved_under_the_name_that_the_page_tells(pages: FlaskClient)
         assert f"verify.py {name} --key log.vkey" in text(pages, page)
 
 
+@every_question
+def test_the_evidence_is_a_zip_file_of_the_service(
+    pages: FlaskClient, service: Service, question: str
+) -> None:
+    address = link(source(pages, question), "Evidence")
+    answer = pages.get(address)
+    assert answer.get_data() == service.get(address).content
+    assert answer.headers["Content-Disposition"].endswith('.zip"')
+    with ZipFile(io.BytesIO(answer.get_data())) as archive:
+        assert "verify.py" in archive.namelist()
+        assert archive.testzip() is None
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -91,15 +107,16 @@ def test_files_say_that_the_backend_is_away(lonely_pages: FlaskClient) -> None:
 
 
 @contextmanager
-def breaking_off() -> Iterator[str]:
-    """The address of a service that promises more than it sends."""
+def sending(pieces: Iterable[bytes], size: int) -> Iterator[str]:
+    """The address of a service that promises `size` bytes, and sends these."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
-            self.send_header("Content-Length", "100")
+            self.send_header("Content-Length", str(size))
             self.end_headers()
-            self.wfile.write(b'{"half":')
+            for piece in pieces:
+                self.wfile.write(piece)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -115,11 +132,28 @@ def breaking_off() -> Iterator[str]:
 
 
 def test_a_file_that_breaks_off_does_not_look_finished() -> None:
-    with breaking_off() as url:
+    with sending([b'{"half":'], 100) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
         with pytest.raises(ConnectionResetError) as caught:
             pages.get("/transactions/7/proof", buffered=True)
         assert caught.value.errno == errno.ECONNRESET
+
+
+def test_a_file_is_passed_on_before_all_of_it_has_come() -> None:
+    first, rest = b"1" * PIECE_BYTES, b"2" * PIECE_BYTES
+    has_come = Event()
+
+    def pieces() -> Iterator[bytes]:
+        yield first
+        assert has_come.wait(20)
+        yield rest
+
+    with sending(pieces(), len(first + rest)) as url:
+        pages = create_app(Settings(backend_url=url)).test_client()
+        answer = pages.get("/average_delays/proof").iter_encoded()
+        assert next(answer) == first
+        has_come.set()
+        assert b"".join(answer) == rest
 
 
 # --- citations
