@@ -2,16 +2,14 @@
 // answer up to the checkpoint of the log. Whatever is wrong, missing or of another kind is `Refused`, or
 // throws another error: only what returns is proved. The form of proofs is told in backend/proofs.
 import { sha256 } from "./sha256.js";
+import { base64, bytesOf, extended, fromHex, hex, included, leafHash, Refused, require, spanned, Tree, whole } from "./trees.js";
 
-export class Refused extends Error {}
 export class CannotCheck extends Error {} // the browser lacks something
 export class BrokenOff extends Error {} // not all of a proof came
 
 const MOST_BYTES = 64 * 2 ** 20; // in a line, or in the body of a block
 const PAUSE_AFTER_MS = 50;
 const HASH_BITS = 256;
-const LEAF = Uint8Array.of(0);
-const NODE = Uint8Array.of(1);
 const NAMES = ["YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN_AIRPORT_ID",
   "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM", "DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM",
   "DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME", "timestamp"];
@@ -24,36 +22,6 @@ const MEANS = [
   ["on_time_share_of_arrived", "on_time", "arrived"],
   ["on_time_share_of_scheduled", "on_time", "flights"],
 ];
-
-export function require(isRight, reason) {
-  if (!isRight) throw new Refused(reason);
-}
-
-// --- bytes and texts -------------------------------------------------------------------------------
-
-const encoder = new TextEncoder();
-const whole = (value, least = 0) => Number.isSafeInteger(value) && value >= least;
-
-export function bytesOf(text) {
-  require(!/\p{Surrogate}/u.test(text), "a text has half a character");
-  return encoder.encode(text);
-}
-
-export function hex(bytes) {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-// The bytes that are written so; `size` of them unless that is 0.
-export function base64(text, size = 32) {
-  let data = "";
-  try {
-    data = atob(text);
-  } catch {
-    throw new Refused(`"${String(text).slice(0, 50)}" is no Base64`);
-  }
-  require(btoa(data) === text && (!size || data.length === size), `"${text.slice(0, 50)}" is not ${size || "some"} bytes in Base64`);
-  return Uint8Array.from(data, (one) => one.charCodeAt(0));
-}
 
 // The one JSON text of integers, texts and null, and objects of these (RFC 8785).
 export function canonical(value) {
@@ -70,103 +38,10 @@ function parsed(text, what) {
   return found;
 }
 
-// --- trees (RFC 6962) ------------------------------------------------------------------------------
-
-export const leafHash = (data) => sha256(LEAF, data);
-const node = (left, right) => sha256(NODE, left, right);
-
-// The largest power of two below a size: there its tree splits.
-function middleOf(size) {
-  let middle = 1;
-  while (2 * middle < size) middle *= 2;
-  return middle;
-}
-
-// A tree that grows. peaks: the roots of its perfect subtrees, from the left.
-class Tree {
-  constructor(...leaves) {
-    this.size = 0;
-    this.peaks = [];
-    for (const data of leaves) this.add(data);
-  }
-
-  add(data) {
-    let peak = leafHash(data);
-    for (let size = this.size; size % 2; size = (size - 1) / 2) peak = node(this.peaks.pop(), peak);
-    this.peaks.push(peak);
-    this.size += 1;
-  }
-
-  root() {
-    return this.peaks.length ? this.peaks.reduceRight((right, left) => node(left, right)) : sha256();
-  }
-}
-
-// The root of the tree of `size` leaves to which a path leads from the hash of leaf `index`.
-export function included(hashed, index, size, path) {
-  require(whole(index) && whole(size) && index < size && Array.isArray(path) && size > 1 === path.length > 0, "a path does not fit its tree");
-  if (size === 1) return hashed;
-  const below = path.slice(0, -1);
-  const other = base64(path.at(-1));
-  const middle = middleOf(size);
-  if (index < middle) return node(included(hashed, index, middle, below), other);
-  return node(other, included(hashed, index - middle, size - middle, below));
-}
-
-// The root of the tree of `size` leaves, if a path shows that it begins with an older tree.
-export function extended(old, size, oldRoot, path) {
-  require(Array.isArray(path), "a proof has no path");
-  const reason = `${size} blocks do not begin with the ${old}`;
-  const hashes = path.map((one) => base64(one));
-  require(whole(old, 1) && whole(size) && old <= size, reason);
-  const taken = () => {
-    require(hashes.length, reason);
-    return hashes.pop();
-  };
-  function walk(old, size, isFirst) {
-    if (old === size) {
-      const root = isFirst ? oldRoot : taken();
-      return [root, root];
-    }
-    const middle = middleOf(size);
-    const other = taken();
-    if (old <= middle) {
-      const [before, after] = walk(old, middle, isFirst);
-      return [before, node(after, other)];
-    }
-    const [before, after] = walk(old - middle, size - middle, false);
-    return [node(other, before), node(other, after)];
-  }
-  const [before, after] = walk(old, size, true);
-  require(hex(before) === hex(oldRoot) && !hashes.length, reason);
-  return after;
-}
-
-// The root of the tree of `size` leaves, from adjacent ones and the subtrees beside them.
-function spanned(first, leaves, size, beside) {
-  const reason = "the hashes beside cells do not fit";
-  require(whole(first) && whole(size) && Array.isArray(beside), reason);
-  const others = beside.map((one) => base64(one));
-  const stop = first + leaves.length;
-  let at = 0;
-  function walk(low, high) {
-    if (!leaves.length || stop <= low || high <= first) {
-      require(others.length, reason);
-      return others.shift();
-    }
-    if (high - low === 1) return leaves[at++];
-    const middle = low + middleOf(high - low);
-    return node(walk(low, middle), walk(middle, high));
-  }
-  const root = size ? walk(0, size) : sha256();
-  require(stop <= size && !others.length, reason);
-  return root;
-}
-
 // --- blocks ----------------------------------------------------------------------------------------
 
 // A header, and its hash, which must show the proof of work.
-export function headerOf(text) {
+function headerOf(text) {
   const header = parsed(text, "a header");
   const hashed = sha256(bytesOf(text));
   const { version, difficulty_bits: bits, transaction_count: count } = header;
@@ -237,8 +112,8 @@ async function columnsOf(block, header) {
   const columns = { TRANSACTION_ID: Array.from({ length: count }, (_, row) => first + row) };
   const texts = { TRANSACTION_ID: columns.TRANSACTION_ID.map((id) => `"TRANSACTION_ID":${id}`) };
   let at = 0;
-  NAMES.forEach((name, place_) => {
-    const [valueBytes, codeBytes] = sizes[place_];
+  NAMES.forEach((name, column) => {
+    const [valueBytes, codeBytes] = sizes[column];
     require(whole(valueBytes) && whole(codeBytes), `${place}: column ${name} has no size`);
     const values = JSON.parse(decoder.decode(rest.subarray(at, at + valueBytes)));
     let codes = rest.subarray(at + valueBytes, (at += valueBytes + codeBytes));
@@ -446,11 +321,6 @@ export function blockProved(headerText, head) {
 // The root of a block's transactions, as the service shows them.
 export function transactionsRoot(transactions) {
   return hex(new Tree(...transactions.map((one) => bytesOf(canonical(one)))).root());
-}
-
-function fromHex(text) {
-  require(/^([0-9a-f]{2})*$/.test(text), "a hash is not written in hexadecimal digits");
-  return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }
 
 // The lines of a proof, while it comes. Throws where it breaks off.

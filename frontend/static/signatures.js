@@ -1,7 +1,7 @@
 // Checks who signed a checkpoint: signed notes with Ed25519, as C2SP writes them. Browsers check Ed25519 only
 // over HTTPS, or on the machine itself, and old ones not at all: then nothing is said of a signature.
-import { base64, bytesOf, hex, require } from "./proofs.js";
 import { sha256 } from "./sha256.js";
+import { base64, bytesOf, hex, require } from "./trees.js";
 
 const LOG = 1; // type of a key that signs logs
 const SUCCESSION = "flightchain key succession";

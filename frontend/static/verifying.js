@@ -3,10 +3,9 @@
 import { ago, showAlarm } from "./alarm.js";
 import { keepAlarm, keepCheckpoint, recalled } from "./memory.js";
 import { counted, node, number } from "./page.js";
-import {
-  base64, blockProved, BrokenOff, canonical, CannotCheck, differences, extended, hex, linesOf, proved, Refused, require, transactionsRoot,
-} from "./proofs.js";
+import { blockProved, BrokenOff, canonical, CannotCheck, differences, linesOf, proved, transactionsRoot } from "./proofs.js";
 import { signatureOf } from "./signatures.js";
+import { base64, extended, hex, Refused, require } from "./trees.js";
 
 const ATTEMPTS = 5; // a block is signed a moment after it is mined
 const AGAIN_AFTER_MS = 2000;

@@ -49,7 +49,7 @@ SHA_256 = {  # of NIST's short messages, and of the standard
 }
 HASHES = """async (messages) => {
     const { sha256 } = await import("/static/sha256.js");
-    const { hex } = await import("/static/proofs.js");
+    const { hex } = await import("/static/trees.js");
     const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
     return messages.map((one) => hex(sha256(bytes(one))));
 }"""
