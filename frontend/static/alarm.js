@@ -9,10 +9,10 @@ export const ago = (time) => {
 
 const REASONS = {
   rollback: ({ before, after }) =>
-    `Its signed log had ${counted(before.size, "block")} then, and has ${counted(after.size, "block")} now: blocks are gone.`,
+    `Its log had ${counted(before.size, "block")} then, and has ${counted(after.size, "block")} now: blocks are gone.`,
   fork: ({ before, after }) =>
-    `Its signed log had ${counted(before.size, "block")} then. The ${counted(after.size, "block")} that it shows now do not begin with those: earlier blocks are others.`,
-  key: ({ before, after }) => `Its checkpoints were signed with the key ${before.key} then, and name the key ${after.key} now.`,
+    `Its log had ${counted(before.size, "block")} then. The ${counted(after.size, "block")} that it shows now do not begin with those: earlier blocks are others.`,
+  key: ({ before, after }) => `Its key was ${before.key} then, and is ${after.key} now; the old key has not signed the new one.`,
   origin: ({ before, after }) => `It was the log ${before.origin} then, and is ${after.origin} now: another chain.`,
 };
 
@@ -48,7 +48,7 @@ export function showAlarm() {
   if (!(alarm?.kind in REASONS)) return;
   const section = node("section", { id: "alarm", class: "notice bad", role: "alert" });
   section.append(
-    node("p", {}, node("strong", {}, `This ledger is not the one that this browser verified ${ago(alarm.before.time)}.`), ` ${REASONS[alarm.kind](alarm)}`),
+    node("p", {}, node("strong", {}, `This ledger is not the one that this browser saw ${ago(alarm.before.time)}.`), ` ${REASONS[alarm.kind](alarm)}`),
     node("p", {}, `${ADVICE} Noticed ${ago(alarm.time)}.`),
     ...questions(section),
   );

@@ -1,4 +1,4 @@
-// What this browser keeps of the ledger's log: the last checkpoint that it verified, and an alarm until somebody
+// What this browser keeps of the ledger's log: the last checkpoint that a proof led to, and an alarm until somebody
 // dismisses it. {kept: {origin, key, size, root, time, first: {size, time}}, alarm: {kind, before, after, time}}
 
 const NAME = "flightchain";

@@ -106,7 +106,7 @@ const CHECKS = { transaction, block, answer };
 // What became of the log that is `kept`: {alarm} if it is another one, else {said}, and {isKnown: false} if nobody can tell.
 async function compared(kept, { checkpoint }, isTrusted) {
   if (!kept) {
-    return { said: `This browser had not verified this log before. It keeps the checkpoint of now, ${counted(checkpoint.size, "block")}, and compares it at your next visit.` };
+    return { said: `This browser had not seen this log before. It keeps the checkpoint of now, ${counted(checkpoint.size, "block")}, and compares it at your next visit.` };
   }
   if (kept.origin !== checkpoint.origin) return { alarm: "origin" };
   if (!isTrusted) return { alarm: "key" };
@@ -117,14 +117,14 @@ async function compared(kept, { checkpoint }, isTrusted) {
     if (root !== "same") return root;
   }
   const { size, time, first } = kept;
-  const since = `Unchanged since block ${number(size - 1)}, which this browser verified ${ago(time)}`;
+  const since = `Unchanged since block ${number(size - 1)}, which this browser saw ${ago(time)}`;
   return { said: `${since}${first.time < time ? `; watched since block ${number(first.size - 1)}, ${ago(first.time)}` : ""}.` };
 }
 
 async function laterRoot(kept, checkpoint) {
   const unknown = (reason) => ({
     isKnown: false,
-    said: `Nobody can tell whether the log is still the one that this browser verified ${ago(kept.time)}, up to block ${number(kept.size - 1)}: ${reason}.`,
+    said: `Nobody can tell whether the log is still the one that this browser saw ${ago(kept.time)}, up to block ${number(kept.size - 1)}: ${reason}.`,
   });
   let proof;
   try {

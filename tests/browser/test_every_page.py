@@ -94,7 +94,7 @@ def require_access(page: Page, looks: tuple[Look, ...]) -> None:
 
 
 def require_privacy(page: Page) -> None:
-    """Fail if the page kept anything where its scripts reach it, but the log that it verified."""
+    """Fail if the page kept anything where its scripts reach it, but the log that it saw."""
     cookie, session, kept = page.evaluate(
         "[document.cookie, sessionStorage.length, {...localStorage}]"
     )

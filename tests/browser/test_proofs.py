@@ -197,7 +197,7 @@ def test_pages_verify_what_they_show(visit: Visit, site: Site) -> None:
         assert PROVED in said, (address, said)
         assert "That checkpoint is signed" in said or "that checkpoint is signed with" in said
         expect(page.locator("[data-remembered]")).to_contain_text(
-            "Unchanged since block 30" if address != BY_THEMSELVES[0] else "not verified this log"
+            "Unchanged since block 30" if address != BY_THEMSELVES[0] else "not seen this log"
         )
     visitor.open("/blocks/4?check=transactions", page=page)
     assert "Its 59 transactions, fetched once more, are those" in verdict(page)
@@ -321,7 +321,7 @@ def test_a_memory_that_is_none_is_no_alarm_and_no_refusal(visit: Visit, site: Si
     for memory in NO_MEMORIES:
         page.evaluate("memory => { localStorage.flightchain = memory; }", memory)
         visitor.open("/transactions/{id}", page=page)
-        expect(page.locator("[data-remembered]")).to_contain_text("not verified this log before")
+        expect(page.locator("[data-remembered]")).to_contain_text("not seen this log before")
         assert PROVED in verdict(page)
         assert page.locator("#alarm").count() == 0
 
@@ -404,7 +404,7 @@ def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledgers]:
 
 @pytest.fixture
 def witness(visit: Visit, site: Site, ledgers: Ledgers) -> Visitor:
-    """A visitor whose browser has verified the chain `now`, of 5 blocks."""
+    """A visitor whose browser has seen the chain `now`, of 5 blocks."""
     ledgers.chosen = "now"
     visitor = visit(replace(site, url=ledgers.url), reduced_motion="reduce")
     page = visitor.open("/transactions/3")
@@ -417,7 +417,7 @@ ALARMS = {
     "before": "had 5 blocks then, and has 3 blocks now: blocks are gone",
     "as long": "The 5 blocks that it shows now do not begin with those",
     "longer": "The 6 blocks that it shows now do not begin with those",
-    "signed anew": "and name the key",
+    "signed anew": "the old key has not signed the new one",
     "another": "another chain",
 }
 
@@ -428,10 +428,10 @@ def test_a_log_that_has_grown_is_unchanged(witness: Visitor, ledgers: Ledgers) -
     page.clock.fast_forward(3 * 86400 * 1000)
     witness.open("/transactions/3", page=page)
     remembered = page.locator("[data-remembered]")
-    expect(remembered).to_contain_text("Unchanged since block 4, which this browser verified 3 day")
+    expect(remembered).to_contain_text("Unchanged since block 4, which this browser saw 3 day")
     page.clock.fast_forward(3600 * 1000)
     witness.open("/blocks/5", page=page)
-    expect(remembered).to_contain_text("Unchanged since block 5, which this browser verified 1 hou")
+    expect(remembered).to_contain_text("Unchanged since block 5, which this browser saw 1 hou")
     expect(remembered).to_contain_text("watched since block 4, 3 days ago")
     assert page.locator("#alarm").count() == 0
 
@@ -450,7 +450,7 @@ def test_a_new_key_that_the_old_one_has_signed_is_followed(
     assert page.locator("#alarm").count() == 0
     ledgers.chosen = "later"  # nobody has signed that the old key may come back
     witness.open("/transactions/3", page=page)
-    expect(page.locator("#alarm")).to_contain_text("and name the key")
+    expect(page.locator("#alarm")).to_contain_text("the old key has not signed the new one")
 
 
 @pytest.mark.parametrize("other", ALARMS)
@@ -503,7 +503,7 @@ def test_a_service_that_does_not_prove_consistency_is_told_about(
     page.route("**/consistency*", lambda route: route.fulfill(status=200, body=wrong))
     witness.open("/transactions/3", page=page)
     expect(page.locator("[data-remembered]")).to_contain_text(
-        "Nobody can tell whether the log is still the one that this browser verified"
+        "Nobody can tell whether the log is still the one that this browser saw"
     )
     assert page.evaluate("localStorage.flightchain") == before
     assert page.locator("#alarm").count() == 0
