@@ -14,6 +14,7 @@ from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.compression import compressed
 from frontend.coverage import CoverageKeeper
+from frontend.evidence import address_to_cite
 from frontend.pages import (
     about,
     adding,
@@ -27,6 +28,7 @@ from frontend.pages import (
     flight_status,
     home,
     lab,
+    proofs,
     receipts,
     search,
     transactions,
@@ -78,7 +80,11 @@ def create_app(settings: Settings) -> Flask:
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     coverage = CoverageKeeper(backend)
     words.install(app)
-    app.jinja_env.globals |= {"coverage": coverage.now, "nothing_asked": Asked()}
+    app.jinja_env.globals |= {
+        "coverage": coverage.now,
+        "nothing_asked": Asked(),
+        "address_to_cite": address_to_cite,
+    }
     parts = (
         home.blueprint(backend),
         flight_status.blueprint(backend, coverage),
@@ -88,6 +94,7 @@ def create_app(settings: Settings) -> Flask:
         transactions.blueprint(backend),
         adding.blueprint(backend, coverage),
         receipts.blueprint(backend),
+        proofs.blueprint(backend),
         uploading.blueprint(backend),
         search.blueprint(backend, coverage),
         days.blueprint(backend, coverage),

@@ -4,14 +4,16 @@ Connections are kept alive, one for each thread. A question is asked once more i
 turns out to be closed. A post that adds flights carries an Idempotency-Key, so that it may be, too.
 """
 
+import errno
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
 from urllib3.util.retry import Retry
 
 from frontend.errors import BackendAway, Refused
@@ -20,8 +22,36 @@ Json = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 2.0, 20.0
 BATCH_ANSWER_S = 120.0  # for a hundred thousand flights, on a small computer with a slow disk
+PIECE_BYTES = 64 * 1024
+PASSED_ON = (
+    "Content-Type",
+    "Content-Length",
+    "Content-Encoding",
+    "Content-Disposition",
+    "Cache-Control",
+    "Vary",
+)
 
 _object = msgspec.json.Decoder(Json).decode
+
+
+class File:
+    """An answer that is passed on while it comes. `close` it in the end.
+
+    headers: those that say what it is, and how it is compressed.
+    """
+
+    def __init__(self, answer: requests.Response) -> None:
+        self._answer = answer
+        self.headers = {name: answer.headers[name] for name in PASSED_ON if name in answer.headers}
+        self.close = answer.close
+
+    def pieces(self) -> Iterator[bytes]:
+        """Its bytes. Raises ConnectionResetError where it breaks off: it must not look finished."""
+        try:
+            yield from self._answer.raw.stream(PIECE_BYTES, decode_content=False)
+        except (HTTPError, OSError) as error:
+            raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from error
 
 
 class Backend:
@@ -43,6 +73,15 @@ class Backend:
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """The JSON at `path`. Raises BackendAway, Refused."""
         return self._json("GET", path, params=dict(parameters or {}))
+
+    def file(self, path: str, parameters: Mapping[str, str], encodings: str) -> File:
+        """What is at `path`, however long it is. Raises as `get`.
+
+        encodings: an Accept-Encoding, of whoever gets it.
+        """
+        headers = {"Accept-Encoding": encodings or "identity"}
+        answer = self._answer("GET", path, params=dict(parameters), headers=headers, stream=True)
+        return File(answer)
 
     def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
         """The receipt for one flight, which is then durable. Raises as `get`.

@@ -2,7 +2,8 @@
 
 Styles, scripts and the sign of life are answered at once. Every other page asks the backend and
 waits for it in a thread. Files of flights take long, and so do questions that are answered by a
-scan: each of these two kinds has threads of its own, so that no other page waits for them.
+scan and proofs of answers, for which the service reads all blocks: files have threads of their own,
+and so have the other two, so that no other page waits for them.
 """
 
 from http import HTTPStatus
@@ -11,6 +12,7 @@ from flask import Flask, Response
 
 from frontend.app import HEADERS, MAX_BODY_BYTES
 from frontend.errors import RETRY_AFTER_S
+from frontend.pages.proofs import QUESTIONS
 from frontend.plain_page import plain_page
 from frontend.settings import Settings
 from serving.environs import WAIT, Environ
@@ -18,11 +20,12 @@ from serving.front import Headers, Way, Wsgi
 from serving.lanes import INLINE, Threads
 
 PAGES, SCANS, UPLOADS = "pages", "scans", "uploads"
-LONG_THREADS = 2  # so many for scans, and so many for uploads
+LONG_THREADS = 2  # so many for scans and proofs of answers, and so many for uploads
 MOST_PAGES_WAITING, MOST_LONG_WAITING = 100, 8
 AT_ONCE = ("/static/", "/health/live")
 UPLOAD_PATH = "/upload"
 SCAN = "engine=scan"
+PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in QUESTIONS)
 BUSY = "As many requests as can be answered wait already; try again in a few seconds"
 
 
@@ -47,7 +50,7 @@ class PagesSite:
         if path.startswith(AT_ONCE):
             return Way(INLINE, self._application)
         lane = PAGES
-        if SCAN in environ["QUERY_STRING"]:
+        if SCAN in environ["QUERY_STRING"] or path in PROOFS_OF_ANSWERS:
             lane = SCANS
         elif environ["REQUEST_METHOD"] == "POST" and path.startswith(UPLOAD_PATH):
             lane = UPLOADS

@@ -9,6 +9,7 @@ from frontend.backend_client import Backend, Json
 from frontend.charts.time_axis import shown
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
+from frontend.evidence import Answered, Citation, uncited
 from frontend.questions.delays import (
     DAY_COLUMNS,
     FEW_ARRIVALS,
@@ -48,7 +49,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     def page() -> Response:
         """The form, and the answer if something is asked."""
         known = keeper.now()
-        result = asked(request.args.to_dict(), answers)
+        given, cited = request.args.to_dict(), Citation(request.args)
+        result = asked(uncited(given), cited.asked(answers))
         found = result.answer["carriers"] if result.answer else []
         interval = found[0]["query"] if found else result.values
         text = render_template(
@@ -61,18 +63,20 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             report=_report(found, known) if found else None,
             limits={"arrivals": FEW_ARRIVALS, "in_a_slot": FEW_IN_A_SLOT},
             interval=interval,
+            answered=(answered := [Answered("average_delays", one) for one in found]),
+            citation=cited.verdict(answered),
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
     @routes.get("/average_delays.json")
     def as_json() -> Response:
         """The backend's answers, one for each carrier."""
-        return json_twin(answers(filled_in(request.args.to_dict())))
+        return json_twin(answers(filled_in(uncited(request.args.to_dict()))))
 
     @routes.get("/average_delays.csv")
     def as_csv() -> Response:
         """The delays of each carrier by day, as CSV."""
-        found = answers(filled_in(request.args.to_dict()))["carriers"]
+        found = answers(filled_in(uncited(request.args.to_dict())))["carriers"]
         return csv_twin(DAY_COLUMNS, day_rows(found))
 
     return routes

@@ -1,4 +1,4 @@
-"""The chain: its blocks, newest first, and each block with the checks that recompute it."""
+"""The chain: its blocks, newest first, and each block with its checks."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -119,6 +119,7 @@ def _add_block(routes: Blueprint, backend: Backend) -> None:
             checks=_checks(found, whole, below, above),
             is_checked=is_checked,
             header=list(fields.in_words(fields.HEADER, found)),
+            canonical=integrity.canonical(found, fields.HEADER_NAMES).decode(),
         )
 
     @routes.get("/blocks/<int:height>.json")

@@ -7,6 +7,7 @@ from frontend.backend_client import Backend, Json
 from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
 from frontend.coverage import CoverageKeeper
+from frontend.evidence import Answered, Citation, uncited
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
 from frontend.questions.intervals import offered, whole
 from frontend.tables import csv_twin, json_twin
@@ -33,7 +34,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     def page() -> Response:
         """The form, and the answer if something is asked."""
         known = keeper.now()
-        result = asked(request.args.to_dict(), answer)
+        given, cited = request.args.to_dict(), Citation(request.args)
+        result = asked(uncited(given), cited.asked(answer))
         found = result.answer
         interval = found["query"] if found else result.values
         text = render_template(
@@ -46,18 +48,20 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             report=Report(found, known) if found else None,
             map=maps.route(known, interval[ORIGIN], interval[DESTINATION]) if found else None,
             unknown=unknown(known, interval) if found and not found["count"] else [],
+            answered=(answered := [Answered("flight_counter", found)] if found else []),
+            citation=cited.verdict(answered),
         )
         return Response(text, result.status, content_type="text/html; charset=utf-8")
 
     @routes.get(f"{PATH}.json")
     def as_json() -> Response:
         """The backend's answers as one."""
-        return json_twin(answer(filled_in(request.args.to_dict())))
+        return json_twin(answer(filled_in(uncited(request.args.to_dict()))))
 
     @routes.get(f"{PATH}.csv")
     def as_csv() -> Response:
         """The flights of each day, as CSV."""
-        found = answer(filled_in(request.args.to_dict()))
+        found = answer(filled_in(uncited(request.args.to_dict())))
         return csv_twin(("FL_DATE", "count"), found["by_day"])
 
     return routes

@@ -7,6 +7,7 @@ from frontend.asking import Asked, asked
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
+from frontend.evidence import Answered, Citation, uncited
 from frontend.questions import legs
 from frontend.questions.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
 from frontend.tables import csv_twin, json_twin
@@ -37,11 +38,13 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     @routes.get(PATH)
     def page() -> tuple[str, int]:
         """The form, and what happened."""
-        question = asked(request.args, answer)
+        cited = Citation(request.args)
+        question = asked(uncited(request.args), cited.asked(answer))
         found = question.answer and question.answer["found"]
         if isinstance(found, OfNumber):
             shown = render_template("flight_days.html", asked=question, answer=found)
         else:
+            answered = [Answered("filter_transactions", found.found)] if found else []
             offers = status.offers(found) if found and not found.count else None
             shown = render_template(
                 "flight_status.html",
@@ -49,18 +52,20 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
                 answer=found,
                 offers=offers,
                 most=MOST_LEGS_SHOWN,
+                answered=answered,
+                citation=cited.verdict(answered),
             )
         return shown, question.status
 
     @routes.get(f"{PATH}.json")
     def page_json() -> Response:
         """The legs in order and the outcomes of the days around, or the days on which it flew."""
-        return json_twin(plain(_found(asked(request.args, answer))))
+        return json_twin(plain(_found(asked(uncited(request.args), answer))))
 
     @routes.get(f"{PATH}.csv")
     def page_csv() -> Response:
         """One row per leg, in order; without a day, of the last days on which it flew."""
-        return csv_twin(COLUMNS, rows(_found(asked(request.args, answer)).carriers))
+        return csv_twin(COLUMNS, rows(_found(asked(uncited(request.args), answer)).carriers))
 
     return routes
 

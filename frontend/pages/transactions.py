@@ -5,6 +5,7 @@ from flask import Blueprint, Response, render_template, request
 from frontend import fields
 from frontend.asking import Values, filled_in
 from frontend.backend_client import Backend, Json
+from frontend.integrity import canonical
 from frontend.tables import csv_twin, json_twin
 
 NOTHING_GIVEN: Values = {}
@@ -23,7 +24,8 @@ def blueprint(backend: Backend) -> Blueprint:
         """All that is known of a transaction."""
         found = standing(backend, transaction_id, filled_in(request.args))
         in_words = list(fields.in_words(fields.TRANSACTION, found["transaction"]))
-        return render_template("transaction.html", **found, fields=in_words)
+        content = canonical(found["transaction"], fields.TRANSACTION_NAMES).decode()
+        return render_template("transaction.html", **found, fields=in_words, canonical=content)
 
     @routes.get("/transactions/<int:transaction_id>/state")
     def state(transaction_id: int) -> str:

@@ -43,16 +43,26 @@ class OfCarrier:
 
 @dataclass(frozen=True, slots=True)
 class OfDay:
-    """A flight number's legs on a day. query: as the backend understood it.
+    """A flight number's legs on a day. found: the backend's answer.
 
     days: this day and its neighbours.
     """
 
-    query: Json
-    as_of: Json
-    count: int
+    found: Json
     carriers: list[OfCarrier]
     days: list[Day]
+
+    @property
+    def query(self) -> Json:
+        """The question, as the backend understood it."""
+        query: Json = self.found["query"]
+        return query
+
+    @property
+    def count(self) -> int:
+        """How many legs there are."""
+        count: int = self.found["count"]
+        return count
 
     @property
     def legs(self) -> list[Leg]:
@@ -92,7 +102,7 @@ class FlightStatus:
         flights, query = answer["flights"], answer["query"]
         days = flight_days.around(query[DAY], flights, DAYS_AROUND, known, self._asker(given))
         carriers = _by_carrier(flights, known)
-        return OfDay(query, answer["as_of"], answer["count"], carriers, days)
+        return OfDay(answer, carriers, days)
 
     def of_number(self, given: Mapping[str, str]) -> OfNumber:
         """The last days on which a flight number flew, before the day `before` if that is given."""
@@ -193,7 +203,7 @@ def plain(answer: OfDay | OfNumber) -> Json:
             "count": answer.count,
             "flights": rows(answer.carriers),
             "days": list(map(_plain_day, answer.days)),
-            "as_of": answer.as_of,
+            "as_of": answer.found["as_of"],
         }
     found = asdict(answer.found)
     return {"query": answer.query, **found, "flown": list(map(_plain_day, answer.found.flown))}

@@ -1,10 +1,10 @@
-"use strict";
 // Keeps elements with data-refresh="ADDRESS" data-every-s="N" up to date: fetches the element anew and
 // puts it in its place when it says something new, until it comes back without data-refresh. Rests
 // while the page is hidden or paused, and asks ever more rarely while there is no answer.
 //
 // In the paragraph [data-live] stand the button [data-pause] and [data-status], which screen readers
 // speak: what the element's data-say says when that changes, and at most one message a minute.
+import { inWords } from "./page.js";
 
 const LONGEST_WAIT_S = 60;
 const ANSWER_WITHIN_S = 15;
@@ -137,14 +137,6 @@ async function comeBack() {
 }
 
 // --- the clock: how long ago things were, in the words of the server ---------------------------------
-
-const UNITS = [["year", 31557600], ["month", 2630016], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
-
-function inWords(seconds) {
-  const [unit, length] = UNITS.find(([, length]) => seconds >= length) || ["second", 1];
-  const count = Math.floor(seconds / length);
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
 
 function age(element) {
   const seconds = (Date.now() + clockAhead - Date.parse(element.dateTime)) / 1000;

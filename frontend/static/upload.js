@@ -2,6 +2,7 @@
 // first. A slice that gets no answer is sent again, with the same Idempotency-Key: it comes from the
 // content of the whole file and the place of the slice, so that the file can be chosen again after a
 // break, too, and nothing is added twice. The file is never in memory as a whole.
+import { counted, node, number } from "./page.js";
 import { Cutter } from "./slices.js";
 
 const READ_BYTES = 2 ** 20;
@@ -18,19 +19,9 @@ class Problem extends Error {}
 
 // --- words ---------------------------------------------------------------------------------------
 
-const number = (value) => value.toLocaleString("en-US");
-const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
-
 function duration(seconds) {
   if (seconds < 90) return counted(Math.max(1, Math.round(seconds)), "second", "seconds");
   return counted(Math.round(seconds / 60), "minute", "minutes");
-}
-
-function node(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
 }
 
 // --- reading and sending -------------------------------------------------------------------------

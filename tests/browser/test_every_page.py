@@ -1,6 +1,7 @@
 """What holds for each page of the table, on a ledger with many, few and no flights."""
 
 import gzip
+import json
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -93,9 +94,15 @@ def require_access(page: Page, looks: tuple[Look, ...]) -> None:
 
 
 def require_privacy(page: Page) -> None:
-    """Fail if the page kept anything where its scripts reach it."""
-    kept = page.evaluate("[document.cookie, localStorage.length, sessionStorage.length]")
-    assert kept == ["", 0, 0]
+    """Fail if the page kept anything where its scripts reach it, but the log that it saw."""
+    cookie, session, kept = page.evaluate(
+        "[document.cookie, sessionStorage.length, {...localStorage}]"
+    )
+    assert (cookie, session) == ("", 0)
+    assert kept.keys() <= {"flightchain"}
+    memory = json.loads(kept.get("flightchain", '{"kept": {}}'))
+    assert memory.keys() == {"kept"}
+    assert memory["kept"].keys() <= {"origin", "key", "size", "root", "time", "first"}
 
 
 @every_ledger

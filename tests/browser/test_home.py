@@ -85,6 +85,20 @@ def test_a_flight_shows_as_pending_and_then_in_a_block_without_reload(
     assert page.evaluate("window.isTheSamePage") is True
 
 
+def test_a_pending_transaction_is_verified_once_it_is_in_a_block(visit: Visit, own: Site) -> None:
+    added = own.service.post(GOOD).json()["TRANSACTION_ID"]
+    visitor = visit(own, "status of 404")  # a block is signed a moment after it is mined
+    page = visitor.open(f"/transactions/{added}")
+    expect(page.locator("[data-verdict]")).to_have_text(
+        "A transaction that is pending has no proof yet."
+    )
+    mine(own)
+    expect(page.locator("[data-verdict]")).to_contain_text(
+        f"Transaction {added} is in block", timeout=20_000
+    )
+    expect(page.get_by_role("link", name="Proof")).to_be_visible()
+
+
 def test_while_paused_nothing_is_asked_and_nothing_changes(visit: Visit, own: Site) -> None:
     visitor = visit(own)
     page = visitor.context.new_page()

@@ -27,7 +27,7 @@ class Slow(Flask):
         super().__init__(__name__, static_folder=None)
         self.may_answer = threading.Event()
         self.add_url_rule("/health/live", "live", lambda: "alive")
-        for path in ("/page", "/upload.json"):
+        for path in ("/page", "/upload.json", "/flight_counter/proof"):
             self.add_url_rule(path, path, self._wait, methods=["GET", "POST"])
 
     def _wait(self) -> str:
@@ -78,8 +78,10 @@ def test_the_sign_of_life_waits_for_no_page() -> None:
         assert answers(loop.answered(ASK % b"/health/live").got) == [(200, b"alive")]
 
 
-@pytest.mark.parametrize("ask", [UPLOAD, ASK % b"/page?engine=scan"])
-def test_files_and_scans_keep_nobody_from_looking_at_pages(ask: bytes) -> None:
+@pytest.mark.parametrize(
+    "ask", [UPLOAD, ASK % b"/page?engine=scan", ASK % b"/flight_counter/proof"]
+)
+def test_files_scans_and_proofs_keep_nobody_from_looking_at_pages(ask: bytes) -> None:
     with slow_pages(threads=1) as (loop, app):
         files = [loop.client(ask) for _ in range(5)]
         loop.settle()

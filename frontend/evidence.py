@@ -1,0 +1,169 @@
+"""How what a page shows is proved, and how it is cited.
+
+The service proves of an answer what `PROVED` names. A citation is the address of a question with
+three more parameters: `as_of`, the height of the block up to which it was answered, `tip_hash`,
+that block's hash, and `digest`, of what can be proved of the answers. Whoever opens it is told
+whether all three are still the same.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from urllib.parse import urlencode
+
+from frontend.backend_client import Json
+from frontend.errors import Refused
+from frontend.words import number
+
+PROVED = {
+    "average_delays": (
+        "average_delay",
+        "average_departure_delay",
+        "flights",
+        "arrived",
+        "cancelled",
+        "no_arrival",
+        "on_time_share_of_arrived",
+        "on_time_share_of_scheduled",
+    ),
+    "flight_counter": ("count",),
+    "filter_transactions": ("count", "flights"),
+}
+PARAMETERS = (
+    "OP_CARRIER_FL_NUM",
+    "FL_DATE",
+    "OP_CARRIER_AIRLINE_ID",
+    "ORIGIN_CITY_NAME",
+    "DEST_CITY_NAME",
+    "INITIAL_DATE",
+    "FINAL_DATE",
+)
+AS_OF, TIP_HASH, DIGEST = "as_of", "tip_hash", "digest"
+DIGEST_DIGITS = 16
+FORMS = {
+    AS_OF: (r"[0-9]{1,15}", "must be the height of a block"),
+    TIP_HASH: (r"[0-9a-f]{64}", "must be the hash of a block, 64 hexadecimal digits"),
+    DIGEST: (r"[0-9a-f]{16}", "must be 16 hexadecimal digits"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer of the service. name: of the question. found: what the service sent."""
+
+    name: str
+    found: Json
+
+    @property
+    def question(self) -> Json:
+        """The parameters, as the service understood them."""
+        query = self.found["query"]
+        return {name: query[name] for name in PARAMETERS if name in query}
+
+    @property
+    def answer(self) -> Json:
+        """What can be proved of it."""
+        return {name: self.found[name] for name in PROVED[self.name]}
+
+    @property
+    def height(self) -> int:
+        """The block up to which it counts."""
+        height: int = self.found["as_of"]["height"]
+        return height
+
+    @property
+    def proof(self) -> str:
+        """The address of its proof."""
+        return f"/{self.name}/proof?{urlencode({**self.question, AS_OF: self.height})}"
+
+
+def digest(answers: Sequence[Answered]) -> str:
+    """The first digits of the SHA-256 of what can be proved, as JSON with sorted names."""
+    found = [one.answer for one in answers]
+    text = json.dumps(found, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def address_to_cite(answers: Sequence[Answered]) -> str:
+    """The address that cites these answers to one question, each about another carrier."""
+    first = answers[0]
+    pairs = [(name, value) for one in answers for name, value in one.question.items()]
+    as_of = first.found[AS_OF]
+    pairs += [(AS_OF, first.height), (TIP_HASH, as_of[TIP_HASH]), (DIGEST, digest(answers))]
+    return f"/{first.name}?{urlencode(list(dict.fromkeys(pairs)))}"
+
+
+# --- citations that are opened ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether what was cited is still the same, and that in words."""
+
+    is_same: bool
+    said: str
+
+
+def uncited(values: Mapping[str, str]) -> dict[str, str]:
+    """The fields of a form without what only a citation has."""
+    return {name: text for name, text in values.items() if name not in {TIP_HASH, DIGEST}}
+
+
+class Citation:
+    """What an address cites, if it does: `values` are its parameters."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._cited = {name: values[name] for name in FORMS if values.get(name)}
+        self._is_one = bool({TIP_HASH, DIGEST} & self._cited.keys())
+        self._is_missing = False
+
+    def asked(self, ask: Callable[[dict[str, str]], Json]) -> Callable[[dict[str, str]], Json]:
+        """`ask`, which asks about the newest block if the cited one is not there.
+
+        Raises Refused for a citation that is none.
+        """
+
+        def ask_again(given: dict[str, str]) -> Json:
+            if not self._is_one:
+                return ask(given)
+            self._require_form()
+            try:
+                return ask(given)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+            found = ask({name: text for name, text in given.items() if name != AS_OF})
+            self._is_missing = True
+            return found
+
+        return ask_again
+
+    def _require_form(self) -> None:
+        for name, (form, reason) in FORMS.items():
+            text = self._cited.get(name, "")
+            if re.fullmatch(form, text) is None:
+                detail = f"the citation's {name} {text!r} {reason}"
+                raise Refused({"detail": detail, "field": name, "value": text}, 400, None)
+
+    def verdict(self, answers: Sequence[Answered]) -> Verdict | None:
+        """Whether what is cited is still the same; None if nothing is cited."""
+        if not self._is_one or not answers:
+            return None
+        block = f"block {number(int(self._cited[AS_OF]))}"
+        if self._is_missing:
+            tip = f"block {number(answers[0].height)}"
+            said = f"The cited answer counted up to {block}, which this ledger does not have: it "
+            return Verdict(is_same=False, said=f"{said}ends at {tip}, and so does this answer.")
+        is_same_chain = answers[0].found[AS_OF][TIP_HASH] == self._cited[TIP_HASH]
+        is_same_answer = digest(answers) == self._cited[DIGEST]
+        if is_same_chain and is_same_answer:
+            said = "has the hash that was cited, and the answer as of that block is the same"
+            return Verdict(is_same=True, said=f"{block.capitalize()} {said}.")
+        if is_same_chain:
+            said = "has the hash that this link cites, but the answer is not the one that it cites"
+        else:
+            said = "does not have the hash that this link cites, so the chain is not the same one; "
+            said += f"the answer is {'the same' if is_same_answer else 'not the same, either'}"
+        return Verdict(is_same=False, said=f"{block.capitalize()} {said}.")

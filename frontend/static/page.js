@@ -1,0 +1,19 @@
+// Words and elements that several scripts use. The words are those of the server: see frontend/words.py.
+
+const UNITS = [["year", 31557600], ["month", 2630016], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+export const number = (value) => value.toLocaleString("en-US");
+export const counted = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+// A duration, in the largest unit that fits.
+export function inWords(seconds) {
+  const [unit, length] = UNITS.find(([, length]) => seconds >= length) || ["second", 1];
+  return counted(Math.floor(seconds / length), unit);
+}
+
+export function node(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}

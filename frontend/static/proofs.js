@@ -1,0 +1,342 @@
+// Checks proofs of the ledger, in the order and with the rules of scripts/verify.py, from a transaction or an
+// answer up to the checkpoint of the log. Whatever is wrong, missing or of another kind is `Refused`, or
+// throws another error: only what returns is proved. The form of proofs is told in backend/proofs.
+import { sha256 } from "./sha256.js";
+import { base64, bytesOf, extended, fromHex, hex, included, leafHash, Refused, require, spanned, Tree, whole } from "./trees.js";
+
+export class CannotCheck extends Error {} // the browser lacks something
+export class BrokenOff extends Error {} // not all of a proof came
+
+const MOST_BYTES = 64 * 2 ** 20; // in a line, or in the body of a block
+const PAUSE_AFTER_MS = 50;
+const HASH_BITS = 256;
+const NAMES = ["YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN_AIRPORT_ID",
+  "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM", "DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM",
+  "DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME", "timestamp"];
+const CARRIER = "OP_CARRIER_AIRLINE_ID";
+const DAY = "FL_DATE";
+const SUMS = ["flights", "cancelled", "arrived", "departed", "on_time", "sum_arr_delay", "sum_dep_delay"];
+const MEANS = [
+  ["average_delay", "sum_arr_delay", "arrived"],
+  ["average_departure_delay", "sum_dep_delay", "departed"],
+  ["on_time_share_of_arrived", "on_time", "arrived"],
+  ["on_time_share_of_scheduled", "on_time", "flights"],
+];
+
+// The one JSON text of integers, texts and null, and objects of these (RFC 8785).
+export function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const members = Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
+  return `{${members.join(",")}}`;
+}
+
+function parsed(text, what) {
+  require(typeof text === "string", `${what} is missing`);
+  const found = JSON.parse(text);
+  require(canonical(found) === text, `${what} is not canonical JSON`);
+  return found;
+}
+
+// --- blocks ----------------------------------------------------------------------------------------
+
+// A header, and its hash, which must show the proof of work.
+function headerOf(text) {
+  const header = parsed(text, "a header");
+  const hashed = sha256(bytesOf(text));
+  const { version, difficulty_bits: bits, transaction_count: count } = header;
+  require(version === 1 && whole(count) && count <= 1000, "a header is of no known version");
+  const isWorked = whole(bits) && bits <= HASH_BITS && BigInt(`0x${hex(hashed)}`) >> BigInt(HASH_BITS - bits) === 0n;
+  require(isWorked, "a header has no proof of work");
+  return [header, hashed];
+}
+
+// Each block with its header, from block 0 on. roots: takes that of the tree. told: is told how many there were.
+async function* chained(lines, size, roots, told) {
+  const tree = new Tree();
+  let below = "0".repeat(64);
+  let first = 0;
+  let at = 0;
+  let pausedAt = performance.now();
+  for await (const block of lines) {
+    const [header, hashed] = headerOf(block.header);
+    const place = `block ${tree.size}`;
+    require(header.height === tree.size && tree.size < size, `${place} is not the next one`);
+    require(header.previous_hash === below, `${place} does not name the one below`);
+    require(header.history_root === hex(tree.root()), `${place} has a wrong history_root`);
+    require(header.first_transaction === first, `${place} does not begin at ${first}`);
+    require(whole(header.timestamp) && header.timestamp >= at, `${place} is older than the one below`);
+    [below, first, at] = [hex(hashed), first + header.transaction_count, header.timestamp];
+    tree.add(hashed);
+    yield [block, header];
+    if (performance.now() - pausedAt > PAUSE_AFTER_MS) {
+      told(tree.size, size);
+      await new Promise((resume) => setTimeout(resume)); // so that the page can be used meanwhile
+      pausedAt = performance.now();
+    }
+  }
+  require(tree.size === size, `the proof is cut: it has ${tree.size} of ${size} blocks`);
+  roots.set(size, tree.root());
+}
+
+async function unpacked(packed, place) {
+  if (typeof DecompressionStream === "undefined") {
+    throw new CannotCheck("This browser cannot unpack the blocks in the proof (it has no DecompressionStream)");
+  }
+  const pieces = [];
+  let size = 0;
+  const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      pieces.push(read.value);
+      size += read.value.length;
+      require(size <= MOST_BYTES, `${place}: its body is too large`);
+    }
+  } catch (error) {
+    throw error instanceof Refused ? error : new Refused(`${place}: wrong body`);
+  }
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
+}
+
+// The columns of a block, whose body must be what the header commits to in three ways.
+async function columnsOf(block, header) {
+  const place = `block ${header.height}`;
+  const body = await unpacked(base64(block.body, 0), place);
+  require(hex(sha256(body)) === header.body_hash, `${place}: wrong body`);
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const end = body.indexOf(10);
+  const sizes = JSON.parse(decoder.decode(body.subarray(0, end)));
+  const rest = body.subarray(end + 1);
+  const { first_transaction: first, transaction_count: count } = header;
+  require(end >= 0 && sizes.length === NAMES.length, `${place}: its body has other columns`);
+  const columns = { TRANSACTION_ID: Array.from({ length: count }, (_, row) => first + row) };
+  const texts = { TRANSACTION_ID: columns.TRANSACTION_ID.map((id) => `"TRANSACTION_ID":${id}`) };
+  let at = 0;
+  NAMES.forEach((name, column) => {
+    const [valueBytes, codeBytes] = sizes[column];
+    require(whole(valueBytes) && whole(codeBytes), `${place}: column ${name} has no size`);
+    const values = JSON.parse(decoder.decode(rest.subarray(at, at + valueBytes)));
+    let codes = rest.subarray(at + valueBytes, (at += valueBytes + codeBytes));
+    if (values.length > 256) { // all low bytes come first, then all high bytes
+      require(codes.length === 2 * count, `${place}: column ${name} has not ${count} rows`);
+      const [low, high] = [codes.subarray(0, count), codes.subarray(count)];
+      codes = Array.from(low, (one, row) => one | (high[row] << 8));
+    }
+    require(codes.length === count, `${place}: column ${name} has not ${count} rows`);
+    const written = values.map((value) => `"${name}":${canonical(value)}`);
+    columns[name] = [];
+    texts[name] = [];
+    for (const code of codes) {
+      require(code < values.length, `${place}: column ${name} has no value ${code}`);
+      columns[name].push(values[code]);
+      texts[name].push(written[code]);
+    }
+  });
+  require(at === rest.length, `${place}: its body has more than its columns`);
+  const names = Object.keys(texts).sort();
+  const tree = new Tree();
+  for (let row = 0; row < count; row += 1) tree.add(bytesOf(`{${names.map((name) => texts[name][row]).join(",")}}`));
+  require(hex(tree.root()) === header.transactions_root, `${place}: wrong transactions_root`);
+  const cells = cellsOf(columns);
+  const summary = new Tree(...cells.map((cell) => bytesOf(canonical(cell)))).root();
+  require(hex(summary) === header.summary_root, `${place}: wrong summary_root`);
+  return { columns, cells };
+}
+
+// --- cells: the sums of a block's flights, for each carrier and day ----------------------------------
+
+const compared = (a, b) => (a < b ? -1 : Number(a > b));
+const keyCompared = ([carrier, day], [otherCarrier, otherDay]) => compared(carrier, otherCarrier) || compared(day, otherDay);
+
+function cellsOf(columns) {
+  const cells = new Map();
+  columns[CARRIER].forEach((carrier, row) => {
+    const day = columns[DAY][row];
+    const key = canonical([carrier, day]);
+    if (!cells.has(key)) cells.set(key, { [CARRIER]: carrier, [DAY]: day, ...Object.fromEntries(SUMS.map((one) => [one, 0])) });
+    const cell = cells.get(key);
+    const [late, left] = [columns.ARR_DELAY[row], columns.DEP_DELAY[row]];
+    cell.flights += 1;
+    cell.cancelled += columns.CANCELLED[row];
+    if (late !== null) {
+      cell.arrived += 1;
+      cell.on_time += Number(late < 15);
+      cell.sum_arr_delay += late;
+    }
+    if (left !== null) {
+      cell.departed += 1;
+      cell.sum_dep_delay += left;
+    }
+  });
+  return [...cells.values()].sort((a, b) => keyCompared([a[CARRIER], a[DAY]], [b[CARRIER], b[DAY]]));
+}
+
+// The cells that a block shows, which must include all from `low` to `high`, or all if these are null.
+function cellsShown(block, header, low, high) {
+  const place = `block ${header.height}`;
+  const { cells: texts, first, count } = block;
+  require(Array.isArray(texts), `${place}: it shows no cells`);
+  const cells = texts.map((text) => parsed(text, "a cell"));
+  const root = spanned(first, texts.map((text) => leafHash(bytesOf(text))), count, block.hashes);
+  require(hex(root) === header.summary_root, `${place}: it has other cells`);
+  const keys = cells.map((cell) => [cell[CARRIER], cell[DAY]]);
+  const areKeys = keys.every(([carrier, day]) => Number.isSafeInteger(carrier) && typeof day === "string");
+  const isOrdered = areKeys && keys.every((key, at) => !at || keyCompared(keys[at - 1], key) < 0);
+  require(isOrdered, `${place}: its cells are out of order`);
+  const isBegun = first === 0 || (low && keys.length && keyCompared(keys[0], low) < 0);
+  const isEnded = first + cells.length === count || (high && keys.length && keyCompared(keys.at(-1), high) > 0);
+  require(isBegun && isEnded, `${place}: cells may be missing`);
+  return cells;
+}
+
+// --- answers ---------------------------------------------------------------------------------------
+
+function isDay(text) {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
+}
+
+function statusOf(leg) {
+  if (leg.CANCELLED) return "cancelled";
+  if (leg.ARR_DELAY === null) return "no_arrival";
+  return leg.ARR_DELAY >= 15 ? "late" : "on_time";
+}
+
+// The answer to a question, from what blocks show.
+async function answerTo(asked, blocks) {
+  const { name } = asked;
+  const carrier = asked[CARRIER] ?? null;
+  const isAverage = name === "average_delays";
+  require(isAverage || name === "filter_transactions" || name === "flight_counter", "an unknown question");
+  const known = ["name", "INITIAL_DATE", "FINAL_DATE", ...(isAverage ? [CARRIER] : NAMES)];
+  const [since, until] = ["INITIAL_DATE", "FINAL_DATE"].map((one) => asked[one] ?? asked[DAY]);
+  const isRight = Object.keys(asked).every((one) => known.includes(one)) && isDay(since) && isDay(until) && since <= until;
+  require(isRight && (carrier === null || Number.isSafeInteger(carrier)), `${name} is not asked with these parameters`);
+  const [low, high] = carrier === null ? [null, null] : [[carrier, since], [carrier, until]];
+  const equal = Object.entries(asked).filter(([one]) => NAMES.includes(one));
+  const total = Object.fromEntries(SUMS.map((one) => [one, 0]));
+  const legs = [];
+  for await (const [block, header] of blocks) {
+    const found = "body" in block ? await columnsOf(block, header) : null;
+    for (const cell of found ? found.cells : cellsShown(block, header, low, high)) {
+      if ((carrier !== null && cell[CARRIER] !== carrier) || cell[DAY] < since || cell[DAY] > until) continue;
+      require(found || isAverage, `block ${header.height} does not show flights that may count`);
+      for (const one of SUMS) {
+        require(Number.isSafeInteger(cell[one]), `block ${header.height}: a cell has no ${one}`);
+        total[one] += cell[one];
+      }
+    }
+    const days = found && !isAverage ? found.columns[DAY] : [];
+    days.forEach((day, row) => {
+      const isAsked = since <= day && day <= until && equal.every(([one, value]) => found.columns[one][row] === value);
+      if (!isAsked) return;
+      const leg = Object.fromEntries(Object.entries(found.columns).map(([one, values]) => [one, values[row]]));
+      legs.push({ ...leg, BLOCK_HEIGHT: header.height, status: statusOf(leg) });
+    });
+  }
+  if (!isAverage) return { count: legs.length, ...(name === "filter_transactions" ? { flights: legs } : {}) };
+  const means = MEANS.map(([one, sum, count]) => [one, total[count] ? total[sum] / total[count] : null]);
+  const { flights, arrived, cancelled } = total;
+  return { ...Object.fromEntries(means), flights, arrived, cancelled, no_arrival: flights - cancelled - arrived };
+}
+
+// Which members of an answer are not those of another one.
+export function differences(found, said) {
+  const names = new Set([...Object.keys(found), ...Object.keys(said)]);
+  return [...names].filter((name) => !(name in found && name in said) || canonical(found[name]) !== canonical(said[name]));
+}
+
+// --- proofs ----------------------------------------------------------------------------------------
+
+// The origin, size and root (Base64) that a checkpoint names. It says nothing of its signatures.
+export function checkpointOf(note) {
+  const [origin, size, root] = String(note).split("\n");
+  require(/^(0|[1-9]\d*)$/.test(size ?? "") && whole(Number(size)), "a checkpoint has no number of blocks");
+  base64(root);
+  return { origin, size: Number(size), root };
+}
+
+// What a proof shows: {kind, …}. roots: takes those of the log's tree, by number of blocks.
+async function shown(head, lines, roots, told) {
+  const { kind, size } = head;
+  require(head.flightchain_proof === 1, "the proof has a form that is not known here");
+  require(whole(size), "the proof has no number of blocks");
+  if (kind === "transaction") {
+    const transaction = parsed(head.transaction, "the transaction");
+    const [header, hashed] = headerOf(head.header);
+    const row = transaction.TRANSACTION_ID - header.first_transaction;
+    const root = included(leafHash(bytesOf(head.transaction)), row, header.transaction_count, head.path);
+    require(hex(root) === header.transactions_root, `it is not in block ${header.height}`);
+    roots.set(size, included(leafHash(hashed), header.height, size, head.history));
+    return { kind, transaction, text: head.transaction, height: header.height };
+  }
+  if (kind === "consistency") {
+    const oldRoot = base64(head.from_root);
+    roots.set(head.from, oldRoot);
+    roots.set(size, extended(head.from, size, oldRoot, head.path));
+    return { kind, from: head.from };
+  }
+  const blocks = chained(lines, size, roots, told);
+  if (kind === "chain") {
+    let transactions = 0;
+    for await (const [block, header] of blocks) transactions += (await columnsOf(block, header)).columns.YEAR.length;
+    return { kind, transactions };
+  }
+  require(kind === "answer", `proofs of the kind ${canonical(kind ?? null)} are unknown`);
+  const answer = await answerTo(head.question, blocks);
+  const wrong = differences(answer, head.answer);
+  require(!wrong.length, `the answer is wrong: ${wrong.join(", ")}`);
+  return { kind, question: head.question, answer };
+}
+
+// What the lines of a proof show, and the checkpoint to which that leads: {…, size, checkpoint, note, key,
+// successions}. The signature of the checkpoint is not looked at here.
+export async function proved(lines, told = () => {}) {
+  const { value: head, done } = await lines.next();
+  require(!done && head !== null && typeof head === "object", "the proof is empty");
+  const checkpoint = checkpointOf(head.checkpoint);
+  const roots = new Map();
+  const found = await shown(head, lines, roots, told);
+  const top = extended(head.size, checkpoint.size, roots.get(head.size), head.consistency);
+  require(hex(top) === hex(base64(checkpoint.root)), "it does not lead to the signed checkpoint");
+  return { ...found, size: head.size, checkpoint, note: head.checkpoint, key: head.key, successions: head.successions ?? [] };
+}
+
+// The same for a block, from its header and the proof that the tree of the blocks below it is a beginning of the
+// tree that has it, too. For block 0 that is the proof of consistency of one block with itself.
+export function blockProved(headerText, head) {
+  const [header, hashed] = headerOf(headerText);
+  const { height } = header;
+  const size = height + 1;
+  require(head.kind === "consistency" && head.size === size, "it is a proof of something else");
+  // The path has the hash of the new leaf; without that it is the path from the new leaf to the root.
+  const isPeak = Math.log2(height) % 1 === 0; // then the path leaves out the one peak below
+  const path = isPeak ? [btoa(String.fromCharCode(...fromHex(header.history_root)))] : head.path.filter((_, at) => at !== 1);
+  const root = included(leafHash(hashed), height, size, height ? path : []);
+  const checkpoint = checkpointOf(head.checkpoint);
+  const top = extended(size, checkpoint.size, root, head.consistency);
+  require(hex(top) === hex(base64(checkpoint.root)), "it does not lead to the signed checkpoint");
+  return { kind: "block", height, size, header, hash: hex(hashed), checkpoint, note: head.checkpoint, key: head.key, successions: head.successions ?? [] };
+}
+
+// The root of a block's transactions, as the service shows them.
+export function transactionsRoot(transactions) {
+  return hex(new Tree(...transactions.map((one) => bytesOf(canonical(one)))).root());
+}
+
+// The lines of a proof, while it comes. Throws where it breaks off.
+export async function* linesOf(stream) {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let rest = "";
+  const reader = stream.getReader();
+  const next = () => reader.read().catch((error) => {
+    throw new BrokenOff(error.message);
+  });
+  for (let read = await next(); !read.done; read = await next()) {
+    const lines = (rest + decoder.decode(read.value, { stream: true })).split("\n");
+    rest = lines.pop();
+    require(rest.length <= MOST_BYTES, "a line of the proof is too long");
+    for (const line of lines) yield JSON.parse(line);
+  }
+  rest += decoder.decode();
+  if (rest) yield JSON.parse(rest);
+}

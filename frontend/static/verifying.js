@@ -1,0 +1,248 @@
+// Checks in this page what the page shows: fetches its proof, computes all hashes up to the log's checkpoint, and
+// compares that with the one that this browser remembers. What it says was computed here, it has computed here.
+import { ago, showAlarm } from "./alarm.js";
+import { keepAlarm, keepCheckpoint, recalled } from "./memory.js";
+import { counted, node, number } from "./page.js";
+import { blockProved, BrokenOff, canonical, CannotCheck, differences, linesOf, proved, transactionsRoot } from "./proofs.js";
+import { signatureOf } from "./signatures.js";
+import { base64, extended, hex, Refused, require } from "./trees.js";
+
+const ATTEMPTS = 5; // a block is signed a moment after it is mined
+const AGAIN_AFTER_MS = 2000;
+const MOST_LEGS_NAMED = 30;
+
+const REASONS = { 0: "the service does not answer", 404: "the service has none that is signed" };
+
+class NoAnswer extends Error {
+  constructor(status) {
+    super(REASONS[status] ?? `the service answered with status ${status}`);
+    this.status = status;
+  }
+}
+
+async function fetched(address) {
+  const answer = await fetch(address, { cache: "no-store" }).catch(() => {
+    throw new NoAnswer(0);
+  });
+  if (!answer.ok) throw new NoAnswer(answer.status);
+  return answer;
+}
+
+const proofAt = async (address, told) => proved(linesOf((await fetched(address)).body), told);
+
+// --- what is proved, by the kind of page: {found, told: [paragraphs], limits} -----------------------------
+
+const EVERYBODY = "It does not show that the flights are true, nor that the service shows everybody the same log. " +
+  "The key, and the script that computed this, came from the same service: who does not trust that uses scripts/verify.py " +
+  "with a key from somebody else.";
+
+async function transaction(section) {
+  const found = await proofAt(section.dataset.proof);
+  require(found.kind === "transaction" && found.text === section.dataset.shown, "the proof is of another transaction than this page shows");
+  const { TRANSACTION_ID: id } = found.transaction;
+  return {
+    found,
+    told: [`transaction ${id} is in block ${number(found.height)}, with every value that this page was made from`],
+    more: [node("p", {}, "The bytes that are proved:"), node("pre", {}, found.text)],
+  };
+}
+
+async function block(section) {
+  const { header, hash, height, transactions } = section.dataset;
+  const older = Math.max(1, Number(height));
+  const proof = await (await fetched(`/proofs/consistency?from=${older}&to=${Number(height) + 1}`)).json();
+  const found = blockProved(header, proof);
+  const isShown = found.hash === hash && document.querySelector("h1 + .lead").textContent === hash;
+  require(found.height === Number(height) && isShown, "the hash of this block is not that of its header");
+  const told = [`the SHA-256 of the header of block ${number(found.height)} is ${hash}, with the zero bits that the header asks for`];
+  if (transactions) {
+    const { transactions: rows } = (await (await fetched(transactions)).json()).block;
+    const { first_transaction: first, transaction_count: count, transactions_root: root } = found.header;
+    const isRun = rows.length === count && rows.every((row, at) => row.TRANSACTION_ID === first + at);
+    require(isRun && transactionsRoot(rows) === root, "the transactions of this block are not those that its header commits to");
+    told.push(`its ${counted(count, "transaction")}, fetched once more, are those that the header commits to`);
+  }
+  return { found, told };
+}
+
+async function answer(section) {
+  const bar = section.querySelector("progress");
+  const links = [...section.querySelectorAll("[data-proof]")];
+  const told = [];
+  let found;
+  for (const [at, link] of links.entries()) {
+    found = await proofAt(link.dataset.proof, (done, size) => {
+      bar.value = (at + done / size) / links.length;
+    });
+    const shown = JSON.parse(link.dataset.answer);
+    const isAsked = found.kind === "answer" && canonical(found.question) === canonical(JSON.parse(link.dataset.question));
+    require(isAsked && found.size === Number(link.dataset.height) + 1, "the proof is of another question than this page shows");
+    require(!differences(found.answer, shown).length, "this page shows another answer than the one that is proved");
+    told.push(`${links.length > 1 ? `${link.textContent.replace("Proof for ", "")}: ` : ""}${answerInWords(found.answer)}`);
+  }
+  const sums = found.question.name === "average_delays" ? "It does not show that the sums in the blocks are those of their flights. " : "";
+  return { found, told, limits: sums, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
+}
+
+const decimal = (value, digits) => (value === null ? "none" : value.toFixed(digits).replace("-", "\u2212"));
+const share = (value) => (value === null ? "none" : `${decimal(100 * value, 1)} %`);
+
+function answerInWords(found) {
+  if ("average_delay" in found) {
+    return `mean delay ${decimal(found.average_delay, 1)} min, mean departure delay ${decimal(found.average_departure_delay, 1)} min, ` +
+      `on time ${share(found.on_time_share_of_arrived)} of arrived and ${share(found.on_time_share_of_scheduled)} of scheduled; ` +
+      `${number(found.flights)} scheduled, ${number(found.arrived)} arrived, ${number(found.cancelled)} cancelled, ${number(found.no_arrival)} without arrival`;
+  }
+  if (!found.flights?.length) return counted(found.count, "flight");
+  const ids = found.flights.slice(0, MOST_LEGS_NAMED).map((leg) => leg.TRANSACTION_ID);
+  const more = found.count - ids.length;
+  return `${counted(found.count, "leg")}: transaction${found.count === 1 ? "" : "s"} ${ids.join(", ")}${more ? ` and ${number(more)} more` : ""}`;
+}
+
+const CHECKS = { transaction, block, answer };
+
+// --- the log that this browser remembers ---------------------------------------------------------------
+
+// What became of the log that is `kept`: {alarm} if it is another one, else {said}, and {isKnown: false} if nobody can tell.
+async function compared(kept, { checkpoint }, isTrusted) {
+  if (!kept) {
+    return { said: `This browser had not seen this log before. It keeps the checkpoint of now, ${counted(checkpoint.size, "block")}, and compares it at your next visit.` };
+  }
+  if (kept.origin !== checkpoint.origin) return { alarm: "origin" };
+  if (!isTrusted) return { alarm: "key" };
+  if (checkpoint.size < kept.size) return { alarm: "rollback" };
+  if (checkpoint.size === kept.size && checkpoint.root !== kept.root) return { alarm: "fork" };
+  if (checkpoint.size > kept.size) {
+    const root = await laterRoot(kept, checkpoint);
+    if (root !== "same") return root;
+  }
+  const { size, time, first } = kept;
+  const since = `Unchanged since block ${number(size - 1)}, which this browser saw ${ago(time)}`;
+  return { said: `${since}${first.time < time ? `; watched since block ${number(first.size - 1)}, ${ago(first.time)}` : ""}.` };
+}
+
+async function laterRoot(kept, checkpoint) {
+  const unknown = (reason) => ({
+    isKnown: false,
+    said: `Nobody can tell whether the log is still the one that this browser saw ${ago(kept.time)}, up to block ${number(kept.size - 1)}: ${reason}.`,
+  });
+  let proof;
+  try {
+    proof = await (await fetched(`/proofs/consistency?from=${kept.size}&to=${checkpoint.size}`)).json();
+  } catch (error) {
+    return unknown(error instanceof NoAnswer ? error.message : "the service sends no proof");
+  }
+  if (leads(kept.size, kept.root, checkpoint, proof)) return "same";
+  const isOther = proof.from_root !== kept.root && leads(kept.size, proof.from_root, checkpoint, proof);
+  return isOther ? { alarm: "fork" } : unknown("the proof that the service sends is wrong");
+}
+
+// Whether a proof shows that the tree of the checkpoint begins with the tree of so many blocks that has this root.
+function leads(size, root, checkpoint, proof) {
+  try {
+    return hex(extended(size, checkpoint.size, base64(root), proof.path)) === hex(base64(checkpoint.root));
+  } catch {
+    return false;
+  }
+}
+
+async function remember(section, memory, found, { key, isTrusted }) {
+  const line = section.querySelector("[data-remembered]");
+  const { origin, size, root } = found.checkpoint;
+  const now = { origin, key: key.text, size, root, time: Date.now() };
+  const { alarm, said, isKnown = true } = await compared(memory?.kept, found, isTrusted);
+  if (alarm) {
+    keepAlarm({ kind: alarm, before: memory.kept, after: now, time: now.time });
+    showAlarm();
+  } else if (isKnown) {
+    keepCheckpoint(now);
+  }
+  const unable = "This browser keeps nothing for these pages: it cannot tell whether the log is the one of an earlier visit.";
+  line.textContent = alarm ? "The log is not the one that this browser remembers: see the alarm above." : memory ? said : unable;
+  line.className = isKnown && !alarm ? "" : "notice warn";
+  line.hidden = false;
+}
+
+// --- saying it ---------------------------------------------------------------------------------------
+
+function signatureInWords({ key, isSigned }) {
+  if (isSigned) return `that checkpoint is signed with the key ${key.id}`;
+  const reason = isSecureContext ? "this browser does not know Ed25519" : "browsers do that only over HTTPS or on the ledger\u2019s own machine";
+  return `whether that checkpoint is signed was not checked here: ${reason}`;
+}
+
+function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+function verdict({ found, told, last, limits = "", more = [] }, signature) {
+  const chain = `the hashes lead from there to the checkpoint of the log, which has ${counted(found.checkpoint.size, "block")}; ${signatureInWords(signature)}`;
+  const points = [...told, ...(last ? [last] : []), chain].map((text) => node("li", { class: "held" }, `${capital(text)}.`));
+  return node(
+    "div",
+    { class: "notice good" },
+    node("p", {}, node("strong", {}, "Computed in this browser, from the proof:")),
+    node("ul", { class: "checks" }, ...points),
+    node("details", {}, node("summary", {}, "What this does not show"), node("p", {}, limits + EVERYBODY), ...more),
+  );
+}
+
+function failure(error) {
+  if (error instanceof NoAnswer || error instanceof BrokenOff) {
+    return node("p", {}, `Nothing has been checked in this browser: no proof came, because ${error.message}.`);
+  }
+  if (error instanceof CannotCheck) return node("p", {}, `Nothing has been checked in this browser. ${error.message}.`);
+  const reason = error instanceof Refused ? error.message : `it is damaged, or none (${error.message})`;
+  return node(
+    "div",
+    { class: "notice bad" },
+    node("p", {}, node("strong", {}, "The proof is refused."), ` Computed in this browser: ${reason}. What this page shows is not proved.`),
+  );
+}
+
+// --- checking ------------------------------------------------------------------------------------------
+
+async function verify(section, attempts = 1) {
+  const place = section.querySelector("[data-verdict]");
+  const memory = recalled(); // before the proof, which can then be no older, is fetched
+  try {
+    const result = await CHECKS[section.dataset.verify](section);
+    const signature = await signatureOf(result.found, memory?.kept?.key);
+    place.replaceChildren(verdict(result, signature));
+    await remember(section, memory, result.found, signature);
+  } catch (error) {
+    if (error.status === 404 && attempts > 1) {
+      setTimeout(() => verify(section, attempts - 1), AGAIN_AFTER_MS);
+    } else {
+      place.replaceChildren(failure(error));
+    }
+  }
+}
+
+// A transaction that is pending has a proof once it is mined: then `refresh.js` has nothing to fetch any more.
+function whenMined(act) {
+  const isMined = () => !document.querySelector("[data-refresh]");
+  if (isMined()) return act();
+  const observer = new MutationObserver(() => {
+    if (!isMined()) return;
+    observer.disconnect();
+    act();
+  });
+  observer.observe(document.querySelector("main"), { childList: true });
+}
+
+function onRequest(section) {
+  const row = section.querySelector("[data-check]");
+  const [button, bar] = [row.querySelector("button"), row.querySelector("progress")];
+  row.hidden = false;
+  button.addEventListener("click", async () => {
+    [button.disabled, bar.hidden, bar.value] = [true, false, 0];
+    await verify(section);
+    [button.disabled, bar.hidden] = [false, true];
+  });
+}
+
+for (const section of document.querySelectorAll("[data-verify]")) {
+  if (section.dataset.verify === "answer") onRequest(section);
+  else whenMined(() => verify(section, ATTEMPTS));
+}

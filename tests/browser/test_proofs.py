@@ -1,0 +1,512 @@
+"""Proofs checked in a real browser: as scripts/verify.py checks them, and as pages say it.
+
+The alarm is tried on ledgers that take each other's place at one address.
+"""
+
+import copy
+import hashlib
+import json
+import random
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from playwright.sync_api import Page, Route, expect
+from werkzeug.serving import make_server
+
+from backend.transparency.rotation import rotate
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import free_port
+from tests.api.worlds import client_of, generated, seal, settings_for
+from tests.browser.conftest import Visit
+from tests.browser.sites import Site
+from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
+from tests.browser.visits import Visitor
+from tests.proofs.proofs import Json, Judge, lines, written
+from tests.proofs.test_verify import WITHOUT_MEANING, mutated, places
+
+CHANGED_TRANSACTIONS, CHANGED_ANSWERS = 50, 20
+SEED = 15
+
+SHA_256 = {  # of NIST's short messages, and of the standard
+    "": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "d3": "28969cdfa74a12c82f3bad960b0b000aca2ac329deea5c2328ebc6f2ba9802c1",
+    "11af": "5ca7133fa735326081558ac312c620eeca9970d1e70a4b95533d956f072d1f98",
+    "b4190e": "dff2e73091f6c05e528896c4c831b9448653dc2ff043528f6769437bc7b975c2",
+    "74ba2521": "b16aa56be3880d18cd41e68384cf1ec8c17680c45a02b1575dc1518923ae8b0e",
+    b"abc".hex(): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+    b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".hex(): (
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+    ),
+    (b"a" * 10**6).hex(): "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+}
+HASHES = """async (messages) => {
+    const { sha256 } = await import("/static/sha256.js");
+    const { hex } = await import("/static/trees.js");
+    const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    return messages.map((one) => hex(sha256(bytes(one))));
+}"""
+VERDICTS = """async ([key, proofs]) => {
+    const { linesOf, proved } = await import("/static/proofs.js");
+    const { signatureOf } = await import("/static/signatures.js");
+    const verdicts = [];
+    for (const text of proofs) {
+        try {
+            const found = await proved(linesOf(new Blob([text]).stream()));
+            const { isSigned, isTrusted } = await signatureOf(found, key);
+            verdicts.push({ verdict: isSigned && isTrusted ? "verified" : "refused", ...found });
+        } catch (error) {
+            verdicts.push({ verdict: "refused", reason: error.message });
+        }
+    }
+    return verdicts;
+}"""
+
+# --- the scripts against other programs
+
+
+def test_sha_256_is_that_of_the_standard_and_of_python(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    assert page.evaluate(HASHES, list(SHA_256)) == list(SHA_256.values())
+    chance = random.Random(SEED)
+    messages = [chance.randbytes(length) for length in range(201)]
+    expected = [hashlib.sha256(one).hexdigest() for one in messages]
+    assert page.evaluate(HASHES, [one.hex() for one in messages]) == expected
+
+
+@pytest.fixture(scope="module")
+def proofs(sites: dict[str, Site]) -> dict[str, list[Json]]:
+    """A proof of every kind, of the ledger with many flights."""
+    site = sites["many"]
+    cities = "ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}"
+    days = "INITIAL_DATE={first}&FINAL_DATE={last}"
+    addresses = {
+        "transaction": "/transactions/{id}/proof",
+        "last transaction": "/transactions/0/proof?tip=5",
+        "delays": f"/average_delays/proof?OP_CARRIER_AIRLINE_ID={{carrier}}&{days}",
+        "count": f"/flight_counter/proof?{cities}&{days}",
+        "legs": "/filter_transactions/proof?OP_CARRIER_FL_NUM={number}&FL_DATE={day}",
+        "consistency": "/proofs/consistency?from=9",
+    }
+    return {
+        name: lines(requests.get(site.url + site.address(path), timeout=10).content)
+        for name, path in addresses.items()
+    }
+
+
+def some_changed(
+    proofs: dict[str, list[Json]], kinds: list[str], count: int, chance: random.Random
+) -> Iterator[list[Json]]:
+    """Proofs of these kinds, each with another value at one place."""
+    made = 0
+    while made < count:
+        kind = chance.choice(kinds)
+        proof = copy.deepcopy(proofs[kind])
+        line = chance.randrange(len(proof)) if chance.random() < 0.6 else 0
+        member = chance.choice([one for one in proof[line] if one not in WITHOUT_MEANING])
+        place = chance.choice(list(places(proof[line][member])))
+        owner: Any = proof[line]
+        name: Any = member
+        for step in place:
+            owner, name = owner[name], step
+        owner[name] = mutated(owner[name], chance)
+        if proof != proofs[kind]:
+            made += 1
+            yield proof
+
+
+def test_the_verdicts_are_those_of_verify_py(
+    visit: Visit, site: Site, proofs: dict[str, list[Json]], tmp_path: Path
+) -> None:
+    chance = random.Random(SEED)
+    of_transactions = ["transaction", "last transaction", "consistency"]
+    changed = [
+        *some_changed(proofs, of_transactions[:2], CHANGED_TRANSACTIONS, chance),
+        *some_changed(proofs, of_transactions[2:], 10, chance),
+        *some_changed(proofs, ["delays", "count", "legs"], CHANGED_ANSWERS, chance),
+    ]
+    tried = [*proofs.values(), *changed]
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    texts = [written(proof).decode() for proof in tried]
+    ours = visit(site).open("/about").evaluate(VERDICTS, [key, texts])
+    judge = Judge(tmp_path, key)
+    theirs = [judge.of(proof) for proof in tried]
+    differing = [
+        (mine, other)
+        for mine, other in zip(ours, theirs, strict=True)
+        if mine["verdict"] != other["verdict"]
+    ]
+    assert differing == []
+    verdicts = [mine["verdict"] for mine in ours]
+    assert verdicts[: len(proofs)] == ["verified"] * len(proofs)
+    assert verdicts[len(proofs) :].count("refused") >= len(changed) * 0.9
+    for proof, mine in zip(proofs.values(), ours, strict=False):
+        assert mine.get("answer") == proof[0].get("answer")
+
+
+def test_another_key_a_cut_proof_and_no_proof_are_refused(
+    visit: Visit, site: Site, sites: dict[str, Site], proofs: dict[str, list[Json]]
+) -> None:
+    page = visit(site).open("/about")
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    other = requests.get(f"{sites['few'].url}/log/key", timeout=10).text.strip()
+    texts = {name: written(proof).decode() for name, proof in proofs.items()}
+    for text in (texts["delays"].rsplit("\n", 2)[0], texts["legs"][:-9], "", "[]", "null", "{}"):
+        assert page.evaluate(VERDICTS, [key, [text]])[0]["verdict"] == "refused", text[:80]
+    assert page.evaluate(VERDICTS, [other, [texts["transaction"]]])[0]["verdict"] == "refused"
+
+
+# --- what pages say
+
+PROVED = "Computed in this browser, from the proof:"
+DELAYS = "/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={first}&FINAL_DATE={last}"
+ANSWERS = (
+    DELAYS,
+    f"{DELAYS}&OP_CARRIER_AIRLINE_ID=19805",
+    "/flight_counter?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}",
+    "/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}",
+)
+BY_THEMSELVES = ("/transactions/{id}", "/blocks/{tip}", "/blocks/0", "/blocks/9")
+
+
+def verdict(page: Page) -> str:
+    """What a page says of its proof, as soon as it says something."""
+    place = page.locator("[data-verdict]")
+    expect(place).not_to_contain_text("Nothing of", timeout=15_000)
+    return place.inner_text()
+
+
+def checked(page: Page) -> str:
+    page.get_by_role("button", name="Check this answer here").click()
+    return verdict(page)
+
+
+def test_pages_verify_what_they_show(visit: Visit, site: Site) -> None:
+    visitor = visit(site)
+    page = visitor.open("/about")
+    for address in (*BY_THEMSELVES, "/blocks/4?check=transactions", *ANSWERS):
+        visitor.open(address, page=page)
+        said = checked(page) if address in ANSWERS else verdict(page)
+        assert PROVED in said, (address, said)
+        assert "That checkpoint is signed" in said or "that checkpoint is signed with" in said
+        expect(page.locator("[data-remembered]")).to_contain_text(
+            "Unchanged since block 30" if address != BY_THEMSELVES[0] else "not seen this log"
+        )
+    visitor.open("/blocks/4?check=transactions", page=page)
+    assert "Its 59 transactions, fetched once more, are those" in verdict(page)
+
+
+def test_a_verdict_fits_is_readable_and_can_be_used_by_everybody(visit: Visit, site: Site) -> None:
+    visitor = visit(site, reduced_motion="reduce")
+    for address in ("/transactions/{id}", "/blocks/{tip}", DELAYS):
+        page = visitor.open(address)
+        assert PROVED in (checked(page) if address == DELAYS else verdict(page))
+        for summary in page.locator(".evidence summary").all():
+            summary.click()
+        assert violations(page, WCAG) == ""
+        page.emulate_media(color_scheme="dark")
+        assert violations(page, CONTRAST) == ""
+        require_fit(page)
+
+
+def test_a_button_is_there_only_where_scripts_can_answer_it(visit: Visit, site: Site) -> None:
+    visitor = visit(site, java_script_enabled=False)
+    for address in (*BY_THEMSELVES, *ANSWERS):
+        page = visitor.open(address)
+        evidence = page.locator(".evidence").inner_text()
+        assert "has been checked in this browser" in evidence
+        assert "Computed in this browser" not in evidence
+        assert not page.get_by_role("button", name="Check this answer here").is_visible()
+        assert not page.locator("[data-remembered]").is_visible()
+
+
+@contextmanager
+def passing(page: Page, pattern: str, change: Callable[[str], str]) -> Iterator[None]:
+    """What the service sends from there is changed on its way."""
+
+    def changed(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=change(answer.text()))
+
+    page.route(pattern, changed)
+    yield
+    page.unroute(pattern)
+
+
+def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> None:
+    visitor = visit(site, java_script_enabled=True)
+    page = visitor.open("/about")
+    transaction, block = site.address("/transactions/{id}"), site.address("/blocks/{tip}")
+    cases = (
+        (transaction, "**/proof", ('\\"ARR_TIME\\":', '\\"ARR_TIMES\\":'), "not in block"),
+        (transaction, f"**{transaction}", ("&#34;YEAR&#34;:", "&#34;YEARS&#34;:"), "of another"),
+        (
+            block,
+            f"**{block}",
+            ("&#34;nonce&#34;:", "&#34;nonce&#34;:1"),
+            "does not lead to the signed",
+        ),
+        (block, f"**{block}", ('data-hash="', 'data-hash="0'), "not that of its header"),
+        (block, f"**{block}", ('class="lead"><code>', 'class="lead"><code>0'), "not that of its"),
+        (block, "**/consistency*", ('"consistency":[]', '"consistency":["x"]'), "is no Base64"),
+        (DELAYS, "**/proof?*", ('"arrived":', '"arrived":1'), "the answer is wrong: arrived"),
+        (DELAYS, "**/average_delays?*", ("&#34;flights&#34;: ", "&#34;flights&#34;: 1"), "another"),
+        (DELAYS, "**/average_delays?*", ("/proof?OP", "/proof?as_of=3&amp;OP"), "another question"),
+    )
+    for address, pattern, (old, new), reason in cases:
+        with passing(page, pattern, lambda text, old=old, new=new: text.replace(old, new)):  # type: ignore[misc]
+            visitor.open(address, None, page)
+            said = checked(page) if address == DELAYS else verdict(page)
+        assert "The proof is refused." in said, (address, pattern, said)
+        assert reason in said, (address, pattern, said)
+        assert "What this page shows is not proved." in said
+        assert "Computed in this browser, from" not in said
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_a_proof_that_does_not_come_is_no_refusal(visit: Visit, site: Site) -> None:
+    visitor = visit(site, "Failed to load resource", "net::ERR")
+    page = visitor.open("/about")
+    page.route("**/proof", lambda route: route.abort())
+    visitor.open("/transactions/{id}", page=page)
+    expect(page.locator("[data-verdict]")).to_contain_text("no proof came, because")
+    page.route("**/proof?*", lambda route: route.fulfill(status=503, body="later"))
+    visitor.open(DELAYS, page=page)
+    page.get_by_role("button", name="Check this answer here").click()
+    expect(page.locator("[data-verdict]")).to_contain_text("answered with status 503")
+    expect(page.get_by_role("button", name="Check this answer here")).to_be_enabled()
+
+
+def test_what_a_browser_lacks_is_told(visit: Visit, site: Site) -> None:
+    visitor = visit(site)
+    visitor.context.add_init_script(
+        "Object.defineProperty(Crypto.prototype, 'subtle', {get: () => undefined});"
+        "delete window.DecompressionStream;"
+    )
+    page = visitor.open("/transactions/{id}")
+    said = verdict(page)
+    assert PROVED in said
+    assert "whether that checkpoint is signed was not checked here" in said
+    assert "is signed with" not in said
+    visitor.open(ANSWERS[-1], page=page)
+    page.get_by_role("button", name="Check this answer here").click()
+    expect(page.locator("[data-verdict]")).to_contain_text("cannot unpack the blocks")
+    assert PROVED in checked(visitor.open(DELAYS))
+
+
+# --- the log that a browser remembers
+
+
+NO_MEMORIES = (
+    "",
+    "{",
+    "null",
+    "7",
+    "[]",
+    '{"kept": {}}',
+    '{"kept": {"size": 9}, "alarm": {"kind": "fork"}}',
+)
+
+
+def test_a_memory_that_is_none_is_no_alarm_and_no_refusal(visit: Visit, site: Site) -> None:
+    visitor = visit(site)
+    page = visitor.open("/about")
+    for memory in NO_MEMORIES:
+        page.evaluate("memory => { localStorage.flightchain = memory; }", memory)
+        visitor.open("/transactions/{id}", page=page)
+        expect(page.locator("[data-remembered]")).to_contain_text("not seen this log before")
+        assert PROVED in verdict(page)
+        assert page.locator("#alarm").count() == 0
+
+
+def test_a_browser_that_keeps_nothing_says_so(visit: Visit, site: Site) -> None:
+    visitor = visit(site)
+    visitor.context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get: () => { throw new Error('no'); }});"
+    )
+    page = visitor.open("/transactions/{id}")
+    expect(page.locator("[data-remembered]")).to_contain_text("This browser keeps nothing")
+    assert PROVED in verdict(page)
+
+
+class Ledgers:
+    """Pages at `url`, over the ledger that is `chosen`; each of the others can take its place."""
+
+    def __init__(self) -> None:
+        self.chosen = ""
+        self.pages: dict[str, Any] = {}
+        self.url = ""
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return self.pages[self.chosen](environ, start_response)
+
+
+@contextmanager
+def served_in_a_thread(application: Any) -> Iterator[str]:
+    server = make_server("127.0.0.1", free_port(), application, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def make_chains(root: Path) -> list[str]:
+    """The chain `now`, and others: before, later, put back and gone on with otherwise, …"""
+    flights = generated(60)
+
+    def made(name: str, above: str, *parts: slice, without: tuple[str, ...] = ()) -> str:
+        if above:
+            shutil.copytree(root / above, root / name)
+        for file in without:
+            (root / name / file).unlink()
+        seal(settings_for(root / name), [flights[part] for part in parts])
+        return name
+
+    def rotated(name: str) -> str:
+        rotate(root / name)
+        return name
+
+    return [
+        made("before", "", slice(0, 5), slice(5, 9)),
+        made("now", "before", slice(9, 14), slice(14, 17)),
+        made("later", "now", slice(17, 20)),
+        made("as long", "before", slice(20, 25), slice(25, 28)),
+        made("longer", "as long", slice(28, 31)),
+        made("signed anew", "now", without=("log.key", "log.vkey", "checkpoint")),
+        rotated(made("rotated", "later")),
+        made("another", "", slice(0, 5), slice(5, 9), slice(9, 14), slice(14, 17)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledgers]:
+    root = tmp_path_factory.mktemp("ledgers")
+    found = Ledgers()
+    with ExitStack() as stack:
+        for name in make_chains(root):
+            client = stack.enter_context(client_of(settings_for(root / name)))
+            url = stack.enter_context(served_in_a_thread(client.application))
+            found.pages[name] = create_app(Settings(backend_url=url))
+        found.url = stack.enter_context(served_in_a_thread(found))
+        yield found
+
+
+@pytest.fixture
+def witness(visit: Visit, site: Site, ledgers: Ledgers) -> Visitor:
+    """A visitor whose browser has seen the chain `now`, of 5 blocks."""
+    ledgers.chosen = "now"
+    visitor = visit(replace(site, url=ledgers.url), reduced_motion="reduce")
+    page = visitor.open("/transactions/3")
+    expect(page.locator("[data-remembered]")).to_contain_text("5 blocks")
+    visitor.context.clock.install()
+    return visitor
+
+
+ALARMS = {
+    "before": "had 5 blocks then, and has 3 blocks now: blocks are gone",
+    "as long": "The 5 blocks that it shows now do not begin with those",
+    "longer": "The 6 blocks that it shows now do not begin with those",
+    "signed anew": "the old key has not signed the new one",
+    "another": "another chain",
+}
+
+
+def test_a_log_that_has_grown_is_unchanged(witness: Visitor, ledgers: Ledgers) -> None:
+    ledgers.chosen = "later"
+    page = witness.context.pages[0]
+    page.clock.fast_forward(3 * 86400 * 1000)
+    witness.open("/transactions/3", page=page)
+    remembered = page.locator("[data-remembered]")
+    expect(remembered).to_contain_text("Unchanged since block 4, which this browser saw 3 day")
+    page.clock.fast_forward(3600 * 1000)
+    witness.open("/blocks/5", page=page)
+    expect(remembered).to_contain_text("Unchanged since block 5, which this browser saw 1 hou")
+    expect(remembered).to_contain_text("watched since block 4, 3 days ago")
+    assert page.locator("#alarm").count() == 0
+
+
+def test_a_new_key_that_the_old_one_has_signed_is_followed(
+    witness: Visitor, ledgers: Ledgers
+) -> None:
+    page = witness.context.pages[0]
+    keys = [json.loads(page.evaluate("localStorage.flightchain"))["kept"]["key"]]
+    for block in (4, 5):
+        ledgers.chosen = "rotated"
+        witness.open("/transactions/3", page=page)
+        expect(page.locator("[data-remembered]")).to_contain_text(f"Unchanged since block {block}")
+        keys.append(json.loads(page.evaluate("localStorage.flightchain"))["kept"]["key"])
+    assert keys[0] != keys[1] == keys[2]
+    assert page.locator("#alarm").count() == 0
+    ledgers.chosen = "later"  # nobody has signed that the old key may come back
+    witness.open("/transactions/3", page=page)
+    expect(page.locator("#alarm")).to_contain_text("the old key has not signed the new one")
+
+
+@pytest.mark.parametrize("other", ALARMS)
+def test_another_log_raises_an_alarm_that_stays(
+    witness: Visitor, ledgers: Ledgers, other: str
+) -> None:
+    ledgers.chosen = other
+    page = witness.context.pages[0]
+    alarm = page.locator("#alarm")
+    witness.open("/transactions/3", page=page)
+    expect(alarm).to_contain_text(ALARMS[other])
+    expect(page.locator("[data-remembered]")).to_contain_text("see the alarm above")
+    ledgers.chosen = "now"  # it does not go away because all is as it was
+    for address in ("/transactions/3", "/about"):
+        witness.open(address, page=page)
+        expect(alarm).to_contain_text(ALARMS[other])
+
+
+def test_an_alarm_can_be_ended_by_somebody_who_knows_why(
+    witness: Visitor, ledgers: Ledgers
+) -> None:
+    ledgers.chosen = "before"
+    page = witness.context.pages[0]
+    witness.open("/transactions/3", page=page)
+    alarm = page.locator("#alarm")
+    ask = page.get_by_role("button", name="Forget what this browser remembers")
+    expect(ask).to_be_visible()
+    assert violations(page, WCAG) == ""
+    ask.click()
+    expect(alarm).to_contain_text("cannot tell any more that the ledger is another one")
+    assert violations(page, WCAG) == ""
+    page.emulate_media(color_scheme="dark")
+    assert violations(page, CONTRAST) == ""
+    require_fit(page)
+    page.get_by_role("button", name="No, keep the alarm").click()
+    expect(ask).to_be_focused()
+    ask.click()
+    page.get_by_role("button", name="Yes, forget it").click()
+    expect(page.locator("[data-remembered]")).to_contain_text("It keeps the checkpoint of now, 3 b")
+    assert alarm.count() == 0
+
+
+def test_a_service_that_does_not_prove_consistency_is_told_about(
+    witness: Visitor, ledgers: Ledgers
+) -> None:
+    ledgers.chosen = "later"
+    page = witness.context.pages[0]
+    before = page.evaluate("localStorage.flightchain")
+    wrong = json.dumps({"path": [], "from_root": "x"})
+    page.route("**/consistency*", lambda route: route.fulfill(status=200, body=wrong))
+    witness.open("/transactions/3", page=page)
+    expect(page.locator("[data-remembered]")).to_contain_text(
+        "Nobody can tell whether the log is still the one that this browser saw"
+    )
+    assert page.evaluate("localStorage.flightchain") == before
+    assert page.locator("#alarm").count() == 0
+    page.unroute("**/consistency*")
+    witness.open("/transactions/3", page=page)
+    expect(page.locator("[data-remembered]")).to_contain_text("Unchanged since block 4")
