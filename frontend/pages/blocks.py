@@ -89,9 +89,18 @@ def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
         blocks=found["blocks"],
         has_older=bool(found["next"]),
         tip=tip,
+        cosigned=_cosigned(backend),
         page_size=BLOCKS_A_PAGE,
     )
     return shown, question.status
+
+
+def _cosigned(backend: Backend) -> Json:
+    """Who has cosigned the newest checkpoint; nobody while none is signed."""
+    try:
+        return backend.get("/log/witnesses")
+    except Refused:
+        return {"size": 0, "witnesses": []}
 
 
 # --- a block -------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
 """The chain in a browser, against the chain itself."""
 
 import re
+import time
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from backend.transparency import notes
+from backend.transparency.notes import COSIGNATURE, Note
+from backend.transparency.secret_keys import SecretKey
 from frontend.app import create_app
 from frontend.backend_client import Backend
 from frontend.integrity import merkle_root
@@ -280,3 +284,20 @@ def test_no_text_in_an_address_breaks_a_page(pages: FlaskClient) -> None:
     answer = pages.get("/filter_transactions", environ_overrides={"QUERY_STRING": query})
     assert answer.status_code == 400
     assert 'value="é1 é"' in answer.get_data(as_text=True)
+
+
+def test_the_list_says_who_has_cosigned_the_log(pages: FlaskClient, world: World) -> None:
+    folder = world.settings.folder
+    assert "is cosigned by" not in text(pages, "/blocks")
+    note = notes.parse((folder / "checkpoint").read_bytes())
+    witness = SecretKey("example.org/witness", bytes(32), COSIGNATURE)
+    signature = witness.cosignature(note.text, int(time.time()))
+    cosigned = folder / "cosigned"
+    try:
+        cosigned.write_bytes(str(Note(note.text, (*note.signatures, signature))).encode())
+        page = text(pages, "/blocks")
+    finally:
+        cosigned.unlink()
+    assert re.search(
+        rf"The log up to block {world.tip} is cosigned by example.org/witness ?, ", page
+    )
