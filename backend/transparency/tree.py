@@ -12,6 +12,7 @@ from backend.chain import merkle
 from backend.storage.block_store import BlockStore
 
 TILE_WIDTH = 256
+LEAST_REMEMBERED = 16  # entries; smaller ranges are hashed again
 _LEVEL_BITS = 8
 _NOTHING = (-1, b"")
 
@@ -22,6 +23,7 @@ class HistoryTree:
     def __init__(self, store: BlockStore) -> None:
         self._store = store
         self._whole: dict[tuple[int, int], bytes] = {}  # roots of subtrees, by level and index
+        self._ranges: dict[tuple[int, int], bytes] = {}  # other roots, by first entry and end
         self._newest = _NOTHING  # height and hash of the highest block that is in one of them
         self._lock = Lock()
 
@@ -65,6 +67,7 @@ class HistoryTree:
         height, known = self._newest
         if height >= 0 and (self._store.height() < height or self._hash(height) != known):
             self._whole.clear()
+            self._ranges.clear()
             self._newest = _NOTHING
 
     def _hash(self, height: int) -> bytes:
@@ -81,13 +84,24 @@ class HistoryTree:
         if found is None:
             found = merkle.root(self._hashes(level - 1, index * TILE_WIDTH, TILE_WIDTH))
             self._whole[level, index] = found
-            height = ((index + 1) << _LEVEL_BITS * level) - 1
-            if height > self._newest[0]:
-                self._newest = height, self._hash(height)
+            self._note(((index + 1) << _LEVEL_BITS * level) - 1)
         return found
 
     def _range(self, low: int, high: int) -> bytes:
-        return range_root(low, high, self._hashes)
+        """The root over a range. Those that never change and take a while are remembered."""
+        size = high - low
+        if size < LEAST_REMEMBERED or size & (size - 1):
+            return range_root(low, high, self._hashes)
+        found = self._ranges.get((low, high))
+        if found is None:
+            found = self._ranges[low, high] = range_root(low, high, self._hashes)
+            self._note(high - 1)
+        return found
+
+    def _note(self, height: int) -> None:
+        """Note that something is remembered that depends on a block."""
+        if height > self._newest[0]:
+            self._newest = height, self._hash(height)
 
 
 def range_root(low: int, high: int, hashes: Callable[[int, int, int], list[bytes]]) -> bytes:
