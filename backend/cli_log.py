@@ -10,7 +10,6 @@ from socket import gethostname
 
 import click
 
-from backend.errors import NotFound
 from backend.settings import NO_WITNESS, Settings
 
 
@@ -28,12 +27,9 @@ def log() -> None:
 @click.pass_obj
 def print_key(settings: Settings) -> None:
     """Print the key that verifies checkpoints."""
-    from backend.transparency.secret_keys import key_in
+    from backend.transparency.secret_keys import log_key
 
-    found = key_in(settings.folder)
-    if found is None:
-        raise NotFound("the log has no key yet; the miner makes it when it starts")
-    click.echo(str(found.verifier))
+    click.echo(str(log_key(settings.folder).verifier))
 
 
 @log.command("rotate-key")

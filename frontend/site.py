@@ -12,7 +12,7 @@ from flask import Flask, Response
 
 from frontend.app import HEADERS, MAX_BODY_BYTES
 from frontend.errors import RETRY_AFTER_S
-from frontend.pages.proofs import QUESTIONS
+from frontend.evidence import PROVED
 from frontend.plain_page import plain_page
 from frontend.settings import Settings
 from serving.environs import WAIT, Environ
@@ -25,7 +25,7 @@ MOST_PAGES_WAITING, MOST_LONG_WAITING = 100, 8
 AT_ONCE = ("/static/", "/health/live")
 UPLOAD_PATH = "/upload"
 SCAN = "engine=scan"
-PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in QUESTIONS)
+PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in PROVED)
 BUSY = "As many requests as can be answered wait already; try again in a few seconds"
 
 

@@ -19,7 +19,7 @@ from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
 from backend.transparency import CHECKPOINT_NAME
-from backend.transparency.secret_keys import key_in
+from backend.transparency.secret_keys import log_key
 from backend.transparency.tree import HistoryTree
 from backend.witness.witness import Witness
 
@@ -89,9 +89,7 @@ def _verify_says(folder: Path) -> str | None:
 def _witness_says(folder: Path) -> str | None:
     chain = folder / "chain"
     witness = Witness(folder / "witness", "example.org/witness")
-    log = key_in(chain)
-    if log is None:
-        raise Damage("the log has no key")
+    log = log_key(chain)
     with closing(BlockStore(chain)) as store:
         prove = HistoryTree(store).consistency_proof
         try:

@@ -11,15 +11,12 @@ from backend.chain.columns import COLUMN_NAMES, columns_from, decode_body, encod
 from backend.chain.content import content_of
 from backend.chain.fields import Value
 from backend.chain.state import ChainState, empty_state
-from backend.errors import Damage
 from backend.storage import files, layout
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import compress, frame_of
 from backend.storage.layout import Place
-from backend.transparency import CHECKPOINT_NAME
 from backend.transparency.checkpoints import Checkpoint
-from backend.transparency.notes import Note
-from backend.transparency.secret_keys import key_in
+from backend.transparency.secret_keys import log_key, write_checkpoint
 from backend.transparency.tree import HistoryTree
 
 FOLLOWING = ("index", "mempool")  # folders that follow from the blocks
@@ -84,15 +81,12 @@ class Editor:
 
     def sign(self) -> None:
         """Sign a checkpoint of the blocks that are saved, as whoever has the log's key can."""
-        key = key_in(self.folder)
-        if key is None:
-            raise Damage("the log has no key")
+        key = log_key(self.folder)
         with closing(BlockStore(self.folder)) as store:
             tree = HistoryTree(store)
             size = tree.size()
-            text = str(Checkpoint(key.verifier.name, size, tree.root(size)))
-        note = Note(text, (key.signature(text),))
-        files.replace_unsynced(self.folder / CHECKPOINT_NAME, str(note).encode())
+            signed = Checkpoint(key.verifier.name, size, tree.root(size))
+        write_checkpoint(self.folder, key, signed)
 
 
 def _written(blocks: Sequence[Block]) -> tuple[bytes, bytes]:

@@ -21,9 +21,10 @@ from backend.questions.values import (
     asked_for,
 )
 from backend.storage.caches import CachedBlocks
-from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints, notes
-from backend.transparency.notes import TIME_BYTES, NoteError, encoded
-from backend.transparency.rotation import successions_in
+from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, VERIFIER_NAME, checkpoints
+from backend.transparency.checkpoints import Checkpoint
+from backend.transparency.notes import TIME_BYTES, Note, NoteError, encoded
+from backend.transparency.successions import successions_in
 from backend.transparency.tree import HistoryTree
 from backend.words import counted
 
@@ -66,13 +67,13 @@ class Prover:
 
     def cosigners(self) -> Json:
         """Who has cosigned the newest checkpoint, and when. Raises NotFound, TryLater."""
-        written, signed = self._newest()
+        note, signed = self._newest()
         found = [
             {
                 "name": one.name,
                 "cosigned_at": 1000 * int.from_bytes(one.signature[:TIME_BYTES], "big"),
             }
-            for one in notes.parse(written.encode()).signatures
+            for one in note.signatures
             if one.name != signed.origin
         ]
         return {"size": signed.size, "witnesses": found}
@@ -100,23 +101,22 @@ class Prover:
         members = {
             "size": size,
             "consistency": _written(path),
-            "checkpoint": note,
+            "checkpoint": str(note),
             "key": self.verifier_key().decode().strip(),
             "successions": successions_in(self._folder),
         }
         return Anchor(size, members)
 
-    def _newest(self) -> tuple[str, checkpoints.Checkpoint]:
+    def _newest(self) -> tuple[Note, Checkpoint]:
         """The newest checkpoint, as a note and as what it says."""
         try:
-            note = notes.parse(self.checkpoint())
-            found = checkpoints.parse(note.text)
+            note, found = checkpoints.in_note(self.checkpoint())
         except NoteError as error:
             reason = f"the signed checkpoint is damaged: {error}; the miner makes it again"
             raise TryLater(reason) from error
         if found.size > self._tree.size():
             raise TryLater("the signed checkpoint has more blocks than the chain; see the log")
-        return str(note), found
+        return note, found
 
     def transaction(self, transaction_id: int, tip: int | None = None) -> Json:
         """The proof of one transaction. Raises NotFound, also if it is mined above block `tip`."""

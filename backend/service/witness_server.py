@@ -8,6 +8,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request, Response
 
 from backend.errors import FlightchainError
+from backend.transparency import checkpoints
 from backend.transparency.notes import NoteError, VerifierKey, decoded
 from backend.witness.witness import (
     Forked,
@@ -16,7 +17,6 @@ from backend.witness.witness import (
     RolledBack,
     Unproved,
     Witness,
-    origin_in,
 )
 from serving import gunicorn_app
 
@@ -74,7 +74,7 @@ def answer(witness: Witness, logs: Mapping[str, VerifierKey], request: Request) 
 def _cosigned(witness: Witness, logs: Mapping[str, VerifierKey], body: bytes) -> Response:
     try:
         old, proof, note = _parts(body)
-        log = logs.get(origin_in(note))
+        log = logs.get(checkpoints.in_note(note)[1].origin)
         if log is None:
             return Response("this log is not known here\n", 404)
         signed = witness.cosign(note, log, lambda _old, _size: proof, old)

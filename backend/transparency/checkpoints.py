@@ -7,7 +7,8 @@ in Base64.
 import re
 from dataclasses import dataclass
 
-from backend.transparency.notes import NoteError, decoded, encoded
+from backend.transparency import notes
+from backend.transparency.notes import Note, NoteError, decoded, encoded
 
 HASH_BYTES = 32
 _ORIGIN_DIGITS = 16
@@ -37,6 +38,12 @@ def parse(text: str) -> Checkpoint:
     if len(root) != HASH_BYTES:
         raise NoteError(f"the root of a checkpoint has {HASH_BYTES} bytes, not {len(root)}")
     return Checkpoint(origin, int(size), root)
+
+
+def in_note(data: bytes) -> tuple[Note, Checkpoint]:
+    """A note, and the checkpoint in it. Raises NoteError."""
+    note = notes.parse(data)
+    return note, parse(note.text)
 
 
 def origin_of(genesis_hash: str) -> str:

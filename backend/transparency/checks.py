@@ -9,11 +9,10 @@ from backend.transparency import (
     KEY_NAME,
     SIGNED_ANEW,
     checkpoints,
-    notes,
 )
 from backend.transparency.notes import NoteError, VerifierKey
-from backend.transparency.rotation import successions_in
 from backend.transparency.secret_keys import key_in
+from backend.transparency.successions import successions_in
 from backend.transparency.tree import HistoryTree
 from backend.transparency.verifying import signed_at
 
@@ -33,8 +32,7 @@ def check_log(folder: Path, store: BlockStore) -> str:
 def _checked_size(path: Path, key: VerifierKey, tree: HistoryTree) -> int:
     """How many blocks a checkpoint names, all of which are there."""
     try:
-        note = notes.parse(path.read_bytes())
-        found = checkpoints.parse(note.text)
+        note, found = checkpoints.in_note(path.read_bytes())
         if signed_at(note, key) is None:
             raise NoteError("this log has not signed it")
         is_right = found.size <= tree.size() and tree.root(found.size) == found.root

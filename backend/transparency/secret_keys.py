@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from backend.errors import Damage
+from backend.errors import Damage, NotFound
 from backend.storage import files
-from backend.transparency import KEY_NAME, VERIFIER_NAME
+from backend.transparency import CHECKPOINT_NAME, KEY_NAME, VERIFIER_NAME
+from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import (
     COSIGNATURE,
     ED25519,
     TIME_BYTES,
+    Note,
     NoteError,
     Signature,
     VerifierKey,
@@ -61,6 +63,10 @@ class SecretKey:
         """The signature of a text."""
         return self._signed(self._key.sign(text.encode()))
 
+    def note(self, text: str) -> Note:
+        """A text with its signature."""
+        return Note(text, (self.signature(text),))
+
     def cosignature(self, text: str, seconds: int) -> Signature:
         """The signature of a checkpoint by a witness, at a time in Unix seconds."""
         signed = self._key.sign(cosigned_text(text, seconds))
@@ -84,8 +90,21 @@ def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
     if found is None:
         found = SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
         files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
-        files.write_new(folder / kept.public, _public(found))
+        files.write_new(folder / kept.public, public_text(found))
     return found
+
+
+def log_key(folder: Path) -> SecretKey:
+    """The key of the log of the chain in `folder`. Raises NotFound, Damage."""
+    found = key_in(folder)
+    if found is None:
+        raise NotFound("the log has no key yet; the miner makes it when it starts")
+    return found
+
+
+def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> None:
+    """Sign a checkpoint of the log; it is not synced, as it can be made again."""
+    files.replace_unsynced(folder / CHECKPOINT_NAME, str(key.note(str(checkpoint))).encode())
 
 
 def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
@@ -103,7 +122,7 @@ def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
     if found is None or found.verifier.kind != kept.kind:
         raise Damage(f"{path} is damaged; {kept.advice}")
     try:
-        is_same = public_path.read_bytes() == _public(found)
+        is_same = public_path.read_bytes() == public_text(found)
     except OSError as error:
         raise Damage(f"{public_path} cannot be read: {error.strerror}") from error
     if not is_same:
@@ -111,7 +130,8 @@ def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
     return found
 
 
-def _public(key: SecretKey) -> bytes:
+def public_text(key: SecretKey) -> bytes:
+    """What the file of the verifier key holds."""
     return f"{key.verifier}\n".encode()
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from backend.chain.state import ChainState
 from backend.errors import FlightchainError
-from backend.storage import files
 from backend.storage.block_store import BlockStore
-from backend.transparency import CHECKPOINT_NAME, checkpoints, notes
+from backend.transparency import CHECKPOINT_NAME, checkpoints
 from backend.transparency.checkpoints import Checkpoint
-from backend.transparency.notes import Note, NoteError
+from backend.transparency.notes import NoteError
 from backend.transparency.rotation import finish_rotation
-from backend.transparency.secret_keys import LOG, secret_key
+from backend.transparency.secret_keys import LOG, secret_key, write_checkpoint
 from backend.transparency.tree import HistoryTree
 
 Report = Callable[[str], None]
@@ -53,9 +52,7 @@ class CheckpointSigner:
         before = self._signed or self._on_disk()
         if before != checkpoint:
             self._warn_of_fork(before, checkpoint)
-            text = str(checkpoint)
-            note = Note(text, (key.signature(text),))
-            files.replace_unsynced(self._folder / CHECKPOINT_NAME, str(note).encode())
+            write_checkpoint(self._folder, key, checkpoint)
         self._signed = checkpoint
 
     def _origin(self) -> str:
@@ -64,8 +61,7 @@ class CheckpointSigner:
     def _on_disk(self) -> Checkpoint | None:
         """What was signed last; None if nothing was, or if it cannot be read."""
         try:
-            note = notes.parse((self._folder / CHECKPOINT_NAME).read_bytes())
-            return checkpoints.parse(note.text)
+            return checkpoints.in_note((self._folder / CHECKPOINT_NAME).read_bytes())[1]
         except (OSError, NoteError):
             return None
 

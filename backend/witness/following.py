@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from enum import IntEnum
 
-from backend.transparency import checkpoints, notes
+from backend.transparency import checkpoints
 from backend.transparency.notes import NoteError, VerifierKey
 from backend.witness.remote import RemoteLog, Unreachable
 from backend.witness.witness import NotCosigned, Witness
@@ -50,7 +50,7 @@ class Follower:
         log = RemoteLog(url)
         try:
             data = log.checkpoint()
-            found = checkpoints.parse(notes.parse(data).text)
+            _, found = checkpoints.in_note(data)
             self._witness.cosign(data, self._key_of(log, found.origin), log.consistency_proof)
         except Unreachable as error:
             return Finding(Verdict.SILENT, f"SILENT: {error}")

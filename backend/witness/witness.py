@@ -54,11 +54,6 @@ class Forked(NotCosigned):
     """The log has signed two trees of the same size: it tells one this, and another that."""
 
 
-def origin_in(data: bytes) -> str:
-    """The origin that a checkpoint names. Raises NoteError."""
-    return checkpoints.parse(notes.parse(data).text).origin
-
-
 class Witness:
     """The witness whose key and checkpoints are in `folder`, which is made if need be."""
 
@@ -89,8 +84,7 @@ class Witness:
 
         Raises NoteError if the data is no checkpoint of that log, and one of NotCosigned.
         """
-        note = notes.parse(data)
-        new = checkpoints.parse(note.text)
+        note, new = checkpoints.in_note(data)
         if new.origin != log.name or signed_at(note, log) is None:
             raise NotSigned(f"the checkpoint of {new.origin} is not signed by {log.name}")
         with files.FileLock(self._folder / LOCK_NAME):
@@ -103,7 +97,7 @@ class Witness:
             self._require_extension(before, new, note, kept, prove)
             signature = self.key.cosignature(note.text, int(time.time()))
             if kept is None or kept.text != note.text:  # else it says when that was first seen
-                self._keep(note, signature)
+                self._keep(new.origin, note, signature)
             return Note(note.text, (signature,))
 
     def _require_extension(
@@ -128,10 +122,9 @@ class Witness:
             reason = f"{had}, and nothing shows that they are still there: {error}"
             raise Unproved(reason) from error
 
-    def _keep(self, note: Note, signature: Signature) -> None:
+    def _keep(self, origin: str, note: Note, signature: Signature) -> None:
         """Keep a checkpoint with the signatures of the log and of this witness."""
         others = (one for one in note.signatures if one.key_id != signature.key_id)
-        origin = checkpoints.parse(note.text).origin
         files.write_new(self._path(origin), str(Note(note.text, (*others, signature))).encode())
 
     def grew_at(self, origin: str) -> int:

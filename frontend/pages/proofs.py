@@ -6,8 +6,7 @@ They are passed on while they come, because a proof of an answer has a line for 
 from flask import Blueprint, Response, request
 
 from frontend.backend_client import Backend
-
-QUESTIONS = ("filter_transactions", "average_delays", "flight_counter")
+from frontend.evidence import PROVED
 
 
 def blueprint(backend: Backend) -> Blueprint:
@@ -32,7 +31,7 @@ def blueprint(backend: Backend) -> Blueprint:
         """The proof that a transaction is in the ledger."""
         return passed_on(f"transaction-{transaction_id}.proof.json")
 
-    @routes.get(f"/<any({','.join(QUESTIONS)}):question>/proof")
+    @routes.get(f"/<any({','.join(PROVED)}):question>/proof")
     def of_answer(question: str) -> Response:
         """An answer, and what proves it; as a zip file also all that is needed to check it."""
         form = "zip" if request.args.get("format") == "zip" else "ndjson"

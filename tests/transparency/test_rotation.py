@@ -12,8 +12,9 @@ from backend.cli import main
 from backend.errors import Damage, NotFound
 from backend.storage import files
 from backend.transparency import notes
-from backend.transparency.rotation import finish_rotation, rotate, successions_in
+from backend.transparency.rotation import finish_rotation, rotate
 from backend.transparency.secret_keys import key_in
+from backend.transparency.successions import successions_in
 from backend.transparency.verifying import signed_at
 from tests.api.worlds import client_of, seal, settings_for
 from tests.flights import flights
@@ -86,6 +87,7 @@ def test_a_rotation_that_breaks_off_is_finished_or_has_not_happened(
             rotate(folder)
     finish_rotation(folder)
     key = verifier(folder)  # the files agree
+    audit(folder)  # and so does the checkpoint
     seal(settings_for(folder), [flights(1, 500)])
     with client_of(settings_for(folder)) as client:
         (proof,) = fetched(client, "/transactions/0/proof")
