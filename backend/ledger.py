@@ -30,6 +30,7 @@ from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.proofs.prover import Prover
 from backend.questions import scan
 from backend.questions.distribution import distribution_of
+from backend.questions.groups import Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -135,23 +136,25 @@ class Ledger:
             legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
             legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
-        return {"count": len(legs), "flights": legs, **_context(question, options, as_of)}
+        shown = options.shown
+        end = None if shown.limit is None else shown.offset + shown.limit
+        flights = legs[shown.offset : end]
+        return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
 
     def average_delays(
         self, question: AverageDelays, options: Options, costs: Costs | None = None
     ) -> Json:
-        """How late a carrier was: means, counts and shares. Without flights, means are None."""
+        """How late flights were: means, counts and shares. Without flights, means are None."""
         if options.engine == "scan":
             as_of = self._scanned(options)
-            delays = scan.delays(self._blocks, question, as_of.height, costs)
+            delays = scan.delays(self._blocks, question, options, as_of.height, costs)
         else:
             delays, as_of = self._indexed(
                 lambda below: self._index.delays(question, options, below), options
             )
         answer = _averages(delays.totals)
-        if options.group_by == "day":
-            days = sorted(delays.by_day.items())
-            answer["by_day"] = [{"FL_DATE": day, **_averages(totals)} for day, totals in days]
+        groups = {key: _averages(totals) for key, totals in delays.groups.items()}
+        answer |= _grouped(groups, "flights", answer, options)
         if options.distribution:
             answer["distribution"] = distribution_of(delays.counts)
         return {**answer, **_context(question, options, as_of)}
@@ -159,7 +162,7 @@ class Ledger:
     def flight_counter(
         self, question: FlightCounter, options: Options, costs: Costs | None = None
     ) -> Json:
-        """How many flights went from one city to another."""
+        """How many flights went from one place to another."""
         if options.engine == "scan":
             as_of = self._scanned(options)
             counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
@@ -168,14 +171,8 @@ class Ledger:
                 lambda below: self._index.flight_counts(question, options, below), options
             )
         answer: Json = {"count": counts.count}
-        if options.group_by == "day":
-            days = sorted(counts.by_day.items())
-            answer["by_day"] = [{"FL_DATE": day, "count": count} for day, count in days]
-        elif options.group_by == "carrier":
-            carriers = sorted(counts.by_carrier.items(), key=lambda item: (-item[1], item[0]))
-            answer["by_carrier"] = [
-                {"OP_CARRIER_AIRLINE_ID": carrier, "count": count} for carrier, count in carriers
-            ]
+        groups = {key: {"count": count} for key, count in counts.groups.items()}
+        answer |= _grouped(groups, "count", answer, options)
         return {**answer, **_context(question, options, as_of)}
 
     def suggest(self, field: str, q: str, limit: int) -> Json:
@@ -577,6 +574,21 @@ def _context(question: Question, options: Options, as_of: AsOf) -> Json:
         "as_of": {"height": as_of.height, "tip_hash": as_of.tip_hash},
         "query": understood(question, options),
     }
+
+
+def _grouped(groups: Mapping[Key, Json], count: str, answer: Json, options: Options) -> Json:
+    """What `options.group_by` adds to an answer.
+
+    groups: what is said about each group. count: the member that tells the number of flights.
+    """
+    if options.group_by is None:
+        return {}
+    shown, there_are = arranged(options.group_by, groups, count, options.shown)
+    found: Json = {"groups": there_are}
+    if options.group_by == "hour":
+        with_hour = sum(one[count] for one in groups.values())
+        found["without_hour"] = answer[count] - with_hour
+    return {f"by_{options.group_by}": shown, **found}
 
 
 def _averages(totals: DelayTotals) -> Json:

@@ -257,7 +257,7 @@ BAD_QUERIES = [
     (["average_delays", *QUERIES[1][1], "engine=both"], "engine 'both'"),
     (["average_delays", *QUERIES[1][1], "as_of=-1"], "as_of '-1'"),
     (["average_delays", *QUERIES[1][1], "as_of=31"], "block 31"),
-    (["average_delays", *QUERIES[1][1], "group_by=carrier"], "group_by 'carrier'"),
+    (["average_delays", *QUERIES[1][1], "group_by=airport"], "group_by 'airport'"),
     (
         ["average_delays", "OP_CARRIER_AIRLINE_ID=1", "INITIAL_DATE=2015-02-01", DAYS[1]],
         "INITIAL_DATE '2015-02-01'",

@@ -35,7 +35,8 @@ LAYERS: dict[str, set[str] | None] = {
     "mempool": {"chain", "storage", "clock", "words"} | COMMON,
     "questions": {"chain", "storage.caches", "storage.scan_costs", "errors"},
     "sources": {"chain", "questions.carriers", "errors", "words"},
-    "index": {"chain", "storage", "questions.values", "questions.carriers", "errors", "words"},
+    "index": {"chain", "storage", "errors", "words"}
+    | {"questions.values", "questions.groups", "questions.carriers"},
     "transparency": {
         "chain.merkle",
         "chain.state",

@@ -21,13 +21,13 @@ from backend.errors import InvalidQuery
 from backend.ledger import Ledger
 from backend.questions.parameters import AS_OF, Choice, Number
 from backend.questions.values import (
-    PARAMETERS,
+    PROVABLE,
     AverageDelays,
     FilterTransactions,
     FlightCounter,
     Options,
     Question,
-    asked,
+    provable,
 )
 from serving.environs import Environ
 
@@ -86,7 +86,7 @@ def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
         PROOFS,
         summary,
         {200: _IN_FILES},
-        parameters=(*PARAMETERS[kind].values(), AS_OF, FORM),
+        parameters=(*PROVABLE[kind].values(), AS_OF, FORM),
         errors=(404,),
     )
 
@@ -132,7 +132,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
             given = dict(operation.given(environ))
             form = FORM.of(given)
             given.pop(FORM.name, None)
-            question, options = asked(kind, given)
+            question, options = provable(kind, given)
             anchor = prover.anchor(options.as_of)
             answer = ask(question, Options(as_of=anchor.size - 1))
             # The proof has the question, and up to which block it counts, in its own form.

@@ -9,10 +9,12 @@ from dataclasses import fields
 from typing import Any
 
 from backend.chain.block import Header
-from backend.chain.fields import FIELDS, Field
+from backend.chain.fields import FIELD, FIELDS, Field
+from backend.questions.groups import GROUPS
 from backend.questions.parameters import Schema, stored
 from backend.questions.values import (
     BREAKDOWNS,
+    DISTRIBUTION,
     ENGINE,
     PARAMETERS,
     AverageDelays,
@@ -88,7 +90,7 @@ def query_of(kind: type[Question]) -> Schema:
     properties = {name: parameter.schema() for name, parameter in known.items()}
     properties["engine"] = {"type": "string", "enum": list(ENGINE.choices)}
     properties |= {
-        name: {"type": "boolean"} if one.choices == ("true",) else one.schema()
+        name: {"type": "boolean"} if one is DISTRIBUTION else one.schema()
         for name, one in breakdowns.items()
     }
     left_out = (name for name, parameter in known.items() if not parameter.required)
@@ -128,6 +130,10 @@ STATE: Schema = {"type": "string", "enum": ["pending", "mined"]}
 _AS_OF = record(
     {"height": COUNT, "tip_hash": HASH}, description="the block up to which an answer counts"
 )
+_MADE: dict[str, Schema] = {
+    "hour": {"type": "integer", "minimum": 0, "maximum": 23},
+    "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+}
 _AVERAGES: dict[str, Schema] = {
     "average_delay": MEAN | {"description": "mean ARR_DELAY of the arrived flights, in minutes"},
     "flights": COUNT,
@@ -141,6 +147,28 @@ _AVERAGES: dict[str, Schema] = {
     | {"description": "share of all flights that arrived less than 15 minutes late"},
     "average_departure_delay": MEAN | {"description": "mean DEP_DELAY, in minutes"},
 }
+_KEYS: dict[str, dict[str, Schema]] = {
+    by: {name: _MADE[name] if name in _MADE else value_of(FIELD[name]) for name in group.names}
+    for by, group in GROUPS.items()
+}
+
+
+def _name_of(prefix: str, by: str) -> str:
+    """The name of the schema of one group."""
+    return f"{prefix}{by.capitalize()}"
+
+
+def _groups(prefix: str) -> dict[str, Schema]:
+    """The members that `group_by` adds to an answer."""
+    lists = {f"by_{by}": array(ref(_name_of(prefix, by))) for by in GROUPS}
+    return {
+        **lists,
+        "groups": COUNT | {"description": "how many there are with least_flights or more"},
+        "without_hour": COUNT
+        | {"description": "flights whose hour of scheduled departure is not known"},
+    }
+
+
 _RECEIPT: dict[str, Schema] = {
     "state": STATE,
     "timestamp": MILLISECONDS,
@@ -202,14 +230,14 @@ SCHEMAS: dict[str, Schema] = {
     "AverageDelays": record(
         {
             **_AVERAGES,
-            "by_day": array(ref("DelaysOfDay")),
+            **_groups("DelaysOf"),
             "distribution": ref("Distribution"),
             **context(AverageDelays),
         },
-        "by_day",
+        *_groups(""),
         "distribution",
     ),
-    "DelaysOfDay": record({"FL_DATE": DAY, **_AVERAGES}),
+    **{_name_of("DelaysOf", by): record({**_KEYS[by], **_AVERAGES}) for by in GROUPS},
     "Distribution": record(
         {
             "median": MEAN,
@@ -226,17 +254,9 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "FlightCount": record(
-        {
-            "count": COUNT,
-            "by_day": array(ref("CountOfDay")),
-            "by_carrier": array(ref("CountOfCarrier")),
-            **context(FlightCounter),
-        },
-        "by_day",
-        "by_carrier",
+        {"count": COUNT, **_groups("CountOf"), **context(FlightCounter)}, *_groups("")
     ),
-    "CountOfDay": record({"FL_DATE": DAY, "count": COUNT}),
-    "CountOfCarrier": record({"OP_CARRIER_AIRLINE_ID": COUNT, "count": COUNT}),
+    **{_name_of("CountOf", by): record({**_KEYS[by], "count": COUNT}) for by in GROUPS},
     **{f"{kind.__name__}Query": query_of(kind) for kind in PARAMETERS},
     "Header": record({**_HEADER, "hash": HASH}),
     "Block": record({**_HEADER, "hash": HASH, "transactions": array(ref("Transaction"))}),

@@ -1,112 +1,232 @@
-"""Breaks answers of the index down: by day, by carrier, by delay.
+"""Counts flights by groups, from the table that answers soonest.
 
-Each function asks one statement of `rows`, which runs all of an answer in one snapshot. `below` is
-the first transaction id that does not count; None, at the tip, reads totals instead of flights.
+    carrier_total  what needs no airport
+    route_total    what needs airports
+    slot_total     whole months by hour and by weekday
+    flight         whatever these do not know: other days by hour and by weekday, distributions for
+                   some airports, and everything as of an earlier height
+
+Each function asks statements of `rows`, which runs all of an answer in one snapshot. `below` is the
+first transaction id that does not count; None, at the tip, reads totals.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
-from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.index.delays import decode_counts
-from backend.index.periods import DAY, cover
+from backend.index.periods import DAY, MONTH, YEAR, Range, cover
+from backend.index.totals import ALL_ROUTES, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS
+from backend.questions.groups import Key
 from backend.questions.values import AverageDelays, DelayTotals, FlightCounter
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
+Question = AverageDelays | FlightCounter
 
-COUNTS = "flights, cancelled, arrived, departed, on_time, sum_arr_delay, sum_dep_delay"
-COUNTED = f"""
-    count(*), coalesce(sum(cancelled), 0), count(arr_delay), count(dep_delay),
-    count(CASE WHEN arr_delay < {ON_TIME_BEFORE_MINUTES} THEN 1 END),
-    coalesce(sum(arr_delay), 0), coalesce(sum(dep_delay), 0)"""
-CARRIER_FLIGHTS = "FROM flight WHERE day BETWEEN ? AND ? AND carrier = ? AND id < ?"
-ROUTE_FLIGHTS = """
-    FROM flight WHERE day BETWEEN ? AND ? AND id < ?
-    AND origin IN (SELECT place FROM place JOIN city USING (city) WHERE name = ?)
-    AND dest IN (SELECT place FROM place JOIN city USING (city) WHERE name = ?)"""
-ROUTE_TOTALS = """
-    FROM route_total
-    WHERE origin_city = (SELECT city FROM city WHERE name = ?)
-    AND dest_city = (SELECT city FROM city WHERE name = ?)
-    AND span = ? AND period BETWEEN ? AND ?"""
+# From one carrier to the next by the key: no row of a day is read.
+KNOWN_CARRIERS = """
+    WITH RECURSIVE known (carrier) AS (
+        SELECT min(carrier) FROM carrier_total
+        UNION ALL
+        SELECT (SELECT min(carrier) FROM carrier_total WHERE carrier > known.carrier)
+        FROM known WHERE carrier IS NOT NULL)
+    SELECT carrier FROM known WHERE carrier IS NOT NULL"""
 
-_DAILY_DELAYS = f"""
-    SELECT period, {COUNTS} FROM carrier_total
-    WHERE carrier = ? AND span = {DAY} AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
-_DAILY_DELAYS_AS_OF = f"SELECT day, {COUNTED} {CARRIER_FLIGHTS} GROUP BY day"
-_DELAYS_RANGE = """
+_PLACES = "SELECT place, code, name FROM place JOIN city USING (city)"
+_ROUTES = "SELECT route, origin, dest FROM route"
+_WITH_CODE = "(SELECT place FROM place WHERE code = ?)"
+_OF_CITY = "(SELECT place FROM place WHERE city = (SELECT city FROM city WHERE name = ?))"
+_ENDS = {
+    "ORIGIN": f"origin IN {_WITH_CODE}",
+    "DEST": f"dest IN {_WITH_CODE}",
+    "ORIGIN_CITY_NAME": f"origin IN {_OF_CITY}",
+    "DEST_CITY_NAME": f"dest IN {_OF_CITY}",
+}
+
+_TIMES = ("day", "month", "year")
+_SLOTS = {
+    "hour": (0, FIRST_WEEKDAY_SLOT - 1),
+    "weekday": (FIRST_WEEKDAY_SLOT, FIRST_WEEKDAY_SLOT + 6),
+}
+_LONGEST = {"day": DAY, "month": MONTH, "hour": MONTH, "weekday": MONTH}
+_AIRPORTS = {"origin": "route.origin", "destination": "route.dest", "route": "route.route"}
+
+_DELAYS_RANGE = f"""
+    SELECT counts FROM carrier_delays
+    WHERE carrier IN ({KNOWN_CARRIERS}) AND span = ? AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
+_DELAYS_OF_CARRIER = """
     SELECT counts FROM carrier_delays WHERE carrier = ? AND span = ? AND period BETWEEN ? AND ?"""
-_DELAYS_AS_OF = f"""
-    SELECT arr_delay, count(*) {CARRIER_FLIGHTS} AND arr_delay IS NOT NULL
-    GROUP BY arr_delay"""
-
-_DAILY_FLIGHTS = f"SELECT period, sum(flights) {ROUTE_TOTALS} GROUP BY period"
-_DAILY_FLIGHTS_AS_OF = f"SELECT day, count(*) {ROUTE_FLIGHTS} GROUP BY day"
-_CARRIERS_RANGE = f"SELECT carrier, flights {ROUTE_TOTALS}"
-_CARRIERS_AS_OF = f"SELECT carrier, count(*) {ROUTE_FLIGHTS} GROUP BY carrier"
 
 
-def delays_by_day(rows: Rows, question: AverageDelays, below: int | None) -> dict[str, DelayTotals]:
-    """The counts of each day that has flights."""
-    carrier, days = question.OP_CARRIER_AIRLINE_ID, _ordinals(question)
+class _Where(NamedTuple):
+    """The flights of a question but for its days: conditions on table route, and the carrier."""
+
+    places: str
+    values: list[object]
+    carrier: int | None
+
+
+def totals_by(
+    rows: Rows, question: Question, group_by: str | None, below: int | None
+) -> dict[Key, DelayTotals]:
+    """The totals of each group that has flights. group_by: a name of GROUPS; None: one group."""
+    where = _where(question)
+    first, last = _days(question)
+    key_of = _keys(rows, group_by)
+    found: defaultdict[Key, DelayTotals] = defaultdict(DelayTotals)
     if below is not None:
-        found = rows(_DAILY_DELAYS_AS_OF, (*days, carrier, below))
+        ranges: list[Range] = [(DAY, first.toordinal(), last.toordinal())]
     else:
-        found = rows(_DAILY_DELAYS, (carrier, *days))
-    return {_iso(day): DelayTotals(*counts) for day, *counts in found}
+        ranges = cover(first, last, _LONGEST.get(group_by or "", YEAR))
+    for span, start, end in ranges:
+        if below is not None or (group_by in _SLOTS and span == DAY):
+            counted = _of_flights(rows, where, group_by, (start, end), below)
+        elif group_by in _SLOTS:
+            counted = _of_slots(rows, where, _SLOTS[group_by], (start, end))
+        else:
+            counted = _of_totals(rows, where, group_by, (span, start, end))
+        for raw, *counts in counted:
+            found[key_of(raw, span)] += DelayTotals(*counts)
+    return found
 
 
 def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Counter[int]:
     """How often each ARR_DELAY occurs among the flights that arrived."""
-    carrier = question.OP_CARRIER_AIRLINE_ID
-    if below is not None:
-        return Counter(dict(rows(_DELAYS_AS_OF, (*_ordinals(question), carrier, below))))
+    where = _where(question)
+    first, last = _days(question)
+    if below is not None or where.places:
+        source, values = _flights(where, (first.toordinal(), last.toordinal()), below)
+        select = "SELECT arr_delay, count(*)"
+        return Counter(
+            dict(rows(f"{select} {source} AND arr_delay IS NOT NULL GROUP BY 1", values))
+        )
     total: Counter[int] = Counter()
-    for periods in _covered(question):
-        for (stored,) in rows(_DELAYS_RANGE, (carrier, *periods)):
+    statement = _DELAYS_RANGE if where.carrier is None else _DELAYS_OF_CARRIER
+    carrier = [] if where.carrier is None else [where.carrier]
+    for periods in cover(first, last):
+        for (stored,) in rows(statement, (*carrier, *periods)):
             total.update(decode_counts(stored))
     return total
 
 
-def flights_by_day(rows: Rows, question: FlightCounter, below: int | None) -> dict[str, int]:
-    """How many flights went on each day that has any."""
-    cities, days = _cities(question), _ordinals(question)
-    if below is not None:
-        found = rows(_DAILY_FLIGHTS_AS_OF, (*days, below, *cities))
+# --- where the counts come from ------------------------------------------------------------------
+
+
+def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) -> list[Any]:
+    """Raw keys and counts of whole periods."""
+    raw = "period" if group_by in _TIMES else "carrier" if group_by == "carrier" else "0"
+    raw = _AIRPORTS.get(group_by or "", raw)
+    if where.places or group_by in _AIRPORTS:
+        source = "route CROSS JOIN route_total AS total ON total.route = route.route"
+        conditions, values = _and_carrier(where)
+        conditions = f"{where.places or 'true'} AND span = ? AND period BETWEEN ? AND ?{conditions}"
+        values = [*where.values, *periods, *values]
     else:
-        found = rows(_DAILY_FLIGHTS, (*cities, DAY, *days))
-    return {_iso(day): flights for day, flights in found}
+        source = "carrier_total"
+        carriers = f"IN ({KNOWN_CARRIERS})" if where.carrier is None else "= ?"
+        conditions = f"carrier {carriers} AND span = ? AND period BETWEEN ? AND ?"
+        values = [*([] if where.carrier is None else [where.carrier]), *periods]
+    select = f"SELECT {raw}, {SUMS} FROM {source}"  # noqa: S608  our own names
+    return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
 
-def flights_by_carrier(rows: Rows, question: FlightCounter, below: int | None) -> dict[int, int]:
-    """How many flights each carrier had, of those that had any."""
-    cities = _cities(question)
+def _of_slots(
+    rows: Rows, where: _Where, slots: tuple[int, int], months: tuple[int, int]
+) -> list[Any]:
+    """Slots and counts of whole months."""
+    conditions, values = _and_carrier(where)
+    if where.places:
+        source = "route CROSS JOIN slot_total AS total ON total.route = route.route"
+        chosen = where.places
+    else:
+        source, chosen = "slot_total", f"route = {ALL_ROUTES}"
+    conditions = f"{chosen} AND month BETWEEN ? AND ? AND slot BETWEEN ? AND ?{conditions}"
+    select = f"SELECT slot, {SUMS} FROM {source}"  # noqa: S608  our own names
+    values = [*where.values, *months, *slots, *values]
+    return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
+
+
+def _of_flights(
+    rows: Rows, where: _Where, group_by: str | None, days: tuple[int, int], below: int | None
+) -> list[Any]:
+    """Raw keys and counts of the flights of some days."""
+    raw = {"hour": HOUR, "carrier": "carrier", None: "0"}.get(group_by, "day")
+    raw = _AIRPORTS.get(group_by or "", raw)
+    source, values = _flights(where, days, below, with_routes=group_by in _AIRPORTS)
+    known = " AND dep_time + dep_delay IS NOT NULL" if group_by == "hour" else ""
+    return rows(f"SELECT {raw}, {COUNTED} {source}{known} GROUP BY 1", values)
+
+
+def _flights(
+    where: _Where, days: tuple[int, int], below: int | None, *, with_routes: bool = False
+) -> tuple[str, list[object]]:
+    """FROM and WHERE that select flights, and the values for it."""
+    source = "flight"
+    if where.places:
+        source = "route CROSS JOIN flight INDEXED BY flight_by_route ON flight.route = route.route"
+    elif with_routes:
+        source = "flight JOIN route USING (route)"
+    conditions, values = _and_carrier(where)
     if below is not None:
-        return dict(rows(_CARRIERS_AS_OF, (*_ordinals(question), below, *cities)))
-    total: Counter[int] = Counter()
-    for periods in _covered(question):
-        for carrier, flights in rows(_CARRIERS_RANGE, (*cities, *periods)):
-            total[carrier] += flights
-    return total
+        conditions += " AND id < ?"
+        values.append(below)
+    conditions = f"{where.places or 'true'} AND day BETWEEN ? AND ?{conditions}"
+    return f"FROM {source} WHERE {conditions}", [*where.values, *days, *values]
 
 
-def _cities(question: FlightCounter) -> tuple[str, str]:
-    return question.ORIGIN_CITY_NAME, question.DEST_CITY_NAME
+def _where(question: Question) -> _Where:
+    given = {name: getattr(question, name) for name in _ENDS}
+    given = {name: value for name, value in given.items() if value is not None}
+    places = " AND ".join(_ENDS[name] for name in given)
+    carrier = getattr(question, "OP_CARRIER_AIRLINE_ID", None)
+    return _Where(places, list(given.values()), carrier)
 
 
-def _ordinals(question: AverageDelays | FlightCounter) -> tuple[int, int]:
-    days = (question.INITIAL_DATE, question.FINAL_DATE)
-    first, last = (date.fromisoformat(day).toordinal() for day in days)
+def _and_carrier(where: _Where) -> tuple[str, list[object]]:
+    return ("", []) if where.carrier is None else (" AND carrier = ?", [where.carrier])
+
+
+def _days(question: Question) -> tuple[date, date]:
+    first, last = map(date.fromisoformat, question.interval)
     return first, last
 
 
-def _covered(question: AverageDelays | FlightCounter) -> list[tuple[int, int, int]]:
-    days = (question.INITIAL_DATE, question.FINAL_DATE)
-    first, last = (date.fromisoformat(day) for day in days)
-    return cover(first, last)
+# --- keys ----------------------------------------------------------------------------------------
 
 
-def _iso(day: int) -> str:
-    return date.fromordinal(day).isoformat()
+def _keys(rows: Rows, group_by: str | None) -> Callable[[Any, int], Key]:
+    """The function that makes a key of what a statement groups by, in totals of a span."""
+    if group_by in _AIRPORTS:
+        places = {place: (code, city) for place, code, city in rows(_PLACES, ())}
+        if group_by != "route":
+            return lambda place, span: places[place]
+        ends = {route: (origin, dest) for route, origin, dest in rows(_ROUTES, ())}
+        return lambda route, span: places[ends[route][0]] + places[ends[route][1]]
+    return {
+        None: lambda raw, span: (),
+        "carrier": lambda carrier, span: (carrier,),
+        "hour": lambda hour, span: (hour,),
+        "weekday": _weekday,
+        "day": lambda day, span: (date.fromordinal(day).isoformat(),),
+        "month": _month,
+        "year": _year,
+    }[group_by]
+
+
+def _weekday(raw: int, span: int) -> Key:
+    """raw: a day, or the slot of a weekday."""
+    weekday = date.fromordinal(raw).weekday() if span == DAY else raw - FIRST_WEEKDAY_SLOT
+    return (1 + weekday,)
+
+
+def _month(period: int, span: int) -> Key:
+    if span == DAY:
+        return (date.fromordinal(period).isoformat()[:7],)
+    return (f"{period // 12:04}-{period % 12 + 1:02}",)
+
+
+def _year(period: int, span: int) -> Key:
+    if span == YEAR:
+        return (period,)
+    return (period // 12 if span == MONTH else date.fromordinal(period).year,)

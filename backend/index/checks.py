@@ -28,7 +28,6 @@ import msgspec
 
 from backend.chain.block import Block
 from backend.chain.columns import Columns
-from backend.chain.content import Content
 from backend.errors import TryLater
 from backend.index.database import (
     Position,
@@ -39,7 +38,14 @@ from backend.index.database import (
 )
 from backend.index.delays import decode_counts, encode_counts
 from backend.index.periods import DAY, MONTH, YEAR, periods_of
-from backend.index.totals import FlightRow
+from backend.index.totals import (
+    ALL_ROUTES,
+    COUNTED,
+    FIRST_WEEKDAY_SLOT,
+    HOUR,
+    SUMS,
+    FlightRow,
+)
 from backend.index.writer import Airport, SealedBlock, flight_rows
 from backend.storage.checked_sqlite import Outdated
 
@@ -52,11 +58,31 @@ _FLIGHTS = "SELECT * FROM flight"
 _FLIGHT = f"{_FLIGHTS} WHERE day = ? AND number = ? AND id = ?"
 _COLUMNS = "SELECT name FROM pragma_table_info('flight') ORDER BY cid"
 _AIRPORTS = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
+_ROUTES = "SELECT origin, dest, route FROM route"
 _STRAYS = """
     SELECT (SELECT count(*) FROM carrier_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM route_total WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM carrier_delays WHERE span NOT IN (0, 1, 2))
          + (SELECT count(*) FROM city WHERE city NOT IN (SELECT city FROM place))"""
+
+# The period of a day in SQL: ordinal 719163 is 1970-01-01.
+_DATE = "({day} - 719163) * 86400, 'unixepoch'"
+_MONTH = f"12 * strftime('%Y', {_DATE}) + strftime('%m', {_DATE}) - 1"
+_OF_DAYS = {
+    MONTH: _MONTH.format(day="period"),
+    YEAR: f"CAST(strftime('%Y', {_DATE.format(day='period')}) AS INTEGER)",
+}
+_CALENDAR = f"""
+    WITH calendar (day, month) AS MATERIALIZED (
+        SELECT DISTINCT period, {_MONTH.format(day="period")} FROM carrier_total WHERE span = 0)"""  # noqa: S608
+
+
+def _slots(slot: str) -> str:
+    """Rows of slot_total by the flights."""
+    return f"""
+        SELECT route, month, {slot}, carrier, {COUNTED} FROM flight JOIN calendar USING (day)
+        WHERE {slot} IS NOT NULL GROUP BY 1, 2, 3, 4"""  # noqa: S608  our own names
+
 
 # What the rows of a table must be, by the flights, and the table's own rows, in the same order.
 _OF_FLIGHTS = {
@@ -65,47 +91,44 @@ _OF_FLIGHTS = {
         "SELECT * FROM number_total ORDER BY 1, 2",
     ),
     "place": (
-        """SELECT place, count(*)
-           FROM (SELECT origin AS place FROM flight UNION ALL SELECT dest FROM flight)
+        """WITH flown AS (SELECT route, count(*) AS flights FROM flight GROUP BY route)
+           SELECT place, sum(flights) FROM (
+               SELECT origin AS place, flights FROM flown JOIN route USING (route)
+               UNION ALL SELECT dest, flights FROM flown JOIN route USING (route))
            GROUP BY 1 ORDER BY 1""",
         "SELECT place, flights FROM place ORDER BY 1",
     ),
+    "route": (
+        "SELECT DISTINCT route FROM flight ORDER BY 1",
+        "SELECT route FROM route ORDER BY 1",
+    ),
     "carrier_total": (
-        """SELECT carrier, 0, day, count(*), sum(cancelled), count(arr_delay), count(dep_delay),
-                  count(CASE WHEN arr_delay < 15 THEN 1 END), coalesce(sum(arr_delay), 0),
-                  coalesce(sum(dep_delay), 0)
-           FROM flight GROUP BY carrier, day ORDER BY carrier, day""",
+        f"SELECT carrier, 0, day, {COUNTED} FROM flight GROUP BY 1, 3 ORDER BY 1, 3",  # noqa: S608
         "SELECT * FROM carrier_total WHERE span = 0 ORDER BY carrier, period",
     ),
     "route_total": (
-        """SELECT o.city, d.city, 0, day, carrier, count(*) FROM flight
-           JOIN place AS o ON o.place = flight.origin JOIN place AS d ON d.place = flight.dest
-           GROUP BY 1, 2, 4, 5 ORDER BY 1, 2, 4, 5""",
-        """SELECT * FROM route_total WHERE span = 0
-           ORDER BY origin_city, dest_city, period, carrier""",
+        f"SELECT route, 0, day, carrier, {COUNTED} FROM flight GROUP BY 1, 3, 4 ORDER BY 1, 3, 4",  # noqa: S608
+        "SELECT * FROM route_total WHERE span = 0 ORDER BY route, period, carrier",
+    ),
+    "slot_total": (
+        f"""{_CALENDAR} {_slots(HOUR)}
+            UNION ALL {_slots(f"{FIRST_WEEKDAY_SLOT} + (day + 6) % 7")}
+            UNION ALL SELECT {ALL_ROUTES}, month, slot, carrier, {SUMS} FROM slot_total
+            WHERE route != {ALL_ROUTES} GROUP BY 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
+        "SELECT * FROM slot_total ORDER BY 1, 2, 3, 4",
     ),
 }
 
-# The period of a day in SQL: ordinal 719163 is 1970-01-01.
-_DATE = "(period - 719163) * 86400, 'unixepoch'"
-_OF_DAYS = {
-    MONTH: f"12 * strftime('%Y', {_DATE}) + strftime('%m', {_DATE}) - 1",
-    YEAR: f"CAST(strftime('%Y', {_DATE}) AS INTEGER)",
-}
 _BY_PERIOD = {
     "carrier_total": (
-        """SELECT carrier, {span}, {period} AS whole, sum(flights), sum(cancelled), sum(arrived),
-                  sum(departed), sum(on_time), sum(sum_arr_delay), sum(sum_dep_delay)
-           FROM carrier_total WHERE span = 0 GROUP BY carrier, whole ORDER BY carrier, whole""",
+        f"""SELECT carrier, {{span}}, {{period}} AS whole, {SUMS}
+            FROM carrier_total WHERE span = 0 GROUP BY 1, 3 ORDER BY 1, 3""",  # noqa: S608
         "SELECT * FROM carrier_total WHERE span = {span} ORDER BY carrier, period",
     ),
     "route_total": (
-        """SELECT origin_city, dest_city, {span}, {period} AS whole, carrier, sum(flights)
-           FROM route_total WHERE span = 0
-           GROUP BY origin_city, dest_city, whole, carrier
-           ORDER BY origin_city, dest_city, whole, carrier""",
-        """SELECT * FROM route_total WHERE span = {span}
-           ORDER BY origin_city, dest_city, period, carrier""",
+        f"""SELECT route, {{span}}, {{period}} AS whole, carrier, {SUMS}
+            FROM route_total WHERE span = 0 GROUP BY 1, 3, 4 ORDER BY 1, 3, 4""",  # noqa: S608
+        "SELECT * FROM route_total WHERE span = {span} ORDER BY route, period, carrier",
     ),
 }
 
@@ -127,16 +150,20 @@ class ExpectedFlights:
     """What an index must have in table flight, block by block. It can be sent between processes.
 
     height: the height of the block at which the index stands, -1 if there is nothing to compare.
-    places: the index's numbers of airports.
+    places, routes: the index's numbers of airports, and of routes by two of these.
     """
 
     height: int = -1
     places: Mapping[Airport, int] = field(default_factory=dict)
+    routes: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def rows(self, block: Block, columns: Columns) -> Iterator[FlightRow]:
         """The rows of a checked block."""
-        sealed = SealedBlock(block.header, block.hash, Content(columns, block.body, []))
-        return flight_rows(sealed, lambda airport: self.places.get(airport, -1))
+        return flight_rows(SealedBlock(block.header, block.hash, columns), self._route)
+
+    def _route(self, origin: Airport, dest: Airport) -> int:
+        places = self.places.get(origin, -1), self.places.get(dest, -1)
+        return self.routes.get(places, -1)
 
     def sum(self, block: Block, columns: Columns) -> int:
         """The sum of the hashes of these rows; 0 for a block that the index need not have yet."""
@@ -203,8 +230,10 @@ class IndexCheck:
             return "it holds no block"
         rows: list[Any] = connection.execute(_AIRPORTS).fetchall()
         places = {(i, code, city, state): place for i, code, city, state, place in rows}
+        found: list[Any] = connection.execute(_ROUTES).fetchall()
+        routes = {(origin, dest): route for origin, dest, route in found}
         self.position = position
-        self.expected = ExpectedFlights(position.height, places)
+        self.expected = ExpectedFlights(position.height, places, routes)
         return ""
 
     def look_up(self, block: Block, columns: Columns) -> str:

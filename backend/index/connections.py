@@ -53,7 +53,7 @@ _NONSENSE = (ArithmeticError, LookupError, TypeError, ValueError)  # what wrong 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A connection, its file, and the places that it has read already.
+    """A connection, its file, and the places and routes that it has read already.
 
     frozen: the condition of a file that is read without SQLite's locks, when it was opened.
     """
@@ -63,6 +63,7 @@ class Opened:
     connection: apsw.Connection
     frozen: Condition | None
     places: dict[int, Place]
+    routes: dict[int, tuple[Place, Place]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,7 @@ class Connections:
         except BaseException:
             connection.close()
             raise
-        return Opened(path, file, connection, frozen, {})
+        return Opened(path, file, connection, frozen, {}, {})
 
     def _adds_up(self, connection: apsw.Connection, frozen: Condition | None, file: File) -> bool:
         """Whether a frozen file, which no miner will check, adds up. May take a second, once."""

@@ -28,7 +28,7 @@ from backend.storage.checked_sqlite import Wrong, require_checksums
 FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 READER_CACHE_KIB = 4096
 
 # Result codes of SQLite that say that the file is wrong.

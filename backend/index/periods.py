@@ -21,17 +21,20 @@ def periods_of(day: date) -> tuple[tuple[int, int], tuple[int, int], tuple[int, 
     )
 
 
-def cover(initial: date, final: date) -> list[Range]:
+def cover(initial: date, final: date, longest: int = YEAR) -> list[Range]:
     """Ranges of periods that hold every day from `initial` to `final` (inclusive) exactly once.
 
-    There are at most five and none of them is empty. There is none if `initial` is after `final`.
+    longest: the longest span to use. There are at most five ranges and none of them is empty. There
+    is none if `initial` is after `final`.
     """
+    if longest == DAY:
+        return _range(DAY, initial.toordinal(), final.toordinal())
     first_month = _month_from(initial)
     last_month = _month_up_to(final)
     if first_month > last_month:
         return _range(DAY, initial.toordinal(), final.toordinal())
     first_year, last_year = -(-first_month // 12), (last_month + 1) // 12 - 1
-    if first_year > last_year:
+    if first_year > last_year or longest == MONTH:
         whole = _range(MONTH, first_month, last_month)
     else:
         whole = (

@@ -17,14 +17,7 @@ from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.errors import TryLater
 from backend.index import breakdowns
-from backend.index.breakdowns import (
-    CARRIER_FLIGHTS,
-    COUNTED,
-    COUNTS,
-    ROUTE_FLIGHTS,
-    ROUTE_TOTALS,
-    Rows,
-)
+from backend.index.breakdowns import Rows
 from backend.index.connections import (
     NO_FILE,
     NOT_YET,
@@ -38,6 +31,7 @@ from backend.index.connections import (
 )
 from backend.index.database import Position, snapshot
 from backend.index.periods import DAY, cover
+from backend.index.totals import COUNTS
 from backend.questions.values import (
     AverageDelays,
     Delays,
@@ -62,16 +56,29 @@ _EVERYTHING = 2**62  # above every transaction id
 _STANDS = "(SELECT height FROM position), (SELECT tip_hash FROM position)"
 
 _POSITION = "SELECT height, tip_hash FROM position"
-_LEGS = """
-    SELECT position.height, tip_hash, id, carrier, origin, dest, dep_time, dep_delay, arr_time,
-           arr_delay, cancelled, air_time, flight.height, timestamp
-    FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ? ORDER BY id"""
+_LEG = """
+    id, day, carrier, route, dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time,
+    flight.height, timestamp"""
+_LEGS = f"""
+    SELECT position.height, tip_hash, {_LEG}
+    FROM position LEFT JOIN flight ON day = ? AND number = ? AND id < ? ORDER BY id"""  # noqa: S608
+# Day by day, within the days that have flights: table flight is in the order of days.
+_LEGS_BETWEEN = f"""
+    WITH RECURSIVE asked (day) AS (
+        SELECT max(?, (SELECT min(day) FROM flight))
+        UNION ALL
+        SELECT day + 1 FROM asked WHERE day < min(?, (SELECT max(day) FROM flight)))
+    SELECT position.height, tip_hash, {_LEG}
+    FROM position LEFT JOIN (
+        SELECT flight.* FROM asked CROSS JOIN flight USING (day) WHERE number = ? AND id < ?
+    ) AS flight ON true ORDER BY id"""  # noqa: S608
 _ANY_OF_DAY = "SELECT 1 FROM flight WHERE day = ? LIMIT 1"
 _EQUAL = """
-    SELECT id, origin, dest FROM flight
+    SELECT id, route FROM flight
     WHERE day = ? AND dep_time IS ? AND arr_time IS ? AND number = ? AND carrier = ?
         AND dep_delay IS ? AND arr_delay IS ? AND cancelled = ? AND air_time IS ?
     ORDER BY id"""
+_ROUTE = "SELECT origin, dest FROM route WHERE route = ?"
 _PLACE = """
     SELECT airport_id, code, name, state FROM place JOIN city USING (city) WHERE place = ?"""
 
@@ -79,9 +86,13 @@ _SUMS = ", ".join(f"coalesce(sum({count}), 0)" for count in COUNTS.split(", "))
 _CARRIER_RANGE = f"""
     SELECT {COUNTS} FROM carrier_total
     WHERE carrier = ? AND span = ? AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
-_CARRIER_AS_OF = f"SELECT {_STANDS}, {COUNTED} {CARRIER_FLIGHTS}"
-_ROUTE_RANGE = f"SELECT flights {ROUTE_TOTALS}"
-_ROUTE_AS_OF = f"SELECT {_STANDS}, count(*) {ROUTE_FLIGHTS}"
+_ROUTE_RANGE = """
+    SELECT total.flights FROM place AS o
+    JOIN route ON origin = o.place JOIN place AS d ON dest = d.place
+    JOIN route_total AS total ON total.route = route.route
+    WHERE o.city = (SELECT city FROM city WHERE name = ?)
+        AND d.city = (SELECT city FROM city WHERE name = ?)
+        AND span = ? AND period BETWEEN ? AND ?"""
 
 
 def _over_ranges(sums: str, one_range: str) -> list[str]:
@@ -187,18 +198,18 @@ class IndexReader:
         self, question: FilterTransactions, below: int | None = None
     ) -> tuple[list[dict[str, Value]], AsOf]:
         """The transactions with BLOCK_HEIGHT and status, in order of their ids."""
-        day = _date(question.FL_DATE)
+        first, last = (_date(day).toordinal() for day in question.interval)
+        days, statement = ((first,), _LEGS) if first == last else ((first, last), _LEGS_BETWEEN)
         number, carrier = question.OP_CARRIER_FL_NUM, question.OP_CARRIER_AIRLINE_ID
         bound = _EVERYTHING if below is None else below
 
         def ask(opened: Opened) -> tuple[list[dict[str, Value]], AsOf]:
-            values = (day.toordinal(), number, bound)
-            rows = opened.connection.execute(_LEGS, values).fetchall()
+            rows = opened.connection.execute(statement, (*days, number, bound)).fetchall()
             as_of = _as_of(rows)
             if rows[0][2] is None:  # the position alone
                 return [], as_of
-            wanted = rows if carrier is None else [row for row in rows if row[3] == carrier]
-            return [_leg(opened, row, number, day) for row in wanted], as_of
+            wanted = rows if carrier is None else [row for row in rows if row[4] == carrier]
+            return [_leg(opened, row, number) for row in wanted], as_of
 
         return self._agreeing(self._connections.ask(ask))
 
@@ -228,15 +239,17 @@ class IndexReader:
         self, question: AverageDelays, options: Options, below: int | None = None
     ) -> tuple[Delays, AsOf]:
         """The counts and sums behind the averages, broken down as `options` say."""
-        if options.group_by is None and not options.distribution:
-            totals, as_of = self.delay_totals(question, below)
-            return Delays(totals), as_of
+        group_by = options.group_by
+        is_plain = group_by is None and not options.distribution and below is None
+        if is_plain and question.is_the_studys:
+            found = _carrier_totals(self._rows, question)
+            return self._agreeing((Delays(DelayTotals(*found[0][2:])), _as_of(found)))
 
         def ask(rows: Rows) -> Delays:
-            totals, _ = _delay_totals(rows, question, below)
-            by_day = breakdowns.delays_by_day(rows, question, below) if options.group_by else {}
+            (total,) = breakdowns.totals_by(rows, question, None, below).values() or [DelayTotals()]
+            groups = breakdowns.totals_by(rows, question, group_by, below) if group_by else {}
             counts = breakdowns.delay_counts(rows, question, below) if options.distribution else {}
-            return Delays(totals, by_day, counts)
+            return Delays(total, groups, counts)
 
         return self.snapshot(ask)
 
@@ -244,28 +257,17 @@ class IndexReader:
         self, question: FlightCounter, options: Options, below: int | None = None
     ) -> tuple[FlightCounts, AsOf]:
         """How many flights went, broken down as `options` say."""
-        if options.group_by is None:
-            count, as_of = self.route_count(question, below)
-            return FlightCounts(count), as_of
+        group_by = options.group_by
+        if group_by is None and below is None and question.is_the_studys:
+            found = _route_totals(self._rows, question)
+            return self._agreeing((FlightCounts(found[0][2]), _as_of(found)))
 
         def ask(rows: Rows) -> FlightCounts:
-            if options.group_by == "day":
-                by_day = breakdowns.flights_by_day(rows, question, below)
-                return FlightCounts(sum(by_day.values()), by_day=by_day)
-            by_carrier = breakdowns.flights_by_carrier(rows, question, below)
-            return FlightCounts(sum(by_carrier.values()), by_carrier=by_carrier)
+            (total,) = breakdowns.totals_by(rows, question, None, below).values() or [DelayTotals()]
+            groups = breakdowns.totals_by(rows, question, group_by, below) if group_by else {}
+            return FlightCounts(total.flights, {key: of.flights for key, of in groups.items()})
 
         return self.snapshot(ask)
-
-    def delay_totals(
-        self, question: AverageDelays, below: int | None = None
-    ) -> tuple[DelayTotals, AsOf]:
-        """The counts and sums behind the averages."""
-        return self._agreeing(_delay_totals(self._rows, question, below))
-
-    def route_count(self, question: FlightCounter, below: int | None = None) -> tuple[int, AsOf]:
-        """How many flights went."""
-        return self._agreeing(_route_count(self._rows, question, below))
 
     def snapshot(self, ask: Callable[[Rows], Answer]) -> tuple[Answer, AsOf]:
         """What `ask` finds with statements that all see the index as it stands at one block."""
@@ -297,38 +299,29 @@ class IndexReader:
         self._connections.close()
 
 
-def _delay_totals(
-    rows: Rows, question: AverageDelays, below: int | None
-) -> tuple[DelayTotals, AsOf]:
+def _carrier_totals(rows: Rows, question: AverageDelays) -> list[Any]:
+    """The study's question about delays at the tip, in one statement."""
     carrier = question.OP_CARRIER_AIRLINE_ID
-    first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
-    if below is not None:
-        values = [first.toordinal(), last.toordinal(), carrier, below]
-        found = rows(_CARRIER_AS_OF, values)
-    else:
-        ranges = _covered(first, last)
-        values = [value for periods in ranges for value in (carrier, *periods)]
-        found = rows(_CARRIER_TOTALS[len(ranges)], values)
-    return DelayTotals(*found[0][2:]), _as_of(found)
+    ranges = _covered(*map(_date, question.interval))
+    values = [value for periods in ranges for value in (carrier, *periods)]
+    return rows(_CARRIER_TOTALS[len(ranges)], values)
 
 
-def _route_count(rows: Rows, question: FlightCounter, below: int | None) -> tuple[int, AsOf]:
+def _route_totals(rows: Rows, question: FlightCounter) -> list[Any]:
+    """The study's question about a route at the tip, in one statement."""
     cities = (question.ORIGIN_CITY_NAME, question.DEST_CITY_NAME)
-    first, last = _date(question.INITIAL_DATE), _date(question.FINAL_DATE)
-    if below is not None:
-        found = rows(_ROUTE_AS_OF, [first.toordinal(), last.toordinal(), below, *cities])
-    else:
-        ranges = _covered(first, last)
-        values = [value for periods in ranges for value in (*cities, *periods)]
-        found = rows(_ROUTE_TOTALS[len(ranges)], values)
-    return found[0][2], _as_of(found)
+    ranges = _covered(*map(_date, question.interval))
+    values = [value for periods in ranges for value in (*cities, *periods)]
+    return rows(_ROUTE_TOTALS[len(ranges)], values)
 
 
-def _leg(opened: Opened, row: tuple[Any, ...], number: int, day: date) -> dict[str, Value]:
-    (_, _, transaction_id, carrier, origin, dest, dep_time, dep_delay, arr_time, arr_delay,
+def _leg(opened: Opened, row: tuple[Any, ...], number: int) -> dict[str, Value]:
+    (_, _, transaction_id, ordinal, carrier, route, dep_time, dep_delay, arr_time, arr_delay,
      cancelled, air_time, height, timestamp) = row  # fmt: skip
-    origin_id, origin_code, origin_city, origin_state = _place(opened, origin)
-    dest_id, dest_code, dest_city, dest_state = _place(opened, dest)
+    day = date.fromordinal(ordinal)
+    origin, dest = _ends(opened, route)
+    origin_id, origin_code, origin_city, origin_state = origin
+    dest_id, dest_code, dest_city, dest_state = dest
     return {
         "TRANSACTION_ID": transaction_id,
         "timestamp": timestamp,
@@ -360,16 +353,25 @@ def _first_id(flight: Flight, opened: Opened) -> int | None:
     day = _date(str(flight[_FL_DATE])).toordinal()
     dep_time, arr_time = (None if time is None else int(time) for time in _times_of(flight))
     values = (day, dep_time, arr_time, *_others_of(flight))
-    for transaction_id, origin, dest in opened.connection.execute(_EQUAL, values):
-        places = (_place(opened, origin), _place(opened, dest))
-        if places == (_origin_of(flight), _dest_of(flight)):
+    for transaction_id, route in opened.connection.execute(_EQUAL, values):
+        if _ends(opened, route) == (_origin_of(flight), _dest_of(flight)):
             found: int = transaction_id
             return found
     return None
 
 
+def _ends(opened: Opened, route: int) -> tuple[Place, Place]:
+    """The airports of a route; those of one index file never change, so each is read once."""
+    found = opened.routes.get(route)
+    if found is None:
+        row: Any = opened.connection.execute(_ROUTE, (route,)).fetchone()
+        if row is None:
+            raise Wrong(f"it lacks route {route}")
+        found = opened.routes[route] = (_place(opened, row[0]), _place(opened, row[1]))
+    return found
+
+
 def _place(opened: Opened, place: int) -> Place:
-    """An airport; places of one index file never change, so each is read once."""
     found = opened.places.get(place)
     if found is None:
         row: Any = opened.connection.execute(_PLACE, (place,)).fetchone()

@@ -32,6 +32,8 @@ _COUNTS = {
     "SELECT count(*) FROM flight": 1,
     "SELECT sum(flights) FROM carrier_total GROUP BY span": 3,
     "SELECT sum(flights) FROM route_total GROUP BY span": 3,
+    "SELECT sum(flights) FROM slot_total WHERE route = 0 AND slot >= 24": 1,
+    "SELECT sum(flights) FROM slot_total WHERE route > 0 AND slot >= 24": 1,
     "SELECT sum(flights) FROM number_total": 1,
     "SELECT sum(flights) / 2.0 FROM place": 1,
 }
@@ -42,8 +44,13 @@ _ARRIVED = """
 _DISTRIBUTED = """
     SELECT span, sum((SELECT sum(value) FROM json_each(CAST(counts AS TEXT))))
     FROM carrier_delays GROUP BY span ORDER BY span"""
-_STRAY_PLACES = "SELECT count(*) FROM place WHERE city NOT IN (SELECT city FROM city)"
-_CHECK_OF_NAMES = "PRAGMA integrity_check(city)"  # a table with an index of its own
+_STRAYS = """
+    SELECT (SELECT count(*) FROM place WHERE city NOT IN (SELECT city FROM city))
+         + (SELECT count(*) FROM route WHERE origin NOT IN (SELECT place FROM place))
+         + (SELECT count(*) FROM route WHERE dest NOT IN (SELECT place FROM place))"""
+_CHECKS_OF_INDEXES = [
+    f"PRAGMA integrity_check({table})" for table in ("city", "place", "route", "flight")
+]
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -139,6 +146,6 @@ def _adds_up_to(connection: apsw.Connection, position: Position) -> bool:
             for sql, count in _COUNTS.items()
         )
         and rows(_ARRIVED) == rows(_DISTRIBUTED)
-        and rows(_STRAY_PLACES) == [(0,)]
-        and rows(_CHECK_OF_NAMES) == [("ok",)]
+        and rows(_STRAYS) == [(0,)]
+        and all(rows(check) == [("ok",)] for check in _CHECKS_OF_INDEXES)
     )

@@ -1,17 +1,15 @@
 """Writes blocks into one index file.
 
 Flights are inserted in the order of their key, many blocks at a time: SQLite then fills pages
-instead of splitting them. What is to be added to the totals is counted in totals.py.
+instead of splitting them. What they add to the totals is computed in totals.py.
 """
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain, repeat
-from operator import itemgetter
+from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,10 +17,8 @@ import apsw
 
 from backend.chain.block import Block, Header
 from backend.chain.columns import Column, Columns, decode_body
-from backend.chain.content import Content
 from backend.chain.fields import Value
 from backend.chain.memo import Memo
-from backend.chain.summary import cells_of
 from backend.errors import Damage
 from backend.index import totals
 from backend.index.database import (
@@ -32,9 +28,8 @@ from backend.index.database import (
     open_to_write,
     position_in,
 )
-from backend.index.delays import decode_counts, encode_counts
 from backend.index.settled import frames_in_log, is_settled, note_moving, note_settled
-from backend.index.totals import CarrierPeriod, FlightRow
+from backend.index.totals import FlightRow
 from backend.storage import files
 from backend.storage.checked_sqlite import Wrong
 
@@ -42,57 +37,26 @@ _SCHEMA = Path(__file__).with_name("schema.sql")
 _WRITER_CACHE_KIB = 65536
 _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 
-_ROWS_AT_ONCE = 50  # in one statement: a third less time than one by one
-
-
-class _Insert:
-    """INSERT statements for one row and for many rows of a table."""
-
-    def __init__(self, table: str, columns: int, on_conflict: str = "") -> None:
-        row = f"({', '.join('?' * columns)})"
-        one = f"INSERT INTO {table} VALUES {row}"  # noqa: S608  our own names
-        self.one = one + on_conflict
-        self.many = one + f", {row}" * (_ROWS_AT_ONCE - 1) + on_conflict
-
-
-_ADD_COUNTS = """
-    ON CONFLICT DO UPDATE SET
-        flights = flights + excluded.flights,
-        cancelled = cancelled + excluded.cancelled,
-        arrived = arrived + excluded.arrived,
-        departed = departed + excluded.departed,
-        on_time = on_time + excluded.on_time,
-        sum_arr_delay = sum_arr_delay + excluded.sum_arr_delay,
-        sum_dep_delay = sum_dep_delay + excluded.sum_dep_delay"""
-_ADD_FLIGHTS = " ON CONFLICT DO UPDATE SET flights = flights + excluded.flights"
-
-_FLIGHTS = _Insert("flight", 14)
-_CARRIER_TOTALS = _Insert("carrier_total", 10, _ADD_COUNTS)
-_ROUTE_TOTALS = _Insert("route_total", 6, _ADD_FLIGHTS)
-_NUMBER_TOTALS = _Insert("number_total", 3, _ADD_FLIGHTS)
-_CARRIER_DELAYS = _Insert(
-    "carrier_delays", 4, " ON CONFLICT DO UPDATE SET counts = excluded.counts"
-)
-_AIRPORTS = "SELECT place, city, airport_id, code, name, state FROM place JOIN city USING (city)"
-_DELAYS_OF = "SELECT counts FROM carrier_delays WHERE carrier = ? AND span = ? AND period = ?"
+_AIRPORTS = "SELECT place, airport_id, code, name, state FROM place JOIN city USING (city)"
 
 T = TypeVar("T")
 Airport = tuple[Value, Value, Value, Value]  # DOT number, code, city, state
+Route = tuple[int, int]  # the places of departure and arrival
 
 
 @dataclass(frozen=True, slots=True)
 class SealedBlock:
-    """A block as the index needs it."""
+    """A block as the index needs it: with its transactions in columns."""
 
     header: Header
     hash: str
-    content: Content
+    columns: Columns
 
 
 def sealed_block(block: Block) -> SealedBlock:
     """A block as the index needs it, decoded."""
     columns = decode_body(block.body, block.header.transaction_count)
-    return SealedBlock(block.header, block.hash, Content(columns, block.body, cells_of(columns)))
+    return SealedBlock(block.header, block.hash, columns)
 
 
 class IndexWriter:
@@ -125,11 +89,13 @@ class IndexWriter:
         cities: list[Any] = run("SELECT name, city FROM city").fetchall()
         self._cities: dict[str, int] = dict(cities)
         airports: list[Any] = run(_AIRPORTS).fetchall()
-        self._city_of: dict[int, int] = {place: city for place, city, *_ in airports}
         self._places: dict[Airport, int] = {
             (airport_id, code, name, state): place
-            for place, _, airport_id, code, name, state in airports
+            for place, airport_id, code, name, state in airports
         }
+        routes: list[Any] = run("SELECT origin, dest, route FROM route").fetchall()
+        self._routes: dict[Route, int] = {(origin, dest): route for origin, dest, route in routes}
+        totals.prepare(self._connection)
 
     def close(self) -> None:
         """Bring what can be into the one file, and close it; a new one is synced."""
@@ -209,11 +175,8 @@ class IndexWriter:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._require_next(blocks)
-            rows = [row for block in blocks for row in flight_rows(block, self._place)]
-            self._add_totals(rows, blocks)
-            rows.sort(key=itemgetter(1))  # by number, then by day; ids ascend already: a third
-            rows.sort(key=itemgetter(0))  # less time than comparing whole rows
-            self._insert(_FLIGHTS, rows)
+            rows = [row for block in blocks for row in flight_rows(block, self._route)]
+            totals.add(self._connection, rows)
             self._move_to(blocks)
             self._connection.execute("COMMIT")
         except BaseException:
@@ -244,15 +207,14 @@ class IndexWriter:
                 "UPDATE position SET height = ?, tip_hash = ?, transactions = ?", moved
             )
 
-    def _insert(self, statements: _Insert, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows, which stand in the order of their key."""
-        rest = len(rows) % _ROWS_AT_ONCE
-        for start in range(0, len(rows) - rest, _ROWS_AT_ONCE):
-            values = list(chain.from_iterable(rows[start : start + _ROWS_AT_ONCE]))
-            self._connection.execute(statements.many, values)
-        self._connection.executemany(statements.one, rows[len(rows) - rest :])
+    # --- airports and routes -----------------------------------------------------------------
 
-    # --- airports ----------------------------------------------------------------------------
+    def _route(self, origin: Airport, dest: Airport) -> int:
+        key = self._place(origin), self._place(dest)
+        if key not in self._routes:
+            sql = "INSERT INTO route (origin, dest) VALUES (?, ?)"
+            self._routes[key] = self._inserted(sql, key)
+        return self._routes[key]
 
     def _place(self, airport: Airport) -> int:
         if airport not in self._places:
@@ -261,8 +223,7 @@ class IndexWriter:
             sql = (
                 "INSERT INTO place (airport_id, code, city, state, flights) VALUES (?, ?, ?, ?, 0)"
             )
-            place = self._places[airport] = self._inserted(sql, (airport_id, code, city, state))
-            self._city_of[place] = city
+            self._places[airport] = self._inserted(sql, (airport_id, code, city, state))
         return self._places[airport]
 
     def _city(self, name: str) -> int:
@@ -274,43 +235,22 @@ class IndexWriter:
         self._connection.execute(sql, values)
         return self._connection.last_insert_rowid()
 
-    # --- totals ------------------------------------------------------------------------------
 
-    def _add_totals(self, rows: Sequence[FlightRow], blocks: Sequence[SealedBlock]) -> None:
-        cells = (cell for block in blocks for cell in block.content.cells)
-        self._insert(_CARRIER_TOTALS, totals.carrier_rows(cells))
-        grouped = totals.Grouped(rows)
-        self._insert(_ROUTE_TOTALS, grouped.route_rows(self._city_of))
-        self._insert(_NUMBER_TOTALS, grouped.number_rows())
-        self._insert(_CARRIER_DELAYS, self._delay_rows(grouped.delay_counts()))
-        self._connection.executemany(
-            "UPDATE place SET flights = flights + ?2 WHERE place = ?1", grouped.place_rows()
-        )
+def flight_rows(
+    block: SealedBlock, route_of: Callable[[Airport, Airport], int]
+) -> Iterator[FlightRow]:
+    """The rows of table flight for a block, in the order of its columns.
 
-    def _delay_rows(
-        self, counts: Mapping[CarrierPeriod, Counter[int]]
-    ) -> list[tuple[int, int, int, bytes]]:
-        """Rows of carrier_delays as they are to be when `counts` are added."""
-        found: list[tuple[int, int, int, bytes]] = []
-        for key, added in counts.items():
-            stored = self._connection.execute(_DELAYS_OF, key).fetchone()
-            if stored is not None:
-                added.update(decode_counts(stored[0]))
-            found.append((*key, encode_counts(added)))
-        return found
-
-
-def flight_rows(block: SealedBlock, place_of: Callable[[Airport], int]) -> Iterator[FlightRow]:
-    """The rows of table flight for a block, in the order of its columns."""
-    columns, header = block.content.columns, block.header
+    route_of: the index's number of the route from one airport to another.
+    """
+    columns, header = block.columns, block.header
     first = header.first_transaction
     return zip(
         _mapped(columns["FL_DATE"], _ordinal),
         columns["OP_CARRIER_FL_NUM"].expanded(),
         range(first, first + columns.count),
         columns["OP_CARRIER_AIRLINE_ID"].expanded(),
-        _places(columns, "ORIGIN", place_of),
-        _places(columns, "DEST", place_of),
+        _routes(columns, route_of),
         _mapped(columns["DEP_TIME"], _hhmm),
         columns["DEP_DELAY"].expanded(),
         _mapped(columns["ARR_TIME"], _hhmm),
@@ -323,17 +263,18 @@ def flight_rows(block: SealedBlock, place_of: Callable[[Airport], int]) -> Itera
     )
 
 
-def _places(columns: Columns, end: str, place_of: Callable[[Airport], int]) -> Iterable[int]:
-    """The place of each row's `end` ("ORIGIN" or "DEST")."""
+def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> Iterable[int]:
+    """The route of each row."""
+    origins, dests = _airports(columns, "ORIGIN"), _airports(columns, "DEST")
+    pairs = list(zip(origins, dests, strict=True))
+    routes = {pair: route_of(*pair) for pair in dict.fromkeys(pairs)}
+    return map(routes.__getitem__, pairs)
+
+
+def _airports(columns: Columns, end: str) -> Iterable[Airport]:
+    """The airport at the `end` ("ORIGIN" or "DEST") of each row."""
     names = (f"{end}_AIRPORT_ID", end, f"{end}_CITY_NAME", f"{end}_STATE_NM")
-    airport_id, code, city, state = (columns[name] for name in names)
-    keys = list(zip(airport_id.codes, code.codes, city.codes, state.codes, strict=True))
-    places = {
-        key: place_of((airport_id.values[i], code.values[j], city.values[k], state.values[m]))
-        for key in dict.fromkeys(keys)
-        for i, j, k, m in [key]
-    }
-    return map(places.__getitem__, keys)
+    return zip(*(columns[name].expanded() for name in names), strict=True)
 
 
 def _mapped(column: Column, convert: Memo[Value, T]) -> Iterator[T]:

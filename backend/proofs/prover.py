@@ -204,14 +204,8 @@ class _Wanted:
 
 
 def _wanted(question: Question) -> _Wanted:
-    if isinstance(question, FilterTransactions):
-        day = question.FL_DATE
-        return _Wanted(question.OP_CARRIER_AIRLINE_ID, day, day, from_cells=False)
-    first_day, last_day = question.INITIAL_DATE, question.FINAL_DATE
-    if isinstance(question, AverageDelays):
-        carrier = question.OP_CARRIER_AIRLINE_ID
-        return _Wanted(carrier, first_day, last_day, from_cells=True)
-    return _Wanted(None, first_day, last_day, from_cells=False)
+    carrier = None if isinstance(question, FlightCounter) else question.OP_CARRIER_AIRLINE_ID
+    return _Wanted(carrier, *question.interval, from_cells=isinstance(question, AverageDelays))
 
 
 def _evidence(block: Block, wanted: _Wanted) -> Json:

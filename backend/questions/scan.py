@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 from operator import and_
 from time import perf_counter
+from typing import TypeVar
 
 from backend.chain.block import NO_PREVIOUS, Block, Header
 from backend.chain.columns import COLUMN_NAMES, BodyError, Columns, decode_body
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.summary import add_flight
 from backend.errors import DamagedBlock
-from backend.questions.selection import EQUAL, Selection
+from backend.questions.groups import GROUPS, Key
+from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
     Delays,
@@ -25,10 +27,16 @@ from backend.questions.values import (
     FlightCounter,
     FlightCounts,
     Options,
+    Question,
     status_of,
 )
 from backend.storage.caches import CachedBlocks
 from backend.storage.scan_costs import DECODE, FILTER, Costs
+
+_EQUAL = (
+    *("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"),
+    *("ORIGIN", "DEST", "ORIGIN_CITY_NAME", "DEST_CITY_NAME"),
+)
 
 Condition = Callable[[Value], bool]
 Conditions = Mapping[str, Condition]  # column name -> the condition that its value must meet
@@ -38,12 +46,7 @@ def legs(
     blocks: CachedBlocks, question: FilterTransactions, height: int, costs: Costs | None = None
 ) -> list[dict[str, Value]]:
     """The flight's legs in blocks 0 to `height`, each as `leg` shows it, in order of ids."""
-    conditions: dict[str, Condition] = {
-        "OP_CARRIER_FL_NUM": question.OP_CARRIER_FL_NUM.__eq__,
-        "FL_DATE": question.FL_DATE.__eq__,
-    }
-    if (carrier := question.OP_CARRIER_AIRLINE_ID) is not None:
-        conditions["OP_CARRIER_AIRLINE_ID"] = carrier.__eq__
+    conditions = _conditions(question)
     found: list[dict[str, Value]] = []
     for block, columns in _walk(blocks, height, tuple(conditions), costs):
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
@@ -67,24 +70,29 @@ def leg(transaction: Mapping[str, Value], block: Block, row: int) -> dict[str, V
 
 
 def delays(
-    blocks: CachedBlocks, question: AverageDelays, height: int, costs: Costs | None = None
+    blocks: CachedBlocks,
+    question: AverageDelays,
+    options: Options,
+    height: int,
+    costs: Costs | None = None,
 ) -> Delays:
-    """The counts and sums behind the averages, over blocks 0 to `height`, with every breakdown."""
-    conditions: dict[str, Condition] = {
-        "OP_CARRIER_AIRLINE_ID": question.OP_CARRIER_AIRLINE_ID.__eq__,
-        "FL_DATE": _within(question),
-    }
+    """The counts and sums behind the averages over blocks 0 to `height`, by what `options` say."""
+    conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
-    days: defaultdict[str, list[int]] = defaultdict(lambda: [0] * 7)
+    told_by = group.columns if group else ()
+    sums: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * 7)
     counts: Counter[int] = Counter()
-    for _, columns in _walk(blocks, height, (*conditions, *counted), costs):
-        rows = zip(*(columns[name].expanded() for name in ("FL_DATE", *counted)), strict=True)
-        for day, cancelled, arr_delay, dep_delay in compress(rows, _meets(columns, conditions)):
-            add_flight(days[str(day)], cancelled, arr_delay, dep_delay)
+    names = tuple(dict.fromkeys((*conditions, *counted, *told_by)))
+    for _, columns in _walk(blocks, height, names, costs):
+        rows = zip(*(columns[name].expanded() for name in (*counted, *told_by)), strict=True)
+        for cancelled, arr_delay, dep_delay, *told in compress(rows, _meets(columns, conditions)):
+            key = group.key_of(*told) if group else ()
+            add_flight(sums[key], cancelled, arr_delay, dep_delay)
             if isinstance(arr_delay, int):
                 counts[arr_delay] += 1
-    totals = DelayTotals(*map(sum, zip(*days.values(), strict=True)))
-    return Delays(totals, {day: DelayTotals(*of_day) for day, of_day in days.items()}, counts)
+    groups = {key: DelayTotals(*of_group) for key, of_group in sums.items()}
+    total = sum(groups.values(), DelayTotals())
+    return Delays(total, _known(groups) if group else {}, counts)
 
 
 def flight_counts(
@@ -95,37 +103,49 @@ def flight_counts(
     costs: Costs | None = None,
 ) -> FlightCounts:
     """How many flights in blocks 0 to `height` the question counts, by what `options` say."""
-    conditions: dict[str, Condition] = {
-        "ORIGIN_CITY_NAME": question.ORIGIN_CITY_NAME.__eq__,
-        "DEST_CITY_NAME": question.DEST_CITY_NAME.__eq__,
-        "FL_DATE": _within(question),
-    }
-    column = "OP_CARRIER_AIRLINE_ID" if options.group_by == "carrier" else "FL_DATE"
-    found: Counter[Value] = Counter()
-    names = tuple(dict.fromkeys((*conditions, column)))
+    conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
+    told_by = group.columns if group else ("FL_DATE",)
+    told: Counter[Key] = Counter()
+    names = tuple(dict.fromkeys((*conditions, *told_by)))
     for _, columns in _walk(blocks, height, names, costs):
-        found.update(compress(columns[column].expanded(), _meets(columns, conditions)))
-    if options.group_by == "carrier":
-        return FlightCounts(found.total(), by_carrier={int(k or 0): n for k, n in found.items()})
-    return FlightCounts(found.total(), by_day={str(day): n for day, n in found.items()})
+        rows = zip(*(columns[name].expanded() for name in told_by), strict=True)
+        told.update(compress(rows, _meets(columns, conditions)))
+    if group is None:
+        return FlightCounts(told.total())
+    groups: Counter[Key] = Counter()
+    for values, count in told.items():
+        groups[group.key_of(*values)] += count
+    return FlightCounts(told.total(), _known(groups))
+
+
+Counted = TypeVar("Counted", int, DelayTotals)
+
+
+def _known(groups: Mapping[Key, Counted]) -> dict[Key, Counted]:
+    """The groups without the flights of which it is not known to which group they belong."""
+    return {key: counted for key, counted in groups.items() if None not in key}
 
 
 def flights(
     blocks: CachedBlocks, selection: Selection, height: int
 ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
     """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows."""
-    conditions: dict[str, Condition] = {"FL_DATE": _within(selection)}
-    for name in EQUAL:
-        if (value := getattr(selection, name)) is not None:
-            conditions[name] = value.__eq__
+    conditions = _conditions(selection)
     for block, columns in _walk(blocks, height, tuple(conditions)):
         rows = list(compress(range(columns.count), _meets(columns, conditions)))
         if rows:
             yield block.header, _decoded(block, COLUMN_NAMES), rows
 
 
-def _within(question: AverageDelays | FlightCounter | Selection) -> Condition:
-    return lambda day: question.INITIAL_DATE <= str(day) <= question.FINAL_DATE
+def _conditions(question: Question | Selection) -> dict[str, Condition]:
+    """What the columns of a flight must meet: the values that are given, and the days."""
+    first, last = question.interval
+    given = ((name, getattr(question, name, None)) for name in _EQUAL)
+    conditions: dict[str, Condition] = {
+        name: value.__eq__ for name, value in given if value is not None
+    }
+    conditions["FL_DATE"] = lambda day: first <= str(day) <= last
+    return conditions
 
 
 def _meets(columns: Columns, conditions: Conditions) -> list[bool]:

@@ -20,6 +20,11 @@ class Selection:
     ORIGIN_CITY_NAME: str | None = None
     DEST_CITY_NAME: str | None = None
 
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The first and the last day."""
+        return self.INITIAL_DATE, self.FINAL_DATE
+
 
 EQUAL = by_name(
     OfField(

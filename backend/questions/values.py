@@ -9,15 +9,18 @@ scan) answer it. Both dates are inclusive.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, TypeVar
 
 from backend.chain.fields import Value
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
+from backend.errors import InvalidQuery
+from backend.questions.groups import EVERYTHING, GROUPS, Key, Shown
 from backend.questions.parameters import (
     AS_OF,
     Choice,
     Given,
+    Number,
     OfField,
     by_name,
     require_known,
@@ -27,30 +30,73 @@ from backend.questions.parameters import (
 
 @dataclass(frozen=True, slots=True)
 class FilterTransactions:
-    """Which legs flew as number OP_CARRIER_FL_NUM on FL_DATE, of one carrier or of all?"""
+    """Which legs flew as number OP_CARRIER_FL_NUM, of one carrier or of all?
+
+    They flew on FL_DATE or, if that is None, from INITIAL_DATE to FINAL_DATE.
+    """
 
     OP_CARRIER_FL_NUM: int
-    FL_DATE: str
+    FL_DATE: str | None = None
     OP_CARRIER_AIRLINE_ID: int | None = None
+    INITIAL_DATE: str | None = None
+    FINAL_DATE: str | None = None
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The first and the last day."""
+        return str(self.FL_DATE or self.INITIAL_DATE), str(self.FL_DATE or self.FINAL_DATE)
 
 
 @dataclass(frozen=True, slots=True)
 class AverageDelays:
-    """How late was carrier OP_CARRIER_AIRLINE_ID from INITIAL_DATE to FINAL_DATE?"""
+    """How late were flights from INITIAL_DATE to FINAL_DATE?
 
-    OP_CARRIER_AIRLINE_ID: int
+    Everything else narrows down which flights are meant; None means any.
+    """
+
+    OP_CARRIER_AIRLINE_ID: int | None
     INITIAL_DATE: str
     FINAL_DATE: str
+    ORIGIN_CITY_NAME: str | None = None
+    DEST_CITY_NAME: str | None = None
+    ORIGIN: str | None = None
+    DEST: str | None = None
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The first and the last day."""
+        return self.INITIAL_DATE, self.FINAL_DATE
+
+    @property
+    def is_the_studys(self) -> bool:
+        """Whether it is about all flights of one carrier."""
+        places = self.ORIGIN or self.DEST or self.ORIGIN_CITY_NAME or self.DEST_CITY_NAME
+        return self.OP_CARRIER_AIRLINE_ID is not None and not places
 
 
 @dataclass(frozen=True, slots=True)
 class FlightCounter:
-    """How many flights went from one city to another from INITIAL_DATE to FINAL_DATE?"""
+    """How many flights went from one place to another from INITIAL_DATE to FINAL_DATE?
 
-    ORIGIN_CITY_NAME: str
-    DEST_CITY_NAME: str
+    A place is a city, an airport or both: at least one is not None.
+    """
+
+    ORIGIN_CITY_NAME: str | None
+    DEST_CITY_NAME: str | None
     INITIAL_DATE: str
     FINAL_DATE: str
+    ORIGIN: str | None = None
+    DEST: str | None = None
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The first and the last day."""
+        return self.INITIAL_DATE, self.FINAL_DATE
+
+    @property
+    def is_the_studys(self) -> bool:
+        """Whether it is about two cities, whatever their airports."""
+        return self.ORIGIN is None and self.DEST is None
 
 
 Question = FilterTransactions | AverageDelays | FlightCounter
@@ -61,15 +107,23 @@ Asked = TypeVar("Asked", FilterTransactions, AverageDelays, FlightCounter)
 class Options:
     """How to answer a question.
 
-    engine: "index" or "scan". as_of: a height, None for the tip. group_by: "day" or "carrier", to
-    break the answer down. distribution: whether to add the distribution of delays.
+    engine: "index" or "scan". as_of: a height, None for the tip. group_by: a name of GROUPS, to
+    break the answer down. distribution: whether to add the distribution of delays. shown: which of
+    the groups, or of the legs, are shown.
     """
 
     engine: str = "index"
     as_of: int | None = None
     group_by: str | None = None
     distribution: bool = False
+    shown: Shown = EVERYTHING
 
+
+DELAY_NAMES = (
+    *("flights", "cancelled", "average_delay", "average_departure_delay"),
+    *("on_time_share_of_arrived", "on_time_share_of_scheduled"),
+)
+"""The members of an answer about delays by which groups can be sorted."""
 
 ENGINE = Choice(
     "engine",
@@ -94,14 +148,38 @@ PERIOD = (
     _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE.", "2013-07-31"),
 )
 _CARRIER = "DOT number of the carrier; GET /suggest?field=carrier lists them."
+_ANY = "If left out, any."
+_AIRPORTS = (
+    _of_flights("ORIGIN", f"Code of the airport of departure. {_ANY}", "JFK", required=False),
+    _of_flights("DEST", f"Code of the airport of arrival. {_ANY}", "LAX", required=False),
+)
+_CARRIER_OR_ANY = _of_flights(
+    "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "20366", required=False
+)
 
-PARAMETERS: dict[type[Question], dict[str, OfField]] = {
-    FilterTransactions: by_name(
-        _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545"),
-        _day("FL_DATE", "Day of the flight.", "2013-01-01"),
+
+def _cities(about: str) -> tuple[OfField, OfField]:
+    return (
         _of_flights(
-            "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} If left out, all.", "19977", required=False
+            "ORIGIN_CITY_NAME",
+            f"City of departure, with its state. {about}",
+            "New York, NY",
+            required=False,
         ),
+        _of_flights(
+            "DEST_CITY_NAME",
+            f"City of arrival, with its state. {about}",
+            "Chicago, IL",
+            required=False,
+        ),
+    )
+
+
+_NUMBER = _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545")
+
+PROVABLE: dict[type[Question], dict[str, OfField]] = {
+    FilterTransactions: by_name(
+        _NUMBER, _day("FL_DATE", "Day of the flight.", "2013-01-01"), _CARRIER_OR_ANY
     ),
     AverageDelays: by_name(_of_flights("OP_CARRIER_AIRLINE_ID", _CARRIER, "20366"), *PERIOD),
     FlightCounter: by_name(
@@ -110,19 +188,63 @@ PARAMETERS: dict[type[Question], dict[str, OfField]] = {
         *PERIOD,
     ),
 }
+"""For each question the parameters of its form that can be proved, which is the study's."""
+
+PARAMETERS: dict[type[Question], dict[str, OfField]] = {
+    FilterTransactions: by_name(
+        _NUMBER,
+        OfField(
+            "FL_DATE",
+            "Day of the flight. An interval may be given instead.",
+            "2013-01-01",
+            field="FL_DATE",
+        ),
+        _CARRIER_OR_ANY,
+        *(
+            replace(day, required=False, meaning=f"{day.meaning} Instead of FL_DATE.")
+            for day in PERIOD
+        ),
+    ),
+    AverageDelays: by_name(_CARRIER_OR_ANY, *PERIOD, *_cities(_ANY), *_AIRPORTS),
+    FlightCounter: by_name(*_cities("An airport may be given instead."), *PERIOD, *_AIRPORTS),
+}
 """For each question the parameters that ask it."""
 
-BREAKDOWNS: dict[type[Question], dict[str, Choice]] = {
-    FilterTransactions: {},
-    AverageDelays: by_name(
-        Choice("group_by", "Add the same numbers for each day.", "day", choices=("day",)),
-        Choice("distribution", "Add the distribution of ARR_DELAY.", "true", choices=("true",)),
+GROUP_BY = Choice(
+    "group_by", "Add the same numbers for each of these.", "carrier", choices=tuple(GROUPS)
+)
+DISTRIBUTION = Choice(
+    "distribution", "Add the distribution of ARR_DELAY.", "true", choices=("true",)
+)
+ORDER = Choice(
+    "order",
+    "Smallest or largest first; only with sort, or for periods.",
+    "descending",
+    choices=("ascending", "descending"),
+)
+LEAST_FLIGHTS = Number("least_flights", "Leave out groups with fewer flights.", "100", least=1)
+OFFSET = Number("offset", "Leave out so many of the first groups.", "10", least=0)
+LIMIT = Number("limit", "The most groups to return; by default all.", "10", least=1, most=10_000)
+
+
+def _sort(*names: str) -> Choice:
+    meaning = "Order the groups by this; by default periods follow each other, and of others "
+    return Choice(
+        "sort", f"{meaning}those with the most flights come first.", names[0], choices=names
+    )
+
+
+_OF_GROUPS = (ORDER, LEAST_FLIGHTS, OFFSET, LIMIT)
+
+BREAKDOWNS: dict[type[Question], dict[str, Choice | Number]] = {
+    FilterTransactions: by_name(
+        replace(OFFSET, meaning="Leave out so many of the first legs."),
+        replace(LIMIT, meaning="The most legs to return; by default all."),
     ),
-    FlightCounter: by_name(
-        Choice("group_by", "Add counts by day or carrier.", "carrier", choices=("day", "carrier")),
-    ),
+    AverageDelays: by_name(GROUP_BY, DISTRIBUTION, _sort(*DELAY_NAMES), *_OF_GROUPS),
+    FlightCounter: by_name(GROUP_BY, _sort("count"), *_OF_GROUPS),
 }
-"""For each question the options that only some questions have."""
+"""For each question the options that not all questions have."""
 
 _PLAIN = Options()
 _KNOWN = {kind: (*PARAMETERS[kind], *OPTION_NAMES, *BREAKDOWNS[kind]) for kind in PARAMETERS}
@@ -135,24 +257,70 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     malformed, or if the dates are in the wrong order.
     """
     require_known(parameters, _KNOWN[kind])
+    if kind is FlightCounter:
+        _require_place(parameters, "ORIGIN_CITY_NAME", "ORIGIN")
+        _require_place(parameters, "DEST_CITY_NAME", "DEST")
     known: dict[str, OfField] = PARAMETERS[kind]
-    values: list[Any] = [parameter.find(parameters) for parameter in known.values()]
-    question = kind(*values)
-    if not isinstance(question, FilterTransactions):
-        require_order(question.INITIAL_DATE, question.FINAL_DATE)
+    values: dict[str, Any] = {name: one.find(parameters) for name, one in known.items()}
+    if kind is FilterTransactions:
+        _require_days(values)
+    question = kind(**values)
+    require_order(*question.interval)
     return question, options_from(kind, parameters)
+
+
+def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
+    """As `asked`, of a question in the form that can be proved. Raises InvalidQuery."""
+    for parameter in PROVABLE[kind].values():
+        parameter.find(parameters)
+    return asked(kind, parameters)
+
+
+def _require_days(values: Mapping[str, Value]) -> None:
+    """Raise InvalidQuery unless there is FL_DATE, or else both ends of an interval."""
+    ends = [parameter.name for parameter in PERIOD]
+    if values["FL_DATE"] is not None:
+        for name in ends:
+            if values[name] is not None:
+                raise InvalidQuery(name, str(values[name]), "cannot be given beside FL_DATE")
+    elif all(values[name] is None for name in ends):
+        raise PARAMETERS[FilterTransactions]["FL_DATE"].missing(None)
+    else:
+        for parameter in PERIOD:
+            if values[parameter.name] is None:
+                raise parameter.missing(None)
+
+
+def _require_place(given: Given, city: str, airport: str) -> None:
+    if city not in given and airport not in given:
+        example = PARAMETERS[FlightCounter][airport].example
+        missing = PARAMETERS[FlightCounter][city].missing(None)
+        raise InvalidQuery(city, None, f"{missing.reason}, or {airport}={example}")
 
 
 def options_from(kind: type[Question], parameters: Given) -> Options:
     """The options among the `parameters` of a question. Raises InvalidQuery."""
     if parameters.keys() <= PARAMETERS[kind].keys():
         return _PLAIN  # most questions are asked without options
-    breakdowns = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
+    found: dict[str, Any] = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
+    group_by = found.get("group_by")
+    if group_by is None and kind is not FilterTransactions:
+        for name in ("sort", *(parameter.name for parameter in _OF_GROUPS)):
+            if found[name] is not None:
+                raise InvalidQuery(name, parameters[name], "is only for answers with group_by")
+    shown = Shown(
+        found.get("sort"),
+        found.get("order") == "descending",
+        found.get("least_flights") or 0,
+        found["offset"] or 0,
+        found["limit"],
+    )
     return Options(
         ENGINE.of(parameters),
         AS_OF.find(parameters),
-        breakdowns.get("group_by"),
-        breakdowns.get("distribution") is not None,
+        group_by,
+        found.get("distribution") is not None,
+        shown,
     )
 
 
@@ -164,13 +332,18 @@ def asked_for(question: Question) -> dict[str, Value]:
 
 def understood(question: Question, options: Options) -> dict[str, Value]:
     """The question and its options as parameters, without those that were not given."""
-    found = asked_for(question)
-    found["engine"] = options.engine
-    if options.group_by is not None:
-        found["group_by"] = options.group_by
-    if options.distribution:
-        found["distribution"] = True
-    return found
+    shown = options.shown
+    given: dict[str, Value | None] = {
+        "group_by": options.group_by,
+        "distribution": options.distribution or None,
+        "sort": shown.sort,
+        "order": "descending" if shown.is_descending else None,
+        "least_flights": shown.least_flights or None,
+        "offset": shown.offset or None,
+        "limit": shown.limit,
+    }
+    found = {**asked_for(question), "engine": options.engine}
+    return found | {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,27 +358,29 @@ class DelayTotals:
     sum_arr_delay: int = 0
     sum_dep_delay: int = 0
 
+    def __add__(self, other: "DelayTotals") -> "DelayTotals":
+        return DelayTotals(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
 
 @dataclass(frozen=True, slots=True)
 class Delays:
     """The counts behind an answer to `average_delays`.
 
-    by_day: the totals of each ISO date that has flights. counts: how often each ARR_DELAY occurs.
-    Both are empty unless they were asked for.
+    groups: the totals of each group that has flights. counts: how often each ARR_DELAY occurs. Both
+    are empty unless they were asked for.
     """
 
     totals: DelayTotals
-    by_day: Mapping[str, DelayTotals] = field(default_factory=dict)
+    groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
     counts: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class FlightCounts:
-    """The answer to `flight_counter`: all flights, and by ISO date or carrier if asked for."""
+    """The answer to `flight_counter`: all flights, and those of each group if asked for."""
 
     count: int
-    by_day: Mapping[str, int] = field(default_factory=dict)
-    by_carrier: Mapping[int, int] = field(default_factory=dict)
+    groups: Mapping[Key, int] = field(default_factory=dict)
 
 
 def status_of(cancelled: object, arr_delay: object) -> str:

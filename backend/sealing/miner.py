@@ -184,7 +184,9 @@ class Sealer:
             blocks.append(block)
         self._writer.commit()
         pairs = zip(blocks, many, strict=True)
-        self._follower.apply([SealedBlock(b.header, b.hash, one.content) for b, one in pairs])
+        self._follower.apply(
+            [SealedBlock(b.header, b.hash, one.content.columns) for b, one in pairs]
+        )
         return blocks
 
     def trim(self) -> None:

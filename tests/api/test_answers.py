@@ -183,6 +183,7 @@ def test_flight_counter_by_day_and_by_carrier(
         assert answer == {
             "count": len(flown),
             f"by_{group}": [{column: key, "count": counts[key]} for key in order],
+            "groups": len(counts),
             "as_of": world.as_of(height),
             "query": {**asked, "engine": engine, "group_by": group},
         }

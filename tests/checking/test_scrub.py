@@ -264,7 +264,7 @@ def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:
 WRONG_INDEXES = {
     "a flight": "UPDATE flight SET carrier = carrier + 1 WHERE id = 4",
     "a flight less": "DELETE FROM flight WHERE id = 4",
-    "a flight more": "INSERT INTO flight SELECT day, number, id + 1000, carrier, origin, dest,"
+    "a flight more": "INSERT INTO flight SELECT day, number, id + 1000, carrier, route,"
     " dep_time, dep_delay, arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight"
     " LIMIT 1",
     "a total": "UPDATE carrier_total SET arrived = arrived + 1 WHERE span = 2",

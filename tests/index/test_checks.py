@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from backend.checking.audit import verify
 from backend.errors import Damage
 from backend.index.database import index_path
+from backend.index.totals import COUNTS
 from backend.settings import PROJECT
 from tests.checking.test_audit import CONTENTS, TIP, TRANSACTIONS
 from tests.index.worlds import execute, follow, make_chain, opened
@@ -69,7 +71,8 @@ def test_a_changed_value_in_any_row_and_column_of_the_index_is_found(
     whole = path.read_bytes()
     with closing(opened(folder)) as connection:
         rows = connection.execute(f"SELECT count(*) FROM {table}").get
-        kept = connection.execute(f"SELECT {column} FROM {table}").fetchall()
+        keys = ", ".join(keys_of(connection, table))
+        kept = connection.execute(f"SELECT {column} FROM {table} ORDER BY {keys}").fetchall()
     assert rows > 0
     for row in range(rows):
         change_row(folder, table, column, row, kept[row][0])
@@ -96,7 +99,8 @@ def change_row(folder: Path, table: str, column: str, row: int, value: object) -
     with closing(opened(folder)) as connection:
         keys = keys_of(connection, table)
         listed = ", ".join(keys)
-        which = connection.execute(f"SELECT {listed} FROM {table}").fetchall()[row]
+        ordered = f"SELECT {listed} FROM {table} ORDER BY {listed}"
+        which = connection.execute(ordered).fetchall()[row]
         where = " AND ".join(f"{key} = ?" for key in keys)
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *which))
         assert connection.changes() == 1
@@ -109,7 +113,7 @@ def change_row(folder: Path, table: str, column: str, row: int, value: object) -
         (table, column)
         for table, column in COLUMNS
         if table in {"carrier_total", "route_total"}
-        and column not in {"carrier", "span", "period", "origin_city", "dest_city"}
+        and column not in {"carrier", "span", "period", "route"}
     ],
 )
 @pytest.mark.parametrize("span", [0, 1, 2])
@@ -177,16 +181,23 @@ def test_a_missing_row_of_the_index_is_found(folder: Path, table: str) -> None:
 
 
 EXTRA = {
-    "flight": "INSERT INTO flight SELECT day, number, id + 1000, carrier, origin, dest, dep_time,"
+    "flight": "INSERT INTO flight SELECT day, number, id + 1000, carrier, route, dep_time,"
     " dep_delay, arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight LIMIT 1",
     "carrier_total": "INSERT INTO carrier_total VALUES (7, 0, 733044, 1, 0, 1, 1, 1, 5, 8)",
     "carrier_total of nothing": "INSERT INTO carrier_total VALUES (7, 1, 9, 0, 0, 0, 0, 0, 0, 0)",
     "carrier_total of another span": "INSERT INTO carrier_total"
     " VALUES (7, 3, 9, 1, 0, 1, 1, 1, 5, 8)",
-    "route_total": "INSERT INTO route_total VALUES (1, 1, 2, 2008, 19393, 1)",
-    "route_total of another carrier": "INSERT INTO route_total SELECT origin_city, dest_city, span,"
-    " period, carrier + 1, flights FROM route_total LIMIT 1",
-    "route_total of another span": "INSERT INTO route_total VALUES (1, 1, 3, 2008, 19393, 1)",
+    "route": "INSERT INTO route VALUES (1000, 2, 1)",
+    "route that is there": "INSERT INTO route VALUES (1000, 1, 1)",
+    "route_total": "INSERT INTO route_total VALUES (1000, 2, 2008, 19393, 1, 0, 1, 1, 1, 5, 8)",
+    "route_total of another carrier": "INSERT INTO route_total SELECT route, span, period,"
+    f" carrier + 1, {COUNTS} FROM route_total LIMIT 1",
+    "route_total of another span": "INSERT INTO route_total"
+    " VALUES (1, 3, 2008, 19393, 1, 0, 1, 1, 1, 5, 8)",
+    "slot_total": "INSERT INTO slot_total VALUES (1, 9, 3, 19393, 1, 0, 1, 1, 1, 5, 8)",
+    "slot_total of nothing": "INSERT INTO slot_total VALUES (0, 9, 3, 7, 0, 0, 0, 0, 0, 0, 0)",
+    "slot_total of another slot": "INSERT INTO slot_total"
+    f" SELECT route, month, 31, carrier, {COUNTS} FROM slot_total LIMIT 1",
     "carrier_delays": "INSERT INTO carrier_delays VALUES (7, 0, 733044, '{\"5\":1}')",
     "carrier_delays of nothing": "INSERT INTO carrier_delays VALUES (7, 1, 9, '{}')",
     "carrier_delays of another span": "INSERT INTO carrier_delays VALUES (7, 3, 9, '{\"5\":1}')",
@@ -210,7 +221,7 @@ def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) ->
     """A flight of the year 2100, so that it has totals of its own."""
     execute(
         folder,
-        f"INSERT INTO flight SELECT 766645, 1, {TRANSACTIONS}, carrier, origin, dest, dep_time,"
+        f"INSERT INTO flight SELECT 766645, 1, {TRANSACTIONS}, carrier, route, dep_time,"
         " dep_delay, arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight"
         " WHERE id = 0",
         "UPDATE position SET transactions = transactions + 1",
@@ -219,8 +230,12 @@ def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) ->
             for span, period in ((0, 766645), (1, 25200), (2, 2100))
         ),
         *(
-            f"INSERT INTO route_total VALUES (1, 2, {span}, {period}, 19393, 1)"
+            f"INSERT INTO route_total VALUES (1, {span}, {period}, 19393, 1, 0, 1, 1, 1, 5, 8)"
             for span, period in ((0, 766645), (1, 25200), (2, 2100))
+        ),
+        *(
+            f"INSERT INTO slot_total VALUES ({route}, 25200, {slot}, 19393, 1, 0, 1, 1, 1, 5, 8)"
+            for route, slot in product((0, 1), (19, 28))
         ),
         *(
             f"INSERT INTO carrier_delays VALUES (19393, {span}, {period}, x'7b2235223a317d')"

@@ -32,6 +32,7 @@ from tests.index.worlds import (
     on_each_statement,
     plain_flight,
     settle,
+    totals_of,
 )
 
 TIP = 5
@@ -152,7 +153,7 @@ def test_killed_while_it_follows_block_by_block(
         kills += 1
         reached = height_of_index(folder)
         assert reached in {1, 3, 5}  # two blocks are taken in together, or neither
-        totals, as_of = IndexReader(folder).delay_totals(EVERYTHING)
+        totals, as_of = totals_of(IndexReader(folder), EVERYTHING)
         assert totals.flights == as_of.height == reached
         follow(folder)
         assert dump(folder) == expected
@@ -174,7 +175,7 @@ def test_killed_while_it_is_made_anew(
         kills += 1
         files.add(in_use(folder) == before)
         assert height_of_index(folder) == TIP
-        assert IndexReader(folder).delay_totals(EVERYTHING)[0].flights == TIP
+        assert totals_of(IndexReader(folder), EVERYTHING)[0].flights == TIP
         follow(folder)
         assert dump(folder) == expected
     assert kills > 10

@@ -27,6 +27,7 @@ from backend.index.writer import IndexWriter, sealed_block
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
 from tests.index.worlds import (
+    count_of,
     dump,
     follow,
     following,
@@ -213,7 +214,7 @@ def ask(reader: IndexReader, question: Any) -> tuple[Any, Any]:
         case AverageDelays():
             return reader.delays(question, Options(group_by="day", distribution=True))
         case FlightCounter():
-            return reader.route_count(question)
+            return count_of(reader, question)
     raise AssertionError(question)
 
 

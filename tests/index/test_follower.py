@@ -35,6 +35,7 @@ from tests.accepting import accept_in
 from tests.index.worlds import (
     SMALL,
     chains,
+    count_of,
     dump,
     execute,
     follow,
@@ -164,7 +165,7 @@ def test_the_name_of_the_folder_does_not_matter(tmp_path: Path, name: str) -> No
     follow(folder)
     follow(folder)
     assert names_in(folder) == {"index-1.sqlite", "index.sqlite"}, "made anew without need"
-    count, as_of = IndexReader(folder).route_count(HERE_TO_TAMPA)
+    count, as_of = count_of(IndexReader(folder), HERE_TO_TAMPA)
     assert (count, as_of.height) == (5, 4)
 
 
@@ -211,7 +212,7 @@ def test_a_block_that_cannot_be_taken_in_whole_is_not_taken_in_at_all(indexed: P
     make_chain(indexed, [[plain_flight(ORIGIN_CITY_NAME="Reno, NV"), plain_flight()]])
     execute(
         indexed,
-        "INSERT INTO flight SELECT day, number, 7, carrier, origin, dest, dep_time, dep_delay,"
+        "INSERT INTO flight SELECT day, number, 7, carrier, route, dep_time, dep_delay,"
         " arr_time, arr_delay, cancelled, air_time, height, timestamp FROM flight WHERE id = 0",
     )
     before = dump(indexed)
@@ -299,13 +300,13 @@ def test_a_damaged_block_stops_the_follower_at_the_block_below(folder: Path) -> 
 
 def test_a_damaged_block_leaves_readers_the_old_index(indexed: Path) -> None:
     reader = IndexReader(indexed)
-    before = reader.route_count(HERE_TO_TAMPA)
+    before = count_of(reader, HERE_TO_TAMPA)
     with closing(BlockStore(indexed)) as store:
         flip(block_file(indexed), store.place(3).end - 1)
     with following(indexed) as (follower, _), pytest.raises(DamagedBlock):
         follower.rebuild()
-    assert reader.route_count(HERE_TO_TAMPA) == before
-    assert IndexReader(indexed).route_count(HERE_TO_TAMPA) == before
+    assert count_of(reader, HERE_TO_TAMPA) == before
+    assert count_of(IndexReader(indexed), HERE_TO_TAMPA) == before
 
 
 # --- what is made anew -----------------------------------------------------------------------
@@ -592,21 +593,21 @@ def test_readers_have_the_old_index_during_a_rebuild_and_the_new_one_afterwards(
     reader = IndexReader(indexed)
     execute(indexed, "UPDATE route_total SET flights = flights + 1000")  # recognisable
     old_file = in_use(indexed)
-    old, _ = reader.route_count(HERE_TO_TAMPA)
+    old, _ = count_of(reader, HERE_TO_TAMPA)
     assert old > 1000
     answers: list[int] = []
 
     def ask(done: int, to_do: int) -> None:
-        answers.append(reader.route_count(HERE_TO_TAMPA)[0])
-        answers.append(IndexReader(indexed).route_count(HERE_TO_TAMPA)[0])
+        answers.append(count_of(reader, HERE_TO_TAMPA)[0])
+        answers.append(count_of(IndexReader(indexed), HERE_TO_TAMPA)[0])
 
     with mock.patch.object(module, "BLOCKS_AT_ONCE", 1), following(indexed) as (follower, _):
         follower.rebuild(ask)
         assert answers == [old] * 12
-        assert IndexReader(indexed).route_count(HERE_TO_TAMPA)[0] == 5
+        assert count_of(IndexReader(indexed), HERE_TO_TAMPA)[0] == 5
     assert in_use(indexed) != old_file
     deadline = time.monotonic() + NOTICED_WITHIN_S
-    while (count := reader.route_count(HERE_TO_TAMPA)[0]) != 5 and time.monotonic() < deadline:
+    while (count := count_of(reader, HERE_TO_TAMPA)[0]) != 5 and time.monotonic() < deadline:
         assert count == old
         time.sleep(0.05)
     assert count == 5
@@ -625,8 +626,8 @@ def test_readers_have_an_answer_at_every_moment_of_a_rebuild(
             nonlocal asked
             result = real(*arguments, **options)
             asked += 1
-            assert reader.route_count(HERE_TO_TAMPA)[0] == 5
-            assert IndexReader(indexed).route_count(HERE_TO_TAMPA)[0] == 5
+            assert count_of(reader, HERE_TO_TAMPA)[0] == 5
+            assert count_of(IndexReader(indexed), HERE_TO_TAMPA)[0] == 5
             return result
 
         monkeypatch.setattr(os, name, call)
@@ -660,7 +661,7 @@ def test_a_reader_that_opens_the_index_while_it_is_exchanged_mixes_nothing(
 
     with following(tmp_path) as (follower, store):
         monkeypatch.setattr(checked_sqlite, "connect", connect)
-        count, as_of = IndexReader(tmp_path).route_count(HERE_TO_TAMPA)
+        count, as_of = count_of(IndexReader(tmp_path), HERE_TO_TAMPA)
         monkeypatch.undo()
         assert store.height() == 4
     assert (as_of.height, count) in {(3, 120), (4, 5)}

@@ -49,6 +49,7 @@ from tests.index.test_follower import (
 from tests.index.worlds import (
     SMALL,
     TABLES,
+    count_of,
     execute,
     follow,
     in_use,
@@ -56,6 +57,7 @@ from tests.index.worlds import (
     on_each_statement,
     plain_flight,
     settle,
+    totals_of,
 )
 
 ONE_LEG = FilterTransactions(335, "2008-01-03")
@@ -63,6 +65,7 @@ ALL_YEARS = ("1900-01-01", "2199-12-31")
 AVERAGE = AverageDelays(19393, *ALL_YEARS)
 COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *ALL_YEARS)
 ODD = ("1900-01-02", "2199-12-30")  # days, months and years at both ends
+A_MONTH = ("2001-03-01", "2001-03-31")
 WAIT_S = 30
 BY_DAY, BY_CARRIER = Options(group_by="day"), Options(group_by="carrier")
 EVERY_DELAY = Options(group_by="day", distribution=True)
@@ -73,28 +76,40 @@ ASKS: dict[str, Ask] = {
     "position": lambda reader: reader.position(),
     "days": lambda reader: reader.days(),
     "legs": lambda reader: reader.legs(ONE_LEG),
-    "delay_totals": lambda reader: reader.delay_totals(AVERAGE),
-    "route_count": lambda reader: reader.route_count(COUNTER),
+    "delay_totals": lambda reader: totals_of(reader, AVERAGE),
+    "route_count": lambda reader: count_of(reader, COUNTER),
     "legs as of": lambda reader: reader.legs(ONE_LEG, 2),
-    "delay_totals as of": lambda reader: reader.delay_totals(AVERAGE, 2),
-    "route_count as of": lambda reader: reader.route_count(COUNTER, 2),
+    "delay_totals as of": lambda reader: totals_of(reader, AVERAGE, 2),
+    "route_count as of": lambda reader: count_of(reader, COUNTER, 2),
     "delays": lambda reader: reader.delays(AVERAGE, EVERY_DELAY),
     "delays as of": lambda reader: reader.delays(AVERAGE, EVERY_DELAY, 2),
     "flights by day": lambda reader: reader.flight_counts(COUNTER, BY_DAY),
     "flights by carrier": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER),
+    "flights by destination": lambda reader: reader.flight_counts(
+        COUNTER, Options(group_by="destination")
+    ),
     "flights by carrier as of": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER, 2),
 }
-AT_THE_TIP = {
+AT_THE_TIP: dict[str, Ask] = {
     "legs": lambda reader: reader.legs(ONE_LEG),
-    "delay_totals": lambda reader: reader.delay_totals(AverageDelays(19393, *ODD)),
-    "route_count": lambda reader: reader.route_count(
-        FlightCounter("Washington, DC", "Tampa, FL", *ODD)
+    "delay_totals": lambda reader: totals_of(reader, AverageDelays(19393, *ODD)),
+    "route_count": lambda reader: count_of(
+        reader, FlightCounter("Washington, DC", "Tampa, FL", *ODD)
     ),
     "distribution": lambda reader: reader.delays(
         AverageDelays(19393, *ODD), Options(distribution=True)
     ),
     "flights by carrier": lambda reader: reader.flight_counts(
         FlightCounter("Washington, DC", "Tampa, FL", *ODD), BY_CARRIER
+    ),
+    "route by hour": lambda reader: reader.delays(
+        AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA"), Options(group_by="hour")
+    ),
+    "carrier by weekday": lambda reader: reader.delays(
+        AverageDelays(20366, *A_MONTH), Options(group_by="weekday")
+    ),
+    "route with its distribution": lambda reader: reader.delays(
+        AverageDelays(None, *A_MONTH, ORIGIN="IAD", DEST="TPA"), Options(distribution=True)
     ),
 }
 
@@ -213,8 +228,8 @@ def test_centuries_are_answered_from_a_few_rows(
 ) -> None:
     """A flight on every day of twenty years: not one row for each of 7300 days."""
     whole = FlightCounter("Reno, NV", "Tampa, FL", "1900-01-02", "2199-12-30")
-    assert IndexReader(years[20]).route_count(whole)[0] == 7300
-    assert steps_of(years[20], monkeypatch, lambda reader: reader.route_count(whole)) < 2000
+    assert count_of(IndexReader(years[20]), whole)[0] == 7300
+    assert steps_of(years[20], monkeypatch, lambda reader: count_of(reader, whole)) < 2000
 
 
 def test_readers_cannot_write(indexed: Path) -> None:
@@ -307,9 +322,9 @@ def test_a_reader_answers_as_soon_as_there_is_an_index(tmp_path: Path) -> None:
         reader.position()
     make_chain(tmp_path, SMALL)
     with pytest.raises(TryLater):
-        reader.route_count(COUNTER)
+        count_of(reader, COUNTER)
     follow(tmp_path)
-    assert reader.route_count(COUNTER)[0] == 5
+    assert count_of(reader, COUNTER)[0] == 5
     assert reader.position().height == 4
 
 
@@ -317,16 +332,16 @@ def test_a_reader_of_a_damaged_index_answers_when_it_was_made_anew(indexed: Path
     reader = IndexReader(indexed)
     write_garbage(indexed)
     with pytest.raises(TryLater):
-        reader.route_count(COUNTER)
+        count_of(reader, COUNTER)
     follow(indexed)
-    assert reader.route_count(COUNTER)[0] == 5
+    assert count_of(reader, COUNTER)[0] == 5
 
 
 def test_an_empty_interval_counts_nothing(indexed: Path) -> None:
     reader = IndexReader(indexed)
     interval = ("2008-01-04", "2008-02-02")
-    assert reader.delay_totals(AverageDelays(19393, *interval))[0].flights == 0
-    assert reader.route_count(FlightCounter("Washington, DC", "Tampa, FL", *interval))[0] == 0
+    assert totals_of(reader, AverageDelays(19393, *interval))[0].flights == 0
+    assert count_of(reader, FlightCounter("Washington, DC", "Tampa, FL", *interval))[0] == 0
 
 
 # --- beside a writer -------------------------------------------------------------------------
@@ -371,8 +386,8 @@ def begin_index(folder: Path, chain: Path) -> None:
 def consistent(reader: IndexReader, hashes: list[str]) -> int:
     """Ask everything once; every answer must be that of the height it names. The last height."""
     legs, at_legs = reader.legs(ONE_LEG)
-    totals, at_totals = reader.delay_totals(AVERAGE)
-    count, at_count = reader.route_count(COUNTER)
+    totals, at_totals = totals_of(reader, AVERAGE)
+    count, at_count = count_of(reader, COUNTER)
     delays, at_delays = reader.delays(AVERAGE, EVERY_DELAY)
     counts, at_counts = reader.flight_counts(COUNTER, BY_CARRIER)
     position = reader.position()
@@ -383,11 +398,11 @@ def consistent(reader: IndexReader, hashes: list[str]) -> int:
     assert count == A_BLOCK * at_count.height
     flown = A_BLOCK * at_delays.height
     assert delays.totals.flights == flown
-    assert {day: of_day.flights for day, of_day in delays.by_day.items()} == (
-        {"2008-01-03": flown} if flown else {}
+    assert {key: of_day.flights for key, of_day in delays.groups.items()} == (
+        {("2008-01-03",): flown} if flown else {}
     )
     assert delays.counts == ({5: flown} if flown else {})
-    assert sum(counts.by_carrier.values()) == counts.count == A_BLOCK * at_counts.height
+    assert sum(counts.groups.values()) == counts.count == A_BLOCK * at_counts.height
     assert position.transactions == A_BLOCK * position.height
     asked = (at_legs, at_totals, at_count, at_delays, at_counts, position)
     heights = [at.height for at in asked]
@@ -475,7 +490,7 @@ def test_an_exchange_of_the_index_at_any_moment_mixes_nothing(
         theirs,
         "UPDATE place SET place = 10 + place, code = 'X' || code",
         "UPDATE place SET place = 13 - place",
-        "UPDATE flight SET origin = 3 - origin, dest = 3 - dest",
+        "UPDATE route SET origin = 3 - origin, dest = 3 - dest",
     )
     old, new = (legs_of(IndexReader(folder)) for folder in (ours, theirs))
     assert [leg[1:] for leg in (*old, *new)] == [("IAD", "TPA"), ("XIAD", "XTPA")]
@@ -554,8 +569,8 @@ def test_many_threads_share_a_reader(indexed: Path) -> None:
         start.wait(WAIT_S)
         found: list[object] = []
         for _ in range(20):
-            found.append((reader.legs(ONE_LEG), reader.delay_totals(AVERAGE)))
-            found.append((reader.route_count(COUNTER), reader.position()))
+            found.append((reader.legs(ONE_LEG), totals_of(reader, AVERAGE)))
+            found.append((count_of(reader, COUNTER), reader.position()))
         return found
 
     with ThreadPoolExecutor(24) as pool:
@@ -565,11 +580,11 @@ def test_many_threads_share_a_reader(indexed: Path) -> None:
 
 def test_threads_that_have_ended_leave_no_file_open(indexed: Path) -> None:
     reader = IndexReader(indexed)
-    reader.route_count(COUNTER)
+    count_of(reader, COUNTER)
     of_one_thread = open_files()
     assert of_one_thread
     for _ in range(12):
-        thread = threading.Thread(target=reader.route_count, args=(COUNTER,))
+        thread = threading.Thread(target=count_of, args=(reader, COUNTER))
         thread.start()
         thread.join(WAIT_S)
         gc.collect()
@@ -582,12 +597,12 @@ def test_a_reader_keeps_nothing_open_of_an_index_that_was_made_anew(
     monkeypatch.setattr("backend.index.connections._LOOK_AGAIN_S", 0.1)
     reader = IndexReader(indexed)
     old_file = in_use(indexed)
-    reader.route_count(COUNTER)
+    count_of(reader, COUNTER)
     with closing(BlockStore(indexed)) as store, closing(IndexFollower(indexed, store)) as follower:
         follower.rebuild()
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline and any("(deleted)" in name for name in open_files()):
-        reader.route_count(COUNTER)
+        count_of(reader, COUNTER)
         time.sleep(0.05)
     assert not any("(deleted)" in name for name in open_files())
     assert in_use(indexed) != old_file
@@ -603,7 +618,7 @@ def test_asking_again_and_again_without_an_index_leaves_no_file_open(
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(20):
         with pytest.raises(TryLater):
-            reader.route_count(COUNTER)
+            count_of(reader, COUNTER)
     gc.collect()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 4
 

@@ -7,8 +7,8 @@ something, flights share a number and a day, and an airport shares its city with
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -32,8 +32,16 @@ from backend.index.database import (
     position_in,
 )
 from backend.index.follower import IndexFollower
+from backend.index.queries import AsOf, IndexReader
 from backend.index.settled import note_settled
-from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
+from backend.questions.groups import GROUPS, Shown
+from backend.questions.values import (
+    AverageDelays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    Options,
+)
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from tests.storage.chains import ONE_FILE, writer_for
@@ -42,9 +50,11 @@ TABLES = (
     "position",
     "city",
     "place",
+    "route",
     "flight",
     "carrier_total",
     "route_total",
+    "slot_total",
     "carrier_delays",
     "number_total",
 )
@@ -60,6 +70,7 @@ AIRPORTS: tuple[tuple[int | None, str, str, str], ...] = (
     (14000, "0X9Z", "Sao Paulo", "'; DROP TABLE flight; --"),
     (99999, "NRT", "東京", "%"),
 )
+CODES = tuple(dict.fromkeys(code for _, code, _, _ in AIRPORTS))
 CITIES = tuple(dict.fromkeys(city for _, _, city, _ in AIRPORTS))
 UNKNOWN_CITIES = ("Nowhere, ZZ", "WASHINGTON, DC", "Washington, D_", "%")
 DAYS = tuple(
@@ -252,6 +263,22 @@ def rebuilt_dump(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     return dump(folder)
 
 
+def totals_of(
+    reader: IndexReader, question: AverageDelays, below: int | None = None
+) -> tuple[DelayTotals, AsOf]:
+    """The counts behind the averages, and the block that they stand for."""
+    delays, as_of = reader.delays(question, Options(), below)
+    return delays.totals, as_of
+
+
+def count_of(
+    reader: IndexReader, question: FlightCounter, below: int | None = None
+) -> tuple[int, AsOf]:
+    """How many flights went, and the block that this stands for."""
+    counts, as_of = reader.flight_counts(question, Options(), below)
+    return counts.count, as_of
+
+
 def execute(folder: Path, *statements: str) -> None:
     """Change the index of `folder`, as a writer would that had got it wrong."""
     with closing(opened(folder)) as connection:
@@ -303,15 +330,8 @@ def position_of(folder: Path) -> Position | None:
 def legs(rows: Sequence[Row], question: FilterTransactions) -> list[dict[str, Value]]:
     """The flights that `filter_transactions` shows."""
     found = []
-    for row in rows:
+    for row in some(rows, question):
         flight = row.flight
-        if flight["OP_CARRIER_FL_NUM"] != question.OP_CARRIER_FL_NUM:
-            continue
-        if flight["FL_DATE"] != question.FL_DATE:
-            continue
-        carrier = question.OP_CARRIER_AIRLINE_ID
-        if carrier is not None and flight["OP_CARRIER_AIRLINE_ID"] != carrier:
-            continue
         if flight["CANCELLED"] == 1:
             status = "cancelled"
         elif flight["ARR_DELAY"] is None:
@@ -332,17 +352,13 @@ def legs(rows: Sequence[Row], question: FilterTransactions) -> list[dict[str, Va
     return found
 
 
-def averages(rows: Sequence[Row], question: AverageDelays) -> dict[str, float | int | None]:
-    """What `average_delays` says, counted one flight at a time."""
+def averages(rows: Sequence[Row]) -> dict[str, float | int | None]:
+    """What `average_delays` says about flights, counted one at a time."""
     arrival_delays: list[int] = []
     departure_delays: list[int] = []
     total = cancelled = diverted = on_time = 0
     for row in rows:
         flight = row.flight
-        if flight["OP_CARRIER_AIRLINE_ID"] != question.OP_CARRIER_AIRLINE_ID:
-            continue
-        if not question.INITIAL_DATE <= str(flight["FL_DATE"]) <= question.FINAL_DATE:
-            continue
         total += 1
         if isinstance(flight["DEP_DELAY"], int):
             departure_delays.append(flight["DEP_DELAY"])
@@ -366,47 +382,81 @@ def averages(rows: Sequence[Row], question: AverageDelays) -> dict[str, float | 
     }
 
 
-def some(rows: Sequence[Row], question: AverageDelays | FlightCounter) -> list[Row]:
-    """The flights that a question about an interval is about."""
-    names = ("OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME")
-    wanted = {name: getattr(question, name) for name in names if hasattr(question, name)}
+CONDITIONS = (
+    *("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID"),
+    *("ORIGIN_CITY_NAME", "DEST_CITY_NAME", "ORIGIN", "DEST"),
+)
+
+
+def some(rows: Sequence[Row], question: Any) -> list[Row]:
+    """The flights that a question is about."""
+    wanted = {name: getattr(question, name, None) for name in CONDITIONS}
+    day = getattr(question, "FL_DATE", None)
+    first, last = day or question.INITIAL_DATE, day or question.FINAL_DATE
     return [
         row
         for row in rows
-        if all(row.flight[name] == value for name, value in wanted.items())
-        and question.INITIAL_DATE <= str(row.flight["FL_DATE"]) <= question.FINAL_DATE
+        if all(value is None or row.flight[name] == value for name, value in wanted.items())
+        and first <= str(row.flight["FL_DATE"]) <= last
     ]
 
 
-def by_day(rows: Sequence[Row], question: Any) -> list[dict[str, Any]]:
-    """What `group_by=day` adds: the plain answer about each day that has flights."""
-    wanted = some(rows, question)
-    days = sorted({str(row.flight["FL_DATE"]) for row in wanted})
-    return [
-        {
-            "FL_DATE": day,
-            **PLAIN[type(question)](wanted, replace(question, INITIAL_DATE=day, FINAL_DATE=day)),
-        }
-        for day in days
-    ]
+def group_of(row: Row, by: str) -> dict[str, Value]:
+    """What tells the group of a flight; {} if this is not known."""
+    flight = row.flight
+    when = date.fromisoformat(str(flight["FL_DATE"]))
+    if by == "hour":
+        if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
+            return {}
+        time = str(flight["DEP_TIME"])
+        left = timedelta(hours=int(time[:2]), minutes=int(time[2:]))
+        scheduled = left - timedelta(minutes=int(flight["DEP_DELAY"]))
+        return {"hour": scheduled.seconds // 3600}  # of its day, however many days it is away
+    made: dict[str, dict[str, Value]] = {
+        "day": {"FL_DATE": when.isoformat()},
+        "weekday": {"DAY_OF_WEEK": when.isoweekday()},
+        "month": {"month": when.isoformat()[:7]},
+        "year": {"YEAR": when.year},
+    }
+    names = {
+        "carrier": ("OP_CARRIER_AIRLINE_ID",),
+        "origin": ("ORIGIN", "ORIGIN_CITY_NAME"),
+        "destination": ("DEST", "DEST_CITY_NAME"),
+        "route": ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME"),
+    }
+    return made[by] if by in made else {name: flight[name] for name in names[by]}
 
 
-def by_carrier(rows: Sequence[Row], question: FlightCounter) -> list[dict[str, Any]]:
-    """What `group_by=carrier` adds."""
-    carriers = [row.flight["OP_CARRIER_AIRLINE_ID"] for row in some(rows, question)]
-    counts = {int(carrier or 0): carriers.count(carrier) for carrier in set(carriers)}
-    return [
-        {"OP_CARRIER_AIRLINE_ID": carrier, "count": counts[carrier]}
-        for carrier in sorted(counts, key=lambda carrier: (-counts[carrier], carrier))
-    ]
+def grouped(
+    rows: Sequence[Row], options: Options, count: str, about: Callable[[Sequence[Row]], Any]
+) -> dict[str, Any]:
+    """What `group_by` adds. about: says what there is to say about flights."""
+    by, shown = str(options.group_by), options.shown
+    members: dict[tuple[Value, ...], list[Row]] = {}
+    for row in rows:
+        key = tuple(group_of(row, by).values())
+        members.setdefault(key, []).append(row)
+    unknown = members.pop((), [])
+    found = [{**group_of(of[0], by), **about(of)} for _, of in sorted(members.items())]
+    found = [one for one in found if one[count] >= shown.least_flights]
+    sort = shown.sort
+    if sort is not None:
+        known = [one for one in found if one[sort] is not None]
+        known.sort(key=lambda one: -one[sort] if shown.is_descending else one[sort])
+        found = known + [one for one in found if one[sort] is None]
+    elif by not in {"day", "weekday", "hour", "month", "year"}:
+        found.sort(key=lambda one: -one[count])
+    elif shown.is_descending:
+        found = found[::-1]
+    limit = len(found) if shown.limit is None else shown.limit
+    answer = {f"by_{by}": found[shown.offset :][:limit], "groups": len(found)}
+    return {**answer, "without_hour": len(unknown)} if by == "hour" else answer
 
 
-def distribution(rows: Sequence[Row], question: AverageDelays) -> dict[str, Any]:
+def distribution(rows: Sequence[Row]) -> dict[str, Any]:
     """What `distribution=true` adds, from the list of all delays."""
     delays = sorted(
-        int(row.flight["ARR_DELAY"])
-        for row in some(rows, question)
-        if row.flight["ARR_DELAY"] is not None
+        int(row.flight["ARR_DELAY"]) for row in rows if row.flight["ARR_DELAY"] is not None
     )
     edges = [None, *range(-60, 181, 15), None]
     bins = [
@@ -436,51 +486,47 @@ def mean(values: Sequence[int]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def flown(rows: Sequence[Row], question: FlightCounter) -> int:
-    """What `flight_counter` says."""
-    count = 0
-    for row in rows:
-        flight = row.flight
-        if (
-            flight["ORIGIN_CITY_NAME"] == question.ORIGIN_CITY_NAME
-            and flight["DEST_CITY_NAME"] == question.DEST_CITY_NAME
-            and question.INITIAL_DATE <= str(flight["FL_DATE"]) <= question.FINAL_DATE
-        ):
-            count += 1
-    return count
-
-
-PLAIN: dict[type, Callable[[Sequence[Row], Any], dict[str, Any]]] = {
-    FilterTransactions: lambda rows, question: {
-        "count": len(legs(rows, question)),
-        "flights": legs(rows, question),
-    },
-    AverageDelays: averages,
-    FlightCounter: lambda rows, question: {"count": flown(rows, question)},
-}
+def counted(rows: Sequence[Row]) -> dict[str, Any]:
+    """What `flight_counter` says about flights."""
+    return {"count": len(rows)}
 
 
 def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any]:
     """What the answer to any of the three questions must say, but for `as_of` and `query`."""
-    answer = PLAIN[type(question)](rows, question)
-    if options.group_by == "day":
-        answer["by_day"] = by_day(rows, question)
-    elif options.group_by == "carrier":
-        answer["by_carrier"] = by_carrier(rows, question)
+    wanted = some(rows, question)
+    if isinstance(question, FilterTransactions):
+        found = legs(rows, question)
+        offset, limit = options.shown.offset, options.shown.limit
+        shown = found[offset:] if limit is None else found[offset:][:limit]
+        return {"count": len(found), "flights": shown}
+    about, count = (
+        (averages, "flights") if isinstance(question, AverageDelays) else (counted, "count")
+    )
+    answer: dict[str, Any] = about(wanted)
+    if options.group_by is not None:
+        answer |= grouped(wanted, options, count, about)
     if options.distribution:
-        answer["distribution"] = distribution(rows, question)
+        answer["distribution"] = distribution(wanted)
     return answer
 
 
+WORST_FIRST = Shown("average_delay", is_descending=True, least_flights=2, limit=3)
 BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
-    FilterTransactions: [{}],
+    FilterTransactions: [{}, {"shown": Shown(offset=1, limit=1)}],
     AverageDelays: [
         {},
-        {"group_by": "day"},
         {"distribution": True},
         {"group_by": "day", "distribution": True},
+        *({"group_by": by} for by in GROUPS),
+        {"group_by": "route", "shown": WORST_FIRST},
+        {"group_by": "hour", "shown": Shown(is_descending=True, offset=1)},
+        {"group_by": "carrier", "shown": Shown("on_time_share_of_arrived")},
     ],
-    FlightCounter: [{}, {"group_by": "day"}, {"group_by": "carrier"}],
+    FlightCounter: [
+        {},
+        *({"group_by": by} for by in GROUPS),
+        {"group_by": "month", "shown": Shown("count", is_descending=True, limit=2)},
+    ],
 }
 
 
@@ -490,12 +536,23 @@ _intervals = st.tuples(days, days).map(lambda pair: (min(pair).isoformat(), max(
 _cities = st.sampled_from(CITIES) | st.sampled_from(UNKNOWN_CITIES)
 
 
-def _average_of(carrier: int, interval: tuple[str, str]) -> AverageDelays:
-    return AverageDelays(carrier, *interval)
+_codes = st.sampled_from((*CODES, "ZZZ"))
 
 
-def _counter_of(cities: tuple[str, str], interval: tuple[str, str]) -> FlightCounter:
-    return FlightCounter(*cities, *interval)
+def _any_or(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | st.none() | values
+
+
+@st.composite
+def _between_places(draw: st.DrawFn) -> FlightCounter:
+    """A question that names each end by city, by airport or by both."""
+    first, last = draw(_intervals)
+    ends: list[Any] = []
+    for _ in range(2):
+        city, code = draw(_any_or(_cities)), draw(_any_or(_codes))
+        ends.append((draw(_cities), None) if city is None and code is None else (city, code))
+    (origin_city, origin), (dest_city, dest) = ends
+    return FlightCounter(origin_city, dest_city, first, last, origin, dest)
 
 
 filter_questions = st.builds(
@@ -504,9 +561,31 @@ filter_questions = st.builds(
     days.map(date.isoformat),
     st.none() | st.sampled_from((*CARRIERS, 2)),
 )
-average_questions = st.builds(_average_of, st.sampled_from((*CARRIERS, 2)), _intervals)
-counter_questions = st.builds(_counter_of, st.tuples(_cities, _cities), _intervals)
-questions = filter_questions | average_questions | counter_questions
+interval_questions = st.builds(
+    lambda number, carrier, interval: FilterTransactions(number, None, carrier, *interval),
+    st.sampled_from((*NUMBERS, 2)),
+    st.none() | st.sampled_from((*CARRIERS, 2)),
+    _intervals,
+)
+average_questions = st.builds(
+    lambda carrier, interval, cities, codes: AverageDelays(carrier, *interval, *cities, *codes),
+    st.none() | st.sampled_from((*CARRIERS, 2)),
+    _intervals,
+    st.tuples(_any_or(_cities), _any_or(_cities)),
+    st.tuples(_any_or(_codes), _any_or(_codes)),
+)
+counter_questions = st.builds(
+    lambda cities, interval: FlightCounter(*cities, *interval),
+    st.tuples(_cities, _cities),
+    _intervals,
+)
+questions = (
+    filter_questions
+    | interval_questions
+    | average_questions
+    | counter_questions
+    | _between_places()
+)
 
 
 def questions_about(rows: Sequence[Row]) -> list[Any]:
@@ -520,4 +599,9 @@ def questions_about(rows: Sequence[Row]) -> list[Any]:
         for interval in ((day, day), ("1900-01-01", day), (day, "2199-12-31")):
             found.append(AverageDelays(carrier, *interval))
             found.append(FlightCounter(*cities, *interval))
+            codes = (str(flight["ORIGIN"]), str(flight["DEST"]))
+            found.append(AverageDelays(None, *interval, None, cities[1], codes[0]))
+            found.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
+        number = int(flight["OP_CARRIER_FL_NUM"] or 0)
+        found.append(FilterTransactions(number, None, None, "1900-01-01", day))
     return list(dict.fromkeys(found))

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from backend.errors import InvalidQuery
 from backend.questions.values import (
     PARAMETERS,
+    PROVABLE,
     AverageDelays,
     FilterTransactions,
     FlightCounter,
     Options,
     asked,
     options_from,
+    provable,
     status_of,
     understood,
 )
@@ -51,7 +53,12 @@ TEXT = "must not hold control"
 LONG = "must have at most 100 characters"
 ENGINE = "must be one of index, scan"
 HEIGHT = "must be a block height, a whole number from 0"
-GROUPS: dict[Kind, tuple[str, ...]] = {AverageDelays: ("day",), FlightCounter: ("day", "carrier")}
+GROUPS = (
+    *("day", "weekday", "hour", "month", "year"),
+    *("carrier", "origin", "destination", "route"),
+)
+GROUPED: tuple[Kind, ...] = (AverageDelays, FlightCounter)
+OPTIONAL = {(FilterTransactions, "OP_CARRIER_AIRLINE_ID"), (AverageDelays, "OP_CARRIER_AIRLINE_ID")}
 
 BLANK = [(text, MISSING) for text in ("", " ", "\t\n", "\u00a0", "\u2003")]
 BAD_NUMBERS = [
@@ -170,16 +177,28 @@ def test_every_wrong_option_is_named_with_its_reason(kind: Kind, name: str) -> N
         assert error.reason == reason
 
 
-BAD_GROUPS = ["", " ", "Day", "days", "month", "day,carrier", "day ", "1", "\0", "東京", "x" * 5000]
+BAD_GROUPS = [
+    "",
+    " ",
+    "Day",
+    "days",
+    "airport",
+    "day,carrier",
+    "day ",
+    "1",
+    "\0",
+    "東京",
+    "x" * 5000,
+]
 BAD_SWITCHES = ["", " ", "True", "TRUE", "false", "1", "0", "yes", "true ", "\0", "x" * 5000]
 
 
-@pytest.mark.parametrize("kind", GROUPS)
+@pytest.mark.parametrize("kind", GROUPED)
 def test_every_wrong_group_is_named_with_the_right_ones(kind: Kind) -> None:
-    for value in [*BAD_GROUPS, *({"carrier"} - set(GROUPS[kind]))]:
+    for value in BAD_GROUPS:
         error = refused(kind, {**GOOD[kind], "group_by": value})
         assert (error.field, error.value) == ("group_by", value)
-        assert error.reason == f"must be {' or '.join(GROUPS[kind])}, or left out"
+        assert error.reason == f"must be {' or '.join(GROUPS)}, or left out"
 
 
 def test_every_wrong_wish_for_a_distribution_is_named_with_the_right_one() -> None:
@@ -204,8 +223,8 @@ def test_a_breakdown_that_a_question_does_not_have_is_unknown(kind: Kind, name: 
 
 
 def test_breakdowns_are_understood() -> None:
-    for kind, groups in GROUPS.items():
-        for group in groups:
+    for kind in GROUPED:
+        for group in GROUPS:
             parameters = {**GOOD[kind], "group_by": group}
             question, options = asked(kind, parameters)
             assert options == Options(group_by=group)
@@ -223,7 +242,7 @@ def test_breakdowns_are_understood() -> None:
         (kind, name)
         for kind, names in GOOD.items()
         for name in names
-        if (kind, name) != (FilterTransactions, "OP_CARRIER_AIRLINE_ID")
+        if (kind, name) not in OPTIONAL
     ],
 )
 def test_a_missing_parameter_is_named_with_an_example(kind: Kind, name: str) -> None:
@@ -231,12 +250,95 @@ def test_a_missing_parameter_is_named_with_an_example(kind: Kind, name: str) -> 
     assert (error.field, error.value) == (name, None)
     reason, _, example = error.reason.partition(f"{MISSING} {name}=")
     assert reason == ""
-    examples = {one.name: one.example for one in PARAMETERS[kind].values()}
-    assert examples[name] == example
+    examples = {one.name: one.example for one in PROVABLE[kind].values()}
+    airport = f", or {name.removesuffix('_CITY_NAME')}="
+    assert example.partition(airport if kind is FlightCounter else "\0")[0] == examples[name]
     asked(kind, examples)  # they are good ones
 
 
-UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "limit", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]
+@pytest.mark.parametrize("kind", PROVABLE)
+@pytest.mark.parametrize("changed", [*PARAMETERS[FilterTransactions], "ORIGIN"])
+def test_only_the_form_of_the_study_can_be_proved(kind: Kind, changed: str) -> None:
+    examples = {one.name: one.example for one in PROVABLE[kind].values()}
+    question, _ = provable(kind, examples)
+    assert question == asked(kind, examples)[0]
+    if changed in examples and (kind, changed) != (FilterTransactions, "OP_CARRIER_AIRLINE_ID"):
+        del examples[changed]
+        with pytest.raises(InvalidQuery, match=f"{changed} None: is missing"):
+            provable(kind, examples)
+
+
+INTERVAL = {"INITIAL_DATE": "2008-01-01", "FINAL_DATE": "2008-01-31"}
+A_FLIGHT = {"OP_CARRIER_FL_NUM": "335"}
+
+
+def test_a_flight_is_asked_for_on_a_day_or_between_two_days() -> None:
+    question, _ = asked(FilterTransactions, {**A_FLIGHT, **INTERVAL})
+    assert question == FilterTransactions(335, None, None, *INTERVAL.values())
+    assert question.interval == tuple(INTERVAL.values())
+    assert FilterTransactions(335, "2008-01-03").interval == ("2008-01-03", "2008-01-03")
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "reason"),
+    [
+        ({}, "FL_DATE", MISSING),
+        ({"INITIAL_DATE": "2008-01-01"}, "FINAL_DATE", MISSING),
+        ({"FINAL_DATE": "2008-01-01"}, "INITIAL_DATE", MISSING),
+        ({"FL_DATE": "2008-01-01", **INTERVAL}, "INITIAL_DATE", "cannot be given beside FL_DATE"),
+        (
+            {"INITIAL_DATE": "2008-02-01", "FINAL_DATE": "2008-01-31"},
+            "INITIAL_DATE",
+            "is after FINAL_DATE 2008-01-31",
+        ),
+    ],
+)
+def test_a_flight_needs_a_day_or_both_ends_of_an_interval(
+    given: dict[str, str], field: str, reason: str
+) -> None:
+    error = refused(FilterTransactions, {**A_FLIGHT, **given})
+    assert (error.field, error.value) == (field, given.get(field))
+    assert error.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"ORIGIN": "JFK", "DEST": "LAX"},
+        {"ORIGIN_CITY_NAME": "New York, NY", "DEST": "LAX"},
+        {"ORIGIN": "JFK", "ORIGIN_CITY_NAME": "New York, NY", "DEST_CITY_NAME": "Reno, NV"},
+    ],
+)
+def test_a_place_is_a_city_or_an_airport_or_both(places: dict[str, str]) -> None:
+    for kind in GROUPED:
+        question, options = asked(kind, {**places, **INTERVAL})
+        assert understood(question, options) == {**places, **INTERVAL, "engine": "index"}
+
+
+SHOWN = {
+    "sort": ("count", "flights", "", "COUNT"),
+    "order": ("descending", "down", "", "desc"),
+    "least_flights": ("5", "0", "-1", "many"),
+    "offset": ("5", "-1", "", "x"),
+    "limit": ("5", "0", "10001", "all"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_shown_of_groups_is_checked(name: str) -> None:
+    good, *bad = SHOWN[name]
+    given = {**GOOD[FlightCounter], "group_by": "carrier"}
+    question, options = asked(FlightCounter, {**given, name: good})
+    assert str(understood(question, options)[name]) == good
+    for value in bad:
+        error = refused(FlightCounter, {**given, name: value})
+        assert (error.field, error.value) == (name, value)
+    error = refused(FlightCounter, {**GOOD[FlightCounter], name: good})
+    assert (error.field, error.value) == (name, good)
+    assert error.reason == "is only for answers with group_by"
+
+
+UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "page", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]
 
 
 @pytest.mark.parametrize("kind", GOOD)
@@ -244,13 +346,13 @@ UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "limit", "TRANSACTION_ID", "東京",
 def test_an_unknown_parameter_is_named_with_the_known_ones(kind: Kind, name: str) -> None:
     error = refused(kind, {**GOOD[kind], name: "1"})
     assert (error.field, error.value) == (name, "1")
-    for known in (*GOOD[kind], "engine", "as_of", *(["group_by"] if kind in GROUPS else [])):
+    for known in (*GOOD[kind], "engine", "as_of", *(["group_by"] if kind in GROUPED else [])):
         assert known in error.reason
 
 
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_parameter_of_another_question_is_unknown_here(kind: Kind) -> None:
-    others = {name for names in GOOD.values() for name in names} - GOOD[kind].keys()
+    others = {name for names in PARAMETERS.values() for name in names} - PARAMETERS[kind].keys()
     assert others
     for name in others:
         assert refused(kind, {**GOOD[kind], name: "1"}).field == name
@@ -355,9 +457,9 @@ def test_whatever_is_asked_is_understood_or_refused_with_the_parameter_at_fault(
         return
     assert isinstance(question, kind)
     assert options.engine in {"index", "scan"}
-    assert options.group_by in {None, *GROUPS.get(kind, ())}
-    if not isinstance(question, FilterTransactions):
-        assert date.fromisoformat(question.INITIAL_DATE) <= date.fromisoformat(question.FINAL_DATE)
+    assert options.group_by in {None, *GROUPS}
+    first, last = map(date.fromisoformat, question.interval)
+    assert first <= last
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ COUNTER = FlightCounter("Washington, DC", "Tampa, FL", *ALL_YEARS)
 Scan = Callable[[CachedBlocks, int], Any]
 SCANS: dict[str, Scan] = {
     "legs": lambda blocks, height: scan.legs(blocks, LEGS, height),
-    "delays": lambda blocks, height: scan.delays(blocks, AVERAGE, height),
+    "delays": lambda blocks, height: scan.delays(blocks, AVERAGE, Options(), height),
     "flight_counts": lambda blocks, height: scan.flight_counts(
         blocks, COUNTER, Options("scan"), height
     ),
@@ -64,8 +64,8 @@ SCANS: dict[str, Scan] = {
 NOTHING = {
     "legs": [],
     "delays": Delays(DelayTotals(), {}, {}),
-    "flight_counts": FlightCounts(0, {}, {}),
-    "flight_counts by carrier": FlightCounts(0, {}, {}),
+    "flight_counts": FlightCounts(0, {}),
+    "flight_counts by carrier": FlightCounts(0, {}),
 }
 EVERYTHING = dict.fromkeys(SCANS, 10)
 
@@ -228,7 +228,7 @@ def test_a_scan_while_the_chain_grows_ends_at_its_height(folder: Path, kind: str
 
 ASKED: dict[str, Callable[[CachedBlocks, Costs], Any]] = {
     "legs": lambda blocks, costs: scan.legs(blocks, LEGS, TIP, costs),
-    "delays": lambda blocks, costs: scan.delays(blocks, AVERAGE, TIP, costs),
+    "delays": lambda blocks, costs: scan.delays(blocks, AVERAGE, Options(), TIP, costs),
     "flight_counts": lambda blocks, costs: scan.flight_counts(
         blocks, COUNTER, Options("scan"), TIP, costs
     ),
@@ -274,7 +274,7 @@ def test_blocks_are_counted_by_the_cache_that_had_them(folder: Path) -> None:
 def test_without_caches_every_block_is_read_alone(folder: Path) -> None:
     with cached(folder, cache_bytes=0) as blocks:
         costs = Costs()
-        scan.delays(blocks, AVERAGE, TIP, costs)
+        scan.delays(blocks, AVERAGE, Options(), TIP, costs)
     assert (costs.read_blocks, costs.refills) == (TIP + 1, TIP + 1)
     assert (costs.last_blocks, costs.random_blocks) == (0, 0)
     assert costs.stage_s[FILE] > 0

@@ -1,0 +1,133 @@
+"""Defines by what an answer can be broken down, and in which order the groups are shown.
+
+    day, month, year       when the flight was
+    weekday                1 (Monday) to 7 (Sunday)
+    hour                   of the scheduled departure, which is DEP_TIME less DEP_DELAY
+    carrier
+    origin, destination    airports
+    route                  from one airport to another
+
+A group has a key: the values of the columns that tell it apart. A flight without DEP_TIME or
+DEP_DELAY, as most cancelled ones are, has no known hour of scheduled departure and is in no group
+of that kind.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+from backend.chain.fields import Value
+
+Key = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One way to break an answer down.
+
+    names: of the members that show a key. columns: those of a flight from which `key_of` makes
+    the key. is_period: whether keys are shown in their own order, not by the number of flights.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    key_of: Callable[..., Key]
+    is_period: bool = False
+
+    def shown(self, key: Key) -> dict[str, Value]:
+        """A key as an answer shows it."""
+        return dict(zip(self.names, key, strict=True))
+
+
+def scheduled_hour(dep_time: Value, dep_delay: Value) -> int | None:
+    """The hour (0 to 23) at which a flight was to depart, perhaps on the day before or after.
+
+    dep_time: as hhmm. dep_delay: in minutes.
+    """
+    if dep_time is None or dep_delay is None:
+        return None
+    hours, minutes = divmod(int(dep_time), 100)
+    return (60 * hours + minutes - int(dep_delay)) % 1440 // 60
+
+
+@lru_cache(maxsize=4096)
+def weekday_of(day: str) -> int:
+    """The weekday of an ISO date, from 1 (Monday) to 7."""
+    return date.fromisoformat(day).isoweekday()
+
+
+def _as_it_is(*values: Value) -> Key:
+    return values
+
+
+_AIRPORT = ("ORIGIN", "ORIGIN_CITY_NAME")
+_TO_AIRPORT = ("DEST", "DEST_CITY_NAME")
+
+GROUPS: Mapping[str, Group] = {
+    "day": Group(("FL_DATE",), ("FL_DATE",), _as_it_is, is_period=True),
+    "weekday": Group(
+        ("DAY_OF_WEEK",), ("FL_DATE",), lambda day: (weekday_of(day),), is_period=True
+    ),
+    "hour": Group(
+        ("hour",),
+        ("DEP_TIME", "DEP_DELAY"),
+        lambda time, delay: (scheduled_hour(time, delay),),
+        is_period=True,
+    ),
+    "month": Group(("month",), ("FL_DATE",), lambda day: (day[:7],), is_period=True),
+    "year": Group(("YEAR",), ("FL_DATE",), lambda day: (int(day[:4]),), is_period=True),
+    "carrier": Group(("OP_CARRIER_AIRLINE_ID",), ("OP_CARRIER_AIRLINE_ID",), _as_it_is),
+    "origin": Group(_AIRPORT, _AIRPORT, _as_it_is),
+    "destination": Group(_TO_AIRPORT, _TO_AIRPORT, _as_it_is),
+    "route": Group(_AIRPORT + _TO_AIRPORT, _AIRPORT + _TO_AIRPORT, _as_it_is),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which groups an answer shows, and in which order.
+
+    sort: a member of a group by which they are ordered; None is each group's own order: periods as
+    they follow each other, others by their flights, the most first. least_flights: groups with
+    fewer are left out. offset, limit: the first one that is shown, and how many at most.
+    """
+
+    sort: str | None = None
+    is_descending: bool = False
+    least_flights: int = 0
+    offset: int = 0
+    limit: int | None = None
+
+
+EVERYTHING = Shown()
+
+
+def arranged(
+    by: str, answers: Mapping[Key, dict[str, Any]], count: str, shown: Shown
+) -> tuple[list[dict[str, Any]], int]:
+    """The groups that are shown, and how many there are that have flights enough.
+
+    by: a name of GROUPS. answers: what is said about each group. count: the member of an answer
+    that tells the number of flights. Equals are in the order of their keys, and groups whose
+    member for `sort` is None come last.
+    """
+    group = GROUPS[by]
+    found = [
+        (key, {**group.shown(key), **answer})
+        for key, answer in sorted(answers.items())
+        if answer[count] >= shown.least_flights
+    ]
+    if shown.sort is not None:
+        sort = shown.sort
+        without = [one for one in found if one[1][sort] is None]
+        found = [one for one in found if one[1][sort] is not None]
+        found.sort(key=lambda one: one[1][sort], reverse=shown.is_descending)
+        found += without
+    elif not group.is_period:
+        found.sort(key=lambda one: -one[1][count])
+    elif shown.is_descending:
+        found.reverse()
+    end = None if shown.limit is None else shown.offset + shown.limit
+    return [one for _, one in found[shown.offset : end]], len(found)
