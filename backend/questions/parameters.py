@@ -206,10 +206,13 @@ def require_known(given: Given, known: Sequence[str]) -> None:
             raise InvalidQuery(name, text, f"is no parameter here; {there}")
 
 
-def require_order(initial_date: str, final_date: str) -> None:
-    """Raise InvalidQuery if `initial_date` is after `final_date`; both are ISO dates."""
+def require_order(initial_date: str, final_date: str, name: str = "INITIAL_DATE") -> None:
+    """Raise InvalidQuery if `initial_date` is after `final_date`; both are ISO dates.
+
+    name: the parameter that gave the first one.
+    """
     if initial_date > final_date:
-        raise InvalidQuery("INITIAL_DATE", initial_date, f"is after FINAL_DATE {final_date}")
+        raise InvalidQuery(name, initial_date, f"is after FINAL_DATE {final_date}")
 
 
 AS_OF = Number(

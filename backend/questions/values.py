@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from backend.chain.fields import Value
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
-from backend.errors import InvalidQuery
 from backend.questions.groups import EVERYTHING, GROUPS, Key, Shown
 from backend.questions.parameters import (
     AS_OF,
@@ -32,19 +31,18 @@ from backend.questions.parameters import (
 class FilterTransactions:
     """Which legs flew as number OP_CARRIER_FL_NUM, of one carrier or of all?
 
-    They flew on FL_DATE or, if that is None, from INITIAL_DATE to FINAL_DATE.
+    They flew on FL_DATE or, if FINAL_DATE is given, from FL_DATE to FINAL_DATE.
     """
 
     OP_CARRIER_FL_NUM: int
-    FL_DATE: str | None = None
+    FL_DATE: str
     OP_CARRIER_AIRLINE_ID: int | None = None
-    INITIAL_DATE: str | None = None
     FINAL_DATE: str | None = None
 
     @property
     def interval(self) -> tuple[str, str]:
         """The first and the last day."""
-        return str(self.FL_DATE or self.INITIAL_DATE), str(self.FL_DATE or self.FINAL_DATE)
+        return self.FL_DATE, self.FINAL_DATE or self.FL_DATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +68,15 @@ class AverageDelays:
     @property
     def is_the_studys(self) -> bool:
         """Whether it is about all flights of one carrier."""
-        places = self.ORIGIN or self.DEST or self.ORIGIN_CITY_NAME or self.DEST_CITY_NAME
-        return self.OP_CARRIER_AIRLINE_ID is not None and not places
+        places = (self.ORIGIN, self.DEST, self.ORIGIN_CITY_NAME, self.DEST_CITY_NAME)
+        return self.OP_CARRIER_AIRLINE_ID is not None and not any(places)
 
 
 @dataclass(frozen=True, slots=True)
 class FlightCounter:
-    """How many flights went from one place to another from INITIAL_DATE to FINAL_DATE?
+    """How many flights went from INITIAL_DATE to FINAL_DATE?
 
-    A place is a city, an airport or both: at least one is not None.
+    Everything else narrows down which flights are meant; None means any.
     """
 
     ORIGIN_CITY_NAME: str | None
@@ -96,7 +94,9 @@ class FlightCounter:
     @property
     def is_the_studys(self) -> bool:
         """Whether it is about two cities, whatever their airports."""
-        return self.ORIGIN is None and self.DEST is None
+        return not (self.ORIGIN or self.DEST) and bool(
+            self.ORIGIN_CITY_NAME and self.DEST_CITY_NAME
+        )
 
 
 Question = FilterTransactions | AverageDelays | FlightCounter
@@ -149,30 +149,22 @@ PERIOD = (
 )
 _CARRIER = "DOT number of the carrier; GET /suggest?field=carrier lists them."
 _ANY = "If left out, any."
-_AIRPORTS = (
-    _of_flights("ORIGIN", f"Code of the airport of departure. {_ANY}", "JFK", required=False),
-    _of_flights("DEST", f"Code of the airport of arrival. {_ANY}", "LAX", required=False),
+_PLACES = (
+    _of_flights(
+        "ORIGIN_CITY_NAME",
+        f"City of departure, with its state. {_ANY}",
+        "New York, NY",
+        required=False,
+    ),
+    _of_flights(
+        "DEST_CITY_NAME", f"City of arrival, with its state. {_ANY}", "Chicago, IL", required=False
+    ),
+    _of_flights("ORIGIN", f"Code of the airport of departure. {_ANY}", "LGA", required=False),
+    _of_flights("DEST", f"Code of the airport of arrival. {_ANY}", "ORD", required=False),
 )
 _CARRIER_OR_ANY = _of_flights(
-    "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "20366", required=False
+    "OP_CARRIER_AIRLINE_ID", f"{_CARRIER} {_ANY}", "19977", required=False
 )
-
-
-def _cities(about: str) -> tuple[OfField, OfField]:
-    return (
-        _of_flights(
-            "ORIGIN_CITY_NAME",
-            f"City of departure, with its state. {about}",
-            "New York, NY",
-            required=False,
-        ),
-        _of_flights(
-            "DEST_CITY_NAME",
-            f"City of arrival, with its state. {about}",
-            "Chicago, IL",
-            required=False,
-        ),
-    )
 
 
 _NUMBER = _of_flights("OP_CARRIER_FL_NUM", "Flight number, without the carrier's code.", "1545")
@@ -191,22 +183,10 @@ PROVABLE: dict[type[Question], dict[str, OfField]] = {
 """For each question the parameters of its form that can be proved, which is the study's."""
 
 PARAMETERS: dict[type[Question], dict[str, OfField]] = {
-    FilterTransactions: by_name(
-        _NUMBER,
-        OfField(
-            "FL_DATE",
-            "Day of the flight. An interval may be given instead.",
-            "2013-01-01",
-            field="FL_DATE",
-        ),
-        _CARRIER_OR_ANY,
-        *(
-            replace(day, required=False, meaning=f"{day.meaning} Instead of FL_DATE.")
-            for day in PERIOD
-        ),
-    ),
-    AverageDelays: by_name(_CARRIER_OR_ANY, *PERIOD, *_cities(_ANY), *_AIRPORTS),
-    FlightCounter: by_name(*_cities("An airport may be given instead."), *PERIOD, *_AIRPORTS),
+    FilterTransactions: PROVABLE[FilterTransactions]
+    | by_name(replace(PERIOD[1], meaning="Last day, if there are several.", required=False)),
+    AverageDelays: by_name(_CARRIER_OR_ANY, *PERIOD, *_PLACES),
+    FlightCounter: by_name(*_PLACES[:2], *PERIOD, *_PLACES[2:]),
 }
 """For each question the parameters that ask it."""
 
@@ -218,7 +198,7 @@ DISTRIBUTION = Choice(
 )
 ORDER = Choice(
     "order",
-    "Smallest or largest first; only with sort, or for periods.",
+    "Of groups that are sorted, or follow each other: smallest or largest first.",
     "descending",
     choices=("ascending", "descending"),
 )
@@ -238,7 +218,7 @@ _OF_GROUPS = (ORDER, LEAST_FLIGHTS, OFFSET, LIMIT)
 
 BREAKDOWNS: dict[type[Question], dict[str, Choice | Number]] = {
     FilterTransactions: by_name(
-        replace(OFFSET, meaning="Leave out so many of the first legs."),
+        replace(OFFSET, meaning="Leave out so many of the first legs.", example="0"),
         replace(LIMIT, meaning="The most legs to return; by default all."),
     ),
     AverageDelays: by_name(GROUP_BY, DISTRIBUTION, _sort(*DELAY_NAMES), *_OF_GROUPS),
@@ -257,15 +237,13 @@ def asked(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     malformed, or if the dates are in the wrong order.
     """
     require_known(parameters, _KNOWN[kind])
-    if kind is FlightCounter:
-        _require_place(parameters, "ORIGIN_CITY_NAME", "ORIGIN")
-        _require_place(parameters, "DEST_CITY_NAME", "DEST")
     known: dict[str, OfField] = PARAMETERS[kind]
     values: dict[str, Any] = {name: one.find(parameters) for name, one in known.items()}
-    if kind is FilterTransactions:
-        _require_days(values)
     question = kind(**values)
-    require_order(*question.interval)
+    if isinstance(question, FilterTransactions):
+        require_order(*question.interval, "FL_DATE")
+    else:
+        require_order(*question.interval)
     return question, options_from(kind, parameters)
 
 
@@ -276,38 +254,11 @@ def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     return asked(kind, parameters)
 
 
-def _require_days(values: Mapping[str, Value]) -> None:
-    """Raise InvalidQuery unless there is FL_DATE, or else both ends of an interval."""
-    ends = [parameter.name for parameter in PERIOD]
-    if values["FL_DATE"] is not None:
-        for name in ends:
-            if values[name] is not None:
-                raise InvalidQuery(name, str(values[name]), "cannot be given beside FL_DATE")
-    elif all(values[name] is None for name in ends):
-        raise PARAMETERS[FilterTransactions]["FL_DATE"].missing(None)
-    else:
-        for parameter in PERIOD:
-            if values[parameter.name] is None:
-                raise parameter.missing(None)
-
-
-def _require_place(given: Given, city: str, airport: str) -> None:
-    if city not in given and airport not in given:
-        example = PARAMETERS[FlightCounter][airport].example
-        missing = PARAMETERS[FlightCounter][city].missing(None)
-        raise InvalidQuery(city, None, f"{missing.reason}, or {airport}={example}")
-
-
 def options_from(kind: type[Question], parameters: Given) -> Options:
     """The options among the `parameters` of a question. Raises InvalidQuery."""
     if parameters.keys() <= PARAMETERS[kind].keys():
         return _PLAIN  # most questions are asked without options
     found: dict[str, Any] = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
-    group_by = found.get("group_by")
-    if group_by is None and kind is not FilterTransactions:
-        for name in ("sort", *(parameter.name for parameter in _OF_GROUPS)):
-            if found[name] is not None:
-                raise InvalidQuery(name, parameters[name], "is only for answers with group_by")
     shown = Shown(
         found.get("sort"),
         found.get("order") == "descending",
@@ -318,7 +269,7 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
     return Options(
         ENGINE.of(parameters),
         AS_OF.find(parameters),
-        group_by,
+        found.get("group_by"),
         found.get("distribution") is not None,
         shown,
     )

@@ -85,9 +85,9 @@ def test_every_operation_has_its_own_place(page: Page) -> None:
 def test_a_parameter_is_told_with_its_limits(page: Page) -> None:
     questions, posting = page.by_id("average_delays"), page.by_id("add_transaction")
     name, kind, meaning, example = row(questions, "OP_CARRIER_AIRLINE_ID")
-    assert (name, kind) == ("OP_CARRIER_AIRLINE_ID query, required", "integer 1 to 99999")
+    assert (name, kind) == ("OP_CARRIER_AIRLINE_ID query, optional", "integer 1 to 99999")
     assert meaning.startswith("DOT number of the carrier")
-    assert example == "20366"
+    assert example == "19977"
     assert row(questions, "FINAL_DATE")[1:2] == ["string format date"]
     assert row(questions, "engine")[:2] == [
         "engine query, optional",

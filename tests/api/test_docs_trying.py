@@ -39,10 +39,10 @@ def commands(element: Element) -> list[list[str]]:
 
 
 def test_a_shell_asks_for_the_examples(described: Json) -> None:
-    assert commands(operation(described, "flight_counter")) == [
+    assert commands(operation(described, "prove_flight_counter")) == [
         [
             (
-                "http://127.0.0.1:8000/flight_counter?ORIGIN_CITY_NAME=New%20York,%20NY"
+                "http://127.0.0.1:8000/flight_counter/proof?ORIGIN_CITY_NAME=New%20York,%20NY"
                 "&DEST_CITY_NAME=Chicago,%20IL&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31"
             )
         ]

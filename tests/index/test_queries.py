@@ -86,7 +86,7 @@ ASKS: dict[str, Ask] = {
     "flights by day": lambda reader: reader.flight_counts(COUNTER, BY_DAY),
     "flights by carrier": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER),
     "flights by destination": lambda reader: reader.flight_counts(
-        COUNTER, Options(group_by="destination")
+        FlightCounter(None, None, *ALL_YEARS), Options(group_by="destination")
     ),
     "flights by carrier as of": lambda reader: reader.flight_counts(COUNTER, BY_CARRIER, 2),
 }

@@ -391,8 +391,8 @@ CONDITIONS = (
 def some(rows: Sequence[Row], question: Any) -> list[Row]:
     """The flights that a question is about."""
     wanted = {name: getattr(question, name, None) for name in CONDITIONS}
-    day = getattr(question, "FL_DATE", None)
-    first, last = day or question.INITIAL_DATE, day or question.FINAL_DATE
+    first = getattr(question, "FL_DATE", None) or question.INITIAL_DATE
+    last = question.FINAL_DATE or first
     return [
         row
         for row in rows
@@ -543,18 +543,6 @@ def _any_or(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | st.none() | values
 
 
-@st.composite
-def _between_places(draw: st.DrawFn) -> FlightCounter:
-    """A question that names each end by city, by airport or by both."""
-    first, last = draw(_intervals)
-    ends: list[Any] = []
-    for _ in range(2):
-        city, code = draw(_any_or(_cities)), draw(_any_or(_codes))
-        ends.append((draw(_cities), None) if city is None and code is None else (city, code))
-    (origin_city, origin), (dest_city, dest) = ends
-    return FlightCounter(origin_city, dest_city, first, last, origin, dest)
-
-
 filter_questions = st.builds(
     FilterTransactions,
     st.sampled_from((*NUMBERS, 2)),
@@ -562,7 +550,7 @@ filter_questions = st.builds(
     st.none() | st.sampled_from((*CARRIERS, 2)),
 )
 interval_questions = st.builds(
-    lambda number, carrier, interval: FilterTransactions(number, None, carrier, *interval),
+    lambda number, carrier, days: FilterTransactions(number, days[0], carrier, days[1]),
     st.sampled_from((*NUMBERS, 2)),
     st.none() | st.sampled_from((*CARRIERS, 2)),
     _intervals,
@@ -579,12 +567,18 @@ counter_questions = st.builds(
     st.tuples(_cities, _cities),
     _intervals,
 )
+anywhere_questions = st.builds(
+    lambda cities, interval, codes: FlightCounter(*cities, *interval, *codes),
+    st.tuples(_any_or(_cities), _any_or(_cities)),
+    _intervals,
+    st.tuples(_any_or(_codes), _any_or(_codes)),
+)
 questions = (
     filter_questions
     | interval_questions
     | average_questions
     | counter_questions
-    | _between_places()
+    | anywhere_questions
 )
 
 
@@ -603,5 +597,5 @@ def questions_about(rows: Sequence[Row]) -> list[Any]:
             found.append(AverageDelays(None, *interval, None, cities[1], codes[0]))
             found.append(FlightCounter(None, cities[1], *interval, codes[0], codes[1]))
         number = int(flight["OP_CARRIER_FL_NUM"] or 0)
-        found.append(FilterTransactions(number, None, None, "1900-01-01", day))
+        found.append(FilterTransactions(number, "1900-01-01", None, day))
     return list(dict.fromkeys(found))
