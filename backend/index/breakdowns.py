@@ -3,16 +3,17 @@
     carrier_total  what needs no airport
     route_total    what needs airports
     slot_total     whole months by hour and by weekday
-    flight         whatever these do not know: other days by hour and by weekday, distributions for
-                   some airports, and everything as of an earlier height
+    flight         whatever these do not know: other days by hour, distributions for some airports,
+                   and everything as of an earlier height
 
 Each function asks statements of `rows`, which runs all of an answer in one snapshot. `below` is the
 first transaction id that does not count; None, at the tip, reads totals.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
+from operator import add
 from typing import Any, NamedTuple
 
 from backend.index.delays import decode_counts
@@ -44,7 +45,7 @@ _ENDS = {
     "DEST_CITY_NAME": f"dest IN {_OF_CITY}",
 }
 
-_TIMES = ("day", "month", "year")
+_TIMES = ("day", "weekday", "month", "year")
 _SLOTS = {
     "hour": (0, FIRST_WEEKDAY_SLOT - 1),
     "weekday": (FIRST_WEEKDAY_SLOT, FIRST_WEEKDAY_SLOT + 6),
@@ -74,21 +75,23 @@ def totals_by(
     where = _where(question)
     first, last = _days(question)
     key_of = _keys(rows, group_by)
-    found: defaultdict[Key, DelayTotals] = defaultdict(DelayTotals)
+    found: dict[Key, list[int]] = {}
     if below is not None:
         ranges: list[Range] = [(DAY, first.toordinal(), last.toordinal())]
     else:
         ranges = cover(first, last, _LONGEST.get(group_by or "", YEAR))
     for span, start, end in ranges:
-        if below is not None or (group_by in _SLOTS and span == DAY):
+        if below is not None or (group_by == "hour" and span == DAY):
             counted = _of_flights(rows, where, group_by, (start, end), below)
-        elif group_by in _SLOTS:
+        elif group_by in _SLOTS and span == MONTH:
             counted = _of_slots(rows, where, _SLOTS[group_by], (start, end))
         else:
             counted = _of_totals(rows, where, group_by, (span, start, end))
         for raw, *counts in counted:
-            found[key_of(raw, span)] += DelayTotals(*counts)
-    return found
+            key = key_of(raw, span)
+            known = found.get(key)
+            found[key] = counts if known is None else list(map(add, known, counts))
+    return {key: DelayTotals(*counts) for key, counts in found.items()}
 
 
 def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Counter[int]:

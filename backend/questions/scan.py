@@ -91,7 +91,7 @@ def delays(
             if isinstance(arr_delay, int):
                 counts[arr_delay] += 1
     groups = {key: DelayTotals(*of_group) for key, of_group in sums.items()}
-    total = sum(groups.values(), DelayTotals())
+    total = DelayTotals(*map(sum, zip(*sums.values(), strict=True)))
     return Delays(total, _known(groups) if group else {}, counts)
 
 

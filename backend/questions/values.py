@@ -9,7 +9,7 @@ scan) answer it. Both dates are inclusive.
 """
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from backend.chain.fields import Value
@@ -308,9 +308,6 @@ class DelayTotals:
     on_time: int = 0
     sum_arr_delay: int = 0
     sum_dep_delay: int = 0
-
-    def __add__(self, other: "DelayTotals") -> "DelayTotals":
-        return DelayTotals(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
