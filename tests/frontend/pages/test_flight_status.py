@@ -242,7 +242,7 @@ BAD = [
     ("OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID=x", "OP_CARRIER_AIRLINE_ID"),
     ("OP_CARRIER_FL_NUM=1&before=soon", ""),
     ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&format=csv", ""),
-    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&colour=red", ""),
+    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&check=red", ""),
 ]
 
 
