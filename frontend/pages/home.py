@@ -1,7 +1,5 @@
 """The home page, and the part of it that keeps itself up to date."""
 
-from typing import Any
-
 from flask import Blueprint, Response, render_template
 
 from frontend.backend_client import Backend, Json
@@ -19,10 +17,14 @@ def blueprint(backend: Backend) -> Blueprint:
         blocks = backend.get("/blocks", {"limit": RECENT_BLOCKS})["blocks"]
         return {"tip": backend.get("/tip"), "blocks": blocks}
 
+    def shown(template: str) -> str:
+        found = standing()
+        return render_template(template, **found, is_due=_is_due(found["tip"], found["blocks"]))
+
     @routes.get("/")
     def home() -> str:
         """The three questions, and where the ledger stands."""
-        return render_template("home.html", **standing())
+        return shown("home.html")
 
     @routes.get("/index.json")
     def home_json() -> Response:
@@ -32,7 +34,17 @@ def blueprint(backend: Backend) -> Blueprint:
     @routes.get("/standing")
     def fragment() -> str:
         """The part of the home page that changes; `refresh.js` puts it in its place."""
-        found: dict[str, Any] = standing()
-        return render_template("standing.html", **found)
+        return shown("standing.html")
 
     return routes
+
+
+def _is_due(tip: Json, blocks: list[Json]) -> bool:
+    """Whether the miner's next round will seal a block.
+
+    It does if something is pending. Without that it only does if it is set to seal empty blocks,
+    and then the newest block tells: it is one.
+    """
+    newest = blocks[0] if blocks else {"height": 0}
+    seals_empty_ones = newest["height"] > 0 and newest["transaction_count"] == 0
+    return bool(tip["pending"]) or seals_empty_ones
