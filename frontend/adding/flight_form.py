@@ -70,13 +70,17 @@ def wrong(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
 def typed(values: Values) -> dict[str, str]:
     """The values as they are meant: without spaces around, airport codes in capitals.
 
-    The token is left out, because it is not shown again anywhere.
+    City and state are left out if they were typed for another airport, whose code was corrected
+    since. The token is left out, because it is not shown again anywhere.
     """
     found = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
     found.pop("TOKEN", None)
     for name in AIRPORTS:
         if name in found:
             found[name] = found[name].upper()
+        if values.get(f"{name}_PLACE_OF", found.get(name)) != found.get(name):
+            for part in ("CITY_NAME", "STATE_NM"):
+                found.pop(f"{name}_{part}", None)
     return found
 
 

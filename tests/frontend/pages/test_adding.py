@@ -180,6 +180,25 @@ def test_where_an_airport_is_is_asked_only_if_nobody_knows(visitor: Visitor) -> 
     assert "_CITY_NAME" not in visitor.client.get("/add").text
 
 
+def test_an_airport_that_is_corrected_leaves_no_city_behind(visitor: Visitor) -> None:
+    known = str(FLIGHTS[0][POSITION["ORIGIN"]])
+    first = visitor.send({"ORIGIN": "QQ7", "ORIGIN_CITY_NAME": "", "DEST": known})
+    asked_for = hidden(first.text)
+    city = re.search(r'<input id="ORIGIN_CITY_NAME"[^>]*>', first.text)
+    assert city is not None
+    assert "required" not in city[0]  # the browser would not send the form with the code corrected
+    other = {"ORIGIN": "QQ8", "ORIGIN_CITY_NAME": "Of QQ7", "ORIGIN_STATE_NM": "Of QQ7"}
+    second = visitor.client.post("/add", data={**GOOD_FORM, "DEST": known, **asked_for, **other})
+    assert errors_beside(second).keys() == {"ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"}
+    assert value_of(second, "ORIGIN_CITY_NAME") == ""
+    right = {"ORIGIN": known, "ORIGIN_CITY_NAME": "Of QQ7", "ORIGIN_STATE_NM": ""}
+    third = visitor.client.post("/add", data={**GOOD_FORM, "DEST": known, **asked_for, **right})
+    assert third.status_code == 303
+    added = receipt_of(visitor, third.headers["Location"])["transaction"]
+    assert isinstance(added, dict)
+    assert added["ORIGIN_CITY_NAME"] == FLIGHTS[0][POSITION["ORIGIN_CITY_NAME"]]
+
+
 def test_a_form_that_was_changed_after_it_was_sent_is_said_to_be_another_flight(
     visitor: Visitor,
 ) -> None:
