@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import forgery, gate, static_files, words
+from frontend import flight_numbers, forgery, gate, static_files, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.compression import compressed
@@ -85,6 +85,7 @@ def create_app(settings: Settings) -> Flask:
     app.jinja_env.globals |= {
         "coverage": coverage.now,
         "nothing_asked": Asked(),
+        "flight_number_pattern": flight_numbers.PATTERN,
         "address_to_cite": address_to_cite,
     }
     parts = (

@@ -46,7 +46,9 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
             filled = Filled(values, _other_flight(problem), status=422)
             return shown(filled, new_key(), wants_token=bool(token))
         if isinstance(problem, Refused) and problem.errors:
-            filled = Filled(values, problems=problems_of(problem, values), status=422)
+            filled = Filled(
+                values, problems=problems_of(problem, values, coverage.last_known()), status=422
+            )
         else:
             filled = come_back(problem, values, token, AGAIN)
         return shown(filled, _key(), wants_token=bool(token) or filled.wants_token)

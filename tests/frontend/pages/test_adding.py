@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.merkle import leaf_hash
+from backend.questions.carriers import CARRIER
 from backend.tokens import Tokens
 from frontend.app import create_app
 from frontend.settings import Settings
@@ -84,6 +85,33 @@ def test_a_carrier_of_the_ledger_is_chosen_from_a_list(visitor: Visitor) -> None
     assert transaction["OP_CARRIER_AIRLINE_ID"] == number
 
 
+@pytest.mark.parametrize("text", ["{}7", "{} 7", " {}-7 ", "7"])
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_a_flight_number_may_begin_with_the_code_of_its_carrier(
+    visitor: Visitor, text: str, is_chosen: bool
+) -> None:
+    number = int(FLIGHTS[0][POSITION["OP_CARRIER_AIRLINE_ID"]] or 0)
+    chosen_one = str(number) if is_chosen else ""
+    typed = {"OP_CARRIER_FL_NUM": text.format(CARRIER[number].code.lower())}
+    typed |= {"OP_CARRIER_AIRLINE_ID": chosen_one, "OTHER_CARRIER": ""}
+    answer = visitor.send(typed)
+    if text == "7" and not is_chosen:
+        assert errors_beside(answer) == {"OP_CARRIER_AIRLINE_ID": FILL_IN}
+        return
+    added = receipt_of(visitor, answer.headers["Location"])["transaction"]
+    assert isinstance(added, dict)
+    assert (added["OP_CARRIER_AIRLINE_ID"], added["OP_CARRIER_FL_NUM"]) == (number, 7)
+
+
+def test_a_code_of_another_carrier_than_the_chosen_one_is_said(visitor: Visitor) -> None:
+    numbers = sorted({int(each[POSITION["OP_CARRIER_AIRLINE_ID"]] or 0) for each in FLIGHTS})
+    one, other = (CARRIER[number] for number in numbers[:2])
+    typed = {"OP_CARRIER_FL_NUM": f"{one.code} 7", "OP_CARRIER_AIRLINE_ID": str(numbers[1])}
+    page = visitor.send(typed)
+    said = f"{one.code} is {one.name}, but the carrier chosen is {other.name} ({other.code})."
+    assert errors_beside(page) == {"OP_CARRIER_FL_NUM": said}
+
+
 def test_a_cancelled_flight_needs_no_times_and_gets_none(visitor: Visitor) -> None:
     response = visitor.send({"CANCELLED": "1"})
     transaction = receipt_of(visitor, response.headers["Location"])["transaction"]
@@ -113,6 +141,7 @@ NEW_AIRPORTS_FORM = {**GOOD_FORM, "ORIGIN": "zq1", "DEST": "ZQ2"}
 TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
 WHOLE = "Must be a whole number."
 FILL_IN = "Please fill this in."
+NO_CARRIER = "No carrier in this ledger has the code 9Q; give the number alone."
 CODE = "Must be an airport's code of three or four letters or digits, such as ORD."
 
 
@@ -126,7 +155,8 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("OTHER_CARRIER", "", FILL_IN),
         ("OTHER_CARRIER", "UA", WHOLE),
         ("OP_CARRIER_FL_NUM", "", FILL_IN),
-        ("OP_CARRIER_FL_NUM", "UA12", WHOLE),
+        ("OP_CARRIER_FL_NUM", "12 UA", WHOLE),
+        ("OP_CARRIER_FL_NUM", "9Q12", NO_CARRIER),
         ("OP_CARRIER_FL_NUM", "100000", "Must lie between 1 and 99999."),
         ("ORIGIN", "", FILL_IN),
         ("ORIGIN", "O", CODE),
