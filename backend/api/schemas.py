@@ -244,8 +244,20 @@ SCHEMAS: dict[str, Schema] = {
     "Headers": record(
         {
             "blocks": array(ref("Header")),
+            "damaged": array(ref("DamagedBlock")),
             "next": {"type": ["string", "null"], "description": "the address of the next page"},
-        }
+        },
+        "damaged",
+    ),
+    "DamagedBlock": record(
+        {
+            "height": COUNT,
+            "hash": nullable(HASH),
+            "first_transaction": nullable(COUNT),
+            "transaction_count": nullable(COUNT),
+            "detail": {"type": "string", "description": "what is wrong with it"},
+        },
+        description="A block that cannot be read, and what the table of heights says of it",
     ),
     "TransactionState": record(
         {
@@ -369,8 +381,9 @@ SCHEMAS: dict[str, Schema] = {
             "value": {"description": "the value of the field, as it was given"},
             "errors": array(ref("Error")),
             "reasons": array(TEXT),
+            "damaged_blocks": array(COUNT | {"description": "a height"}),
         },
-        *("field", "value", "errors", "reasons"),
+        *("field", "value", "errors", "reasons", "damaged_blocks"),
         description="RFC 9457",
     ),
 }
