@@ -3,6 +3,8 @@
 from flask import Blueprint, Response, render_template
 
 from frontend.backend_client import Backend, Json
+from frontend.block_rows import by_height
+from frontend.errors import Refused
 from frontend.tables import json_twin
 
 RECENT_BLOCKS = 6
@@ -13,9 +15,17 @@ def blueprint(backend: Backend) -> Blueprint:
     routes = Blueprint("home", __name__)
 
     def standing() -> Json:
-        """The tip and the blocks below it."""
-        blocks = backend.get("/blocks", {"limit": RECENT_BLOCKS})["blocks"]
-        return {"tip": backend.get("/tip"), "blocks": blocks}
+        """The tip, the blocks below it, and the heights of those that are damaged."""
+        blocks = by_height(backend.get("/blocks", {"limit": RECENT_BLOCKS}))
+        return {"tip": backend.get("/tip"), "blocks": blocks, "damaged": damaged()}
+
+    def damaged() -> list[int]:
+        """The heights of the blocks that are known to be damaged."""
+        try:
+            backend.get("/health/ready")
+        except Refused as error:
+            return list(error.damaged_blocks)
+        return []
 
     def shown(template: str) -> str:
         found = standing()

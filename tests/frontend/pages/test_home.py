@@ -28,7 +28,7 @@ def test_the_part_that_renews_itself_is_the_same_part(pages: FlaskClient) -> Non
     fragment = pages.get("/standing").get_data(as_text=True)
     assert fragment.lstrip().startswith("<section")
     assert "data-refresh" in fragment
-    assert pages.get("/index.json").get_json().keys() == {"tip", "blocks"}
+    assert pages.get("/index.json").get_json().keys() == {"tip", "blocks", "damaged"}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,8 @@ def test_a_next_block_is_promised_only_if_one_will_come(
     in_35_s = round(1000 * time.time()) + 35_000
     block = {"height": 1, "hash": "0" * 64, "timestamp": 0, "transaction_count": newest}
     tip = {**block, "transactions": 5, "pending": pending, "next_block_at": in_35_s}
-    answers = {"/tip": tip, "/blocks": {"blocks": [block], "next": None}}
+    ready = {"status": "ready"}
+    answers = {"/tip": tip, "/blocks": {"blocks": [block], "next": None}, "/health/ready": ready}
     with answering(lambda path, _: answers[path]) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
         assert said in text(pages, "/standing")
