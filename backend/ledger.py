@@ -7,6 +7,7 @@ flights into the mempool; it never writes a block. It is safe for threads.
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -289,16 +290,16 @@ class Ledger:
         more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
         return Encoded(block.hash, header + more)
 
-    def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> BlockList:
+    def blocks(self, before: int | None, limit: int, beginning: str | None = None) -> BlockList:
         """Headers with hashes: the `limit` blocks below `before` (None: the tip).
 
-        block_hash: only the block with this hash, if it is below `before`, however far.
+        beginning: only the blocks whose hash begins with these hex digits, however far below.
         """
         top = self._store.height() if before is None else min(before - 1, self._store.height())
         heights: Iterable[int] = range(top, max(-1, top - limit), -1)
-        if block_hash is not None:
-            height = self._store.height_of_hash(block_hash)
-            heights = [] if height is None or height > top else [height]
+        if beginning is not None:
+            alike = self._store.heights_of_hash(beginning)
+            heights = list(islice((height for height in alike if height <= top), limit))
         found = BlockList([], [], min(heights, default=0))
         for height in heights:
             try:

@@ -48,7 +48,7 @@ LIMIT = Number(
 )
 BEFORE = Number("before", "Only headers of blocks below this height; all if left out.", "300")
 HEADERS = Number("limit", "The most headers to return.", "5", default=20, least=1, most=100)
-WITH_HASH = Hash("hash", "Only the header with this block hash, if there is one.", "0" * 64)
+WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this, or begins so.", "0" * 64)
 
 TIP = Operation(
     "tip",
@@ -125,9 +125,9 @@ def rows(ledger: Ledger) -> list[Row]:
         `damaged`: what is known of those of these blocks that cannot be read.
         """
         given = LIST_BLOCKS.given(environ)
-        block_hash, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
-        found = ledger.blocks(before, limit, block_hash)
-        lowest = found.lowest if block_hash is None else 0
+        beginning, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
+        found = ledger.blocks(before, limit, beginning)
+        lowest = found.lowest if beginning is None else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None
         headers, damaged = found.headers, found.damaged
         more = {"damaged": damaged} if damaged else {}
