@@ -381,7 +381,7 @@ SCHEMAS: dict[str, Schema] = {
             "value": {"description": "the value of the field, as it was given"},
             "errors": array(ref("Error")),
             "reasons": array(TEXT),
-            "damaged_blocks": array(COUNT | {"description": "a height"}),
+            "damaged_blocks": {**array(COUNT), "description": "heights of blocks"},
         },
         *("field", "value", "errors", "reasons", "damaged_blocks"),
         description="RFC 9457",

@@ -58,6 +58,19 @@ def client(settings: Settings) -> Iterator[FlaskClient]:
         yield found
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_cells_of_csv_may_be_separated_by_semicolons_or_tabs(
+    client: FlaskClient, separator: str
+) -> None:
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator).writerows([FIELD_NAMES, *FLIGHTS[:20]])
+    answer = post(client, text.getvalue().encode(), kind="text/csv")
+    assert good(answer, 202)["accepted"] == 20
+    for number, flight in enumerate(FLIGHTS[:20]):
+        found = good(client.get(f"/transactions/{number}"))["transaction"]
+        assert tuple(found[name] for name in FIELD_NAMES) == tuple(flight)
+
+
 @pytest.mark.parametrize(("kind", "written"), [(NDJSON, as_ndjson), ("text/csv", as_csv)])
 def test_all_flights_are_accepted_in_order(
     client: FlaskClient, settings: Settings, kind: str, written: object

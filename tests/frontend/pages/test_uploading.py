@@ -1,5 +1,7 @@
 """Files of flights: good, bad, empty, too long, in other letters; whole and in slices."""
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -67,6 +69,16 @@ def test_a_file_is_checked_and_then_added_and_added_once(
     assert visitor.transactions == before + 30
 
 
+@pytest.mark.parametrize(("separator", "name"), [(";", "flights.csv"), ("\t", "flights.tsv")])
+def test_semicolons_and_tabs_separate_cells_too(
+    visitor: Visitor, separator: str, name: str
+) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=separator).writerows(csv.reader(io.StringIO(CSV.decode())))
+    page = visitor.upload(text.getvalue().encode(), name, action="check")
+    assert "All 30 rows are flights." in page.text
+
+
 def test_one_bad_row_keeps_all_out_and_is_shown(visitor: Visitor) -> None:
     before = visitor.transactions
     page = visitor.upload(spoilt(CSV, 4, 9))
@@ -106,7 +118,7 @@ WRONG = [
     (CSV + "Zürich".encode("latin-1"), "Line 32: A letter in it is not UTF-8."),
     (b"PK\x03\x04zip", "The file is a zip archive. Unpack it first."),
     (b"\x1f\x8bgzip", "The file is packed with gzip. Unpack it first."),
-    (b"a,b\n1,2\n", "It is not a table of flights as BTS publishes them; line 1 is ['a', 'b']."),
+    (b"a,b\n1,2\n", "It has no column of a flight; its first line is 'a, b'."),
     (CSV.replace(b"AIR_TIME", b"AIR: TIME"), "It lacks the columns AIR_TIME; it has YEAR, "),
     (CSV + b"1" * 600_000 + b"\n2", "Line 32: It is longer than 262144 bytes."),
 ]
