@@ -26,6 +26,7 @@ LAYERS: dict[str, set[str] | None] = {
     "lru": set(),
     "version": set(),
     "words": set(),
+    "progress": {"words"},
     "chain": {"errors", "words"},
     # limits of the format are limits of settings
     "settings": {"chain.block", "errors"},

@@ -98,6 +98,7 @@ async function sendAll(job, action) {
   const { cutter } = job;
   const began = performance.now();
   const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null });
+  const rows = cutter.slices.reduce((sum, slice) => sum + slice.lines, 0); // without the header
   let done = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
   for (const slice of cutter.slices) {
@@ -118,11 +119,11 @@ async function sendAll(job, action) {
     }
     done += slice.lines;
     const rate = done / ((performance.now() - began) / 1000);
-    const left = (cutter.lines - done) / rate;
-    bar.value = done / cutter.lines;
+    const left = (rows - done) / rate;
+    bar.value = rows ? done / rows : 1;
     counts.textContent =
-      `${number(done)} of ${counted(cutter.lines, "line", "lines")}, ${number(Math.round(rate))} a second` +
-      (done < cutter.lines - 1 ? `, about ${duration(left)} left` : "");
+      `${number(done)} of ${counted(rows, "row", "rows")}, ${number(Math.round(rate))} a second` +
+      (done < rows ? `, about ${duration(left)} left` : "");
   }
 }
 
