@@ -43,6 +43,7 @@ LAYERS: dict[str, set[str] | None] = {
         "storage.block_store",
         "storage.files",
         "errors",
+        "words",
     },
     "witness": {"chain.merkle", "storage.files", "transparency", "errors", "words"},
     "cheating": {"chain", "storage", "transparency", "witness.witness", "checking.audit"}

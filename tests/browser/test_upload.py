@@ -107,6 +107,8 @@ def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_p
     before = pages.settled()
     path = file_of(tmp_path, 0)
     said = sent(page, path)
+    counts = page.text_content("#counts") or ""
+    assert counts.startswith("12,000 of 12,000 rows, ")  # the header is none
     assert f"12,000 flights were accepted, as transactions {before} to {before + ROWS - 1}." in said
     assert [request for request in requests if request.startswith("upload")] == [
         *["upload.json?action=check&on_error=reject"] * 3,
