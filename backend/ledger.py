@@ -570,6 +570,16 @@ class Ledger:
                     outcome.copies[i] = outcome.copies[i] if first is None else first
         return outcomes
 
+    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
+        """For each flight the id of an equal one that is in the ledger already, or None.
+
+        Without an index only pending ones are found. Raises TryLater, DamagedMempool.
+        """
+        mined = self._mined_copies_of(Offer(flights)) or [None] * len(flights)
+        pending = self._mempool.copies_of(flights)
+        pairs = zip(mined, pending, strict=True)
+        return [other if one is None else one for one, other in pairs]
+
     def _mined_copies_of(self, offer: Offer) -> list[int | None]:
         if not offer.finds_copies:
             return []

@@ -63,7 +63,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
-    "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}
+    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "words"}
     | {"cheating.cheats", "proofs.prover"}
     | {
         "transparency.tiles",

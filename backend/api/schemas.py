@@ -291,7 +291,18 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Duplicate": record({"TRANSACTION_ID": COUNT, "duplicate_of": COUNT}),
-    "BatchTried": record({"dry_run": {"type": "boolean"}, "accepted": COUNT, **_REJECTED}),
+    "BatchTried": record(
+        {
+            "dry_run": {"type": "boolean"},
+            "accepted": COUNT,
+            "duplicates": COUNT,
+            "duplicate_of": array(COUNT),
+            **_REJECTED,
+        }
+    ),
+    "Tried": record(
+        {"dry_run": {"type": "boolean"}, "accepted": COUNT, "duplicate_of": nullable(COUNT)}
+    ),
     "Error": _ERROR,
     "Tip": record(
         {
