@@ -301,7 +301,12 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Tried": record(
-        {"dry_run": {"type": "boolean"}, "accepted": COUNT, "duplicate_of": nullable(COUNT)}
+        {
+            "dry_run": {"type": "boolean"},
+            "accepted": COUNT,
+            "duplicate_of": nullable(COUNT),
+            "flight": record(_FLIGHT, description="the flight as the ledger would hold it"),
+        }
     ),
     "Error": _ERROR,
     "Tip": record(

@@ -10,6 +10,7 @@ from backend.api.reading import idempotency_key
 from backend.api.routes import Lane, Post, Row
 from backend.api.schemas import ref
 from backend.api.writing import DRY_RUN, MODE, ONE_FLIGHT, Writing, accepted, sent_flight
+from backend.chain.flight import as_mapping
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.questions.parameters import Number
@@ -24,7 +25,7 @@ ADD_TRANSACTION = Operation(
     "Accept one flight",
     {
         200: Answer(
-            "With `dry_run`: the flight would be accepted; `duplicate_of` names an equal one.",
+            "With `dry_run`: `flight` would be accepted; `duplicate_of` names an equal one.",
             {JSON: Media(ref("Tried"))},
         ),
         **accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
@@ -77,11 +78,15 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         return writing.accept(prepare(environ))
 
     def tried(environ: Environ) -> Response:
-        """Whether the flight would be accepted, and which one equals it."""
-        writing.require_token(environ)
+        """Whether the flight would be accepted, and which one equals it.
+
+        This writes nothing, so it needs no token.
+        """
         flight, _ = sent_flight(environ)
         (copy,) = ledger.copies_of([flight])
-        return answer({"dry_run": True, "accepted": 1, "duplicate_of": copy})
+        return answer(
+            {"dry_run": True, "accepted": 1, "duplicate_of": copy, "flight": as_mapping(flight)}
+        )
 
     def transaction(environ: Environ, transaction_id: str) -> Response:
         """A transaction, pending or mined, with its block."""

@@ -71,7 +71,10 @@ def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> No
     def tried(flight: Json) -> TestResponse:
         return client.post("/transactions?dry_run=true", json=flight)
 
-    assert good(tried(GOOD)) == {"dry_run": True, "accepted": 1, "duplicate_of": None}
+    sent = {**GOOD, "ARR_DELAY": "-11.00"}
+    stored = {**GOOD, "ARR_DELAY": -11}
+    found = good(tried(sent))
+    assert found == {"dry_run": True, "accepted": 1, "duplicate_of": None, "flight": stored}
     wrong = problem(tried({**GOOD, "ORIGIN": "x", "YEAR": "y"}), 422)
     assert {each["field"] for each in wrong["errors"]} == {"ORIGIN", "YEAR"}
     assert good(client.get("/tip"))["pending"] == 0
