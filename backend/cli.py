@@ -9,23 +9,22 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from backend import cli_log
 from backend.cli_log import say
 from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.processes import interruption
+from backend.progress import Line, counting, left
 from backend.settings import Settings, from_environment
 from backend.words import counted
 
-PROGRESS_EVERY_S = 0.2
-PROGRESS_EVERY_S_IN_A_LOG = 10.0
 SHOWN_BAD_ROWS = 20
 MOST_CHECKING = 4  # how many processes `verify` starts by default: a Pi has as many cores
 HELP = {"-h", "--help"}
@@ -74,18 +73,6 @@ def main() -> None:
     FLIGHTCHAIN_… environment variables set the chain's folder and everything else; README.md has
     the table.
     """
-
-
-@contextmanager
-def _bar(description: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar. Yields a function that takes how much is done and how much there is."""
-    with tqdm(desc=description, unit=unit, disable=None, mininterval=PROGRESS_EVERY_S) as bar:
-
-        def show(done: int, to_do: int) -> None:
-            bar.total = to_do
-            bar.update(done - bar.n)
-
-        yield show
 
 
 # --- import ----------------------------------------------------------------------------------
@@ -165,39 +152,31 @@ def _import(settings: Settings, source: Any, *, skip_bad: bool) -> None:
 
     bad_rows = 0
 
+    line = Line(in_a_log=True)
+
     def note(row: BadRow) -> None:
         nonlocal bad_rows
         bad_rows += 1
         if bad_rows <= SHOWN_BAD_ROWS:
-            tqdm.write(f"left out: {row}", file=sys.stderr)
+            line.say(f"left out: {row}")
 
-    is_terminal = sys.stderr.isatty()
-    with tqdm(
-        desc=f"importing {source.label}",
-        total=1.0,
-        bar_format="{desc}: {percentage:3.0f}% |{bar}| {postfix} {elapsed}<{remaining}",
-        mininterval=PROGRESS_EVERY_S if is_terminal else PROGRESS_EVERY_S_IN_A_LOG,
-        file=sys.stderr,
-    ) as bar:
+    def show(tally: Tally, *, at_once: bool = False) -> None:
+        elapsed_s = line.elapsed_s()
+        rate = tally.imported / max(elapsed_s, 1e-9)
+        text = f"importing {source.label}: {tally.fraction:.0%}, "
+        text += f"{counted(tally.imported, 'flight')}, {rate:,.0f} a second"
+        line.show(text + left(tally.fraction, elapsed_s), at_once=at_once)
 
-        def show(tally: Tally) -> None:
-            elapsed_s = bar.format_dict["elapsed"] or 1e-9
-            rate = tally.imported / elapsed_s
-            bar.set_postfix_str(
-                f"{counted(tally.imported, 'flight')}, {rate:,.0f}/s", refresh=False
-            )
-            bar.update(tally.fraction - bar.n)
-
-        with _bar("bringing the index up", " blocks") as index_progress:
-            tally = import_flights(
-                settings,
-                source,
-                on_bad=note if skip_bad else None,
-                on_progress=show,
-                on_index_progress=index_progress,
-                report=say,
-            )
-        show(tally)
+    with closing(line), counting("bringing the index up", "block") as index_progress:
+        tally = import_flights(
+            settings,
+            source,
+            on_bad=note if skip_bad else None,
+            on_progress=show,
+            on_index_progress=index_progress,
+            report=say,
+        )
+        show(tally, at_once=True)
     say(_summary(source.label, tally.imported, tally.already_there, tally.bad, tally.blocks))
 
 
@@ -344,7 +323,7 @@ def verify(settings: Settings, processes: int) -> None:
     """Check every byte of the chain, the index and what is pending."""
     from backend.checking.audit import verify as audit
 
-    with _bar("verifying", " blocks") as progress:
+    with counting("verifying", "block") as progress:
         found = audit(settings.folder, progress, processes)
     say(
         f"blocks 0 to {found.height} with {counted(found.transactions, 'transaction')} are as they "
@@ -424,7 +403,7 @@ def reindex(settings: Settings) -> None:
     with (
         closing(Sealer(settings, say)) as sealer,
         sealer.writing(wait=True, follow=False),
-        _bar("making the index", " blocks") as progress,
+        counting("making the index", "block") as progress,
     ):
         sealer.reindex(progress)
 
@@ -444,7 +423,7 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
     """
     from backend.backup import back_up
 
-    with _bar("copying and checking", " blocks") as progress:
+    with counting("copying and checking", "block") as progress:
         made = back_up(settings, folder, full=full, report=say, progress=progress)
     held = made.manifest
     say(
@@ -472,7 +451,8 @@ def restore(settings: Settings, folder: Path) -> None:
     """
     from backend.backup import restore as restore_backup
 
-    held = restore_backup(settings, folder, watched=lambda what: _bar(what, " blocks"), report=say)
+    watched = partial(counting, unit="block")
+    held = restore_backup(settings, folder, watched=watched, report=say)
     words = _held_words(held.height, held.transactions, held.pending)
     say(f"{settings.folder} holds {words}, as on {held.time}")
     _print({

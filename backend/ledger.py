@@ -7,6 +7,7 @@ flights into the mempool; it never writes a block. It is safe for threads.
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -44,8 +45,10 @@ from backend.questions.values import (
 from backend.sealing.miner_status import next_block_at, why_no_miner
 from backend.sealing.trusted_clock import TrustedClock
 from backend.settings import Settings
+from backend.storage import damage_notes
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import CachedBlocks, Where
+from backend.storage.damage_notes import DamageNotes
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 from backend.storage.recovery import WHAT_TO_DO
@@ -63,6 +66,7 @@ Found = TypeVar("Found")
 COMMIT_POLL_S = 0.02
 MOST_DUPLICATES_SHOWN = 100
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
+_OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
 NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
 
 
@@ -71,6 +75,18 @@ class Encoded(NamedTuple):
 
     hash: str
     json: bytes
+
+
+class BlockList(NamedTuple):
+    """Blocks of a list, newest first.
+
+    headers: of those that can be read. damaged: what the table of heights says of the others, and
+    what is wrong with them. lowest: the height at which the list ends, read or not; 0 without any.
+    """
+
+    headers: list[Json]
+    damaged: list[Json]
+    lowest: int
 
 
 class Ledger:
@@ -83,6 +99,7 @@ class Ledger:
         """report: takes messages about what was put right in the mempool's log, or is wrong."""
         self.settings = settings
         self._store = BlockStore(settings.folder)
+        self._notes = DamageNotes(settings.folder)
         disk = EmulatedDisk(settings.emulated_disk) if settings.emulated_disk else None
         self._blocks = CachedBlocks(
             self._store,
@@ -90,6 +107,7 @@ class Ledger:
             settings.read_run_blocks,
             settings.unpacked_bytes,
             disk,
+            self._notes,
         )
         self._tree = HistoryTree(self._store)
         self.prover = Prover(settings.folder, self._blocks, self._tree)
@@ -269,17 +287,32 @@ class Ledger:
         more = b',"hash":"%b","transactions":[%b]}' % (block.hash.encode(), rows)
         return Encoded(block.hash, header + more)
 
-    def blocks(self, before: int | None, limit: int, block_hash: bytes | None = None) -> list[Json]:
-        """Headers with hashes, newest first: the `limit` blocks below `before` (None: the tip).
+    def blocks(self, before: int | None, limit: int, beginning: str | None = None) -> BlockList:
+        """Headers with hashes: the `limit` blocks below `before` (None: the tip).
 
-        block_hash: only the block with this hash, if it is below `before`, however far.
+        beginning: only the blocks whose hash begins with these hex digits, however far below.
         """
         top = self._store.height() if before is None else min(before - 1, self._store.height())
         heights: Iterable[int] = range(top, max(-1, top - limit), -1)
-        if block_hash is not None:
-            height = self._store.height_of_hash(block_hash)
-            heights = [] if height is None or height > top else [height]
-        return [_header(self._blocks.block(height)) for height in heights]
+        if beginning is not None:
+            alike = self._store.heights_of_hash(beginning)
+            heights = list(islice((height for height in alike if height <= top), limit))
+        found = BlockList([], [], min(heights, default=0))
+        for height in heights:
+            try:
+                found.headers.append(_header(self._blocks.block(height)))
+            except Damage as error:
+                found.damaged.append(self._damaged(height, error))
+        return found
+
+    def _damaged(self, height: int, error: Damage) -> Json:
+        """What is known of a block that cannot be read."""
+        try:
+            place = self._store.place(height)
+        except Damage:  # its entry in the table of heights is damaged, too
+            return {"height": height, **dict.fromkeys(_OF_PLACE), "detail": str(error)}
+        known = (place.hash.hex(), place.first_transaction, place.transaction_count)
+        return {"height": height, **dict(zip(_OF_PLACE, known, strict=True)), "detail": str(error)}
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""
@@ -375,8 +408,16 @@ class Ledger:
                 reasons.append(f"blocks that the index lacks: {lag}")
         except TryLater as error:
             reasons.append(str(error))
-        scrub = scrub_state.read(self.settings.folder, reasons.append)
-        return reasons + ([] if scrub is None else scrub_state.reasons(scrub.problems))
+        scrub = scrub_state.read(self.settings.folder, reasons.append) or ScrubState()
+        told = {self._store.height(), *scrub_state.damaged_blocks(scrub)}
+        return (
+            reasons + scrub_state.reasons(scrub.problems) + damage_notes.reasons(self._notes, told)
+        )
+
+    def damaged_blocks(self) -> list[int]:
+        """The heights of the blocks that are known to be damaged. No block is read."""
+        scrub = scrub_state.read(self.settings.folder) or ScrubState()
+        return sorted({*scrub_state.damaged_blocks(scrub), *self._notes.known()})
 
     def cache_statistics(self) -> list[CacheStatistics]:
         """The counts of this process's two block caches and of its unpacked blocks."""
@@ -525,6 +566,16 @@ class Ledger:
                 for i, first in enumerate(firsts):
                     outcome.copies[i] = outcome.copies[i] if first is None else first
         return outcomes
+
+    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
+        """For each flight the id of an equal one that is in the ledger already, or None.
+
+        Without an index only pending ones are found. Raises TryLater, DamagedMempool.
+        """
+        mined = self._mined_copies_of(Offer(flights)) or [None] * len(flights)
+        pending = self._mempool.copies_of(flights)
+        pairs = zip(mined, pending, strict=True)
+        return [other if one is None else one for one, other in pairs]
 
     def _mined_copies_of(self, offer: Offer) -> list[int | None]:
         if not offer.finds_copies:

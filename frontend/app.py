@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from flask import Flask, Response, g, request
 
-from frontend import forgery, gate, static_files, words
+from frontend import flight_numbers, forgery, gate, static_files, words
 from frontend.asking import Asked
 from frontend.backend_client import Backend
 from frontend.compression import compressed
@@ -34,6 +34,7 @@ from frontend.pages import (
     transactions,
     uploading,
 )
+from frontend.parameters import known_of
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -57,14 +58,15 @@ HEADERS = {
 
 class _Pages(Flask):
     def wsgi_app(self, environ: dict[str, Any], start_response: "StartResponse") -> Iterable[bytes]:
-        """Answer a request, after percent-encoding the bytes of its query that are not ASCII.
+        """Answer a request without the parameters that no page knows.
 
-        Browsers encode them. PEP 3333 passes such bytes from others on as Latin-1, and Werkzeug
-        fails.
+        Bytes of the query that are not ASCII are percent-encoded first. Browsers do that. PEP 3333
+        passes such bytes from others on as Latin-1, and Werkzeug fails.
         """
         query: str = environ.get("QUERY_STRING", "")
         if not query.isascii():
-            environ["QUERY_STRING"] = quote(query, safe=punctuation, encoding="latin-1")
+            query = quote(query, safe=punctuation, encoding="latin-1")
+        environ["QUERY_STRING"] = known_of(environ["PATH_INFO"], query)
         return super().wsgi_app(environ, start_response)
 
 
@@ -83,6 +85,7 @@ def create_app(settings: Settings) -> Flask:
     app.jinja_env.globals |= {
         "coverage": coverage.now,
         "nothing_asked": Asked(),
+        "flight_number_pattern": flight_numbers.PATTERN,
         "address_to_cite": address_to_cite,
     }
     parts = (

@@ -83,6 +83,10 @@ class Backend:
         answer = self._answer("GET", path, params=dict(parameters), headers=headers, stream=True)
         return File(answer)
 
+    def try_one(self, record: Mapping[str, Any]) -> Json:
+        """What would become of one flight; nothing is added. Raises as `get`."""
+        return self._json("POST", "/transactions", params={"dry_run": "true"}, json=record)
+
     def add(self, record: Mapping[str, Any], key: str, token: str) -> Json:
         """The receipt for one flight, which is then durable. Raises as `get`.
 

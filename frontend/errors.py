@@ -33,6 +33,7 @@ class Refused(FrontendError):
 
     status: of HTTP. field, value: the parameter or field at fault, if it is one. errors: each has
     `field`, `value`, `detail` and perhaps `row`. retry_after_s: when another try may help.
+    damaged_blocks: the heights of blocks that are damaged, if that is the problem.
     """
 
     def __init__(self, problem: Mapping[str, Any], status: int, retry_after_s: int | None) -> None:
@@ -44,6 +45,7 @@ class Refused(FrontendError):
         self.errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
         self.retry_after_s = retry_after_s
         self.problem = dict(problem)
+        self.damaged_blocks: Sequence[int] = problem.get("damaged_blocks") or ()
 
     def of(self, field: str) -> str:
         """What is wrong with `field`, without its name and value; "" if nothing is."""

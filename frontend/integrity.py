@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from frontend.block_rows import is_damaged
 from frontend.fields import HEADER_NAMES, TRANSACTION_NAMES
 from frontend.words import counted
 
@@ -83,7 +84,8 @@ def header_checks(
 ) -> list[Check]:
     """Checks of the header of `block`, with its neighbours' headers (None: there is none).
 
-    A neighbour's hash is computed from its header, too, and not taken from its own claim.
+    A neighbour's hash is computed from its header, too, and not taken from its own claim. There is
+    nothing to compare with a neighbour that is damaged.
     """
     computed = block_hash(block)
     return [
@@ -146,10 +148,15 @@ def _link_down(block: Mapping[str, Any], below: Mapping[str, Any] | None) -> Che
     what = f"It names the hash of block {block['height'] - 1}"
     if below is None:
         return Check(what, None, "That block could not be read.")
+    if is_damaged(below):
+        return Check(what, None, "That block is damaged, so there is nothing to compare.")
     return _same(what, str(block["previous_hash"]), block_hash(below))
 
 
 def _link_up(computed: str, above: Mapping[str, Any] | None) -> Check:
     if above is None:
         return Check("The next block names its hash", None, "It is the newest: there is none yet.")
+    if is_damaged(above):
+        what = f"Block {above['height']} names its hash"
+        return Check(what, None, "That block is damaged, so there is nothing to compare.")
     return _same(f"Block {above['height']} names its hash", str(above["previous_hash"]), computed)

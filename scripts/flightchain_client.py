@@ -579,11 +579,17 @@ class Client:
         return Block(_made(Header, found), found["transactions"])
 
     def blocks(self, before: int | None = None) -> Iterator[Header]:
-        """The headers of all blocks, newest first. before: only blocks below this height."""
+        """The headers of all blocks, newest first. before: only blocks below this height.
+
+        Raises Problem at a block that is damaged; to go on below it, ask anew with its height.
+        """
         while True:
             page = self._get("/blocks", {"before": before, "limit": HEADERS_PER_PAGE})
-            for each in page["blocks"]:
+            found = page["blocks"] + page.get("damaged", [])
+            for each in sorted(found, key=lambda header: -header["height"]):
                 before = each["height"]
+                if "detail" in each:
+                    raise Problem(503, {"title": "Service Unavailable", **each})
                 yield _made(Header, each)
             if page["next"] is None:
                 return

@@ -330,7 +330,7 @@ def shown(head: Json, lines: Iterator[Json], roots: dict[int, bytes], kept_size:
     blocks = chained(lines, size, roots, kept_size)
     if kind == "chain":
         count = sum(len(columns_of(*block)["YEAR"]) for block in blocks)
-        return f"all {size} blocks with their {count} transactions are sound"
+        return f"the whole chain is sound; blocks: {size}, transactions: {count}"
     require(kind == "answer", f"proofs of the kind {kind!r} are unknown")
     found, said = answer_to(head["question"], blocks), head["answer"]
     wrong = {n: said.get(n) for n in {*found, *said} if n not in said or found.get(n, n) != said[n]}

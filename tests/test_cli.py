@@ -519,7 +519,6 @@ sys.setprofile(look)
 MOMENTS = [
     "backend/cli.py:<module>",
     "click/core.py:<module>",
-    "tqdm/std.py:<module>",
     "backend/settings.py:<module>",
     "click/core.py:main",
     "click/core.py:make_context",

@@ -336,7 +336,7 @@ def test_one_flight_is_no_list_of_flights(client: Client) -> None:
 def test_a_table_without_rows_is_looked_at(client: Client, tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_text("a,b\n", encoding="utf-8")
-    with pytest.raises(Problem, match="not a table of flights"):
+    with pytest.raises(Problem, match="no column of a flight"):
         client.add_batch(path)
     path.write_text(csv_of([]), encoding="utf-8")
     assert client.add_batch(path).accepted == 0

@@ -26,6 +26,7 @@ LAYERS: dict[str, set[str] | None] = {
     "lru": set(),
     "version": set(),
     "words": set(),
+    "progress": {"words"},
     "chain": {"errors", "words"},
     # limits of the format are limits of settings
     "settings": {"chain.block", "errors"},
@@ -43,6 +44,7 @@ LAYERS: dict[str, set[str] | None] = {
         "storage.block_store",
         "storage.files",
         "errors",
+        "words",
     },
     "witness": {"chain.merkle", "storage.files", "transparency", "errors", "words"},
     "cheating": {"chain", "storage", "transparency", "witness.witness", "checking.audit"}
@@ -62,7 +64,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock"}
     | COMMON,
-    "api": {"ledger", "questions", "chain", "lru", "tokens", "version"}
+    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "words"}
     | {"cheating.cheats", "proofs.prover"}
     | {
         "transparency.tiles",

@@ -106,7 +106,7 @@ def seal(folder: Path) -> int:
 def test_without_a_chain_there_is_no_tip_and_no_block(nowhere: Ledger) -> None:
     with pytest.raises(TryLater, match="there is no chain yet"):
         nowhere.tip()
-    assert nowhere.blocks(None, 10) == []
+    assert nowhere.blocks(None, 10).headers == []
     with pytest.raises(NotFound, match="no block 0"):
         nowhere.block(0, 0, 10)
 
@@ -151,7 +151,7 @@ def test_a_chain_of_genesis_alone(tmp_path: Path) -> None:
         assert (tip["pending"], tip["next_block_at"]) == (0, None)
         assert tip["hash"] == genesis["hash"]
         assert genesis["transactions"] == []
-        assert [block["height"] for block in ledger.blocks(None, 10)] == [0]
+        assert [block["height"] for block in ledger.blocks(None, 10).headers] == [0]
         with pytest.raises(NotFound):
             ledger.transaction(0)
         for ask in QUESTIONS.values():
@@ -239,7 +239,7 @@ def test_a_block_that_is_not_there_is_not_found(ledger: Ledger, height: int) -> 
 def test_headers_come_newest_first_by_pages(
     ledger: Ledger, before: int | None, limit: int, heights: list[int]
 ) -> None:
-    page = ledger.blocks(before, limit)
+    page = ledger.blocks(before, limit).headers
     assert [header["height"] for header in page] == heights
     for header in page:
         whole = ledger.block(header["height"], 0, 0)
@@ -249,15 +249,18 @@ def test_headers_come_newest_first_by_pages(
 def test_a_damaged_block_is_never_shown(chain: Path) -> None:
     flip(block_file(chain), block_file(chain).stat().st_size - 1)  # the tip's body
     with opened(chain) as ledger:
-        for ask in (
+        asks: list[Callable[[], object]] = [
             lambda: ledger.block(TIP, 0, 10),
-            lambda: ledger.blocks(None, 1),
             ledger.tip,
             lambda: QUESTIONS["average_delays"](ledger, Options("scan")),
-        ):
+        ]
+        for ask in asks:
             with pytest.raises(DamagedBlock, match=f"block {TIP}"):
                 ask()
         assert QUESTIONS["average_delays"](ledger, Options("index"))["flights"] == TRANSACTIONS
+        listed = ledger.blocks(None, 2)
+        assert [header["height"] for header in listed.headers] == [TIP - 1]
+        assert [each["height"] for each in listed.damaged] == [TIP]
 
 
 # --- the tip and being ready -----------------------------------------------------------------
@@ -555,7 +558,9 @@ def test_many_threads_ask_and_post_while_blocks_are_sealed(chain: Path, ledger: 
             for engine in ("index", "scan"):
                 answer = QUESTIONS["flight_counter"](ledger, Options(engine))
                 as_of = answer["as_of"]["height"]
-                below = sum(b["transaction_count"] for b in ledger.blocks(as_of + 1, as_of + 1))
+                below = sum(
+                    b["transaction_count"] for b in ledger.blocks(as_of + 1, as_of + 1).headers
+                )
                 assert answer["count"] == below
             counts.append(QUESTIONS["flight_counter"](ledger, Options())["count"])
         assert counts == sorted(counts)

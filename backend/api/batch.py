@@ -15,8 +15,8 @@ from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
-from backend.api.writing import MODE, Json, Writing, accepted
-from backend.ledger import Ledger
+from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
+from backend.ledger import MOST_DUPLICATES_SHOWN, Ledger
 from backend.questions.parameters import Choice
 from backend.sources.posted_batch import batch_of
 from serving.environs import Environ
@@ -35,14 +35,6 @@ ON_ERROR = Choice(
     default="reject",
     choices=("reject", "skip"),
 )
-DRY_RUN = Choice(
-    "dry_run",
-    "With `true`, the answer only says what would happen.",
-    "true",
-    default="false",
-    choices=("false", "true"),
-)
-
 _FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
 _EXAMPLES = {
     "ndjson": encode(FLIGHT_EXAMPLE).decode() + "\n",
@@ -52,7 +44,8 @@ _EXAMPLES = {
     ),
 }
 _TRIED = Answer(
-    "How many flights would be accepted, or that no row is good.",
+    "How many flights would be accepted, how many of the good ones are in the ledger already "
+    "(`duplicates`, with the ids of the first), or that no row is good.",
     {JSON: Media(ref("BatchTried"))},
 )
 ADD_BATCH = Operation(
@@ -97,7 +90,10 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         bad: Json = {"rejected": len(batch.bad), "errors": shown_errors(batch.bad)}
         if is_dry or not batch.flights:
             accepted = len(batch.flights) if skips or not batch.bad else 0
-            return answer({"dry_run": is_dry, "accepted": accepted, **bad})
+            copies = ledger.copies_of(batch.flights) if is_dry else []
+            there = [copy for copy in copies if copy is not None]
+            told = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
+            return answer({"dry_run": is_dry, "accepted": accepted, **told, **bad})
         if len(batch.flights) > most_flights:
             raise BadBody(413, f"{len(batch.flights)} flights", "are more than may be pending")
         return writing.answer(mode, partial(ledger.add_batch, batch.flights, key=key), **bad)

@@ -48,7 +48,7 @@ LIMIT = Number(
 )
 BEFORE = Number("before", "Only headers of blocks below this height; all if left out.", "300")
 HEADERS = Number("limit", "The most headers to return.", "5", default=20, least=1, most=100)
-WITH_HASH = Hash("hash", "Only the header with this block hash, if there is one.", "0" * 64)
+WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this, or begins so.", "0" * 64)
 
 TIP = Operation(
     "tip",
@@ -73,7 +73,8 @@ LIST_BLOCKS = Operation(
     "Headers of blocks, newest first",
     {
         200: Answer(
-            "Headers; `next` is the address of the next page.",
+            "Headers; `next` is the address of the next page. `damaged`, if it is there, has what "
+            "is known of blocks of this page that cannot be read.",
             {JSON: Media(ref("Headers"))},
             may_have=("Link",),
         )
@@ -119,14 +120,21 @@ def rows(ledger: Ledger) -> list[Row]:
         return versioned(environ, body, tag_of_block(block_hash, query), SETTLED, compress)
 
     def blocks(environ: Environ) -> Response:
-        """Headers, newest first: up to `limit` below height `before`. `next`: the next page."""
+        """Headers, newest first: up to `limit` below height `before`. `next`: the next page.
+
+        `damaged`: what is known of those of these blocks that cannot be read.
+        """
         given = LIST_BLOCKS.given(environ)
-        block_hash, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
-        found = ledger.blocks(before, limit, block_hash)
-        lowest = found[-1]["height"] if found and block_hash is None else 0
+        beginning, before, limit = WITH_HASH.find(given), BEFORE.find(given), HEADERS.of(given)
+        found = ledger.blocks(before, limit, beginning)
+        lowest = found.lowest if beginning is None else 0
         following = f"/blocks?before={lowest}&limit={limit}" if lowest > 0 else None
-        body = encode({"blocks": found, "next": following})
-        is_settled = bool(found) and found[0]["height"] + 1 == before  # new blocks do not change it
+        headers, damaged = found.headers, found.damaged
+        more = {"damaged": damaged} if damaged else {}
+        body = encode({"blocks": headers, "next": following, **more})
+        is_settled = (  # new blocks do not change it
+            bool(headers) and not damaged and headers[0]["height"] + 1 == before
+        )
         cache_control = SETTLED if is_settled else REVALIDATE
         response = versioned(environ, body, tag_of_content(body), cache_control)
         if following:

@@ -16,6 +16,7 @@ from backend.proofs.prover import Anchor
 from backend.questions.selection import Selection
 from backend.questions.values import AverageDelays, FilterTransactions, Question
 from backend.settings import PROJECT
+from backend.words import counted
 
 VERIFY = PROJECT / "scripts" / "verify.py"
 MODE = 0o644 << 16  # of the files, as zip files tell it
@@ -46,7 +47,7 @@ def evidence(
 ) -> Iterator[bytes]:
     """The zip file, piece by piece. answer: with `as_of` and `query`. proof: its lines."""
     members = anchor.members
-    told = README.format(blocks=f"{anchor.size} blocks", key=members["key"])
+    told = README.format(blocks=counted(anchor.size, "block"), key=members["key"])
     text = json.dumps(answer, indent=2, ensure_ascii=False)
     return _zipped(
         (

@@ -49,7 +49,8 @@ def rows(ledger: Ledger) -> list[Row]:
         reasons = ledger.not_ready()
         if not reasons:
             return answer({"status": "ready"})
-        response = problem(503, "; ".join(reasons), reasons=reasons)
+        damaged = ledger.damaged_blocks()
+        response = problem(503, "; ".join(reasons), reasons=reasons, damaged_blocks=damaged)
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
         return response
 

@@ -15,6 +15,7 @@ from backend.api.reading import BadBody
 from backend.errors import (
     BadRow,
     Damage,
+    DamagedBlock,
     FlightchainError,
     InvalidFlight,
     InvalidInput,
@@ -118,6 +119,8 @@ def _ours(error: FlightchainError, request_id: str | None) -> Response:
 
 
 def _members(error: FlightchainError) -> dict[str, Any]:
+    if isinstance(error, DamagedBlock):
+        return {"damaged_blocks": [error.height]}
     if not isinstance(error, InvalidInput):
         return {}
     members: dict[str, Any] = {"field": _shown(error.field), "value": _shown(error.value)}

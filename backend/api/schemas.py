@@ -264,8 +264,20 @@ SCHEMAS: dict[str, Schema] = {
     "Headers": record(
         {
             "blocks": array(ref("Header")),
+            "damaged": array(ref("DamagedBlock")),
             "next": {"type": ["string", "null"], "description": "the address of the next page"},
-        }
+        },
+        "damaged",
+    ),
+    "DamagedBlock": record(
+        {
+            "height": COUNT,
+            "hash": nullable(HASH),
+            "first_transaction": nullable(COUNT),
+            "transaction_count": nullable(COUNT),
+            "detail": {"type": "string", "description": "what is wrong with it"},
+        },
+        description="A block that cannot be read, and what the table of heights says of it",
     ),
     "TransactionState": record(
         {
@@ -299,7 +311,23 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Duplicate": record({"TRANSACTION_ID": COUNT, "duplicate_of": COUNT}),
-    "BatchTried": record({"dry_run": {"type": "boolean"}, "accepted": COUNT, **_REJECTED}),
+    "BatchTried": record(
+        {
+            "dry_run": {"type": "boolean"},
+            "accepted": COUNT,
+            "duplicates": COUNT,
+            "duplicate_of": array(COUNT),
+            **_REJECTED,
+        }
+    ),
+    "Tried": record(
+        {
+            "dry_run": {"type": "boolean"},
+            "accepted": COUNT,
+            "duplicate_of": nullable(COUNT),
+            "flight": record(_FLIGHT, description="the flight as the ledger would hold it"),
+        }
+    ),
     "Error": _ERROR,
     "Tip": record(
         {
@@ -389,8 +417,9 @@ SCHEMAS: dict[str, Schema] = {
             "value": {"description": "the value of the field, as it was given"},
             "errors": array(ref("Error")),
             "reasons": array(TEXT),
+            "damaged_blocks": {**array(COUNT), "description": "heights of blocks"},
         },
-        *("field", "value", "errors", "reasons"),
+        *("field", "value", "errors", "reasons", "damaged_blocks"),
         description="RFC 9457",
     ),
 }

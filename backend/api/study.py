@@ -21,6 +21,7 @@ from backend.errors import NotFound
 from backend.ledger import Ledger
 from backend.questions.parameters import Number
 from backend.questions.values import FilterTransactions
+from backend.words import counted
 from serving.environs import Environ
 from serving.lanes import Group
 
@@ -79,7 +80,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
         page, count = PAGE.of(given), PER_PAGE.of(given)
         found = ledger.transactions(page * count, count)
         if not found:
-            raise NotFound(f"there is no page {page} of {count} transactions")
+            raise NotFound(f"there is no page {page} of {counted(count, 'transaction')}")
         return answer({"transactions": found})
 
     together = Group(prepare, writing.accept_all)

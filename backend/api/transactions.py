@@ -9,7 +9,8 @@ from backend.api.operation import ADDING, BLOCKS, JSON, Answer, Media, Operation
 from backend.api.reading import idempotency_key
 from backend.api.routes import Lane, Post, Row
 from backend.api.schemas import ref
-from backend.api.writing import MODE, ONE_FLIGHT, Writing, accepted, sent_flight
+from backend.api.writing import DRY_RUN, MODE, ONE_FLIGHT, Writing, accepted, sent_flight
+from backend.chain.flight import as_mapping
 from backend.errors import FlightchainError
 from backend.ledger import Ledger
 from backend.questions.parameters import Number
@@ -22,8 +23,14 @@ ADD_TRANSACTION = Operation(
     "add_transaction",
     ADDING,
     "Accept one flight",
-    accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
-    parameters=(MODE,),
+    {
+        200: Answer(
+            "With `dry_run`: `flight` would be accepted; `duplicate_of` names an equal one.",
+            {JSON: Media(ref("Tried"))},
+        ),
+        **accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
+    },
+    parameters=(MODE, DRY_RUN),
     body=ONE_FLIGHT,
     writes=True,
     takes_key=True,
@@ -66,7 +73,20 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
 
     def add(environ: Environ) -> Response:
         """Accept one flight. mode=sync: 202 when durable; commit: 201 when mined; async: 202."""
+        if DRY_RUN.of(ADD_TRANSACTION.given(environ)) == "true":
+            return tried(environ)
         return writing.accept(prepare(environ))
+
+    def tried(environ: Environ) -> Response:
+        """Whether the flight would be accepted, and which one equals it.
+
+        This writes nothing, so it needs no token.
+        """
+        flight, _ = sent_flight(environ)
+        (copy,) = ledger.copies_of([flight])
+        return answer(
+            {"dry_run": True, "accepted": 1, "duplicate_of": copy, "flight": as_mapping(flight)}
+        )
 
     def transaction(environ: Environ, transaction_id: str) -> Response:
         """A transaction, pending or mined, with its block."""

@@ -42,6 +42,15 @@ MODE = Choice(
 ONE_FLIGHT = {JSON: Media(ref("Flight"), FLIGHT_EXAMPLE)}
 
 
+DRY_RUN = Choice(
+    "dry_run",
+    "With `true`, the answer only says what would happen.",
+    "true",
+    default="false",
+    choices=("false", "true"),
+)
+
+
 def accepted(schema: str, mined: str, pending: str) -> dict[int, Answer]:
     """The answers that `Writing.answer` gives: 201 and 202."""
     content = {JSON: Media(ref(schema))}
@@ -85,12 +94,14 @@ class Writing:
 
         def lane(environ: Environ) -> Lane:
             try:
-                mode = given_in(environ).get(MODE.name, "sync")
+                given = given_in(environ)
+                mode = given.get(MODE.name, "sync")
             except InvalidQuery:
                 return Lane.THREAD
             if mode == "commit":
                 return Lane.COMMIT
-            return Lane.THREAD if usual == Lane.GROUPED and mode != "sync" else usual
+            is_alone = mode != "sync" or DRY_RUN.name in given
+            return Lane.THREAD if usual == Lane.GROUPED and is_alone else usual
 
         return lane
 

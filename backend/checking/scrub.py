@@ -9,7 +9,8 @@ It reads from the disk and not from the kernel's memory. The pieces of a pass ar
 A problem is reported once, and kept in `scrub.json` for `ready` and `/metrics`. It is checked again
 every half minute, in turn with other problems, so that it is withdrawn when it has gone. The same
 is done with an unexpected error, which does not end the scrub. A wrong index is marked, and the
-miner makes it anew. The scrub takes no lock, writes nothing else, and goes on where it stopped.
+miner makes it anew. Blocks that readers found to be damaged (`damage_notes`) are looked at when the
+scrub wakes. The scrub takes no lock, writes nothing else, and goes on where it stopped.
 """
 
 import os
@@ -25,7 +26,7 @@ import msgspec
 from backend.chain.columns import BodyError, decode_body
 from backend.checking.audit import accepted_words
 from backend.checking.chain_check import Checked, Stretch, checked, nothing, stretch_at
-from backend.checking.scrub_state import Problem, ScrubState, read, remove, write
+from backend.checking.scrub_state import BLOCK, Problem, ScrubState, read, remove, write
 from backend.clock import now_ms
 from backend.errors import Damage, NotFound, TryLater, WriteFailed
 from backend.index import damage_mark
@@ -36,8 +37,9 @@ from backend.mempool import FOLDER
 from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
 from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
 from backend.settings import Settings
-from backend.storage import files
+from backend.storage import damage_notes, files
 from backend.storage.block_store import BlockStore
+from backend.storage.damage_notes import DamageNotes
 from backend.tokens import FILE_NAME as TOKENS_NAME
 
 SHARE = 0.03  # how much of one core the scrub may use
@@ -48,7 +50,7 @@ RETRY_S = 10.0
 MOST_PROBLEMS = 100
 READ_BYTES = 2**18
 
-BLOCK, FLIGHTS, INDEX, ACCEPTED = "block", "flights", "index", "accepted"
+FLIGHTS, INDEX, ACCEPTED = "flights", "index", "accepted"
 SCRUB = "scrub"  # the kind of a problem that the scrub has with itself
 
 Report = Callable[[str], None]
@@ -74,6 +76,7 @@ class Scrub:
         self._period_s = 3600 * settings.scrub_hours
         self._report, self._pause, self._now, self._timer = report, pause, now, timer
         self._store = BlockStore(settings.folder)
+        self._notes = DamageNotes(settings.folder)
         self._index_file, self._keys_file = _KeptOpen(), _KeptOpen()
         self._error = ""  # the unexpected error of the last step, if there was one
         self._turn = 0  # which of the problems is checked again next
@@ -112,6 +115,8 @@ class Scrub:
         self._woke = self._timer()
         if self.state.problems and self._woke - self._looked_again >= LOOK_AGAIN_S:
             self._look_again()
+        for height in self._notes.take():  # readers met them
+            self._note(BLOCK, height, self._problem(BLOCK, height))
         if self._woke >= self._due:
             self._next_piece()
         if self._is_unsaved and self._timer() - self._saved >= SAVE_EVERY_S:
@@ -382,6 +387,7 @@ class _KeptOpen:
 def scrubbing(settings: Settings, report: Report) -> Iterator[None]:
     """Scrub in a thread of its own; if `scrub_hours` is 0, forget what an earlier scrub found."""
     if not settings.scrub_hours:
+        damage_notes.remove(settings.folder)
         try:
             remove(settings.folder)
         except WriteFailed as error:

@@ -14,6 +14,7 @@ from backend.words import counted
 
 NAME = "scrub.json"
 MOST_SHOWN = 3
+BLOCK = "block"  # the kind of a problem that a block has
 
 Report = Callable[[str], None]
 
@@ -78,6 +79,11 @@ def write(folder: Path, state: ScrubState) -> None:
 def remove(folder: Path) -> None:
     """Remove the state. Raises WriteFailed."""
     files.remove(folder / NAME)
+
+
+def damaged_blocks(state: ScrubState) -> list[int]:
+    """The heights of the blocks in which the scrub found something wrong."""
+    return [problem.number for problem in state.problems if problem.kind == BLOCK]
 
 
 def reasons(problems: Sequence[Problem]) -> list[str]:

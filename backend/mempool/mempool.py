@@ -309,6 +309,14 @@ class Mempool:
         with self._lock:
             return self._log.records[0].timestamp if count and self._log.records else None
 
+    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
+        """For each flight the id of a pending one that equals it in all fields, or None.
+
+        Raises as `pending_count`.
+        """
+        with _for_readers():
+            return self._copies_of(flights, self._chain_transactions())
+
     def whole_segments(self) -> tuple[int, Iterator[tuple[str, bytes]]]:
         """The id after the last one in the log, and each segment's file name and whole records.
 

@@ -153,21 +153,21 @@ class Text(Parameter[str]):
 
 
 @dataclass(frozen=True)
-class Hash(Parameter[bytes]):
-    """A SHA-256 hash in 64 hex digits."""
+class Hash(Parameter[str]):
+    """A SHA-256 hash in 64 hex digits, or its beginning, at least 8 of them."""
 
-    def parse(self, text: str) -> bytes:
-        """The 32 bytes of the hash."""
+    def parse(self, text: str) -> str:
+        """The digits, in small letters."""
         if not _is_hash(text):
-            raise InvalidQuery(self.name, text, "must have 64 hex digits")
-        return bytes.fromhex(text)
+            raise InvalidQuery(self.name, text, "must have 8 to 64 hex digits")
+        return text.lower()
 
     def schema(self) -> Schema:
-        """A string of 64 hex digits."""
-        return {"type": "string", "pattern": "^[0-9a-fA-F]{64}$"}
+        """A string of 8 to 64 hex digits."""
+        return {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
 
 
-_is_hash = re.compile(r"[0-9a-fA-F]{64}").fullmatch
+_is_hash = re.compile(r"[0-9a-fA-F]{8,64}").fullmatch
 
 
 def stored(field: Field) -> Schema:

@@ -71,7 +71,7 @@ class BtsFile:
         with opened_table(self._file) as table:
             width = len(table.header)
             places = self._places(table.header)
-            quick = RouteLines(places, width)
+            quick = RouteLines(places, width, table.separator)
             for batch in table.batches:
                 columns = quick.columns(batch.lines)
                 rows = TableRows((), batch.numbers) if columns else batch.rows(width)
@@ -96,7 +96,7 @@ class BtsFile:
 
 def _missing_reason(missing: list[str], places: dict[str, int], header: list[str]) -> str:
     if not places:
-        return f"is not a table of flights as BTS publishes them; line 1 is {shown(header)}"
+        return f"has no column of a flight; its first line is {shown(', '.join(header))}"
     found = ", ".join(header[position] for position in places.values())
     return f"lacks the columns {', '.join(missing)}; it has {found}"
 

@@ -30,9 +30,14 @@ class _UnusualError(ValueError):
 
 
 class RouteLines:
-    """Reads lines with `width` cells. places: for each field's name the number of its cell."""
+    """Reads lines with `width` cells.
 
-    def __init__(self, places: dict[str, int], width: int) -> None:
+    places: for each field's name the number of its cell. separator: what stands between two cells,
+    where the text above says comma.
+    """
+
+    def __init__(self, places: dict[str, int], width: int, separator: str = ",") -> None:
+        self._separator = separator
         route = {name: place for name, place in places.items() if name in _ROUTE}
         self._first = min(route.values())
         self._after = width - 1 - max(route.values())
@@ -46,15 +51,16 @@ class RouteLines:
         self._behind = {n: place - start for n, place in others.items() if place >= start}
         self._usual = len(self._before) + len(self._behind) == len(others)
         self._routes = Memo(self._route)
-        self._cells = Memo(_cell)
+        self._cells = Memo(self._cell)
 
     def columns(self, lines: Sequence[str]) -> dict[str, Sequence[object]] | None:
         """For each field's name the cells of `lines`, or None if they must be read as CSV."""
         if not self._usual:
             return None
+        between = self._separator
         try:
-            *left, rest = _cut([line.split(",", self._first) for line in lines], self._first)
-            route, *right = _cut([text.rsplit(",", self._after) for text in rest], self._after)
+            *left, rest = _cut([line.split(between, self._first) for line in lines], self._first)
+            route, *right = _cut([text.rsplit(between, self._after) for text in rest], self._after)
             found = {name: self._plain(left[place]) for name, place in self._before.items()}
             found |= {name: self._plain(right[place]) for name, place in self._behind.items()}
             ends = zip(*map(self._routes.__getitem__, route), strict=True)
@@ -71,10 +77,17 @@ class RouteLines:
         return column
 
     def _route(self, text: str) -> tuple[str, ...]:
-        cells = _parsed(text)
+        cells = self._parsed(text)
         if len(cells) != self._route_width or "\r" in text:
             raise _UnusualError
         return tuple(cells[place] for place in self._route_places)
+
+    def _cell(self, text: str) -> str:
+        cells = self._parsed(text)
+        return cells[0] if cells else ""
+
+    def _parsed(self, text: str) -> list[str]:
+        return next(csv.reader([text], strict=True, delimiter=self._separator))
 
 
 def _cut(pieces: list[list[str]], cuts: int) -> list[tuple[str, ...]]:
@@ -82,12 +95,3 @@ def _cut(pieces: list[list[str]], cuts: int) -> list[tuple[str, ...]]:
     if set(map(len, pieces)) != {cuts + 1}:
         raise _UnusualError
     return list(zip(*pieces, strict=True))
-
-
-def _cell(text: str) -> str:
-    cells = _parsed(text)
-    return cells[0] if cells else ""
-
-
-def _parsed(text: str) -> list[str]:
-    return next(csv.reader([text], strict=True))

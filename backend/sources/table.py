@@ -1,5 +1,8 @@
 """Reads a CSV file as a header and batches of rows, each with its line number.
 
+Cells are separated by commas; or by semicolons or tabs, as spreadsheets write them in many
+countries, if the header has more of these.
+
 A row is one line. Cells with line breaks do not occur in flight records, and as they are not
 allowed, a forgotten quote spoils its own line and not the rest of the file. Text is UTF-8, with or
 without a byte order mark; lines end in LF or CRLF; blank lines are skipped. Memory is bounded
@@ -17,6 +20,7 @@ from backend.sources.packed import PackedFile, Read, SentFile
 from backend.sources.source import BATCH_ROWS, Fault
 
 BLOCK_BYTES = 1 << 18
+SEPARATORS = ",;\t"  # the first is the usual one
 File = PackedFile | SentFile
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -36,15 +40,19 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class TableLines:
-    """At most `BATCH_ROWS` unparsed lines, without line ends, and their numbers."""
+    """At most `BATCH_ROWS` unparsed lines, without line ends, and their numbers.
+
+    separator: what stands between two cells.
+    """
 
     lines: Sequence[str]
     numbers: Sequence[int]
+    separator: str = SEPARATORS[0]
 
     def rows(self, width: int) -> TableRows:
         """Parse the lines as rows of `width` cells; a line that is no such row becomes a fault."""
         try:
-            rows = list(csv.reader(self.lines, strict=True))
+            rows = list(csv.reader(self.lines, strict=True, delimiter=self.separator))
         except csv.Error:
             return self._one_by_one(width)
         # Fewer rows than lines: a quote was left open and swallowed a line break.
@@ -56,7 +64,7 @@ class TableLines:
         rows, good, faults = [], [], []
         for number, line in zip(self.numbers, self.lines, strict=True):
             try:
-                cells = next(csv.reader([line], strict=True))
+                cells = next(csv.reader([line], strict=True, delimiter=self.separator))
             except csv.Error as error:
                 faults.append(Fault(number, "line", line, _reason(error)))
                 continue
@@ -71,10 +79,15 @@ class TableLines:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A CSV table. header: the names in line 1, stripped. batches: the lines after it."""
+    """A CSV table.
+
+    header: the names in line 1, stripped. batches: the lines after it. separator: what stands
+    between two cells.
+    """
 
     header: list[str]
     batches: Iterator[TableLines]
+    separator: str
 
 
 def _reason(error: csv.Error) -> str:
@@ -95,10 +108,25 @@ def opened_table(file: File) -> Iterator[Table]:
         if first is None:
             raise file.problem("is empty")
         try:
-            header = [name.strip() for name in next(csv.reader([first], strict=True))]
+            separator, names = _header(first)
         except csv.Error as error:
             raise file.problem(f"has a first line that {_reason(error)}") from error
-        yield Table(header, _batches(lines))
+        yield Table([name.strip() for name in names], _batches(lines, separator), separator)
+
+
+def _header(line: str) -> tuple[str, list[str]]:
+    """The separator of a table, by which its header has the most cells, and these cells.
+
+    Raises csv.Error.
+    """
+    found: tuple[str, list[str]] = (SEPARATORS[0], [])
+    for separator in SEPARATORS:
+        try:
+            cells = next(csv.reader([line], strict=True, delimiter=separator))
+        except csv.Error:  # names in quotes, with another separator between them
+            continue
+        found = max(found, (separator, cells), key=lambda one: len(one[1]))
+    return found if found[1] else (SEPARATORS[0], next(csv.reader([line], strict=True)))
 
 
 def line_blocks(file: File, read: Read) -> Iterator[list[str]]:
@@ -133,8 +161,8 @@ def _bad_line(file: File, line: int, excerpt: bytes, reason: str) -> BadRow:
     return BadRow(f"{file.label}, line {line}", "line", excerpt, reason)
 
 
-def _batches(lines: Iterator[str]) -> Iterator[TableLines]:
+def _batches(lines: Iterator[str], separator: str) -> Iterator[TableLines]:
     number = 2
     while batch := list(islice(lines, BATCH_ROWS)):
-        yield TableLines(batch, range(number, number + len(batch)))
+        yield TableLines(batch, range(number, number + len(batch)), separator)
         number += len(batch)

@@ -6,6 +6,7 @@
     block_store  reading, by any number of processes, without locks
     block_writer appending, by one process under the writer lock
     recovery     what the writer does with the end of the files before it appends
+    damage_notes which blocks readers found to be damaged
     caches       the last blocks, and the neighbourhood of the block last asked for
 
 Blocks are written and synced first, then the table of heights that points to them. A reader

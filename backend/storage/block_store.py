@@ -6,6 +6,7 @@ frames; `codec.verified_block` checks them. Nothing is kept in memory but open d
 
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from backend.chain.block import Block
@@ -204,12 +205,13 @@ class BlockStore:
                 return height, place
         return None  # the chain has been cut meanwhile
 
-    def height_of_hash(self, block_hash: bytes) -> int | None:
-        """The height of the block with this hash (32 bytes); None if there is none.
+    def heights_of_hash(self, beginning: str) -> Iterator[int]:
+        """The heights of the blocks whose hash begins with these hex digits, newest first.
 
-        It is looked for in the table, from the tip down. For 60,000 blocks these are 4 MB, which
-        takes a few milliseconds.
+        beginning: 2 to 64 digits in small letters. It is looked for in the table, from the tip
+        down. For 60,000 blocks these are 4 MB, which takes a few milliseconds.
         """
+        start = bytes.fromhex(beginning[: len(beginning) & ~1])
         above = self.height() + 1
         while above > 0:
             first = max(0, above - SEARCHED_AT_ONCE)
@@ -217,13 +219,11 @@ class BlockStore:
                 data = self._table().read((above - first) * ENTRY_BYTES, first * ENTRY_BYTES)
             except OSError as error:
                 raise self._unreadable(error) from error
-            at = data.find(block_hash)
-            while at % ENTRY_BYTES and at >= 0:  # by chance across two fields
-                at = data.find(block_hash, at + 1)
-            if at >= 0:
-                return first + at // ENTRY_BYTES
+            at = len(data)
+            while (at := data.rfind(start, 0, at + len(start) - 1)) >= 0:
+                if at % ENTRY_BYTES == 0 and data[at : at + 32].hex().startswith(beginning):
+                    yield first + at // ENTRY_BYTES
             above = first
-        return None
 
     def _unreadable(self, error: OSError) -> Damage:
         return Damage(f"cannot read {self._table_path}: {error.strerror}")

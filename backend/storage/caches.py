@@ -27,6 +27,7 @@ from backend.chain.block import Block
 from backend.errors import Damage, DamagedBlock
 from backend.storage.block_store import BlockStore
 from backend.storage.codec import block_again, stated_body_bytes, verified_block
+from backend.storage.damage_notes import DamageNotes
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.layout import Place
 from backend.storage.scan_costs import EMULATED, FILE, Costs
@@ -163,14 +164,17 @@ class CachedBlocks:
         read_run_blocks: int,
         unpacked_bytes: int = 0,
         disk: EmulatedDisk | None = None,
+        notes: DamageNotes | None = None,
     ) -> None:
         """Read blocks from `store`.
 
         cache_bytes: what both caches may take together. read_run_blocks: how many adjacent blocks
         are read on a miss. unpacked_bytes: what the blocks may take that `block_lately` keeps
-        unpacked beside the caches. disk: lets every read take longer.
+        unpacked beside the caches. disk: lets every read take longer. notes: take blocks that are
+        damaged.
         """
         self._store = store
+        self._notes = notes
         self._disk = disk
         self._read_run_blocks = read_run_blocks
         self._lock = threading.Lock()
@@ -283,12 +287,20 @@ class CachedBlocks:
     def _opened(self, height: int, kept: Kept, opened: Open) -> Block:
         try:
             block = opened(kept.frame, height, kept.hash)
-        except DamagedBlock:
+        except DamagedBlock as error:
             with self._lock:  # the disk may be put right; then it must be read again
                 self._cache_of(height).forget(height)
+            self._note(error)
             raise
-        kept.is_checked = True
+        if not kept.is_checked:  # it has just come from the disk
+            kept.is_checked = True
+            if self._notes is not None:
+                self._notes.read_well(height)
         return block
+
+    def _note(self, error: DamagedBlock) -> None:
+        if self._notes is not None:
+            self._notes.met(error)
 
     def _frame(self, height: int, costs: Costs | None, *, is_recent_enough: bool = False) -> Kept:
         with self._lock:
@@ -315,7 +327,11 @@ class CachedBlocks:
     def _read_run(self, height: int, costs: Costs, *, in_order: bool) -> dict[int, Kept]:
         """Block `height` and its neighbours, or those ahead of it, from the disk."""
         start_s = time.perf_counter()
-        first, frames = self._run(height, in_order=in_order)
+        try:
+            first, frames = self._run(height, in_order=in_order)
+        except DamagedBlock as error:
+            self._note(error)
+            raise
         read_s = costs.spend(FILE, start_s)
         costs.read_blocks += len(frames)
         costs.refills += 1

@@ -15,6 +15,7 @@ from backend.transparency.secret_keys import key_in
 from backend.transparency.successions import successions_in
 from backend.transparency.tree import HistoryTree
 from backend.transparency.verifying import signed_at
+from backend.words import counted
 
 
 def check_log(folder: Path, store: BlockStore) -> str:
@@ -26,7 +27,7 @@ def check_log(folder: Path, store: BlockStore) -> str:
             raise Damage(f"{folder / KEY_NAME} is missing")
         return "no checkpoint of the log is signed yet"
     size = _checked_size(path, key.verifier, HistoryTree(store))
-    return f"the checkpoint of {size} blocks is signed"
+    return f"the checkpoint of {counted(size, 'block')} is signed"
 
 
 def _checked_size(path: Path, key: VerifierKey, tree: HistoryTree) -> int:

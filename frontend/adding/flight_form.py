@@ -14,6 +14,7 @@ from typing import Any
 from frontend.asking import Values
 from frontend.coverage import Coverage
 from frontend.errors import Refused
+from frontend.flight_numbers import CARRIER, NUMBER, understood
 from frontend.words import sentence
 
 Record = dict[str, Any]
@@ -70,23 +71,30 @@ def wrong(problems: Mapping[str, str]) -> list[tuple[str, str, str]]:
 def typed(values: Values) -> dict[str, str]:
     """The values as they are meant: without spaces around, airport codes in capitals.
 
-    The token is left out, because it is not shown again anywhere.
+    City and state are left out if they were typed for another airport, whose code was corrected
+    since. The token is left out, because it is not shown again anywhere.
     """
     found = {name: values[name].strip() for name in LABELS if values.get(name, "").strip()}
     found.pop("TOKEN", None)
     for name in AIRPORTS:
         if name in found:
             found[name] = found[name].upper()
+        if values.get(f"{name}_PLACE_OF", found.get(name)) != found.get(name):
+            for part in ("CITY_NAME", "STATE_NM"):
+                found.pop(f"{name}_{part}", None)
     return found
 
 
 def record_of(values: Values, known: Coverage) -> Record:
     """The record that the backend is asked to add. values: as `typed` returns them."""
+    try:
+        flight = _number_and_carrier(values, known)
+    except Refused:
+        flight = {NUMBER: REFUSED, CARRIER: values.get(carrier_field(values), "")}
     record: Record = {
         "FL_DATE": values.get("FL_DATE"),
         **_calendar(values.get("FL_DATE", "")),
-        "OP_CARRIER_AIRLINE_ID": values.get(carrier_field(values)),
-        "OP_CARRIER_FL_NUM": values.get("OP_CARRIER_FL_NUM"),
+        **{name: text or None for name, text in flight.items()},
         "CANCELLED": int("CANCELLED" in values),
     }
     for name in AIRPORTS:
@@ -94,6 +102,15 @@ def record_of(values: Values, known: Coverage) -> Record:
     if "CANCELLED" not in values:
         record |= {name: _when_it_flew(name, values.get(name, "")) for name in WHEN_IT_FLEW}
     return record
+
+
+def _number_and_carrier(values: Values, known: Coverage) -> dict[str, str]:
+    """The flight number alone and the carrier, which its code may name; "" where there is none.
+
+    Raises Refused for a code that does not fit.
+    """
+    given = {NUMBER: values.get(NUMBER, ""), CARRIER: values.get(carrier_field(values), "")}
+    return understood(given, known)
 
 
 def carrier_field(values: Values) -> str:
@@ -134,8 +151,8 @@ def _when_it_flew(name: str, text: str) -> str | None:
     return f"{match[1]:0>2}{match[2]}" if match else REFUSED
 
 
-def problems_of(refused: Refused, values: Values) -> dict[str, str]:
-    """What is wrong with each field, in the words of the form."""
+def problems_of(refused: Refused, values: Values, known: Coverage) -> dict[str, str]:
+    """What is wrong with each field, in the words of the form. known: as for the record."""
     found: dict[str, str] = {}
     for error in refused.errors:
         name = str(error["field"])
@@ -147,6 +164,10 @@ def problems_of(refused: Refused, values: Values) -> dict[str, str]:
             found[name] = MISSING_DEPARTURE
         else:
             found[name] = NO_TIME if name in TIMES else _in_words(error["detail"])
+    try:
+        _number_and_carrier(values, known)
+    except Refused as refused_code:
+        found[NUMBER] = sentence(refused_code.detail)
     return _without_consequences(found)
 
 

@@ -49,14 +49,18 @@ class Outcome:
     """What the ledger says about rows.
 
     good, bad: how many are flights, how many are not. bad_rows: the first bad ones, each with
-    `row`, `field`, `value`, `detail`. added: how many of the good ones are in the ledger, with the
-    ids `first` to `last`, since `timestamp` (UTC milliseconds). before: how many of these were
-    there already, because the same file was sent before.
+    `row`, `field`, `value`, `detail`. there: when the rows are only checked, how many of the good
+    ones are in the ledger already, the first of them as transaction `there_as`. added: how many of
+    the good ones are in the ledger now, with the ids `first` to `last`, since `timestamp` (UTC
+    milliseconds). before: how many of these were there already, because the same file was sent
+    before.
     """
 
     good: int
     bad: int
     bad_rows: Sequence[Mapping[str, Any]]
+    there: int = 0
+    there_as: int | None = None
     added: int = 0
     before: int = 0
     first: int | None = None
@@ -89,6 +93,11 @@ def readable(body: bytes) -> bytes:
     return body
 
 
+def digest_of(body: bytes) -> str:
+    """What tells a file from any other."""
+    return sha256(body).hexdigest()
+
+
 def key_of(body: bytes, on_error: str) -> str:
     """The Idempotency-Key of a file that is sent whole, which adds the same file once a day."""
     return f"upload-{on_error}-{sha256(body).hexdigest()}"
@@ -100,7 +109,9 @@ def checked(backend: Backend, body: bytes, kind: str, token: str) -> Outcome:
     Raises Unreadable; BackendAway; and Refused for problems that are not about rows.
     """
     found = _sent(backend, body, kind, {"dry_run": "true", "on_error": "skip"}, "", token)
-    return Outcome(found["accepted"], found["rejected"], found["errors"])
+    there_as = next(iter(found["duplicate_of"]), None)
+    bad = (found["rejected"], found["errors"])
+    return Outcome(found["accepted"], *bad, found["duplicates"], there_as)
 
 
 def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, token: str) -> Outcome:
@@ -119,11 +130,11 @@ def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, tok
         found["accepted"],
         found["rejected"],
         found["errors"],
-        found["accepted"],
-        found["accepted"] if _is_older(found, started) else 0,
-        found.get("first_transaction"),
-        found.get("last_transaction"),
-        found.get("timestamp"),
+        added=found["accepted"],
+        before=found["accepted"] if _is_older(found, started) else 0,
+        first=found.get("first_transaction"),
+        last=found.get("last_transaction"),
+        timestamp=found.get("timestamp"),
     )
 
 

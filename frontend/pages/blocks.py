@@ -10,6 +10,7 @@ from werkzeug.wrappers import Response as Answer
 from frontend import fields, integrity
 from frontend.asking import BAD_INPUT, Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
+from frontend.block_rows import by_height
 from frontend.errors import Refused
 from frontend.tables import csv_twin, json_twin
 
@@ -43,8 +44,8 @@ def _add_list(routes: Blueprint, backend: Backend) -> None:
             return _jump(backend, wanted)
         question = asked(given or {"limit": str(BLOCKS_A_PAGE)}, listed)
         found = question.answer
-        if "hash" in given and found and found["blocks"]:
-            return redirect(f"/blocks/{found['blocks'][0]['height']}")
+        if "hash" in given and found and (rows := by_height(found)):
+            return redirect(f"/blocks/{rows[0]['height']}")
         return _list_page(backend, question)
 
     @routes.get("/blocks.json")
@@ -54,13 +55,13 @@ def _add_list(routes: Blueprint, backend: Backend) -> None:
 
     @routes.get("/blocks.csv")
     def blocks_csv() -> Response:
-        """One row per block."""
-        return csv_twin(HEADER_COLUMNS, listed(filled_in(request.args))["blocks"])
+        """One row per block; of a damaged one with what is known of it."""
+        return csv_twin(HEADER_COLUMNS, by_height(listed(filled_in(request.args))))
 
 
 def _with_next(found: Json) -> Json:
     """A page of headers, with the address of the next page here."""
-    following = found["next"] and f"/blocks.json?before={found['blocks'][-1]['height']}"
+    following = found["next"] and f"/blocks.json?before={by_height(found)[-1]['height']}"
     return {**found, "next": following}
 
 
@@ -72,6 +73,8 @@ def _jump(backend: Backend, wanted: str) -> Answer | tuple[str, int]:
         try:
             return redirect(f"/blocks/{_block(backend, height, {'limit': '0'})['height']}")
         except Refused as error:
+            if error.damaged_blocks:
+                return redirect(f"/blocks/{int(height)}")
             if error.status not in BAD_INPUT | {404}:
                 raise
             detail = error.detail
@@ -86,7 +89,7 @@ def _list_page(backend: Backend, question: Asked) -> tuple[str, int]:
     shown = render_template(
         "blocks.html",
         asked=question,
-        blocks=found["blocks"],
+        blocks=by_height(found),
         has_older=bool(found["next"]),
         tip=tip,
         cosigned=_cosigned(backend),
@@ -108,7 +111,16 @@ def _cosigned(backend: Backend) -> Json:
 
 def _add_block(routes: Blueprint, backend: Backend) -> None:
     @routes.get("/blocks/<int:height>")
-    def block(height: int) -> str:
+    def block(height: int) -> str | tuple[str, int]:
+        """The page of a block; of a damaged one, what is known of it."""
+        try:
+            return whole_page(height)
+        except Refused as error:
+            if height not in error.damaged_blocks:
+                raise
+            return _damaged_page(backend, height, error)
+
+    def whole_page(height: int) -> str:
         """The header of a block, the checks, and its transactions by pages."""
         given = filled_in(request.args)
         is_checked = _is_wanted("check", given, "transactions")
@@ -158,10 +170,27 @@ def _page_of(whole: Json, offset: int) -> Json:
 
 
 def _neighbours(backend: Backend, height: int) -> tuple[Json | None, Json | None]:
-    """The headers of the block below and of the block above, if there are such blocks."""
-    found = backend.get("/blocks", {"before": height + 2, "limit": 3})["blocks"]
-    by_height = {header["height"]: header for header in found}
-    return by_height.get(height - 1), by_height.get(height + 1)
+    """The block below and the block above, if there are such blocks, as `by_height` has them."""
+    around = _around(backend, height)
+    return around.get(height - 1), around.get(height + 1)
+
+
+def _around(backend: Backend, height: int) -> dict[int, Json]:
+    """What is known of the block at `height` and of those beside it, by height."""
+    found = by_height(backend.get("/blocks", {"before": height + 2, "limit": 3}))
+    return {row["height"]: row for row in found}
+
+
+def _damaged_page(backend: Backend, height: int, error: Refused) -> tuple[str, int]:
+    around = _around(backend, height)
+    page = render_template(
+        "damaged_block.html",
+        block=around.get(height, {"height": height}),
+        below=around.get(height - 1),
+        above=around.get(height + 1),
+        detail=error.detail,
+    )
+    return page, error.status
 
 
 def _checks(

@@ -28,6 +28,8 @@ def _away(error: BackendAway) -> Response:
 def _refused(error: Refused) -> Response:
     if error.status == 404:
         return _page(404, "Not in the ledger", error.detail, "not_found")
+    if error.damaged_blocks:
+        return _page(503, "A block is damaged", error.detail, "damaged")
     if error.status == 503:
         response = _page(503, "Not at the moment", error.detail, "later")
         response.headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)

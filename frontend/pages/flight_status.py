@@ -8,6 +8,7 @@ from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
+from frontend.flight_numbers import understood
 from frontend.questions import legs
 from frontend.questions.flight_status import DAY, PATH, FlightStatus, OfDay, OfNumber, plain, rows
 from frontend.tables import csv_twin, json_twin
@@ -33,6 +34,7 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
 
     def answer(given: dict[str, str]) -> Json:
         _refuse_format(given)
+        given = understood(given, coverage.now())
         return {"found": status.of_day(given) if DAY in given else status.of_number(given)}
 
     @routes.get(PATH)

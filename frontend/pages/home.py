@@ -1,10 +1,10 @@
 """The home page, and the part of it that keeps itself up to date."""
 
-from typing import Any
-
 from flask import Blueprint, Response, render_template
 
 from frontend.backend_client import Backend, Json
+from frontend.block_rows import by_height
+from frontend.errors import Refused
 from frontend.tables import json_twin
 
 RECENT_BLOCKS = 6
@@ -15,14 +15,26 @@ def blueprint(backend: Backend) -> Blueprint:
     routes = Blueprint("home", __name__)
 
     def standing() -> Json:
-        """The tip and the blocks below it."""
-        blocks = backend.get("/blocks", {"limit": RECENT_BLOCKS})["blocks"]
-        return {"tip": backend.get("/tip"), "blocks": blocks}
+        """The tip, the blocks below it, and the heights of those that are damaged."""
+        blocks = by_height(backend.get("/blocks", {"limit": RECENT_BLOCKS}))
+        return {"tip": backend.get("/tip"), "blocks": blocks, "damaged": damaged()}
+
+    def damaged() -> list[int]:
+        """The heights of the blocks that are known to be damaged."""
+        try:
+            backend.get("/health/ready")
+        except Refused as error:
+            return list(error.damaged_blocks)
+        return []
+
+    def shown(template: str) -> str:
+        found = standing()
+        return render_template(template, **found, is_due=_is_due(found["tip"], found["blocks"]))
 
     @routes.get("/")
     def home() -> str:
         """The three questions, and where the ledger stands."""
-        return render_template("home.html", **standing())
+        return shown("home.html")
 
     @routes.get("/index.json")
     def home_json() -> Response:
@@ -32,7 +44,17 @@ def blueprint(backend: Backend) -> Blueprint:
     @routes.get("/standing")
     def fragment() -> str:
         """The part of the home page that changes; `refresh.js` puts it in its place."""
-        found: dict[str, Any] = standing()
-        return render_template("standing.html", **found)
+        return shown("standing.html")
 
     return routes
+
+
+def _is_due(tip: Json, blocks: list[Json]) -> bool:
+    """Whether the miner's next round will seal a block.
+
+    It does if something is pending. Without that it only does if it is set to seal empty blocks,
+    and then the newest block tells: it is one.
+    """
+    newest = blocks[0] if blocks else {"height": 0}
+    seals_empty_ones = newest["height"] > 0 and newest["transaction_count"] == 0
+    return bool(tip["pending"]) or seals_empty_ones

@@ -1,20 +1,32 @@
-"""`/upload`: checks or adds a file of flights.
+"""`/upload`: checks a file of flights, and then adds it.
 
 `upload.js` sends a file in slices to `/upload.json` and puts their outcomes together. Without
-JavaScript a form sends the file in one piece, and the page shows its outcome.
+JavaScript a form sends the file in one piece, and the page shows what is in it, with a button that
+adds it. Browsers do not keep a file from one page to the next: a short one is kept in the page, a
+longer one has to be chosen again. What is added is always what was checked, by its digest.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, make_response, render_template, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from frontend.adding.columns import COLUMNS, sample_csv, sample_ndjson
 from frontend.adding.filled import NEVER_TWICE, Filled, come_back, token_in
-from frontend.adding.uploads import CSV, NDJSON, Unreadable, added, checked, key_of, kind_of
+from frontend.adding.uploads import (
+    CSV,
+    NDJSON,
+    Unreadable,
+    added,
+    checked,
+    digest_of,
+    key_of,
+    kind_of,
+)
 from frontend.backend_client import Backend
 from frontend.errors import BackendAway, Refused
 from frontend.forgery import CSRFError
@@ -23,6 +35,8 @@ from frontend.tables import json_twin
 
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."
+ANOTHER = "Nothing was added: this is another file than the one that was checked."
+KEPT_BYTES = 256 * 1024  # how long a file may be that the page of its check keeps
 AGAIN = "Please choose the file again."
 TOO_LONG = (
     "The file is too long to be sent in one piece; nothing was added. With JavaScript it is sent "
@@ -62,30 +76,50 @@ def _add_form(routes: Blueprint, backend: Backend) -> None:
 
     @routes.post("/upload")
     def whole() -> Response:
-        """Take a file in one piece."""
-        file, values = request.files.get("file"), request.form
-        if file is None or not file.filename:
+        """Check a file in one piece, or add the one that was checked."""
+        sent = _sent()
+        if sent is None:
             return _again(Unreadable(NO_FILE))
-        is_check, on_error = values.get("action") == "check", _on_error(values)
-        with closing(file):  # it may be on the disk
-            body = file.read()
-        token = token_in(values)
-        kind = kind_of(file.filename, body)
+        is_checked = request.form.get("checked") == digest_of(sent.body)
+        is_check = request.form.get("action") != "add" or not is_checked
+        on_error, token = _on_error(request.form), token_in(request.form)
+        kind = kind_of(sent.name, sent.body)
         try:
             if is_check:
-                outcome = checked(backend, body, kind, token)
+                outcome = checked(backend, sent.body, kind, token)
             else:
-                outcome = added(backend, body, kind, on_error, key_of(body, on_error), token)
+                key = key_of(sent.body, on_error)
+                outcome = added(backend, sent.body, kind, on_error, key, token)
         except (Unreadable, BackendAway, Refused) as problem:
             return _again(problem)
         is_refused = bool(outcome.bad) and not outcome.added and not is_check
+        is_another = request.form.get("action") == "add" and not is_checked
         return _shown(
-            Filled({"on_error": on_error}, status=422 if is_refused else 200),
+            Filled(notice=ANOTHER if is_another else "", status=422 if is_refused else 200),
             wants_token=bool(token),
             outcome=outcome,
             is_check=is_check,
-            name=file.filename,
+            name=sent.name,
+            digest=digest_of(sent.body),
+            content=b64encode(sent.body).decode() if len(sent.body) <= KEPT_BYTES else "",
         )
+
+
+class _File(NamedTuple):
+    name: str
+    body: bytes
+
+
+def _sent() -> _File | None:
+    """The file of this request; it comes as a file, or as the page of its check kept it."""
+    file = request.files.get("file")
+    if file is not None and file.filename:
+        with closing(file):  # it may be on the disk
+            return _File(file.filename, file.read())
+    if content := request.form.get("content"):
+        with suppress(ValueError):
+            return _File(request.form.get("name", ""), b64decode(content, validate=True))
+    return None
 
 
 def _shown(filled: Filled, *, wants_token: bool, **result: Any) -> Response:
@@ -97,10 +131,10 @@ def _shown(filled: Filled, *, wants_token: bool, **result: Any) -> Response:
 
 def _again(problem: Exception) -> Response:
     """The form with the problem. The file has to be chosen again, because browsers forget it."""
-    form: Mapping[str, str] = {}
+    values: Mapping[str, str] = {}
+    token = ""
     with suppress(RequestEntityTooLarge):
-        form = request.form
-    values, token = {"on_error": _on_error(form)}, token_in(form)
+        token = token_in(request.form)
     if _is_too_long(problem):
         filled = Filled(values, problems={"file": TOO_LONG}, status=413)
     elif isinstance(problem, Unreadable):

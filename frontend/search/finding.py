@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from frontend import words
 from frontend.backend_client import Backend, Json
+from frontend.block_rows import by_height, is_damaged
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.search import meanings as texts
@@ -17,6 +18,7 @@ from frontend.search.cities import meant, named
 MOST_SUGGESTIONS = 5
 MOST_ENDS = 3  # cities that one end of a route may mean
 MOST_NUMBERS = 50  # the backend suggests so many at once
+DAMAGED: Json = {"damaged": True}  # in place of an answer
 DAYS_BACK = 31  # a flight whose number is not among these is looked for in so many days
 
 
@@ -53,18 +55,23 @@ class Finder:
     # --- finds of which there is one
 
     def _transaction(self, meaning: texts.Transaction) -> Iterator[Found]:
-        if (answer := self._if_there(f"/transactions/{meaning.id}")) is not None:
+        if (answer := self._if_there(f"/transactions/{meaning.id}")) == DAMAGED:
+            shows = "it is in a block that is damaged"
+            yield Found(f"Transaction {meaning.id}", f"/transactions/{meaning.id}", shows)
+        elif answer is not None:
             flight = answer["transaction"]
             where = f"in block {answer['block']['height']:,}" if answer["block"] else "pending"
             shows = f"{self._flight_name(flight)} on {words.day(flight['FL_DATE'])}, {where}"
             yield Found(f"Transaction {meaning.id}", f"/transactions/{meaning.id}", shows)
 
     def _block(self, meaning: texts.Block) -> Iterator[Found]:
-        if (answer := self._if_there(f"/blocks/{meaning.height}", limit=0)) is not None:
+        if (answer := self._if_there(f"/blocks/{meaning.height}", limit=0)) == DAMAGED:
+            yield _of_block({"height": meaning.height, "detail": DAMAGED})
+        elif answer is not None:
             yield _of_block(answer["block"])
 
     def _block_hash(self, meaning: texts.BlockHash) -> Iterator[Found]:
-        for header in self._backend.get("/blocks", {"hash": meaning.digits})["blocks"]:
+        for header in by_height(self._backend.get("/blocks", {"hash": meaning.digits})):
             yield _of_block(header)
 
     def _day(self, meaning: texts.Day) -> Iterator[Found]:
@@ -212,9 +219,12 @@ class Finder:
         return f"{name} from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
 
     def _if_there(self, path: str, **parameters: Any) -> Json | None:
+        """The answer; None if there is no such thing, `DAMAGED` if its block is damaged."""
         try:
             return self._backend.get(path, parameters)
         except Refused as error:
+            if error.damaged_blocks:
+                return DAMAGED
             if error.status not in {400, 404}:
                 raise
             return None
@@ -232,6 +242,8 @@ class Finder:
 
 def _of_block(header: Mapping[str, Any]) -> Found:
     height = header["height"]
+    if is_damaged(header):
+        return Found(f"Block {height:,}", f"/blocks/{height}", "it is damaged")
     shows = (
         f"{words.counted(header['transaction_count'], 'transaction')}, "
         f"sealed {words.moment(header['timestamp'])}"

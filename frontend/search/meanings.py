@@ -29,7 +29,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockHash:
-    """A block by its hash: 64 hex digits in small letters."""
+    """A block by its hash or the beginning of it: 8 to 64 hex digits in small letters."""
 
     digits: str
 
@@ -147,7 +147,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Meaning]]
         lambda match: [Block(int(match[1]))],
     ),
     (
-        _pattern(r"(?:block |hash )?([0-9a-f]{64})"),
+        _pattern(r"(?:block |hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
         lambda match: [BlockHash(match[1].lower())],
     ),
     (

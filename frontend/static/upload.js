@@ -1,5 +1,5 @@
-// Sends a file in slices, with a progress bar. What must be all or nothing is checked as a whole
-// first. A slice that gets no answer is sent again, with the same Idempotency-Key: it comes from the
+// Sends a file in slices, with a progress bar: first to be checked, as a whole, and when the visitor has
+// seen what is in it and says so, to be added. A slice that gets no answer is sent again, with the same Idempotency-Key: it comes from the
 // content of the whole file and the place of the slice, so that the file can be chosen again after a
 // break, too, and nothing is added twice. The file is never in memory as a whole.
 import { counted, node, number } from "./page.js";
@@ -97,7 +97,8 @@ async function send(job, slice, action) {
 async function sendAll(job, action) {
   const { cutter } = job;
   const began = performance.now();
-  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null });
+  const found = (job.found = { good: 0, bad: 0, rows: [], added: 0, before: 0, first: null, last: null, there: 0, thereAs: null });
+  const rows = cutter.slices.reduce((sum, slice) => sum + slice.lines, 0); // without the header
   let done = 0;
   show(action === "check" ? "Checking" : "Adding", 0);
   for (const slice of cutter.slices) {
@@ -109,6 +110,8 @@ async function sendAll(job, action) {
     found.bad += outcome.bad;
     found.added += outcome.added;
     found.before += outcome.before;
+    found.there += outcome.there;
+    found.thereAs ??= outcome.there_as;
     if (outcome.added) {
       found.first ??= outcome.first;
       found.last = outcome.last;
@@ -118,11 +121,11 @@ async function sendAll(job, action) {
     }
     done += slice.lines;
     const rate = done / ((performance.now() - began) / 1000);
-    const left = (cutter.lines - done) / rate;
-    bar.value = done / cutter.lines;
+    const left = (rows - done) / rate;
+    bar.value = rows ? done / rows : 1;
     counts.textContent =
-      `${number(done)} of ${counted(cutter.lines, "line", "lines")}, ${number(Math.round(rate))} a second` +
-      (done < cutter.lines - 1 ? `, about ${duration(left)} left` : "");
+      `${number(done)} of ${counted(rows, "row", "rows")}, ${number(Math.round(rate))} a second` +
+      (done < rows ? `, about ${duration(left)} left` : "");
   }
 }
 
@@ -166,6 +169,22 @@ function conclude(job, title, kind, ...texts) {
   heading.focus();
 }
 
+function alreadyThere(found) {
+  if (!found.there) return [];
+  const link = node("a", { href: `/transactions/${found.thereAs}` }, `transaction ${found.thereAs}`);
+  const those = found.there === 1 && found.good === 1 ? "It is" : `${number(found.there)} of them ${found.there === 1 ? "is" : "are"}`;
+  return [node("p", {}, `${those} in the ledger already, ${found.there === 1 ? "" : "the first "}as `, link, ". What is added again counts twice.")];
+}
+
+// A button below what was found in a file, which adds the flights in it.
+function offerToAdd(job) {
+  const { good, bad } = job.found;
+  const text = `${bad ? `Leave ${counted(bad, "row", "rows")} out and add ` : "Add "}${counted(good, "flight", "flights")}`;
+  const button = node("button", { type: "button" }, text);
+  button.addEventListener("click", () => work({ ...job, action: "add", onError: bad ? "skip" : "reject", stopping: new AbortController() }));
+  result.querySelector(".notice").after(node("p", { class: "paging" }, button));
+}
+
 function concludeWhole(job) {
   const { found } = job;
   const isCheck = job.action === "check";
@@ -176,9 +195,11 @@ function concludeWhole(job) {
   } else {
     const all = found.good === 1 ? "The row is a flight." : `All ${number(found.good)} rows are flights.`;
     const sums = !found.bad ? all : `${counted(found.good, "row is a flight", "rows are flights")}, ${counted(found.bad, "is", "are")} not.`;
-    const onward = found.bad ? " Correct the file and choose it again, or let the other rows be added." : "";
+    const onward = found.bad ? ` Correct the file and choose it again${found.good ? ", or leave these rows out" : ""}.` : "";
     const kind = found.bad ? (isCheck ? "warn" : "bad") : "good";
-    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", kind, node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward));
+    const texts = [node("p", {}, sums + (isCheck ? "" : " Nothing was added.") + onward), ...alreadyThere(found)];
+    conclude(job, isCheck ? "checked, nothing was added" : "nothing was added", found.there ? "warn" : kind, ...texts);
+    if (isCheck && found.good) offerToAdd(job);
   }
 }
 
@@ -186,7 +207,7 @@ function concludeBroken(job, error) {
   const isStopped = job.stopping.signal.aborted;
   const texts = isStopped ? [] : [node("p", {}, error instanceof Problem || error instanceof RangeError ? error.message : `This page failed: ${error}`)];
   if (job.found?.added) {
-    const on = "The rest was not. Choose the same file and the same way again to go on where it stopped: within a day nothing is added twice.";
+    const on = "The rest was not. Choose the same file again to go on where it stopped: within a day nothing is added twice.";
     texts.push(accepted(job.found), receipts(job.found), node("p", {}, on));
   } else if (!job.isAdding) {
     texts.push(node("p", {}, "Nothing was added."));
@@ -201,30 +222,22 @@ function concludeBroken(job, error) {
 const warn = (event) => event.preventDefault();
 
 async function run(job) {
+  if (job.action === "add") {
+    job.isAdding = true;
+    return sendAll(job, "add");
+  }
   job.kind = await kindOf(job.file);
   job.cutter = await cut(job);
-  if (job.action === "check" || job.onError === "reject") await sendAll(job, "check");
-  if (job.action === "check" || (job.onError === "reject" && job.found.bad)) return;
-  job.isAdding = true;
-  await sendAll(job, "add");
+  return sendAll(job, "check");
 }
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const { elements } = form;
-  const job = {
-    file: elements.file.files[0],
-    action: event.submitter?.value ?? "check",
-    onError: elements.on_error.value,
-    token: elements.TOKEN?.value.trim() ?? "",
-    stopping: new AbortController(),
-  };
-  const buttons = form.querySelectorAll("button");
+async function work(job) {
+  const buttons = document.querySelectorAll("form button");
   stop.onclick = () => job.stopping.abort();
   buttons.forEach((button) => (button.disabled = true));
   result.hidden = true;
   progress.hidden = false;
-  show("Reading the file", 0);
+  show(job.action === "add" ? "Adding" : "Reading the file", 0);
   phase.focus();
   window.addEventListener("beforeunload", warn);
   try {
@@ -237,4 +250,16 @@ form.addEventListener("submit", async (event) => {
     progress.hidden = true;
     buttons.forEach((button) => (button.disabled = false));
   }
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { elements } = form;
+  work({
+    file: elements.file.files[0],
+    action: "check",
+    onError: "skip",
+    token: elements.TOKEN?.value.trim() ?? "",
+    stopping: new AbortController(),
+  });
 });

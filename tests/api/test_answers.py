@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,6 +13,7 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
+from backend.storage.block_store import BlockStore
 from tests.api.worlds import (
     GOOD,
     Json,
@@ -26,6 +28,7 @@ from tests.api.worlds import (
     with_status,
     world_in,
 )
+from tests.storage.chains import block_file, flip
 
 ENGINES = ("index", "scan")
 CITY_NAMES = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
@@ -368,15 +371,15 @@ def test_blocks_below_a_height(client: FlaskClient, query: str, heights: list[in
 
 
 def test_a_block_is_found_by_its_hash(client: FlaskClient, world: World) -> None:
-    for height in (0, 1, 17, world.tip):
-        found = good(client.get(f"/blocks?hash={world.hashes[height].upper()}"))
+    for height, digits in ((0, 64), (1, 64), (17, 63), (5, 12), (world.tip, 8)):
+        found = good(client.get(f"/blocks?hash={world.hashes[height][:digits].upper()}"))
         listed = good(client.get(f"/blocks?before={height + 1}&limit=1"))["blocks"]
         assert found == {"blocks": listed, "next": None}
     assert good(client.get(f"/blocks?hash={'0' * 64}")) == {"blocks": [], "next": None}
 
 
-@pytest.mark.parametrize("text", ["", "0", "0" * 63, "0" * 65, "g" * 64, f"0x{'0' * 62}"])
-def test_a_hash_has_64_hex_digits(client: FlaskClient, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "0", "0" * 7, "0" * 65, "g" * 64, f"0x{'0' * 62}"])
+def test_a_hash_has_8_to_64_hex_digits(client: FlaskClient, text: str) -> None:
     problem(client.get(f"/blocks?hash={text}"), 400, field="hash", value=text)
 
 
@@ -564,3 +567,40 @@ def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path
         for path in QUESTIONS:
             assert f"block {damaged} " in problem(client.get(f"{path}&engine=scan"), 503)["detail"]
             good(client.get(path))
+        before, pages = world.tip + 1, 0
+        known: list[int] = []
+        while before > 0:  # page by page, whatever stands on a page
+            listed = good(client.get(f"/blocks?before={before}&limit=1"))
+            known += [each["height"] for each in listed["blocks"]]
+            for each in listed.get("damaged", ()):
+                assert each["height"] == damaged
+                assert each["hash"] == world.hashes[damaged]
+                assert "is damaged" in each["detail"]
+            before, pages = before - 1, pages + 1
+            following = f"/blocks?before={before}&limit=1" if before else None
+            assert listed["next"] == following
+        assert known == [height for height in range(world.tip, -1, -1) if height != damaged]
+
+
+def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    damaged = 4
+    with closing(BlockStore(tmp_path)) as store:
+        at = store.place(damaged).end - 1
+    flip(block_file(tmp_path), at)
+
+    def reported(client: FlaskClient) -> list[int]:
+        found = problem(client.get("/health/ready"), 503)
+        said = any(f"block {damaged} is damaged" in reason for reason in found["reasons"])
+        assert said == bool(found["damaged_blocks"])
+        heights: list[int] = found["damaged_blocks"]
+        return heights
+
+    with client_of(world.settings) as client, client_of(world.settings) as other_process:
+        assert reported(client) == []
+        refused = problem(client.get(f"/blocks/{damaged}"), 503)
+        assert refused["damaged_blocks"] == [damaged]
+        assert reported(client) == reported(other_process) == [damaged]
+        flip(block_file(tmp_path), at)  # put right
+        good(client.get(f"/blocks/{damaged}"))
+        assert reported(client) == reported(other_process) == []

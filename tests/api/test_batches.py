@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from werkzeug.test import TestResponse
 
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine
+from backend.sealing.miner import Sealer
 from backend.settings import Settings
 from tests.api.worlds import GOOD, Json, client_of, generated, good, problem, seal, settings_for
 from tests.chain.strategies import flights as valid_flights
@@ -56,6 +58,19 @@ def settings(tmp_path: Path) -> Settings:
 def client(settings: Settings) -> Iterator[FlaskClient]:
     with client_of(settings) as found:
         yield found
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_cells_of_csv_may_be_separated_by_semicolons_or_tabs(
+    client: FlaskClient, separator: str
+) -> None:
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator).writerows([FIELD_NAMES, *FLIGHTS[:20]])
+    answer = post(client, text.getvalue().encode(), kind="text/csv")
+    assert good(answer, 202)["accepted"] == 20
+    for number, flight in enumerate(FLIGHTS[:20]):
+        found = good(client.get(f"/transactions/{number}"))["transaction"]
+        assert tuple(found[name] for name in FIELD_NAMES) == tuple(flight)
 
 
 @pytest.mark.parametrize(("kind", "written"), [(NDJSON, as_ndjson), ("text/csv", as_csv)])
@@ -112,6 +127,21 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(
     assert (found["dry_run"], found["accepted"], found["rejected"]) == (True, accepted, 1)
     assert found["errors"][0]["row"] == 3
     assert pending(client) == 0
+
+
+def test_a_dry_run_says_which_flights_are_there_already(
+    client: FlaskClient, settings: Settings
+) -> None:
+    tried = "?dry_run=true&on_error=skip"
+    assert good(post(client, as_ndjson(FLIGHTS[:5]), tried))["duplicates"] == 0
+    good(post(client, as_ndjson(FLIGHTS[:2])), 202)
+    with closing(Sealer(settings, print)) as sealer, sealer.writing(wait=False):
+        sealer.seal_pending()
+    good(post(client, as_ndjson(FLIGHTS[2:3])), 202)
+    found = good(post(client, as_ndjson(FLIGHTS[:5]) + b"[]\n", tried))
+    assert (found["accepted"], found["rejected"]) == (5, 1)
+    assert (found["duplicates"], found["duplicate_of"]) == (3, [0, 1, 2])
+    assert pending(client) == 1
 
 
 def test_nothing_is_accepted_from_nothing(client: FlaskClient) -> None:

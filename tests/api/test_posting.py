@@ -67,6 +67,24 @@ def client(settings: Settings) -> Iterator[FlaskClient]:
         yield found
 
 
+def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> None:
+    def tried(flight: Json) -> TestResponse:
+        return client.post("/transactions?dry_run=true", json=flight)
+
+    sent = {**GOOD, "ARR_DELAY": "-11.00"}
+    stored = {**GOOD, "ARR_DELAY": -11}
+    found = good(tried(sent))
+    assert found == {"dry_run": True, "accepted": 1, "duplicate_of": None, "flight": stored}
+    wrong = problem(tried({**GOOD, "ORIGIN": "x", "YEAR": "y"}), 422)
+    assert {each["field"] for each in wrong["errors"]} == {"ORIGIN", "YEAR"}
+    assert good(client.get("/tip"))["pending"] == 0
+    number = good(post(client), 202)["TRANSACTION_ID"]
+    assert good(tried(GOOD))["duplicate_of"] == number
+    assert good(tried({**GOOD, "OP_CARRIER_FL_NUM": 77}))["duplicate_of"] is None
+    assert good(client.get("/tip"))["pending"] == 1
+    assert good(client.post("/transactions?dry_run=false", json=GOOD), 202)["state"] == "pending"
+
+
 @pytest.mark.parametrize("mode", [None, "sync"])
 def test_a_flight_is_accepted_and_pending_until_it_is_mined(
     client: FlaskClient, settings: Settings, mode: str | None

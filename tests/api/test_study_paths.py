@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from flask.testing import FlaskClient
 
 from tests.api.worlds import (
@@ -60,3 +61,11 @@ def test_mining_cannot_be_asked_for(client: FlaskClient) -> None:
     response = client.get("/mine")
     problem(response, 405)
     assert response.headers["Allow"]
+
+
+@pytest.mark.parametrize(("per_page", "said"), [(1, "1 transaction"), (1000, "1,000 transactions")])
+def test_a_page_that_there_is_not_is_named_in_words(
+    client: FlaskClient, per_page: int, said: str
+) -> None:
+    answer = client.get(f"/transactions_pages?page=9999999&per_page={per_page}")
+    assert problem(answer, 404)["detail"] == f"there is no page 9999999 of {said}"

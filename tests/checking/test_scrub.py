@@ -13,7 +13,7 @@ from backend.chain.block import block_of
 from backend.checking import scrub as scrub_module
 from backend.checking.scrub import LOOK_AGAIN_S, RETRY_S, SHARE, Scrub, scrubbing
 from backend.checking.scrub_state import NAME, ScrubState, read
-from backend.errors import TryLater
+from backend.errors import DamagedBlock, TryLater
 from backend.index import damage_mark
 from backend.index.checks import PARTS
 from backend.index.database import index_path
@@ -23,6 +23,7 @@ from backend.mempool.acknowledged import NAME as ACKNOWLEDGED_NAME
 from backend.mempool.idempotency_keys import FILE_NAME as KEYS_NAME
 from backend.mempool.idempotency_keys import Keys, KeyUse
 from backend.settings import Settings
+from backend.storage.damage_notes import DamageNotes
 from backend.storage.layout import ENTRY_BYTES
 from backend.tokens import FILE_NAME as TOKENS_NAME
 from backend.tokens import Tokens
@@ -241,6 +242,28 @@ def test_a_missing_block_file_is_named(bench: Bench) -> None:
     bench.passes()
     assert len(bench.found()) == TIP + 1
     assert all("its file" in what and "is missing" in what for what in bench.found())
+
+
+def test_a_block_that_a_reader_met_is_looked_at_when_the_scrub_wakes(bench: Bench) -> None:
+    height = TIP - 1
+    flip_in_block(bench.folder, height)
+    DamageNotes(bench.folder).met(DamagedBlock(height, "a reader said so"))
+    bench.steps(1)
+    (what,) = bench.found()
+    assert what.startswith(f"block {height} is damaged")
+    assert "a reader said so" not in what
+    assert DamageNotes(bench.folder).known() == {}
+    flip_in_block(bench.folder, height)
+    bench.clock.now_s += LOOK_AGAIN_S
+    bench.steps(1)
+    assert bench.found() == []
+
+
+def test_a_block_that_a_reader_met_and_that_is_well_is_no_problem(bench: Bench) -> None:
+    DamageNotes(bench.folder).met(DamagedBlock(1, "memory of the reader was wrong"))
+    bench.steps(1)
+    assert bench.found() == []
+    assert DamageNotes(bench.folder).known() == {}
 
 
 def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:

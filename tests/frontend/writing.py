@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from html import unescape
 from io import BytesIO
 from pathlib import Path
@@ -55,12 +56,21 @@ class Visitor:
         return hidden(self.client.get(path).get_data(as_text=True))
 
     def send(self, changes: Form = NO_CHANGES, form: Form = GOOD_FORM) -> TestResponse:
-        """Fill in the form for one flight, anew, and send it."""
-        return self.client.post("/add", data={**form, **self.hidden(), **changes})
+        """Fill in the form for one flight, anew, check it, and add it if nothing is wrong.
+
+        TOKEN is given where the flight is added.
+        """
+        sent = {**form, **self.hidden(), **changes}
+        token = {"TOKEN": sent.pop("TOKEN")} if "TOKEN" in sent else {}
+        page = self.client.post("/add", data={**sent, "step": "check"})
+        if page.status_code != 200:
+            return page
+        return self.client.post("/add", data={**hidden(page.text), **token, "step": "add"})
 
     def upload(self, body: bytes, name: str = "flights.csv", **changes: str) -> TestResponse:
-        """Send a file in one piece."""
-        form = {**self.hidden("/upload"), "action": "add", "on_error": "reject", **changes}
+        """Send a file in one piece, as one that was checked; `changes` may say otherwise."""
+        form = {**self.hidden("/upload"), "action": "add", "on_error": "reject"}
+        form |= {"checked": sha256(body).hexdigest(), **changes}
         boundary, data = encode_multipart({**form, "file": FileStorage(BytesIO(body), name)})
         kind = f"multipart/form-data; boundary={boundary}"
         return self.client.post("/upload", data=data, content_type=kind)
@@ -84,7 +94,8 @@ class Visitor:
 
 def hidden(page: str) -> dict[str, str]:
     """The hidden fields of a page."""
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+    found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page)
+    return {name: unescape(text) for name, text in found}
 
 
 def errors_beside(page: TestResponse) -> dict[str, str]:

@@ -1,5 +1,8 @@
+import csv
+import io
 import random
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
 from backend.errors import BadRow, InvalidInput
+from backend.sources import open_source
 from backend.sources.bts import MONTHLY_NAMES, BtsFile
 from backend.sources.packed import PackedFile
 from backend.sources.route_lines import RouteLines
@@ -77,8 +81,28 @@ def test_missing_columns_are_named_beside_what_was_found(tmp_path: Path) -> None
     path = written(tmp_path, csv_text(ROWS, FIELD_NAMES[:-2]))
     with pytest.raises(InvalidInput, match=r"lacks the columns CANCELLED, AIR_TIME; it has YEAR, "):
         flights_of(BtsFile(path))
-    with pytest.raises(InvalidInput, match=r"is not a table of flights .* line 1 is \['name', "):
+    with pytest.raises(
+        InvalidInput, match="has no column of a flight; its first line is 'name, age'"
+    ):
         flights_of(BtsFile(written(tmp_path, "name,age\nAda,36\n")))
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("quotes", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_semicolons_and_tabs_separate_cells_too(
+    tmp_path: Path, separator: str, quotes: Literal[0, 1]
+) -> None:
+    text = io.StringIO(newline="")
+    usual = csv.reader(io.StringIO(csv_text(ROWS)))
+    csv.writer(text, delimiter=separator, quoting=quotes).writerows(usual)
+    path = written(tmp_path, text.getvalue())
+    assert flights_of(BtsFile(path)) == FLIGHTS
+    assert flights_of(open_source(path)) == FLIGHTS
+    header, first, *_ = text.getvalue().splitlines()
+    spoiled = f"{header}\n{first}\n{first.replace(separator, ',')}\n{first}\n"
+    good, (message,) = bad_rows(written(tmp_path, spoiled))
+    assert good == 2
+    assert message.startswith("flights.csv, line 3: ")
 
 
 def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:

@@ -544,7 +544,13 @@ def test_a_block_is_found_by_its_hash_wherever_it_stands(
 ) -> None:
     store = BlockStore(long_chain[0])
     for height in (0, 1, 1_807, 1_808, 4_096, 5_903, 5_904, 9_999):
-        assert store.height_of_hash(store.place(height).hash) == height
+        digits = store.place(height).hash.hex()
+        for length in (64, 63, 12):
+            assert list(store.heights_of_hash(digits[:length])) == [height]
+    for digits in ("00", "a5c"):  # of several blocks, newest first
+        hashes = [place.hash.hex() for place in store.places(0, 10_000)]
+        alike = [height for height, found in enumerate(hashes) if found.startswith(digits)]
+        assert list(store.heights_of_hash(digits)) == alike[::-1]
     store.close()
 
 
@@ -553,8 +559,9 @@ def test_bytes_of_two_fields_are_no_hash(tmp_path: Path) -> None:
     table = (tmp_path / "blocks" / "heights.dat").read_bytes()
     store = BlockStore(tmp_path)
     for start in range(1, len(table) - 32):
-        assert (store.height_of_hash(table[start : start + 32]) is not None) == (start % 64 == 0)
-    assert BlockStore(tmp_path / "nothing").height_of_hash(bytes(32)) is None
+        digits = table[start : start + 32].hex()
+        assert list(store.heights_of_hash(digits)) == ([start // 64] if start % 64 == 0 else [])
+    assert list(BlockStore(tmp_path / "nothing").heights_of_hash("00" * 32)) == []
     store.close()
 
 

@@ -250,9 +250,9 @@ def test_a_form_begins_with_the_numbers_of_the_study(lab_pages: FlaskClient, hal
 
 
 def test_a_parameter_of_another_form_is_no_answer(lab_pages: FlaskClient) -> None:
-    page = lab_pages.get(f"{OPEN}&speed=2")
+    page = lab_pages.get(f"{OPEN}&customers=2")
     assert page.status_code == 400
-    assert "Speed is no field of this form." in page.get_data(as_text=True)
+    assert "Customers is no field of this form." in page.get_data(as_text=True)
 
 
 def test_an_address_is_kept_without_empty_fields(lab_pages: FlaskClient) -> None:

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from backend.chain.canonical import canonical
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.merkle import leaf_hash
+from backend.questions.carriers import CARRIER
 from backend.tokens import Tokens
 from frontend.app import create_app
 from frontend.settings import Settings
@@ -84,6 +85,33 @@ def test_a_carrier_of_the_ledger_is_chosen_from_a_list(visitor: Visitor) -> None
     assert transaction["OP_CARRIER_AIRLINE_ID"] == number
 
 
+@pytest.mark.parametrize("text", ["{}7", "{} 7", " {}-7 ", "7"])
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_a_flight_number_may_begin_with_the_code_of_its_carrier(
+    visitor: Visitor, text: str, is_chosen: bool
+) -> None:
+    number = int(FLIGHTS[0][POSITION["OP_CARRIER_AIRLINE_ID"]] or 0)
+    chosen_one = str(number) if is_chosen else ""
+    typed = {"OP_CARRIER_FL_NUM": text.format(CARRIER[number].code.lower())}
+    typed |= {"OP_CARRIER_AIRLINE_ID": chosen_one, "OTHER_CARRIER": ""}
+    answer = visitor.send(typed)
+    if text == "7" and not is_chosen:
+        assert errors_beside(answer) == {"OP_CARRIER_AIRLINE_ID": FILL_IN}
+        return
+    added = receipt_of(visitor, answer.headers["Location"])["transaction"]
+    assert isinstance(added, dict)
+    assert (added["OP_CARRIER_AIRLINE_ID"], added["OP_CARRIER_FL_NUM"]) == (number, 7)
+
+
+def test_a_code_of_another_carrier_than_the_chosen_one_is_said(visitor: Visitor) -> None:
+    numbers = sorted({int(each[POSITION["OP_CARRIER_AIRLINE_ID"]] or 0) for each in FLIGHTS})
+    one, other = (CARRIER[number] for number in numbers[:2])
+    typed = {"OP_CARRIER_FL_NUM": f"{one.code} 7", "OP_CARRIER_AIRLINE_ID": str(numbers[1])}
+    page = visitor.send(typed)
+    said = f"{one.code} is {one.name}, but the carrier chosen is {other.name} ({other.code})."
+    assert errors_beside(page) == {"OP_CARRIER_FL_NUM": said}
+
+
 def test_a_cancelled_flight_needs_no_times_and_gets_none(visitor: Visitor) -> None:
     response = visitor.send({"CANCELLED": "1"})
     transaction = receipt_of(visitor, response.headers["Location"])["transaction"]
@@ -98,11 +126,47 @@ def test_a_diverted_flight_has_no_arrival(visitor: Visitor) -> None:
 
 
 def test_a_form_that_is_sent_twice_adds_one_flight(visitor: Visitor) -> None:
-    form = {**GOOD_FORM, **visitor.hidden()}
+    form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
     first, second = (visitor.client.post("/add", data=form) for _ in range(2))
     assert first.status_code == second.status_code == 303
     assert first.headers["Location"] == second.headers["Location"]
     assert visitor.send().headers["Location"] != first.headers["Location"]
+
+
+# --- the check
+
+
+def test_a_flight_is_shown_before_it_is_added(visitor: Visitor) -> None:
+    before = visitor.transactions
+    known = {name: str(FLIGHTS[0][POSITION[name]]) for name in ("ORIGIN", "ORIGIN_CITY_NAME")}
+    form = {
+        **GOOD_FORM,
+        **visitor.hidden(),
+        "ORIGIN": known["ORIGIN"].lower(),
+        "OP_CARRIER_FL_NUM": "4712",
+    }
+    page = visitor.client.post("/add", data=form)
+    assert page.status_code == 200
+    shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+    for said in ("Nothing has been added yet", "Wednesday, 2 January 2013", "05:17", "−3 min"):
+        assert said in shown
+    assert f"{known['ORIGIN']}: {known['ORIGIN_CITY_NAME']}" in shown
+    assert "already" not in shown
+    assert visitor.transactions == before
+    back = visitor.client.post("/add", data={**hidden(page.text), "step": "change"})
+    assert back.status_code == 200
+    for name in ("FL_DATE", "OTHER_CARRIER", "OP_CARRIER_FL_NUM", "DEP_TIME", "AIR_TIME"):
+        assert value_of(back, name) == form[name]
+    assert visitor.client.post("/add", data={**hidden(page.text), "step": "add"}).status_code == 303
+    assert visitor.transactions == before + 1
+
+
+def test_a_flight_that_is_there_already_is_said_before_it_is_added_again(visitor: Visitor) -> None:
+    location = visitor.send({"OP_CARRIER_FL_NUM": "4713"}).headers["Location"]
+    number = location.partition("?")[0].split("/")[2]
+    form = {**GOOD_FORM, **visitor.hidden(), "OP_CARRIER_FL_NUM": "4713"}
+    page = visitor.client.post("/add", data=form)
+    assert f'in the ledger already, as <a href="/transactions/{number}">' in page.text
 
 
 # --- what is wrong
@@ -113,6 +177,7 @@ NEW_AIRPORTS_FORM = {**GOOD_FORM, "ORIGIN": "zq1", "DEST": "ZQ2"}
 TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
 WHOLE = "Must be a whole number."
 FILL_IN = "Please fill this in."
+NO_CARRIER = "No carrier in this ledger has the code 9Q; give the number alone."
 CODE = "Must be an airport's code of three or four letters or digits, such as ORD."
 
 
@@ -126,7 +191,8 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("OTHER_CARRIER", "", FILL_IN),
         ("OTHER_CARRIER", "UA", WHOLE),
         ("OP_CARRIER_FL_NUM", "", FILL_IN),
-        ("OP_CARRIER_FL_NUM", "UA12", WHOLE),
+        ("OP_CARRIER_FL_NUM", "12 UA", WHOLE),
+        ("OP_CARRIER_FL_NUM", "9Q12", NO_CARRIER),
         ("OP_CARRIER_FL_NUM", "100000", "Must lie between 1 and 99999."),
         ("ORIGIN", "", FILL_IN),
         ("ORIGIN", "O", CODE),
@@ -180,10 +246,31 @@ def test_where_an_airport_is_is_asked_only_if_nobody_knows(visitor: Visitor) -> 
     assert "_CITY_NAME" not in visitor.client.get("/add").text
 
 
+def test_an_airport_that_is_corrected_leaves_no_city_behind(visitor: Visitor) -> None:
+    known = str(FLIGHTS[0][POSITION["ORIGIN"]])
+    first = visitor.send({"ORIGIN": "QQ7", "ORIGIN_CITY_NAME": "", "DEST": known})
+    asked_for = hidden(first.text)
+    city = re.search(r'<input id="ORIGIN_CITY_NAME"[^>]*>', first.text)
+    assert city is not None
+    assert "required" not in city[0]  # the browser would not send the form with the code corrected
+    other = {"ORIGIN": "QQ8", "ORIGIN_CITY_NAME": "Of QQ7", "ORIGIN_STATE_NM": "Of QQ7"}
+    second = visitor.client.post("/add", data={**GOOD_FORM, "DEST": known, **asked_for, **other})
+    assert errors_beside(second).keys() == {"ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"}
+    assert value_of(second, "ORIGIN_CITY_NAME") == ""
+    right = {"ORIGIN": known, "ORIGIN_CITY_NAME": "Of QQ7", "ORIGIN_STATE_NM": ""}
+    third = visitor.client.post(
+        "/add", data={**GOOD_FORM, "DEST": known, **asked_for, **right, "step": "add"}
+    )
+    assert third.status_code == 303
+    added = receipt_of(visitor, third.headers["Location"])["transaction"]
+    assert isinstance(added, dict)
+    assert added["ORIGIN_CITY_NAME"] == FLIGHTS[0][POSITION["ORIGIN_CITY_NAME"]]
+
+
 def test_a_form_that_was_changed_after_it_was_sent_is_said_to_be_another_flight(
     visitor: Visitor,
 ) -> None:
-    form = {**GOOD_FORM, **visitor.hidden()}
+    form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
     number = visitor.client.post("/add", data=form).headers["Location"].split("/")[2].split("?")[0]
     page = visitor.client.post("/add", data={**form, "OP_CARRIER_FL_NUM": "77"})
     assert page.status_code == 422
@@ -250,7 +337,7 @@ def test_a_cookie_is_set_where_a_form_is_posted_and_nowhere_else(visitor: Visito
 
 def test_a_form_from_before_a_restart_comes_back_as_it_was(visitor: Visitor) -> None:
     before = visitor.transactions
-    form = {**GOOD_FORM, **visitor.hidden()}
+    form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
     restarted = create_app(Settings(backend_url=visitor.service.url)).test_client()
     page = restarted.post("/add", data=form)
     assert page.status_code == 400
@@ -265,7 +352,7 @@ def test_a_form_from_before_a_restart_comes_back_as_it_was(visitor: Visitor) -> 
 def test_without_its_token_nothing_is_posted(visitor: Visitor) -> None:
     before = visitor.transactions
     visitor.hidden()
-    assert visitor.client.post("/add", data=GOOD_FORM).status_code == 400
+    assert visitor.client.post("/add", data={**GOOD_FORM, "step": "add"}).status_code == 400
     assert visitor.client.post("/upload.json", data=b"x").status_code == 400
     assert visitor.transactions == before
 
@@ -276,11 +363,13 @@ def test_without_its_token_nothing_is_posted(visitor: Visitor) -> None:
 def test_a_token_is_asked_for_where_the_ledger_wants_one(
     visitor: Visitor, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    assert TOKEN_FIELD not in visitor.client.get("/add").text
+    checked = visitor.client.post("/add", data={**GOOD_FORM, **visitor.hidden()})
+    assert TOKEN_FIELD not in checked.text
     folder = tmp_path_factory.mktemp("token")
     secret = Tokens(folder).add("me")
     with visiting(folder, FLIGHTCHAIN_REQUIRE_TOKEN=1) as other:
-        assert 'name="TOKEN" type="password"' in other.client.get("/add").text
+        checked = other.client.post("/add", data={**GOOD_FORM, **other.hidden()})
+        assert 'name="TOKEN" type="password"' in checked.text
         page = other.send()
         assert page.status_code == 401
         assert "asks for a token" in errors_beside(page)["TOKEN"]
@@ -288,11 +377,11 @@ def test_a_token_is_asked_for_where_the_ledger_wants_one(
             page = other.send({"TOKEN": wrong})
             assert page.status_code == 401
             assert "does not know this token" in errors_beside(page)["TOKEN"]
-            assert value_of(page, "DEP_TIME") == GOOD_FORM["DEP_TIME"]
-        page = other.send({"TOKEN": secret, "DEP_TIME": ""})
+            assert hidden(page.text)["DEP_TIME"] == GOOD_FORM["DEP_TIME"]
+        form = {**GOOD_FORM, **other.hidden(), "step": "add"}
+        page = other.client.post("/add", data={**form, "TOKEN": secret, "DEP_TIME": ""})
         assert errors_beside(page).keys() == {"DEP_TIME"}
         assert secret not in page.text
-        assert TOKEN_FIELD in page.text
         assert other.send({"TOKEN": secret}).status_code == 303
         assert other.transactions == len(FLIGHTS) + 1
 
@@ -319,7 +408,7 @@ def test_what_was_typed_is_kept_when_the_backend_dies(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with visiting(tmp_path_factory.mktemp("dying")) as visitor:
-        form = {**GOOD_FORM, **visitor.hidden()}
+        form = {**GOOD_FORM, **visitor.hidden(), "step": "add"}
         visitor.service.stop()
         page = visitor.client.post("/add", data=form)
     assert page.status_code == 503

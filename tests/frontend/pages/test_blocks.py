@@ -93,7 +93,7 @@ def test_a_hash_that_no_block_has_is_told(pages: FlaskClient) -> None:
     assert "No block has that hash" in text(pages, f"/blocks?hash={'0' * 64}")
 
 
-@pytest.mark.parametrize("query", ["before=x", "hash=12", "colour=red"])
+@pytest.mark.parametrize("query", ["before=x", "hash=12", "engine=scan"])
 def test_what_is_no_parameter_is_told(pages: FlaskClient, query: str) -> None:
     answer = pages.get(f"/blocks?{query}")
     assert answer.status_code == 400
@@ -177,7 +177,7 @@ def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None
         ("/blocks/9999.csv", 404),
         ("/blocks/x", 404),
         ("/blocks/4?offset=x", 400),
-        ("/blocks/4?colour=red", 400),
+        ("/blocks/4?engine=scan", 400),
     ],
 )
 def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, status: int) -> None:

@@ -234,6 +234,32 @@ def test_a_number_that_never_flew_offers_numbers_that_begin_like_it(
         assert list(map(int, linked)) == alike, query
 
 
+@pytest.mark.parametrize("text", ["{}{}", "{} {}", "{}-{}"])
+def test_a_number_may_begin_with_the_code_of_its_carrier(
+    pages: FlaskClient, world: World, text: str
+) -> None:
+    flight = world.transactions[0]
+    number, day = flight["OP_CARRIER_FL_NUM"], flight["FL_DATE"]
+    carrier = flight["OP_CARRIER_AIRLINE_ID"]
+    plain = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}&OP_CARRIER_AIRLINE_ID={carrier}"
+    typed = f"?OP_CARRIER_FL_NUM={text.format(CARRIER[carrier].code, number)}&FL_DATE={day}"
+    expected = pages.get(f"{PAGE}.json{plain}").get_json()
+    assert expected["count"]
+    for asked in (typed, f"{typed}&OP_CARRIER_AIRLINE_ID={carrier}"):
+        assert pages.get(f"{PAGE}.json{asked}").get_json() == expected
+        assert pages.get(f"{PAGE}{asked}").status_code == 200
+
+
+def test_a_code_that_does_not_fit_is_said_beside_the_number(
+    pages: FlaskClient, world: World
+) -> None:
+    one, other = sorted({each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions})[:2]
+    asked = f"{PAGE}?OP_CARRIER_FL_NUM={CARRIER[one].code}+1&OP_CARRIER_AIRLINE_ID={other}"
+    said = f"{CARRIER[one].code} is {CARRIER[one].name}, but the carrier chosen is {label(other)}."
+    assert said in text(pages, asked, 400)
+    assert "has the code QQ" in text(pages, f"{PAGE}?OP_CARRIER_FL_NUM=QQ+1", 400)
+
+
 BAD = [
     ("FL_DATE=2015-01-01", "OP_CARRIER_FL_NUM"),
     ("OP_CARRIER_FL_NUM=x&FL_DATE=2015-01-01", "OP_CARRIER_FL_NUM"),
@@ -242,7 +268,7 @@ BAD = [
     ("OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID=x", "OP_CARRIER_AIRLINE_ID"),
     ("OP_CARRIER_FL_NUM=1&before=soon", ""),
     ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&format=csv", ""),
-    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&colour=red", ""),
+    ("OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01&check=red", ""),
 ]
 
 

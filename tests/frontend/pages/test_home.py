@@ -2,10 +2,16 @@
 
 import gzip
 import re
+import time
 
+import pytest
 from flask.testing import FlaskClient
 
+from frontend.app import create_app
+from frontend.settings import Settings
 from tests.api.worlds import World
+from tests.frontend.fake_backend import answering
+from tests.frontend.pages.reading import text
 
 
 def test_it_offers_the_three_questions_and_says_where_the_ledger_stands(
@@ -22,7 +28,28 @@ def test_the_part_that_renews_itself_is_the_same_part(pages: FlaskClient) -> Non
     fragment = pages.get("/standing").get_data(as_text=True)
     assert fragment.lstrip().startswith("<section")
     assert "data-refresh" in fragment
-    assert pages.get("/index.json").get_json().keys() == {"tip", "blocks"}
+    assert pages.get("/index.json").get_json().keys() == {"tip", "blocks", "damaged"}
+
+
+@pytest.mark.parametrize(
+    ("pending", "newest", "said"),
+    [
+        (0, 5, "Next block When a flight is added"),
+        (3, 5, "Next block in 3"),
+        (0, 0, "Next block in 3"),  # the miner is set to seal empty blocks
+    ],
+)
+def test_a_next_block_is_promised_only_if_one_will_come(
+    pending: int, newest: int, said: str
+) -> None:
+    in_35_s = round(1000 * time.time()) + 35_000
+    block = {"height": 1, "hash": "0" * 64, "timestamp": 0, "transaction_count": newest}
+    tip = {**block, "transactions": 5, "pending": pending, "next_block_at": in_35_s}
+    ready = {"status": "ready"}
+    answers = {"/tip": tip, "/blocks": {"blocks": [block], "next": None}, "/health/ready": ready}
+    with answering(lambda path, _: answers[path]) as url:
+        pages = create_app(Settings(backend_url=url)).test_client()
+        assert said in text(pages, "/standing")
 
 
 def test_every_answer_forbids_what_no_page_needs(pages: FlaskClient) -> None:
@@ -48,9 +75,9 @@ def test_a_backend_that_is_away_is_said_in_words(lonely_pages: FlaskClient) -> N
     page = lonely_pages.get("/")
     assert page.status_code == 503
     assert page.headers["Retry-After"] == "5"
-    text = page.get_data(as_text=True)
-    assert "The ledger does not answer" in text
-    assert "Connection refused" in text
+    said = page.get_data(as_text=True)
+    assert "The ledger does not answer" in said
+    assert "Connection refused" in said
     twin = lonely_pages.get("/index.json")
     assert twin.status_code == 503
     assert twin.headers["Content-Type"] == "application/problem+json"

@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.questions.carriers import code_of as code_of_carrier
+from frontend import words
 from frontend.backend_client import Backend
 from frontend.search.finding import Finder
 from frontend.search.meanings import Flight
@@ -72,8 +73,13 @@ def test_a_route_leads_to_its_flights(look: Look, flight: Json, world: World) ->
     assert look(text) == (302, "/flight_counter", question | day)
 
 
-def test_what_there_is_one_of_is_shown_at_once(look: Look, world: World, flight: Json) -> None:
+def test_what_there_is_one_of_is_shown_at_once(
+    pages: FlaskClient, look: Look, world: World, flight: Json
+) -> None:
     assert look(world.hashes[7].upper()) == (302, "/blocks/7", {})
+    for shown in (words.short(world.hashes[7]), world.hashes[7][:8]):
+        found = pages.get("/search.json", query_string={"q": shown}).get_json()["possibilities"]
+        assert "/blocks/7" in [each["address"] for each in found]
     assert look("block 7") == (302, "/blocks/7", {})
     assert look("transaction 7") == (302, "/transactions/7", {})
     assert look(flight["FL_DATE"]) == (302, f"/days/{flight['FL_DATE']}", {})

@@ -87,7 +87,7 @@ def test_a_mined_transaction_no_longer_renews_itself(pages: FlaskClient) -> None
         ("/transactions/x", 404),
         ("/transactions/-1", 404),
         (f"/transactions/{10**30}", 400),
-        ("/transactions/1?colour=red", 400),
+        ("/transactions/1?engine=scan", 400),
     ],
 )
 def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, status: int) -> None:

@@ -30,6 +30,11 @@ MEANINGS: dict[str, list[Meaning]] = {
     "9E 3301": [Flight(3301, "9E")],
     "B6-12": [Flight(12, "B6")],
     "0A" * 32: [BlockHash("0a" * 32)],
+    "0012ab34cd56…": [BlockHash("0012ab34cd56")],
+    "hash 0012AB34CD5...": [BlockHash("0012ab34cd5")],
+    "block 0012ab34": [BlockHash("0012ab34")],
+    "0012ab3": [],
+    "00123456": [Transaction(123456), Block(123456), BlockHash("00123456")],
     "2013-01-05": [Day(FIFTH)],
     "2013-1-5": [Day(FIFTH)],
     "5 Jan 2013": [Day(FIFTH)],
@@ -59,7 +64,7 @@ MEANINGS: dict[str, list[Meaning]] = {
     "": [],
     "Chicago": [],
     "٣٣٥": [],
-    "9" * 16: [],
+    "9" * 16: [BlockHash("9" * 16)],
     "A to B".ljust(MAX_CHARACTERS, "x") + "x": [],
 }
 

@@ -1,0 +1,100 @@
+"""Notes which blocks readers found to be damaged, in `damaged.json`, until somebody looks at them.
+
+A worker that meets a damaged block answers the one request with an error. So that every process
+knows of it, above all the one that is asked whether the service is ready, the worker notes the
+block's height and what is wrong. The scrub takes the notes, looks at those blocks itself, and keeps
+what is still wrong as its own problem. Without a scrub a note stays until this or that reader of
+the notes reads the block well again. The file is never synced: damage that is forgotten in a power
+cut is met again.
+"""
+
+import threading
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import DamagedBlock, WriteFailed
+from backend.storage import files
+from backend.words import counted
+
+NAME = "damaged.json"
+MOST_NOTES = 100
+MOST_SHOWN = 3
+
+_decode = msgspec.json.Decoder(dict[int, str]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class DamageNotes:
+    """The notes about the chain in `folder`. Safe for threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._lock = threading.Lock()
+        self._known: Mapping[int, str] = {}  # of the file, when it was last read here
+        self._unwritten: dict[int, str] = {}  # on a medium that is read-only
+
+    def known(self) -> dict[int, str]:
+        """Height -> what is wrong, of each block that is noted, in order."""
+        with self._lock:
+            return dict(sorted({**self._read(), **self._unwritten}.items()))
+
+    def met(self, error: DamagedBlock) -> None:
+        """Note a block that could not be read well."""
+        with self._lock:
+            noted = self._read()
+            if noted.get(error.height) == error.what or len(noted) >= MOST_NOTES:
+                return
+            self._write({**noted, error.height: error.what})
+
+    def read_well(self, height: int) -> None:
+        """Withdraw the note about a block, if there is one. Without, this costs next to nothing."""
+        if height not in self._known and height not in self._unwritten:
+            return
+        with self._lock:
+            self._unwritten.pop(height, None)
+            self._write({at: what for at, what in self._read().items() if at != height})
+
+    def take(self) -> dict[int, str]:
+        """The notes, which are then no longer there; for whoever looks at those blocks itself."""
+        with self._lock:
+            if taken := self._read():
+                self._write({})
+            return dict(taken)
+
+    def _read(self) -> Mapping[int, str]:
+        try:
+            self._known = _decode(self._path.read_bytes())
+        except (OSError, msgspec.MsgspecError):
+            self._known = {}
+        return self._known
+
+    def _write(self, notes: Mapping[int, str]) -> None:
+        try:
+            if notes:
+                files.replace_unsynced(self._path, _encode(notes))
+            else:
+                files.remove(self._path)
+            self._known = notes
+        except WriteFailed:
+            self._unwritten |= notes
+
+
+def reasons(notes: DamageNotes, told: Collection[int]) -> list[str]:
+    """The reasons why a service is not ready: the first damaged blocks, and how many more.
+
+    told: heights of blocks that are named already.
+    """
+    errors = [DamagedBlock(*note) for note in notes.known().items() if note[0] not in told]
+    shown = [str(error) for error in errors[:MOST_SHOWN]]
+    if more := len(errors) - len(shown):
+        shown.append(f"{counted(more, 'more block is', 'more blocks are')} damaged")
+    return [f"{each}; run `python -m backend verify`" for each in shown]
+
+
+def remove(folder: Path) -> None:
+    """Remove all notes about the chain in `folder`, if that can be done."""
+    with suppress(WriteFailed):
+        files.remove(folder / NAME)

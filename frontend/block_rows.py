@@ -1,0 +1,21 @@
+"""Rows of the list of blocks: headers, and what is known of blocks that are damaged.
+
+A row with `detail` is of a damaged block: it has only `height`, and what the table of heights says,
+which is `hash`, `first_transaction` and `transaction_count`, each None if that is damaged, too.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from frontend.backend_client import Json
+
+
+def by_height(found: Json) -> list[Json]:
+    """The rows of an answer of `/blocks`, newest first."""
+    rows = [*found["blocks"], *found.get("damaged", ())]
+    return sorted(rows, key=lambda row: -row["height"])
+
+
+def is_damaged(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of a damaged block."""
+    return "detail" in row

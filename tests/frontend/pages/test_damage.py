@@ -1,0 +1,105 @@
+"""One damaged block: it is shown as damaged, everything else goes on, and home and ready say so."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.storage.block_store import BlockStore
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import Service, serving
+from tests.api.worlds import World, world_in
+from tests.frontend.pages.reading import table, text
+from tests.storage.chains import block_file, flip
+
+DAMAGED = 4
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A world in which a byte of block `DAMAGED` is another one."""
+    found = world_in(tmp_path_factory.mktemp("damaged"))
+    folder = found.settings.folder
+    with closing(BlockStore(folder)) as store:
+        flip(block_file(folder), store.place(DAMAGED).end - 1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(world: World) -> Iterator[Service]:
+    """Without a scrub, so that only what visitors meet is known."""
+    more = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_SCRUB_HOURS": 0}
+    with serving(world.settings.folder, **more) as found:
+        yield found
+
+
+@pytest.fixture
+def pages(service: Service) -> FlaskClient:
+    return create_app(Settings(backend_url=service.url)).test_client()
+
+
+def test_the_page_of_a_damaged_block_says_what_is_known_of_it(
+    pages: FlaskClient, world: World
+) -> None:
+    page = text(pages, f"/blocks/{DAMAGED}", 503)
+    assert f"Block {DAMAGED} is damaged" in page
+    assert world.hashes[DAMAGED] in page
+    held = [one for one in world.transactions if one["BLOCK_HEIGHT"] == DAMAGED]
+    ids = f"{held[0]['TRANSACTION_ID']} to {held[-1]['TRANSACTION_ID']}"
+    assert f"Flights {len(held)} Transaction ids {ids}" in page
+    source = pages.get(f"/blocks/{DAMAGED}").get_data(as_text=True)
+    for neighbour in (DAMAGED - 1, DAMAGED + 1):
+        assert f'<a href="/blocks/{neighbour}"' in source
+    twin = pages.get(f"/blocks/{DAMAGED}.json")
+    assert (twin.status_code, twin.mimetype) == (503, "application/problem+json")
+
+
+@pytest.mark.parametrize("height", [DAMAGED - 1, DAMAGED + 1])
+def test_its_neighbours_are_shown_and_say_that_it_is_damaged(
+    pages: FlaskClient, world: World, height: int
+) -> None:
+    for query in ("", "?check=transactions"):
+        page = text(pages, f"/blocks/{height}{query}")
+        assert world.hashes[height] in page
+        assert f"Block {DAMAGED} (damaged)" in page
+        assert "That block is damaged, so there is nothing to compare." in page
+    checks = pages.get(f"/blocks/{height}.json").get_json()["checks"]
+    assert [check["holds"] for check in checks].count(None) == 1
+    assert False not in [check["holds"] for check in checks]
+
+
+def test_the_list_of_blocks_goes_on(pages: FlaskClient, world: World) -> None:
+    page = text(pages, f"/blocks?before={DAMAGED + 2}")
+    assert f" {DAMAGED} damaged " in page
+    assert f"{world.hashes[DAMAGED][:12]}…" in page
+    rows = table(pages, f"/blocks.csv?before={DAMAGED + 2}")
+    assert [int(row["height"]) for row in rows] == list(range(DAMAGED + 1, -1, -1))
+    assert rows[1]["hash"] == world.hashes[DAMAGED]
+    assert rows[1]["nonce"] == ""
+
+
+def test_home_and_ready_say_so_as_soon_as_anybody_met_it(
+    pages: FlaskClient, service: Service
+) -> None:
+    pages.get(f"/blocks/{DAMAGED}")
+    for address in ("/", "/standing"):
+        page = text(pages, address)
+        assert f"A block is damaged: block {DAMAGED}" in page
+    assert pages.get("/index.json").get_json()["damaged"] == [DAMAGED]
+    assert service.get("/health/ready").status_code == 503
+
+
+def test_every_other_question_and_search_is_answered(pages: FlaskClient, world: World) -> None:
+    inside = next(one for one in world.transactions if one["BLOCK_HEIGHT"] == DAMAGED)
+    number, day = inside["OP_CARRIER_FL_NUM"], inside["FL_DATE"]
+    asked = f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
+    assert pages.get(asked).status_code == 200
+    found = pages.get(f"/search.json?q={DAMAGED}").get_json()["possibilities"]
+    assert f"/blocks/{DAMAGED}" in [one["address"] for one in found]
+    found = pages.get(f"/search.json?q={world.hashes[DAMAGED]}").get_json()["possibilities"]
+    assert [one["shows"] for one in found] == ["it is damaged"]
+    page = text(pages, f"/transactions/{inside['TRANSACTION_ID']}", 503)
+    assert "A block is damaged" in page
+    assert f"Block {DAMAGED} is damaged" in page

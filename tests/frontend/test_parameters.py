@@ -1,0 +1,53 @@
+"""Parameters that links from elsewhere bring along: pages ignore them, twins refuse them."""
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+NOISE = "utm_source=news&utm_campaign=a%20b&fbclid=IwAR0&gclid=x&colour=red"
+QUESTIONS = (
+    "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2015-01-01",
+    "/filter_transactions?OP_CARRIER_FL_NUM=1",
+    "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01",
+    "/flight_counter?ORIGIN_CITY_NAME=Chicago%2C+IL&DEST_CITY_NAME=Atlanta%2C+GA",
+    "/blocks?before=3",
+    "/blocks/1?check=transactions",
+    "/transactions/1?",
+    "/lab/calculator/open?arrivals=1&service_time_s=0.1",
+)
+
+
+def pages_without_arguments(app: Flask) -> set[str]:
+    """The addresses of all pages that need nothing but their address."""
+    rules = (each for each in app.url_map.iter_rules() if "GET" in (each.methods or ()))
+    addresses = {each.rule for each in rules if not each.arguments}
+    return {each for each in addresses if "." not in each and not each.startswith(("/log", "/pro"))}
+
+
+def test_every_page_is_the_same_with_parameters_that_no_page_knows(
+    app: Flask, pages: FlaskClient
+) -> None:
+    addresses = pages_without_arguments(app)
+    assert {"/", "/blocks", "/search", "/average_delays", "/lab/calculator/open"} <= addresses
+    for address in sorted(addresses):
+        assert pages.get(f"{address}?{NOISE}").status_code == pages.get(address).status_code
+
+
+@pytest.mark.parametrize("address", QUESTIONS)
+def test_an_answer_is_the_same_and_no_link_repeats_them(pages: FlaskClient, address: str) -> None:
+    quiet = pages.get(address)
+    noisy = pages.get(f"{address}&{NOISE}")
+    assert noisy.status_code == quiet.status_code
+    for name in ("utm_", "fbclid", "gclid", "colour"):
+        assert name not in noisy.get_data(as_text=True)
+
+
+def test_a_parameter_of_another_page_is_refused_for_it_may_be_believed(pages: FlaskClient) -> None:
+    assert pages.get(f"{QUESTIONS[2]}&FL_DATE=2015-01-01").status_code == 400
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_twins_take_only_what_they_know(pages: FlaskClient, form: str) -> None:
+    address = QUESTIONS[2].replace("?", f".{form}?")
+    assert pages.get(address).status_code == 200
+    assert pages.get(f"{address}&utm_source=news").status_code == 400

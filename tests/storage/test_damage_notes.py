@@ -1,0 +1,69 @@
+"""Notes about damaged blocks: all processes see them, and they go when the block is well again."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.errors import DamagedBlock, WriteFailed
+from backend.storage import damage_notes, files
+from backend.storage.damage_notes import MOST_NOTES, NAME, DamageNotes, reasons
+
+
+def test_a_note_is_seen_by_all_and_withdrawn_by_any_who_saw_it(tmp_path: Path) -> None:
+    one, other = DamageNotes(tmp_path), DamageNotes(tmp_path)
+    assert one.known() == {}
+    one.met(DamagedBlock(30, "its body is another"))
+    one.met(DamagedBlock(7, "it is missing"))
+    assert list(other.known().items()) == [(7, "it is missing"), (30, "its body is another")]
+    other.read_well(8)
+    other.read_well(7)
+    assert one.known() == {30: "its body is another"}
+    one.read_well(30)
+    assert other.known() == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_takes_the_notes_leaves_none(tmp_path: Path) -> None:
+    notes = DamageNotes(tmp_path)
+    notes.met(DamagedBlock(3, "torn"))
+    assert DamageNotes(tmp_path).take() == {3: "torn"}
+    assert notes.known() == {}
+    assert notes.take() == {}
+    notes.met(DamagedBlock(3, "torn"))  # it still is
+    assert notes.known() == {3: "torn"}
+    damage_notes.remove(tmp_path)
+    assert notes.known() == {}
+
+
+def test_where_nothing_can_be_written_the_process_keeps_them_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, _: bytes) -> None:
+        raise WriteFailed(f"cannot write {path}")
+
+    monkeypatch.setattr(files, "replace_unsynced", refuse)
+    notes = DamageNotes(tmp_path)
+    notes.met(DamagedBlock(3, "torn"))
+    assert notes.known() == {3: "torn"}
+    notes.read_well(3)
+    assert notes.known() == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b'{"x": 1}', b'{"1": 2}'])
+def test_a_file_that_is_none_counts_as_no_notes(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / NAME).write_bytes(content)
+    notes = DamageNotes(tmp_path)
+    assert notes.known() == {}
+    notes.met(DamagedBlock(3, "torn"))
+    assert notes.known() == {3: "torn"}
+
+
+def test_reasons_name_the_first_and_count_the_others(tmp_path: Path) -> None:
+    notes = DamageNotes(tmp_path)
+    for height in range(MOST_NOTES + 5):
+        notes.met(DamagedBlock(height, "torn"))
+    said = reasons(notes, told=[0])
+    assert len(said) == 4
+    assert "block 1 is damaged: torn" in said[0]
+    assert f"{MOST_NOTES - 4} more blocks are damaged" in said[3]
+    assert reasons(notes, told=range(MOST_NOTES)) == []
