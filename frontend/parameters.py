@@ -18,6 +18,7 @@ KNOWN = frozenset(
         *PARAMETERS,
         *("engine", "as_of", TIP_HASH, DIGEST, "group_by", "distribution", "format"),
         *("before", "limit", "hash", "height", "offset", "check"),
+        *("by", "sort", "order", "page", "ORIGIN", "DEST"),
         *open_queue.FIELDS,
         *closed_network.FIELDS,
     }
@@ -25,7 +26,7 @@ KNOWN = frozenset(
 """The parameters of all pages in `PAGES`."""
 
 PAGES = re.compile(
-    r"/(filter_transactions|average_delays|flight_counter|blocks(/\d+)?|transactions/\d+"
+    r"/(filter_transactions|average_delays|flight_counter|rankings|route|report|airports/\w+|blocks(/\d+)?|transactions/\d+"
     r"|lab/calculator/(open|closed))"
 )
 """Pages that read parameters and refuse those that they do not know."""

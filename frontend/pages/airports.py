@@ -1,0 +1,92 @@
+"""`/airports/CODE`: departures and arrivals of an airport."""
+
+from dataclasses import dataclass
+
+from flask import Blueprint, Response, abort, render_template, request
+
+from frontend.asking import filled_in
+from frontend.backend_client import Backend, Json
+from frontend.coverage import Airport, CoverageKeeper
+from frontend.errors import Refused
+from frontend.questions.breakdowns import DAYS, Breakdowns, Groups, interval_of
+from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.groups import FIGURES, Row, extremes, lines_of, other_airports, rows_of
+from frontend.questions.intervals import offered
+from frontend.tables import csv_twin, json_twin
+
+ROUTES_SHOWN = 15
+_LARGEST = {"limit": str(ROUTES_SHOWN)}  # the most flights first
+LEAVING: Groups = {"carrier": {}, "hour": {}, "weekday": {}, "destination": _LARGEST}
+ARRIVING: Groups = {"origin": _LARGEST}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of an airport. leaving, arriving: the answers by their groups."""
+
+    airport: Airport
+    leaving: Json
+    arriving: Json
+    rows: dict[str, list[Row]]
+
+    @property
+    def departures(self) -> Json:
+        """The answer about all departures."""
+        answer: Json = self.leaving["carrier"]
+        return answer
+
+    @property
+    def interval(self) -> dict[str, str]:
+        """The days."""
+        return interval_of(self.departures)
+
+
+def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
+    """`/airports/CODE` and its twins."""
+    routes = Blueprint("airports", __name__)
+    breakdowns = Breakdowns(backend, keeper)
+
+    def found(code: str) -> Found:
+        """Aborts with 404 for an unknown airport. Raises Refused, BackendAway."""
+        known = keeper.now()
+        airport = known.airport(code.upper())
+        if airport is None:
+            abort(404, f"the ledger has no airport with the code {code[:10]}")
+        given = filled_in(request.args.to_dict())
+        for name in given:
+            if name not in DAYS:
+                raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
+        leaving = breakdowns.by({**given, "ORIGIN": airport.code}, LEAVING)
+        as_of = {"as_of": str(leaving["carrier"]["as_of"]["height"])}
+        arriving = breakdowns.by({**given, **as_of, "DEST": airport.code}, ARRIVING)
+        interval = interval_of(leaving["carrier"])
+        answers = leaving | arriving
+        rows = {by: rows_of(answer, by, known, interval) for by, answer in answers.items()}
+        return Found(airport, leaving, arriving, rows)
+
+    @routes.get("/airports/<code>")
+    def page(code: str) -> str:
+        """Departures by carrier, hour, weekday and destination; arrivals by origin."""
+        airport, known = found(code), keeper.now()
+        return render_template(
+            "airport.html",
+            found=airport,
+            intervals=offered(known, airport.interval["FINAL_DATE"]),
+            hours=extremes(airport.rows["hour"]),
+            others=other_airports(known, airport.airport),
+            only_origins=breakdowns.only_origins(known),
+            few_arrivals=FEW_ARRIVALS,
+        )
+
+    @routes.get("/airports/<code>.json")
+    def as_json(code: str) -> Response:
+        """The backend's answers about departures and arrivals."""
+        airport = found(code)
+        return json_twin({"leaving": airport.leaving, "arriving": airport.arriving})
+
+    @routes.get("/airports/<code>.csv")
+    def as_csv(code: str) -> Response:
+        """All groups, a line each."""
+        return csv_twin(("group_by", "name", *FIGURES), lines_of(found(code).rows))
+
+    return routes

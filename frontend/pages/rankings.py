@@ -1,0 +1,128 @@
+"""`/rankings`: carriers, airports and routes by how late they are, over any interval."""
+
+from dataclasses import dataclass
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend.asking import Asked, asked, filled_in
+from frontend.backend_client import Backend, Json
+from frontend.coverage import CoverageKeeper
+from frontend.errors import Refused
+from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.groups import FIGURES, KEYS, SORTS, Ranking, Row, ranking, rows_of
+from frontend.questions.intervals import offered, whole
+from frontend.tables import csv_twin, json_twin
+
+PATH = "/rankings"
+BY = {
+    "carrier": "Carriers",
+    "route": "Routes",
+    "origin": "Airports of departure",
+    "destination": "Airports of arrival",
+}
+ROWS_A_PAGE = 50
+DEFAULTS = {"by": "carrier", "sort": "average_delay", "order": "descending", "page": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A ranking as the page shows it. options: of the request, with defaults."""
+
+    answer: Json
+    ranking: Ranking
+    options: dict[str, str]
+    interval: dict[str, str]
+
+    @property
+    def first(self) -> int:
+        """The rank of the first row of the page."""
+        return ROWS_A_PAGE * (int(self.options["page"]) - 1) + 1
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the page."""
+        return self.ranking.ranked[self.first - 1 :][:ROWS_A_PAGE]
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are."""
+        return -(-len(self.ranking.ranked) // ROWS_A_PAGE)
+
+    def address(self, **changed: str) -> str | list[tuple[str, str]]:
+        """The parameters of this page with others in their place."""
+        options = {**self.options, "page": "1", **changed}
+        given = {name: text for name, text in options.items() if DEFAULTS[name] != text}
+        return list({**given, **self.interval}.items())
+
+
+def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
+    """`/rankings` and its twins."""
+    routes = Blueprint("rankings", __name__)
+
+    def ranked(given: dict[str, str]) -> Ranked:
+        """The ranking that a request asks for. Raises Refused, BackendAway."""
+        options = _options(given)
+        known = keeper.now()
+        question = whole(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
+        answer = backend.get("/average_delays", question | {"group_by": options["by"]})
+        interval = {name: answer["query"][name] for name in ("INITIAL_DATE", "FINAL_DATE")}
+        rows = rows_of(answer, options["by"], known, interval)
+        order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
+        return Ranked(answer, order, options, interval)
+
+    @routes.get(PATH)
+    def page() -> Response:
+        """The ranking and its form."""
+        known = keeper.now()
+        given = filled_in(request.args.to_dict()) or dict(DEFAULTS)
+        result = Asked(given)
+        if known.first_date:
+            result = asked(given, lambda values: {"ranked": ranked(values)})
+        found = result.answer["ranked"] if result.answer else None
+        text = render_template(
+            "rankings.html",
+            known=known,
+            asked=result,
+            ranked=found,
+            kinds=BY,
+            few_arrivals=FEW_ARRIVALS,
+            intervals=offered(known, found.interval["FINAL_DATE"] if found else None),
+        )
+        return Response(text, result.status, content_type="text/html; charset=utf-8")
+
+    @routes.get(f"{PATH}.json")
+    def as_json() -> Response:
+        """All groups: the ranked ones in order, and those with few flights."""
+        found = ranked(filled_in(request.args.to_dict()))
+        return json_twin(
+            {
+                "query": found.options | found.interval,
+                "as_of": found.answer["as_of"],
+                "ranked": [row.plain() for row in found.ranking.ranked],
+                "few_flights": [row.plain() for row in found.ranking.few],
+            }
+        )
+
+    @routes.get(f"{PATH}.csv")
+    def as_csv() -> Response:
+        """All groups, a line each; those with few flights have no rank and come last."""
+        found = ranked(filled_in(request.args.to_dict()))
+        rows = [{"rank": n, **row.plain()} for n, row in enumerate(found.ranking.ranked, 1)]
+        rows += [row.plain() for row in found.ranking.few]
+        return csv_twin(("rank", *KEYS[found.options["by"]], "name", *FIGURES), rows)
+
+    return routes
+
+
+def _options(given: dict[str, str]) -> dict[str, str]:
+    """What is ranked, and how. Raises Refused."""
+    options = {name: given.get(name, default) for name, default in DEFAULTS.items()}
+    allowed = {"by": BY, "sort": SORTS, "order": ("descending", "ascending")}
+    for name, choices in allowed.items():
+        if options[name] not in choices:
+            detail = f"must be one of {', '.join(choices)}"
+            raise Refused({"field": name, "detail": f"{name}: {detail}"}, 400, None)
+    page = options["page"]
+    if not (page.isascii() and page.isdigit() and 0 < int(page[:9]) < 10**6):
+        raise Refused({"field": "page", "detail": "page: must be a number from 1"}, 400, None)
+    return options

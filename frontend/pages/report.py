@@ -1,0 +1,65 @@
+"""`/report`: the report card of a flight number."""
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend import fields
+from frontend.asking import asked, filled_in
+from frontend.backend_client import Backend, Json
+from frontend.coverage import CoverageKeeper
+from frontend.errors import Refused
+from frontend.flight_numbers import CARRIER, NUMBER, understood
+from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.intervals import offered, whole
+from frontend.questions.report_card import SIGNS, cards
+from frontend.tables import csv_twin, json_twin
+
+PATH = "/report"
+DAYS = ("INITIAL_DATE", "FINAL_DATE")
+COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
+
+
+def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
+    """`/report` and its twins."""
+    routes = Blueprint("report", __name__)
+
+    def answer(given: dict[str, str]) -> Json:
+        """All flights of the number in the interval. Raises Refused, BackendAway."""
+        for name in given:
+            if name not in {NUMBER, CARRIER, *DAYS}:
+                raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
+        known = keeper.now()
+        given = whole(known) | understood(given, known)
+        first = given.pop("INITIAL_DATE", "")
+        return backend.get("/filter_transactions", {**given, "FL_DATE": first} if first else given)
+
+    @routes.get(PATH)
+    def page() -> Response:
+        """The form, and the card of the carrier that uses the number most, or of the one chosen."""
+        known = keeper.now()
+        result = asked(filled_in(request.args.to_dict()), answer)
+        found = result.answer
+        query = found["query"] if found else {}
+        text = render_template(
+            "report.html",
+            known=known,
+            asked=result,
+            query=query,
+            cards=cards(found["flights"], known) if found else [],
+            intervals=offered(known, query.get("FINAL_DATE")),
+            signs=SIGNS,
+            few_arrivals=FEW_ARRIVALS,
+            as_of=found["as_of"]["height"] if found else None,
+        )
+        return Response(text, result.status, content_type="text/html; charset=utf-8")
+
+    @routes.get(f"{PATH}.json")
+    def as_json() -> Response:
+        """The backend's answer: all flights of the number."""
+        return json_twin(answer(filled_in(request.args.to_dict())))
+
+    @routes.get(f"{PATH}.csv")
+    def as_csv() -> Response:
+        """All flights of the number, as CSV."""
+        return csv_twin(COLUMNS, answer(filled_in(request.args.to_dict()))["flights"])
+
+    return routes

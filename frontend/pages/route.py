@@ -1,0 +1,61 @@
+"""`/route`: a route between two airports or cities."""
+
+from flask import Blueprint, Response, render_template, request
+
+from frontend.asking import asked, filled_in
+from frontend.backend_client import Backend, Json
+from frontend.charts.coordinates import Places
+from frontend.charts.maps import Maps
+from frontend.coverage import CoverageKeeper
+from frontend.questions.breakdowns import Breakdowns
+from frontend.questions.delays import FEW_ARRIVALS
+from frontend.questions.groups import FIGURES, lines_of
+from frontend.questions.intervals import offered
+from frontend.questions.route import Route, asked_route
+from frontend.tables import csv_twin, json_twin
+
+PATH = "/route"
+
+
+def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
+    """`/route` and its twins."""
+    routes = Blueprint("route", __name__)
+    maps = Maps(Places())
+    breakdowns = Breakdowns(backend, keeper)
+
+    def answer(given: dict[str, str]) -> Json:
+        return {"route": asked_route(given, keeper.now(), breakdowns)}
+
+    def found() -> Route:
+        route: Route = answer(filled_in(request.args.to_dict()))["route"]
+        return route
+
+    @routes.get(PATH)
+    def page() -> Response:
+        """The route with its carriers, hours, weekdays and pairs of airports."""
+        known = keeper.now()
+        result = asked(filled_in(request.args.to_dict()), answer)
+        route: Route | None = result.answer["route"] if result.answer else None
+        text = render_template(
+            "route.html",
+            asked=result,
+            known=known,
+            route=route,
+            few_arrivals=FEW_ARRIVALS,
+            intervals=offered(known, route.interval["FINAL_DATE"] if route else None),
+            map=maps.route(known, *route.cities) if route else None,
+        )
+        return Response(text, result.status, content_type="text/html; charset=utf-8")
+
+    @routes.get(f"{PATH}.json")
+    def as_json() -> Response:
+        """The backend's answers: by carrier, hour, weekday, pair of airports; and the way back."""
+        route = found()
+        return json_twin({**route.answers, "back": route.back})
+
+    @routes.get(f"{PATH}.csv")
+    def as_csv() -> Response:
+        """All groups of the route, a line each."""
+        return csv_twin(("group_by", "name", *FIGURES), lines_of(found().rows))
+
+    return routes

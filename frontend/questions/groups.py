@@ -1,0 +1,186 @@
+"""The groups of an answer as pages show them: a name, a page of its own, and the figures. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from frontend.backend_client import Json
+from frontend.coverage import Airport, Coverage
+from frontend.fields import WEEKDAYS
+from frontend.questions.delays import FEW_ARRIVALS
+
+Interval = Mapping[str, str]  # INITIAL_DATE, FINAL_DATE
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A group. key: the members that tell it apart. address: of a page about it; "" for none.
+
+    figures: what the backend says about it, as in `average_delays`.
+    """
+
+    key: Json
+    name: str
+    address: str
+    figures: Json
+
+    @property
+    def flights(self) -> int:
+        """How many flights there are."""
+        flights: int = self.figures["flights"]
+        return flights
+
+    @property
+    def mean(self) -> float | None:
+        """The mean arrival delay in minutes."""
+        mean: float | None = self.figures["average_delay"]
+        return mean
+
+    @property
+    def on_time(self) -> float | None:
+        """The share of the arrivals that were on time."""
+        share: float | None = self.figures["on_time_share_of_arrived"]
+        return share
+
+    @property
+    def cancelled(self) -> float:
+        """The share of all flights that were cancelled."""
+        share: float = self.figures["cancelled"] / self.flights
+        return share
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are so few arrivals that chance matters."""
+        arrived: int = self.figures["arrived"]
+        return arrived < FEW_ARRIVALS
+
+    def plain(self) -> Json:
+        """For the twins of a page: what the backend says, and the name."""
+        return {**self.key, "name": self.name, **self.figures}
+
+
+FIGURES = (
+    *("flights", "arrived", "cancelled", "no_arrival", "average_delay"),
+    *("average_departure_delay", "on_time_share_of_arrived", "on_time_share_of_scheduled"),
+)
+KEYS: Mapping[str, Sequence[str]] = {
+    "carrier": ("OP_CARRIER_AIRLINE_ID",),
+    "origin": ("ORIGIN", "ORIGIN_CITY_NAME"),
+    "destination": ("DEST", "DEST_CITY_NAME"),
+    "route": ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME"),
+    "weekday": ("DAY_OF_WEEK",),
+    "hour": ("hour",),
+}
+"""The members of a group that tell it apart, by `group_by`."""
+
+
+def rows_of(answer: Json, by: str, known: Coverage, interval: Interval) -> list[Row]:
+    """The groups of an answer that was asked for with `group_by`, in its order."""
+    found = []
+    for one in answer[f"by_{by}"]:
+        key = {name: one[name] for name in KEYS[by]}
+        figures = {name: one[name] for name in FIGURES}
+        name, address = _SHOWN[by](key, known, interval)
+        found.append(Row(key, name, address, figures))
+    return found
+
+
+def place(code: str, city: str) -> str:
+    """An airport as pages name it: "Newark, NJ (EWR)"."""
+    return f"{city} ({code})"
+
+
+def hours(hour: int) -> str:
+    """The name of an hour: "06:00–06:59"."""
+    return f"{hour:02}:00–{hour:02}:59"
+
+
+def airport_address(code: str, interval: Interval) -> str:
+    """The page of an airport."""
+    return f"/airports/{code}?{urlencode(interval)}"
+
+
+def route_address(origin: str, destination: str, interval: Interval) -> str:
+    """The page of a route between two airports."""
+    return f"/route?{urlencode({'ORIGIN': origin, 'DEST': destination, **interval})}"
+
+
+def _carrier(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
+    asked = urlencode({**key, **interval})
+    return known.carrier(key["OP_CARRIER_AIRLINE_ID"]).label, f"/average_delays?{asked}"
+
+
+def _origin(key: Json, _: Coverage, interval: Interval) -> tuple[str, str]:
+    name = place(key["ORIGIN"], key["ORIGIN_CITY_NAME"])
+    return name, airport_address(key["ORIGIN"], interval)
+
+
+def _destination(key: Json, _: Coverage, interval: Interval) -> tuple[str, str]:
+    return place(key["DEST"], key["DEST_CITY_NAME"]), airport_address(key["DEST"], interval)
+
+
+def _route(key: Json, known: Coverage, interval: Interval) -> tuple[str, str]:
+    names = _origin(key, known, interval)[0], _destination(key, known, interval)[0]
+    return " to ".join(names), route_address(key["ORIGIN"], key["DEST"], interval)
+
+
+_SHOWN: Mapping[str, Callable[[Json, Coverage, Interval], tuple[str, str]]] = {
+    "carrier": _carrier,
+    "origin": _origin,
+    "destination": _destination,
+    "route": _route,
+    "weekday": lambda key, known, interval: (WEEKDAYS[key["DAY_OF_WEEK"] - 1], ""),
+    "hour": lambda key, known, interval: (hours(key["hour"]), ""),
+}
+
+
+# --- ranking -------------------------------------------------------------------------------------
+
+SORTS: Mapping[str, Callable[[Row], float | None]] = {
+    "flights": lambda row: row.flights,
+    "average_delay": lambda row: row.mean,
+    "on_time_share_of_arrived": lambda row: row.on_time,
+    "cancelled": lambda row: row.cancelled,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Groups in an order. few: those with too few arrivals to be ranked, most flights first."""
+
+    ranked: list[Row]
+    few: list[Row]
+
+
+def ranking(rows: Iterable[Row], sort: str, *, is_descending: bool) -> Ranking:
+    """The groups by a name of SORTS; those without arrivals enough are apart, and never win."""
+    all_rows = list(rows)
+    value = SORTS[sort]
+    ranked = [row for row in all_rows if not row.is_few]
+    ranked.sort(key=lambda row: value(row) or 0.0, reverse=is_descending)
+    few = sorted((row for row in all_rows if row.is_few), key=lambda row: -row.flights)
+    return Ranking(ranked, few)
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """The groups with the least and with the largest mean delay."""
+
+    best: Row
+    worst: Row
+
+
+def extremes(rows: Iterable[Row]) -> Extremes | None:
+    """The best and the worst among groups with arrivals enough; None if fewer than two have."""
+    by_mean = ranking(rows, "average_delay", is_descending=False).ranked
+    return Extremes(by_mean[0], by_mean[-1]) if len(by_mean) > 1 else None
+
+
+def other_airports(known: Coverage, airport: Airport) -> list[Airport]:
+    """The other airports of an airport's city."""
+    return [one for one in known.airports if one.city == airport.city and one.code != airport.code]
+
+
+def lines_of(rows: Mapping[str, Sequence[Row]]) -> list[Json]:
+    """The rows of several breakdowns, for a CSV twin."""
+    return [{"group_by": by, **row.plain()} for by, of_group in rows.items() for row in of_group]

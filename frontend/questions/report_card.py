@@ -1,0 +1,155 @@
+"""Sums up all flights of a flight number over some days: the report card. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from statistics import median
+
+from frontend.coverage import Carrier, Coverage
+from frontend.questions.legs import Leg, outcome_of_all, scheduled_departure, status_of, worst
+from frontend.words import short_day
+
+SIGNS = {"on_time": "●", "late": "▲", "cancelled": "✕", "no_arrival": "○", "": "·"}
+"""How a day looks in the calendar, by the status of the leg that went worst; "": no flight."""
+MOST_SCHEDULES = 12
+MOST_CALENDAR_DAYS = 731
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarDay:
+    """A day of the calendar. status: see `legs.worst`; "" without flights."""
+
+    iso: str
+    status: str
+    text: str
+
+    @property
+    def sign(self) -> str:
+        """One character for the status."""
+        return SIGNS[self.status]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A route and a time at which it was scheduled. minute: of the day, None if it is not known."""
+
+    origin: str
+    dest: str
+    minute: int | None
+    flights: int
+    first: str
+    last: str
+
+    @property
+    def time(self) -> str:
+        """The scheduled departure, as "06:15"; "" if it is not known."""
+        return "" if self.minute is None else f"{self.minute // 60:02}:{self.minute % 60:02}"
+
+
+@dataclass(frozen=True)
+class Card:
+    """The flights of one carrier's flight number. legs: at least one."""
+
+    carrier: Carrier
+    legs: Sequence[Leg]
+
+    @cached_property
+    def days(self) -> dict[str, list[Leg]]:
+        """The flights of each day that has any."""
+        found: defaultdict[str, list[Leg]] = defaultdict(list)
+        for leg in sorted(self.legs, key=lambda leg: (leg["FL_DATE"], leg["TRANSACTION_ID"])):
+            found[leg["FL_DATE"]].append(leg)
+        return dict(found)
+
+    @cached_property
+    def delays(self) -> list[int]:
+        """The arrival delays in minutes, the least first."""
+        return sorted(leg["ARR_DELAY"] for leg in self.legs if leg["ARR_DELAY"] is not None)
+
+    @property
+    def on_time(self) -> float | None:
+        """The share of the arrivals that were on time."""
+        on_time = sum(status_of(leg) == "on_time" for leg in self.legs)
+        return on_time / len(self.delays) if self.delays else None
+
+    @property
+    def mean(self) -> float | None:
+        """The mean arrival delay in minutes."""
+        return sum(self.delays) / len(self.delays) if self.delays else None
+
+    @property
+    def median(self) -> float | None:
+        """The middle delay in minutes, or the mean of the middle two."""
+        return median(self.delays) if self.delays else None
+
+    @property
+    def p90(self) -> int | None:
+        """The least delay in minutes that at least 90 % of the arrivals do not exceed."""
+        return self.delays[math.ceil(0.9 * len(self.delays)) - 1] if self.delays else None
+
+    @property
+    def cancelled(self) -> int:
+        """How many were cancelled."""
+        return sum(leg["CANCELLED"] for leg in self.legs)
+
+    @property
+    def worst(self) -> Leg | None:
+        """The flight that arrived latest; the first of several."""
+        arrived = [leg for leg in self.legs if leg["ARR_DELAY"] is not None]
+        return max(
+            arrived, key=lambda leg: (leg["ARR_DELAY"], -leg["TRANSACTION_ID"]), default=None
+        )
+
+    @cached_property
+    def schedules(self) -> list[Schedule]:
+        """Each route with each scheduled departure, in the order of their first days."""
+        found: defaultdict[tuple[str, str, int | None], list[str]] = defaultdict(list)
+        for leg in self.legs:
+            key = (leg["ORIGIN"], leg["DEST"], _minute_of(leg))
+            found[key].append(leg["FL_DATE"])
+        rows = [Schedule(*key, len(days), min(days), max(days)) for key, days in found.items()]
+        return sorted(rows, key=lambda row: (row.first, row.minute is None, row.minute or 0))
+
+    @property
+    def schedules_shown(self) -> list[Schedule]:
+        """The most common of `schedules`, in their order."""
+        common = sorted(self.schedules, key=lambda row: -row.flights)[:MOST_SCHEDULES]
+        return [row for row in self.schedules if row in common]
+
+    def calendar(self) -> Iterator[tuple[str, list[CalendarDay]]]:
+        """(name of a month, its days) from the first to the last day with flights.
+
+        Of more than MOST_CALENDAR_DAYS days the last ones.
+        """
+        days = list(self.days)
+        end = date.fromisoformat(days[-1])
+        earliest = end - timedelta(days=MOST_CALENDAR_DAYS - 1)
+        day = max(date.fromisoformat(days[0]), earliest)
+        month: list[CalendarDay] = []
+        while day <= end:
+            month.append(self._calendar_day(day.isoformat()))
+            following = day + timedelta(days=1)
+            if following.month != day.month or following > end:
+                yield f"{day:%b %Y}", month
+                month = []
+            day = following
+
+    def _calendar_day(self, iso: str) -> CalendarDay:
+        legs = self.days.get(iso, [])
+        return CalendarDay(iso, worst(legs), f"{short_day(iso)}: {outcome_of_all(legs)}")
+
+
+def _minute_of(leg: Leg) -> int | None:
+    return None if leg["DEP_DELAY"] is None else scheduled_departure(leg)
+
+
+def cards(legs: Iterable[Leg], known: Coverage) -> list[Card]:
+    """A card for each carrier that uses the number, the most flights first."""
+    by_carrier: defaultdict[int, list[Leg]] = defaultdict(list)
+    for leg in legs:
+        by_carrier[leg["OP_CARRIER_AIRLINE_ID"]].append(leg)
+    found = [Card(known.carrier(number), legs) for number, legs in by_carrier.items()]
+    return sorted(found, key=lambda card: (-len(card.legs), card.carrier.label))
