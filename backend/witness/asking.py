@@ -5,16 +5,15 @@ checkpoint. A witness that does not answer keeps nobody waiting but the other wi
 again with the next checkpoint, or after a while.
 """
 
-import http.client
+import http
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from backend.errors import FlightchainError, InvalidSetting
+from backend.http_requests import NoAnswer, ask
 from backend.storage import files
 from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, checkpoints, notes
 from backend.transparency.notes import (
@@ -29,11 +28,8 @@ from backend.transparency.notes import (
 from backend.transparency.tree import HistoryTree
 from backend.transparency.verifying import signed_at
 
-ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.5
 AGAIN_AFTER_S = 60.0
-MOST_BYTES = 64 * 1024
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 Report = Callable[[str], None]
 
@@ -133,7 +129,12 @@ class Asker:
         name, new = witness.key.name, checkpoints.parse(note.text)
         for _ in range(2):  # it may know another checkpoint than we think, and says so
             old = self._sizes.get(name, 0)
-            status, answer = self._post(witness.url, self._body(note, old, new.size))
+            body = self._body(note, old, new.size)
+            try:
+                found = ask(f"{witness.url}/add-checkpoint", body)
+            except NoAnswer as error:
+                raise Refused(f"it cannot be reached: {error}") from error
+            status, answer = found.status, found.text
             if status != http.HTTPStatus.CONFLICT:
                 break
             if not answer.strip().isdigit() or int(answer) > new.size:
@@ -160,16 +161,3 @@ class Asker:
             proof = self._tree.consistency_proof(old, size)
         lines = [f"old {old}", *map(encoded, proof), "", str(note)]
         return "\n".join(lines).encode()
-
-    @staticmethod
-    def _post(url: str, body: bytes) -> tuple[int, str]:
-        request = urllib.request.Request(f"{url}/add-checkpoint", body)  # noqa: S310  checked above
-        request.add_header("Content-Type", "text/plain")
-        try:
-            with _DIRECT.open(request, timeout=ANSWER_WITHIN_S) as response:
-                return response.status, response.read(MOST_BYTES).decode(errors="replace")
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read(MOST_BYTES).decode(errors="replace")
-        except (OSError, http.client.HTTPException) as error:
-            raise Refused(f"it cannot be reached: {error}") from error

@@ -1,23 +1,19 @@
 """Reads a transparency log over HTTP (C2SP tlog-tiles), be it a Flightchain or another."""
 
-import http.client
-import urllib.error
-import urllib.request
+import http
 from collections.abc import Sequence
 from functools import lru_cache
 
 from backend.chain import merkle
 from backend.errors import FlightchainError
+from backend.http_requests import NoAnswer, ask
 from backend.transparency import notes
 from backend.transparency.notes import NoteError, VerifierKey
 from backend.transparency.tiles import Tile
 from backend.transparency.tree import TILE_WIDTH, range_root
 
 HASH_BYTES = 32
-ANSWER_WITHIN_S = 10.0
-MOST_BYTES = 64 * 1024
 _LEVEL_BITS = 8
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Unreachable(FlightchainError):
@@ -69,13 +65,9 @@ class RemoteLog:
     def _read(self, path: str) -> bytes:
         url = f"{self.url}/{path}"
         try:
-            with _DIRECT.open(url, timeout=ANSWER_WITHIN_S) as response:
-                data: bytes = response.read(MOST_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise Unreachable(f"{url} answers {error.code} {error.reason}") from error
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise Unreachable(f"{url} cannot be read: {error}") from error
-        if len(data) > MOST_BYTES:
-            raise Unreachable(f"{url} has more than {MOST_BYTES} bytes")
-        return data
+            answer = ask(url)
+        except NoAnswer as error:
+            raise Unreachable(str(error)) from error
+        if answer.status != http.HTTPStatus.OK:
+            raise Unreachable(f"{url} answers {answer.status}")
+        return answer.body
