@@ -22,7 +22,7 @@ from serving import gunicorn_app
 
 MOST_BYTES = 64 * 1024
 MOST_HASHES = 63  # in a proof (C2SP tlog-witness)
-MOST_DIGITS = 19
+HASH_BYTES = 32
 SIZE_TYPE = "text/x.tlog.size"
 THREADS = 4
 
@@ -91,8 +91,11 @@ def _parts(body: bytes) -> tuple[int, list[bytes], bytes]:
     """The size that the log thinks is known here, the proof, and the note. Raises NoteError."""
     head, separator, note = body.partition(b"\n\n")
     first, *hashes = head.decode("ascii", errors="replace").split("\n")
-    word, _, size = first.partition(" ")
-    is_size = size.isdecimal() and size.isascii() and len(size) <= MOST_DIGITS
-    if not separator or word != "old" or not is_size or len(hashes) > MOST_HASHES:
+    word, _, written = first.partition(" ")
+    size = checkpoints.size_in(written)
+    if not separator or word != "old" or size is None or len(hashes) > MOST_HASHES:
         raise NoteError("the body must be: old SIZE, hashes, an empty line, and a checkpoint")
-    return int(size), [decoded(one, "a hash of the proof") for one in hashes], note
+    proof = [decoded(one, "a hash of the proof") for one in hashes]
+    if any(len(one) != HASH_BYTES for one in proof):
+        raise NoteError(f"a hash of the proof must have {HASH_BYTES} bytes")
+    return size, proof, note

@@ -7,6 +7,7 @@ in Base64.
 import re
 from dataclasses import dataclass
 
+from backend.chain import merkle
 from backend.transparency import notes
 from backend.transparency.notes import Note, NoteError, decoded, encoded
 
@@ -39,6 +40,8 @@ def parse(text: str) -> Checkpoint:
         raise NoteError(f"a checkpoint names its origin and size, not {named}")
     if len(root) != HASH_BYTES:
         raise NoteError(f"the root of a checkpoint has {HASH_BYTES} bytes, not {len(root)}")
+    if size == 0 and root != merkle.EMPTY_ROOT:
+        raise NoteError("the root of a checkpoint of no entries is not that of an empty tree")
     return Checkpoint(origin, size, root)
 
 

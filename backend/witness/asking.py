@@ -154,9 +154,7 @@ class Asker:
 
     def _body(self, note: Note, old: int, size: int) -> bytes:
         """The request: the size that is known, the proof of consistency, and the checkpoint."""
-        proof: list[bytes] = []
-        if 0 < old < size:
-            proof = self._tree.consistency_proof(old, size)
+        proof = self._tree.consistency_proof(old, size)
         lines = [f"old {old}", *map(encoded, proof), "", str(note)]
         return "\n".join(lines).encode()
 

@@ -1,8 +1,9 @@
 """Reads a transparency log over HTTP (C2SP tlog-tiles), be it a Flightchain or another."""
 
-import http
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from http import HTTPStatus
 
 from backend.chain import merkle
 from backend.errors import FlightchainError
@@ -18,6 +19,10 @@ _LEVEL_BITS = 8
 
 class Unreachable(FlightchainError):
     """The log does not answer, or not as a log does."""
+
+
+class Gone(Unreachable):
+    """The log has no such file; a partial tile may be removed once its tile is full."""
 
 
 class RemoteLog:
@@ -40,17 +45,16 @@ class RemoteLog:
     def consistency_proof(self, old_size: int, size: int) -> Sequence[bytes]:
         """The proof that the tree of `old_size` entries is a beginning of that of `size`.
 
-        It is computed from tiles, which prove nothing by themselves. Raises Unreachable.
+        It is computed from tiles, which prove nothing by themselves, and is empty if there is
+        nothing to prove. Raises Unreachable.
         """
+        if old_size == 0:
+            return []
 
         @lru_cache(maxsize=256)
         def tile(level: int, index: int) -> bytes:
             there = (size >> _LEVEL_BITS * level) - index * TILE_WIDTH
-            found = Tile(level, index, min(TILE_WIDTH, there))
-            data = self._read(f"tile/{found.name}")
-            if len(data) != found.width * HASH_BYTES:
-                raise Unreachable(f"{self.url}/tile/{found.name} has {len(data)} bytes")
-            return data
+            return self._tile(Tile(level, index, min(TILE_WIDTH, there)))
 
         def hashes(level: int, first: int, count: int) -> list[bytes]:
             data, start = tile(level, first // TILE_WIDTH), first % TILE_WIDTH
@@ -62,12 +66,27 @@ class RemoteLog:
             old_size, size, lambda low, high: range_root(low, high, hashes)
         )
 
+    def _tile(self, tile: Tile) -> bytes:
+        """The hashes of a tile, or of one with more of them if that alone is left."""
+        try:
+            data = self._read(f"tile/{tile.name}")
+        except Gone:
+            if tile.width < TILE_WIDTH:
+                with suppress(Gone):
+                    return self._tile(Tile(tile.level, tile.index))[: tile.width * HASH_BYTES]
+            raise
+        if len(data) != tile.width * HASH_BYTES:
+            raise Unreachable(f"{self.url}/tile/{tile.name} has {len(data)} bytes")
+        return data
+
     def _read(self, path: str) -> bytes:
         url = f"{self.url}/{path}"
         try:
             answer = ask(url)
         except NoAnswer as error:
             raise Unreachable(str(error)) from error
-        if answer.status != http.HTTPStatus.OK:
+        if answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+            raise Gone(f"{url} answers {answer.status}")
+        if answer.status != HTTPStatus.OK:
             raise Unreachable(f"{url} answers {answer.status}")
         return answer.body

@@ -23,7 +23,8 @@ from backend.words import counted
 LOCK_NAME = "witness.lock"
 _NAME_DIGITS = 16
 
-Prove = Callable[[int, int], Sequence[bytes]]  # the proof of consistency between two sizes
+# The proof of consistency between two sizes, which is empty if there is nothing to prove.
+Prove = Callable[[int, int], Sequence[bytes]]
 
 
 class NotCosigned(FlightchainError):
@@ -85,8 +86,9 @@ class Witness:
         Raises NoteError if the data is no checkpoint of that log, and one of NotCosigned.
         """
         note, new = checkpoints.in_note(data)
-        if new.origin != log.name or signed_at(note, log) is None:
-            raise NotSigned(f"the checkpoint of {new.origin} is not signed by {log.name}")
+        _require_signature(note, new, log)
+        if old is not None and old > new.size:
+            raise NoteError(f"the old size {old} is above that of the checkpoint, {new.size}")
         with files.FileLock(self._folder / LOCK_NAME):
             kept = self.kept(new.origin)
             before = Checkpoint(new.origin, 0, merkle.EMPTY_ROOT)
@@ -113,8 +115,6 @@ class Witness:
             path = self._path(new.origin, ".fork")
             files.write_new(path, f"{kept}\n{note}".encode())
             raise Forked(f"{had}, and has signed other {new.size} blocks: both are in {path}")
-        if before.size in {0, new.size}:
-            return
         try:
             proof = prove(before.size, new.size)
             merkle.verify_consistency(before.size, new.size, before.root, new.root, proof)
@@ -151,3 +151,13 @@ class Witness:
         readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in origin[:40])
         digits = sha256(origin.encode()).hexdigest()[:_NAME_DIGITS]
         return self._folder / f"{readable}-{digits}{suffix}"
+
+
+def _require_signature(note: Note, checkpoint: Checkpoint, log: VerifierKey) -> None:
+    """Raise NotSigned unless a checkpoint is of the log that this key belongs to."""
+    try:
+        is_signed = checkpoint.origin == log.name and signed_at(note, log) is not None
+    except NoteError as error:
+        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed: {error}") from error
+    if not is_signed:
+        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed by {log}")

@@ -126,6 +126,13 @@ def test_a_signature_of_the_last_possible_second_is_refused(asked: Asked) -> Non
     assert "it says that it signed" in asked.reports[0]
 
 
+@pytest.mark.parametrize("text", ["", "nonsense", "— w ä\n", "— w AAAAAAAA"])
+def test_an_answer_that_is_no_signature_is_told(asked: Asked, text: str) -> None:
+    assert not asked.asker((SAME_NAME, says(200, text)), (KEY, signs(KEY))).look()
+    assert asked.cosigned(KEY)
+    assert len(asked.reports) == 1
+
+
 def test_what_a_witness_says_cannot_write_on_the_terminal(asked: Asked) -> None:
     asked.asker((KEY, says(500, "\x1b[2J\x1b[Hall is fine\u202e\nline\n"))).look()
     (report,) = asked.reports

@@ -243,7 +243,7 @@ def test_a_witness_refuses_as_the_protocol_says(folder: Path, tmp_path: Path) ->
             (b"old x\n\n" + note, 400),
             (b"old 0\n\n" + note[:-9], 400),
             (b"old 0\n\n" + note.replace(b"flightchain/", b"elsewhere/"), 404),
-            (b"old 0\n\n" + note.replace(b"\n5\n", b"\n6\n"), 400),
+            (b"old 0\n\n" + note.replace(b"\n5\n", b"\n6\n"), 403),
             (b"old 3\n\n" + note, 409),
             (b"x" * 100_000, 413),
         ):
