@@ -64,9 +64,9 @@ class Follower:
         return Finding(Verdict.FINE, f"cosigned: {blocks}")
 
     def _key_of(self, log: RemoteLog, origin: str) -> VerifierKey:
-        key = self._keys.get(origin) or self._witness.key_of(origin)
+        key = self._keys.get(origin) or self._witness.memory.key_of(origin)
         if key is None:
             key = log.key()
             if key.name == origin:
-                self._witness.remember(key)
+                self._witness.memory.remember_key(key)
         return key
