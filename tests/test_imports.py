@@ -84,7 +84,8 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
-    | {"sealing.miner", "cheating.cheats", "settings"},
+    | {"sealing.miner", "cheating.cheats"}
+    | COMMON,
     "cli": None,
     "__main__": None,
 }

@@ -111,7 +111,7 @@ def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
     """The key in `folder`; None if there never was one. Raises Damage."""
     path, public_path = folder / kept.secret, folder / kept.public
     try:
-        secret = path.read_text("ascii", errors="replace")
+        secret = path.read_text("utf-8", errors="replace")
     except FileNotFoundError:
         if public_path.exists():
             raise Damage(f"{path} is missing; {kept.advice}") from None

@@ -2,8 +2,9 @@
 
 For each log there is a note: the newest checkpoint that was cosigned, with the signatures of the
 log and of the witness, who says there when it was first seen. Beside it may stand the log's key
-(`.vkey`), and checkpoints that contradict it: see `CONTRADICTIONS`. A witness that loses a note, or
-gets an older one back, cosigns whatever the log shows next.
+(`.vkey`), and checkpoints that contradict it: see `CONTRADICTIONS`. For each URL that was looked at
+there is the origin of its log (`.url`). A witness that loses a note, or gets an older one back,
+cosigns whatever the log shows next.
 """
 
 from hashlib import sha256
@@ -69,7 +70,7 @@ class Memory:
         """The key of a log that `remember_key` has kept. Raises Damage."""
         path = self._path(origin, ".vkey")
         try:
-            return notes.parse_key(path.read_text("ascii", errors="replace"))
+            return notes.parse_key(path.read_text("utf-8", errors="replace"))
         except FileNotFoundError:
             return None
         except (OSError, NoteError) as error:
@@ -79,11 +80,29 @@ class Memory:
         """Keep the key of a log."""
         files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
 
-    def _path(self, origin: str, suffix: str) -> Path:
-        return self._folder / f"{self._name(origin)}{suffix}"
+    def origin_file(self, url: str) -> Path:
+        """The file that says which log was seen at a URL."""
+        return self._path(url, ".url")
+
+    def origin_at(self, url: str) -> str | None:
+        """The origin of the log that was seen at a URL; None if none was. Raises Damage."""
+        path = self.origin_file(url)
+        try:
+            return path.read_text("utf-8").removesuffix("\n")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Damage(f"{path} is damaged: {error}; put back a copy") from error
+
+    def remember_origin(self, url: str, origin: str) -> None:
+        """Keep which log was seen at a URL."""
+        files.write_new(self.origin_file(url), f"{origin}\n".encode())
+
+    def _path(self, what: str, suffix: str) -> Path:
+        return self._folder / f"{self._name(what)}{suffix}"
 
     @staticmethod
-    def _name(origin: str) -> str:
-        """How files for a log are named: like the origin, as far as files can be named so."""
-        readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in origin[:40])
-        return f"{readable}-{sha256(origin.encode()).hexdigest()[:_NAME_DIGITS]}"
+    def _name(what: str) -> str:
+        """How files for an origin or a URL are named: like it, as far as files can be."""
+        readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in what[:40])
+        return f"{readable}-{sha256(what.encode()).hexdigest()[:_NAME_DIGITS]}"

@@ -1,5 +1,6 @@
 """Reads a transparency log over HTTP (C2SP tlog-tiles), be it a Flightchain or another."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -7,13 +8,14 @@ from http import HTTPStatus
 
 from backend.chain import merkle
 from backend.errors import FlightchainError
-from backend.http_requests import NoAnswer, ask
+from backend.http_requests import ANSWER_WITHIN_S, NoAnswer, ask
 from backend.transparency import notes
 from backend.transparency.notes import NoteError, VerifierKey
 from backend.transparency.tiles import Tile
 from backend.transparency.tree import TILE_WIDTH, range_root
 
 HASH_BYTES = 32
+LOOK_WITHIN_S = 60.0
 _LEVEL_BITS = 8
 
 
@@ -26,10 +28,14 @@ class Gone(Unreachable):
 
 
 class RemoteLog:
-    """The log whose `checkpoint` and `tile/…` are below `url`."""
+    """The log whose `checkpoint` and `tile/…` are below `url`.
+
+    All that is read of it has to be there within `LOOK_WITHIN_S`, from now on.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self._deadline = time.monotonic() + LOOK_WITHIN_S
 
     def checkpoint(self) -> bytes:
         """The newest checkpoint, a note. Raises Unreachable."""
@@ -81,8 +87,11 @@ class RemoteLog:
 
     def _read(self, path: str) -> bytes:
         url = f"{self.url}/{path}"
+        left_s = self._deadline - time.monotonic()
+        if left_s <= 0:
+            raise Unreachable(f"{self.url} is too slow: it has not answered all of our requests")
         try:
-            answer = ask(url)
+            answer = ask(url, within_s=min(left_s, ANSWER_WITHIN_S))
         except NoAnswer as error:
             raise Unreachable(str(error)) from error
         if answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:

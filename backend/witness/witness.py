@@ -135,6 +135,14 @@ class Witness:
             return f"{reason}: there are too many files *{kind} already to keep this one, too"
         return f"{reason}: both are in {path}"
 
+    def remember(self, url: str, log: VerifierKey) -> None:
+        """Remember which log was seen at a URL, and the key with which it was trusted there."""
+        with self._lock():
+            if self.memory.origin_at(url) != log.name:
+                self.memory.remember_origin(url, log.name)
+            if self.memory.key_of(log.name) != log:
+                self.memory.remember_key(log)
+
     def _lock(self) -> files.FileLock:
         return files.FileLock(self.folder / LOCK_NAME)
 
