@@ -196,6 +196,7 @@ def _look(
 
 def _witness(folder: Path, name: str | None) -> "Witness":
     """The witness in a folder, which gets this name if it is new."""
+    from backend.transparency.secret_keys import WITNESS, exposure
     from backend.witness.witness import Witness
 
     found = Witness(folder, name or f"{gethostname()}/flightchain-witness")
@@ -205,6 +206,8 @@ def _witness(folder: Path, name: str | None) -> "Witness":
             f"--name: the witness in {folder} is named {kept}, and keeps its name; "
             "another one needs another --folder"
         )
+    if warning := exposure(folder, WITNESS):
+        say(warning)
     return found
 
 

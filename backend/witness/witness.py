@@ -62,7 +62,8 @@ class Witness:
         """name: of a key that is made; an address without `https://`, such as `example.org/pi`."""
         files.make_folder(folder)
         self.folder = folder
-        self.key: SecretKey = secret_key(folder, WITNESS, name)
+        with self._lock():
+            self.key: SecretKey = secret_key(folder, WITNESS, name)
         self.memory = Memory(folder, self.key.verifier)
 
     def kept(self, origin: str) -> Note | None:

@@ -275,6 +275,15 @@ def test_a_name_may_have_any_letters(
         assert done.exit_code == 0, done.stderr
 
 
+def test_a_witness_whose_key_is_open_to_others_says_so(
+    call: Callable[..., Result], log: Served, tmp_path: Path
+) -> None:
+    assert "open to others" not in call(log.url).stderr
+    (tmp_path / "w" / "witness.key").chmod(0o644)
+    done = call(log.url)
+    assert (done.exit_code, "witness.key is open to others" in done.stderr) == (0, True)
+
+
 @pytest.mark.parametrize("name", ["", "a b", "a+b", "a\x1b", "a\u202e"])
 def test_a_name_that_no_key_can_have_is_refused(
     call: Callable[..., Result], name: str, tmp_path: Path
