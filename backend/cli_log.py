@@ -151,6 +151,8 @@ def witness(
     """
     if bool(urls) == bool(listen):
         raise click.UsageError("name the logs to look at, or --listen")
+    if len({key.name for key in keys}) < len(set(keys)):
+        raise click.UsageError("--key names two keys of the same log; name the one that holds now")
     if listen and not keys:
         raise click.UsageError(LISTEN_TAKES)
     if listen:

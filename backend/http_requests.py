@@ -58,7 +58,8 @@ def ask(
         with response:
             answer = Answer(response.status, response.read(most_bytes + 1))
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise NoAnswer(f"{url} cannot be read: {error}") from error
+        reason = getattr(error, "reason", error)  # urllib wraps what went wrong
+        raise NoAnswer(f"{url} cannot be read: {reason}") from error
     if len(answer.body) > most_bytes:
         raise NoAnswer(f"{url} has more than {most_bytes} bytes")
     return answer

@@ -1,12 +1,21 @@
 """Requests to other programs: one limit of time for the whole answer, one of size, no proxies."""
 
+import datetime
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
 from threading import Thread
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from backend.http_requests import Answer, NoAnswer, ask
 from tests.api.processes import free_port
@@ -16,8 +25,11 @@ Serve = Callable[[socket.socket], None]
 
 
 @contextmanager
-def answering(serve: Serve) -> Iterator[str]:
-    """The URL of a server of one connection after the other; `serve` gets each of them."""
+def answering(serve: Serve, *, is_read: bool = True) -> Iterator[str]:
+    """The URL of a server of one connection after the other; `serve` gets each of them.
+
+    is_read: whether the request has been read then.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def run() -> None:
@@ -25,7 +37,8 @@ def answering(serve: Serve) -> Iterator[str]:
                 while True:
                     connection, _ = listening.accept()
                     with connection, suppress(OSError):
-                        connection.recv(65536)
+                        if is_read:
+                            connection.recv(65536)
                         serve(connection)
 
         thread = Thread(target=run)
@@ -111,3 +124,55 @@ def test_the_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.Monkey
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     with answering(saying(HEAD + b"here")) as url:
         assert ask(url).body == b"here"
+
+
+# --- HTTPS --------------------------------------------------------------------------------------
+
+
+def certificate(folder: Path) -> Path:
+    """A file with a key and a certificate of this machine, which it has signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(secret + made.public_bytes(Encoding.PEM))
+    return path
+
+
+def test_https_is_spoken_with_those_whose_certificate_is_good_and_has_the_same_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+
+    def within(serve: Serve) -> Serve:
+        def secured(connection: socket.socket) -> None:
+            with context.wrap_socket(connection, server_side=True) as secure:
+                secure.recv(65536)
+                serve(secure)
+
+        return secured
+
+    with answering(within(saying(HEAD + b"here")), is_read=False) as url:
+        secure = url.replace("http:", "https:")
+        with pytest.raises(NoAnswer, match="certificate"):
+            ask(secure)
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        assert ask(secure).body == b"here"
+    with answering(within(dripping(HEAD)), is_read=False) as url:
+        started = time.monotonic()
+        with pytest.raises(NoAnswer, match="timed out"):
+            ask(url.replace("http:", "https:"), within_s=0.5)
+        assert time.monotonic() - started < 2

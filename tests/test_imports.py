@@ -80,7 +80,7 @@ LAYERS: dict[str, set[str] | None] = {
     | {"storage.scan_costs", "processes.shared_numbers"}
     | COMMON,
     "service": {"api", "processes", "sealing.miner_status", "tokens", "witness", "transparency"}
-    | {"http_requests"}
+    | {"http_requests", "words"}
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}

@@ -10,11 +10,11 @@ from backend.chain import merkle
 from backend.errors import FlightchainError
 from backend.http_requests import ANSWER_WITHIN_S, NoAnswer, ask
 from backend.transparency import notes
+from backend.transparency.checkpoints import HASH_BYTES
 from backend.transparency.notes import NoteError, VerifierKey
 from backend.transparency.tiles import Tile
 from backend.transparency.tree import TILE_WIDTH, range_root
 
-HASH_BYTES = 32
 LOOK_WITHIN_S = 60.0
 _LEVEL_BITS = 8
 

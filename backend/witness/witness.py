@@ -28,7 +28,11 @@ Prove = Callable[[int, int], Sequence[bytes]]
 
 
 class NotCosigned(FlightchainError):
-    """The checkpoint is not cosigned."""
+    """The checkpoint is not cosigned. reason: why, without the file that shows it."""
+
+    def __init__(self, reason: str, where: str = "") -> None:
+        super().__init__(f"{reason}{where}")
+        self.reason = reason
 
 
 class NotSigned(NotCosigned):
@@ -114,27 +118,28 @@ class Witness:
         had = f"{new.origin} had {counted(before.size, 'block')}"
         if new.size < before.size:
             reason = f"{had}, and shows {new.size} now: it was put back, or is not up to date"
-            raise RolledBack(self._evident(ROLLBACK, reason, note))
+            raise RolledBack(reason, self._kept_as(ROLLBACK, note))
         if new.size == before.size and new.root != before.root:
             reason = f"{had}, and has signed other {new.size} blocks"
-            raise Forked(self._evident(FORK, reason, note))
+            raise Forked(reason, self._kept_as(FORK, note))
         try:
             proof = prove(before.size, new.size)
             merkle.verify_consistency(before.size, new.size, before.root, new.root, proof)
         except merkle.ProofError as error:
+            if before.size in {0, new.size}:
+                sizes = f"from {before.size} to {counted(new.size, 'block')}"
+                raise Unproved(f"{new.origin} {sizes} needs no proof, and one was sent") from error
             reason = f"{had}, and nothing shows that they are still there: {error}"
-            if 0 < before.size < new.size:
-                reason = self._evident(UNPROVED, reason, note)
-            raise Unproved(reason) from error
+            raise Unproved(reason, self._kept_as(UNPROVED, note)) from error
 
-    def _evident(self, kind: str, reason: str, note: Note) -> str:
-        """Keep what contradicts the checkpoint that is kept, and say where."""
+    def _kept_as(self, kind: str, note: Note) -> str:
+        """Keep a note that contradicts the one that is kept. Returns words that say where."""
         origin = checkpoints.parse(note.text).origin
         with self._lock():
             path = self.memory.keep_contradiction(origin, kind, note)
         if path is None:
-            return f"{reason}: there are too many files *{kind} already to keep this one, too"
-        return f"{reason}: both are in {path}"
+            return f": there are too many files *{kind} already to keep this one, too"
+        return f": both are in {path}"
 
     def remember(self, url: str, log: VerifierKey) -> None:
         """Remember which log was seen at a URL, and the key with which it was trusted there."""

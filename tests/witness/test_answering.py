@@ -87,9 +87,11 @@ def test_a_proof_where_none_is_needed_proves_nothing(
     ask: Ask, log: SecretKey, tree: HistoryTree
 ) -> None:
     note, proof = signed(log, 3, tree.root(3)), tree.consistency_proof(2, 3)
-    assert ask(0, note, proof)[0] == 422
+    status, text = ask(0, note, proof)
+    assert (status, "from 0 to 3 blocks needs no proof" in text) == (422, True)
     assert ask(0, note)[0] == 200
-    assert ask(3, note, proof)[0] == 422
+    status, text = ask(3, note, proof)
+    assert (status, "from 3 to 3 blocks needs no proof" in text) == (422, True)
 
 
 def test_a_hash_of_a_proof_has_32_bytes(ask: Ask, log: SecretKey, tree: HistoryTree) -> None:
@@ -121,3 +123,16 @@ def test_another_tree_of_the_same_size_is_a_conflict(
     assert ask(0, signed(log, 3, tree.root(3)))[0] == 200
     status, text = ask(3, signed(log, 3, tree.root(2)))
     assert (status, "has signed other 3 blocks" in text) == (409, True)
+
+
+def test_whoever_asks_does_not_learn_where_the_witness_keeps_its_files(
+    ask: Ask, log: SecretKey, tree: HistoryTree, witness: Witness
+) -> None:
+    assert ask(0, signed(log, 3, tree.root(3)))[0] == 200
+    for note in (signed(log, 3, tree.root(2)), signed(log, 5, tree.root(5))):
+        status, text = ask(3, note)
+        assert status in {409, 422}
+        assert str(witness.folder) not in text
+    next(witness.folder.glob("flightchain*.note")).write_text("x")
+    status, text = ask(3, signed(log, 5, tree.root(5)))
+    assert (status, str(witness.folder) in text) == (503, False)
