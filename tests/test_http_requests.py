@@ -83,6 +83,20 @@ def test_an_answer_that_drips_is_given_up_in_time(first: bytes) -> None:
         assert time.monotonic() - started < 2
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_who_takes_a_connection_and_says_nothing_is_given_up_in_time(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        started = time.monotonic()
+        with pytest.raises(NoAnswer, match="timed out"):
+            ask(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", within_s=0.3)
+        assert time.monotonic() - started < 2
+
+
+def test_no_time_is_no_answer() -> None:
+    with answering(saying(HEAD)) as url, pytest.raises(NoAnswer, match="timed out"):
+        ask(url, within_s=-1)
+
+
 def test_redirections_share_the_limit_of_time() -> None:
     def serve(connection: socket.socket) -> None:
         time.sleep(0.15)
