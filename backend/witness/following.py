@@ -13,6 +13,7 @@ from enum import IntEnum
 
 from backend.errors import FlightchainError
 from backend.transparency import checkpoints
+from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import NoteError, VerifierKey
 from backend.witness.remote import RemoteLog, Unreachable
 from backend.witness.witness import NotCosigned, NotSigned, Witness
@@ -78,9 +79,9 @@ class Follower:
             return finding(Verdict.UNABLE, f"{url}: {error}")
 
     def _look(self, log: RemoteLog) -> Finding:
-        data = log.checkpoint()
-        _, found = checkpoints.in_note(data)
-        self._require_same(log.url, found.origin)
+        data, found = self._newest(log)
+        if found.size < self._witness.size_of(found.origin):
+            data, found = self._newest(log)  # a newer one may have come while it was read
         key = self._key_of(log, found.origin)
         self._witness.cosign(data, key, log.consistency_proof)
         self._witness.remember(log.url, key)
@@ -90,6 +91,13 @@ class Follower:
             hours = f"{idle_s / 3600:.1f} hours"
             return finding(Verdict.SILENT, f"{blocks}, the same for {hours}")
         return finding(Verdict.FINE, blocks)
+
+    def _newest(self, log: RemoteLog) -> tuple[bytes, Checkpoint]:
+        """The newest checkpoint of a log, as a note and as what it says. Raises OtherLog."""
+        data = log.checkpoint()
+        _, found = checkpoints.in_note(data)
+        self._require_same(log.url, found.origin)
+        return data, found
 
     def _require_same(self, url: str, origin: str) -> None:
         """Raise OtherLog if another log was seen at this URL. A new chain has another origin."""

@@ -152,6 +152,10 @@ class Witness:
     def _lock(self) -> files.FileLock:
         return files.FileLock(self.folder / LOCK_NAME)
 
+    def size_of(self, origin: str) -> int:
+        """How many blocks the checkpoint of a log has that is kept; 0 without one."""
+        return _checkpoint(self.kept(origin), origin).size
+
     def grew_at(self, origin: str) -> int:
         """When the checkpoint of a log was first seen that is kept now, in Unix seconds."""
         kept = self.kept(origin)

@@ -143,6 +143,26 @@ def test_a_look_has_a_limit_of_time(
         assert (found.verdict, time.monotonic() - started < 1.5) == (Verdict.SILENT, True)
 
 
+def test_an_answer_that_was_overtaken_is_no_log_that_was_put_back(
+    log: Served, folder: Path, tree: HistoryTree, witness: Witness
+) -> None:
+    """The log may have asked this witness for more blocks while an older checkpoint was read."""
+    key = key_of(folder)
+    answers = [signed(key, 4, tree.root(4)), signed(key, 5, tree.root(5))]
+    witness.cosign(answers[1], key.verifier, tree.consistency_proof)
+    left = list(answers)
+
+    def reply(path: str, _body: bytes) -> tuple[int, bytes]:
+        return (200, left.pop(0)) if path == "/checkpoint" else (404, b"")
+
+    follower = Follower(witness, [key.verifier], HOUR_S)
+    with answering(reply) as url:
+        assert follower.look(url).verdict is Verdict.FINE
+        left = [answers[0], answers[0]]
+        assert follower.look(url).verdict is Verdict.WRONG
+    assert len(list(witness.folder.glob("*.rollback"))) == 1
+
+
 # --- this witness -------------------------------------------------------------------------------
 
 
