@@ -172,10 +172,8 @@ def _signature_in(answer: str, note: Note, key: VerifierKey) -> Signature:
         raise Refused(str(error)) from error
     if found is None:
         raise Refused("its answer has no signature of it")
-    seconds, now = seconds_of(found, key), int(time.time())
-    if abs(seconds - now) > MOST_OFF_S:
-        raise Refused(
-            f"it says that it signed at second {seconds} since 1970, and here it is second {now}: "
-            "one of the two clocks is wrong"
-        )
+    ahead_s = seconds_of(found, key) - int(time.time())
+    if abs(ahead_s) > MOST_OFF_S:
+        days = f"{counted(abs(ahead_s) // 86_400, 'day')} {'from now' if ahead_s > 0 else 'ago'}"
+        raise Refused(f"it says that it signed {days}: one of the two clocks is wrong")
     return found

@@ -13,6 +13,7 @@ from backend.transparency.rotation import rotate
 from backend.transparency.secret_keys import SecretKey
 from backend.transparency.tree import HistoryTree
 from backend.transparency.verifying import signed_at
+from backend.witness import asking
 from backend.witness.asking import Asker, WitnessAddress
 from tests.witness.logs import answering, key_of, note_of, signed
 
@@ -117,6 +118,20 @@ def test_a_signature_of_another_day_is_refused(asked: Asked, off_s: int) -> None
     (report,) = asked.reports
     assert "it says that it signed" in report
     assert not asked.cosigned(KEY)
+
+
+def test_a_clock_that_stays_wrong_is_told_once(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "AGAIN_AFTER_S", 0)
+    seconds = int(time.time()) - 10 * 86_400
+    asker = asked.asker((KEY, lambda text: (200, f"{KEY.cosignature(text, seconds)}\n")))
+    asker.look()
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 3)
+    asker.look()
+    (report,) = asked.reports
+    assert "10 days ago" in report
 
 
 def test_a_signature_of_the_last_possible_second_is_refused(asked: Asked) -> None:
