@@ -1,16 +1,24 @@
 """Defines the commands for the log of the chain and for witnesses. `cli` adds them to its own."""
 
-import shlex
 import signal
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 from socket import gethostname
+from typing import TYPE_CHECKING
 
 import click
 
+from backend.errors import FlightchainError
 from backend.settings import NO_WITNESS, Settings
+
+if TYPE_CHECKING:
+    from backend.transparency.notes import VerifierKey
+    from backend.witness.following import Finding
+    from backend.witness.witness import Witness
+
+
+LISTEN_TAKES = "--listen takes HOST:PORT, and --key names the logs to cosign"
 
 
 def say(line: str) -> None:
@@ -73,56 +81,148 @@ def cosign(settings: Settings, once: bool) -> None:
         asker.run()
 
 
+def _key(text: str) -> "VerifierKey":
+    """The key that --key names."""
+    from backend.transparency.notes import NoteError, parse_key
+
+    try:
+        return parse_key(text)
+    except NoteError as error:
+        raise click.UsageError(f"--key: {error}") from error
+
+
+def _name(text: str) -> str:
+    """The name that --name gives."""
+    from backend.transparency.notes import is_name
+
+    if not (is_name(text) and text.isprintable()):
+        raise click.UsageError("--name takes a name that can be printed, without spaces and +")
+    return text
+
+
+def _command(text: str) -> list[str]:
+    """The command that --alarm gives."""
+    from backend.witness.alarms import command_in
+
+    try:
+        return command_in(text)
+    except ValueError as error:
+        raise click.UsageError(f"--alarm: {error}") from error
+
+
+def _address(text: str) -> tuple[str, int]:
+    """The host and the port that --listen gives."""
+    host, _, port = text.rpartition(":")
+    if not (port.isdecimal() and port.isascii() and int(port) < 1 << 16):
+        raise click.UsageError(LISTEN_TAKES)
+    return host.strip("[]"), int(port)
+
+
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]…")
 @click.option("--folder", type=click.Path(path_type=Path), default="witness", show_default=True,
               help="Where the witness keeps its key and what it has seen.")  # fmt: skip
-@click.option("--key", "keys", multiple=True, help="The key of a log; may be given several times.")
+@click.option("--name", type=_name, metavar="NAME",
+              help="How a new witness is named, such as example.org/pi. By default it has "
+              "the name of this machine.")  # fmt: skip
+@click.option("--key", "keys", type=_key, metavar="KEY", multiple=True,
+              help="The key of a log; may be given several times.")  # fmt: skip
 @click.option("--silent-after", type=click.FloatRange(0), default=24.0, show_default=True,
               metavar="HOURS", help="How long a log may go without a new block.")  # fmt: skip
-@click.option("--alarm", metavar="COMMAND", help="Run COMMAND with a message if a log is not fine.")
-@click.option("--listen", metavar="HOST:PORT", help="Cosign what logs send, instead of looking.")
+@click.option("--alarm", type=_command, metavar="COMMAND",
+              help="Run COMMAND with a message if a log is not fine.")  # fmt: skip
+@click.option("--listen", type=_address, metavar="HOST:PORT",
+              help="Cosign what logs send, instead of looking.")  # fmt: skip
 def witness(
     urls: tuple[str, ...],
     folder: Path,
-    keys: tuple[str, ...],
+    name: str | None,
+    keys: "tuple[VerifierKey, ...]",
     silent_after: float,
-    alarm: str | None,
-    listen: str | None,
+    alarm: list[str] | None,
+    listen: tuple[str, int] | None,
 ) -> None:
     """Look at other logs, and cosign those that only grow.
 
-    URL is where a log's `checkpoint` is, such as http://pi:8000/log. The key of a log that is not
-    named with --key is taken from a Flightchain when it is first seen. The exit status is 0 if all
-    logs are fine, 3 if one is silent, and 4 if one was put back or has forked.
+    URL is where a log's `checkpoint` is, such as http://pi:8000/log. Without --key, the key of a
+    log is taken from a Flightchain when it is first seen. The exit status is 0 if all logs are
+    fine, 3 if one is silent, 5 if this witness cannot do its work, and 4 if a log was put back, has
+    forked, or was replaced by another.
     """
-    from backend.transparency.notes import NoteError, parse_key
-    from backend.witness.following import Follower, Verdict
-    from backend.witness.witness import Witness
-
-    try:
-        logs = [parse_key(key) for key in keys]
-    except NoteError as error:
-        raise click.UsageError(f"--key: {error}") from error
     if bool(urls) == bool(listen):
         raise click.UsageError("name the logs to look at, or --listen")
-    host, _, port = (listen or "").rpartition(":")
-    if listen and not (port.isdecimal() and logs):
-        raise click.UsageError("--listen takes HOST:PORT, and --key names the logs to cosign")
-    one = Witness(folder, f"{gethostname()}/flightchain-witness")
+    if len({key.name for key in keys}) < len(set(keys)):
+        raise click.UsageError("--key names two keys of the same log; name the one that holds now")
+    if listen and not keys:
+        raise click.UsageError(LISTEN_TAKES)
     if listen:
-        from backend.service.witness_server import run_witness
+        _listen(folder, name, keys, listen)
+    else:
+        sys.exit(_look(folder, name, keys, 3600 * silent_after, urls, alarm))
 
-        say(f"this witness is {one.key.verifier}")
-        run_witness(one, logs, host.strip("[]"), int(port))
-        return
-    follower = Follower(one, logs, 3600 * silent_after)
-    found = [follower.look(url) for url in urls]
-    for finding in found:
-        say(finding.message)
-        if alarm and finding.verdict is not Verdict.FINE:
-            subprocess.run([*shlex.split(alarm), finding.message], check=False)  # noqa: S603  as told
-    sys.exit(max(finding.verdict for finding in found))
+
+def _listen(
+    folder: Path, name: str | None, keys: "tuple[VerifierKey, ...]", address: tuple[str, int]
+) -> None:
+    """Cosign what logs send."""
+    from backend.service.witness_server import run_witness
+
+    one = _witness(folder, name)
+    say(f"this witness is {one.key.verifier}")
+    run_witness(one, keys, *address)
+
+
+def _look(
+    folder: Path,
+    name: str | None,
+    keys: "tuple[VerifierKey, ...]",
+    silent_after_s: float,
+    urls: tuple[str, ...],
+    alarm: list[str] | None,
+) -> int:
+    """Look at each log, and say how it was found. Returns the exit status."""
+    from backend.witness.following import Follower, Verdict, finding, worst
+
+    found = []
+    try:
+        follower = Follower(_witness(folder, name), keys, silent_after_s)
+    except FlightchainError as error:
+        found.append(finding(Verdict.UNABLE, error))
+        _tell(found[-1], alarm)
+    else:
+        for url in urls:
+            found.append(follower.look(url))
+            _tell(found[-1], alarm)
+    return worst(found)
+
+
+def _witness(folder: Path, name: str | None) -> "Witness":
+    """The witness in a folder, which gets this name if it is new."""
+    from backend.transparency.secret_keys import WITNESS, exposure
+    from backend.witness.witness import Witness
+
+    found = Witness(folder, name or f"{gethostname()}/flightchain-witness")
+    kept = found.key.verifier.name
+    if name not in {None, kept}:
+        raise click.UsageError(
+            f"--name: the witness in {folder} is named {kept}, and keeps its name; "
+            "another one needs another --folder"
+        )
+    if warning := exposure(folder, WITNESS):
+        say(warning)
+    return found
+
+
+def _tell(found: "Finding", alarm: list[str] | None) -> None:
+    """Say how a log was found, and raise the alarm if it is not fine."""
+    from backend.witness.alarms import AlarmFailed, raise_alarm
+
+    say(found.message)
+    if alarm and found.verdict:
+        try:
+            raise_alarm(alarm, found.message)
+        except AlarmFailed as error:
+            say(f"the alarm cannot be raised: {error}")
 
 
 @click.command()

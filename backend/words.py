@@ -1,4 +1,4 @@
-"""Writes counts with their nouns, for messages."""
+"""Writes words for messages: counts with their nouns, and what others have written."""
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -7,3 +7,17 @@ def counted(count: int, one: str, many: str = "") -> str:
     many: the noun for any number but 1; without it, `one` with an s.
     """
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def printable(text: str, limit: int = 1000) -> str:
+    r"""Write text from outside for a terminal or a log, in one line of at most `limit` characters.
+
+    What cannot be printed is escaped: it could move the cursor, hide what stands there, or begin a
+    line that looks like one of ours. So ESC becomes `\x1b`.
+    """
+    shown = "".join(c if c.isprintable() else _escaped(c) for c in text[: limit + 1])
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from backend.checking.chain_check import BLOCKS_AT_ONCE
 from backend.cli import main
 from backend.storage.files import FileLock
+from backend.transparency.secret_keys import SecretKey
 from tests.api.processes import ROOT, backend, environment, free_port, processes_of, until
 from tests.api.worlds import GOOD, World, client_of, seal, settings_for, world_in
 from tests.flights import EXAMPLE, csv_of, flight, flights, transactions_in
@@ -714,6 +715,8 @@ def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_p
 
 # --- the log and witnesses: what they do is tested in tests/transparency and tests/witness --------
 
+LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for at in range(2))
+
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
@@ -721,7 +724,12 @@ def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_p
         (["witness"], "name the logs to look at, or --listen"),
         (["witness", "http://x/log", "--listen", "127.0.0.1:1"], "name the logs to look at, or"),
         (["witness", "http://x/log", "--key", "nonsense"], "--key: 'nonsense' is no key"),
+        (
+            ["witness", "http://x/log", "--key", LOG_KEY, "--key", OTHER_LOG_KEY],
+            "--key names two keys of the same log",
+        ),
         (["witness", "--listen", "nowhere"], "--listen takes HOST:PORT"),
+        (["witness", "--listen", "127.0.0.1:99999", "--key", LOG_KEY], "--listen takes HOST:PORT"),
         (["witness", "--listen", "127.0.0.1:1"], "--key names the logs to cosign"),
         (["cosign"], "FLIGHTCHAIN_WITNESSES names no witness"),
     ],

@@ -23,6 +23,7 @@ COMMON = {"errors", "settings"}
 LAYERS: dict[str, set[str] | None] = {
     "errors": set(),
     "clock": set(),
+    "http_requests": {"errors"},
     "lru": set(),
     "version": set(),
     "words": set(),
@@ -46,7 +47,14 @@ LAYERS: dict[str, set[str] | None] = {
         "errors",
         "words",
     },
-    "witness": {"chain.merkle", "storage.files", "transparency", "errors", "words"},
+    "witness": {
+        "chain.merkle",
+        "storage.files",
+        "transparency",
+        "http_requests",
+        "errors",
+        "words",
+    },
     "cheating": {"chain", "storage", "transparency", "witness.witness", "checking.audit"}
     | {"index.database", "sealing.miner", "sources.generated", "sources.source"}
     | COMMON,
@@ -75,10 +83,12 @@ LAYERS: dict[str, set[str] | None] = {
     | {"storage.scan_costs", "processes.shared_numbers"}
     | COMMON,
     "service": {"api", "processes", "sealing.miner_status", "tokens", "witness", "transparency"}
+    | {"http_requests", "words"}
     | COMMON,
     "lab": {"chain", "questions.values", "sources.posted_batch", "ledger"} | COMMON,
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
-    | {"sealing.miner", "cheating.cheats", "settings"},
+    | {"sealing.miner", "cheating.cheats"}
+    | COMMON,
     "cli": None,
     "__main__": None,
 }

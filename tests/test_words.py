@@ -1,8 +1,8 @@
-"""Counts in words."""
+"""Counts in words, and the words of others."""
 
 import pytest
 
-from backend.words import counted
+from backend.words import counted, printable
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,10 @@ def test_what_is_counted_stands_in_the_singular_behind_1_alone(count: int, words
 def test_words_that_need_more_than_an_s_are_given() -> None:
     assert counted(1, "byte is", "bytes are") == "1 byte is"
     assert counted(7, "byte is", "bytes are") == "7 bytes are"
+
+
+def test_what_cannot_be_printed_is_escaped_and_what_is_long_is_cut() -> None:
+    assert printable("Zürich — 5 µs\\") == "Zürich — 5 µs\\"
+    assert printable("a\n\x1b[2J\r\x9b\u202e\udc80") == r"a\n\x1b[2J\r\x9b\u202e\udc80"
+    assert printable("x" * 20, 20) == "x" * 20
+    assert printable("x" * 21, 20) == "x" * 19 + "…"

@@ -8,6 +8,7 @@ module knows only the name of the module and the port. Under systemd or in conta
 run without a supervisor (`serve --only-http`, `mine`, `python -m frontend`).
 """
 
+import http
 import json
 import os
 import signal
@@ -15,14 +16,12 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from backend import tokens
 from backend.errors import FlightchainError, InvalidSetting
+from backend.http_requests import Answer, NoAnswer, ask
 from backend.processes.parent_death import die_with_parent
 from backend.processes.shared_numbers import run_folder
 from backend.sealing.miner_status import miner_status
@@ -31,11 +30,10 @@ from backend.settings import NO_WITNESS, PROJECT, Settings, variable
 
 GRACE_S = 30
 READY_WITHIN_S = 60
+ANSWER_WITHIN_S = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 Report = Callable[[str], None]
-
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Child:
@@ -186,15 +184,11 @@ def _announce_if_ready(
     """
     url = base_url(settings.host, settings.port)
     pages = base_url(settings.frontend_host, settings.frontend_port)
-    detail, can_be_asked = "", True
     try:
-        if frontend:
-            _get(f"{pages}/health/live")
-        _get(f"{url}/health/ready")
-    except urllib.error.HTTPError as error:
-        detail = json.loads(error.read() or b"{}").get("detail", error.reason)
-        can_be_asked = _waits_for_clock(settings)
-    except OSError as error:
+        shows_pages = not frontend or _ask(f"{pages}/health/live").status == http.HTTPStatus.OK
+        detail = _refusal(_ask(f"{url}/health/ready")) if shows_pages else "no page is shown"
+        can_be_asked = shows_pages and (not detail or _waits_for_clock(settings))
+    except NoAnswer as error:
         detail, can_be_asked = str(error), False
     if not can_be_asked:
         if time.monotonic() > deadline:
@@ -210,6 +204,13 @@ def _announce_if_ready(
     return True
 
 
+def _refusal(answer: Answer) -> str:
+    """Why the service is not ready, in its own words; "" if it is."""
+    if answer.status == http.HTTPStatus.OK:
+        return ""
+    return str(json.loads(answer.body or b"{}").get("detail", f"it answers {answer.status}"))
+
+
 def _waits_for_clock(settings: Settings) -> bool:
     """Whether the miner doubts the clock, which it does only when its files are in order."""
     miner = miner_status(settings.folder)
@@ -219,9 +220,10 @@ def _waits_for_clock(settings: Settings) -> bool:
 def _example(url: str) -> str:
     """The path of a question that has an answer: about the first flight of the newest block."""
     try:
-        newest = _get(f"{url}/tip")["height"]
-        flights = _get(f"{url}/blocks/{newest}?limit=1")["block"]["transactions"]
-    except OSError:
+        newest = json.loads(_ask(f"{url}/tip").body)["height"]
+        block = json.loads(_ask(f"{url}/blocks/{newest}?limit=1").body)["block"]
+        flights = block["transactions"]
+    except (NoAnswer, ValueError, KeyError):
         flights = []
     if not flights:
         return "/tip"
@@ -229,10 +231,9 @@ def _example(url: str) -> str:
     return f"/filter_transactions?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
 
 
-def _get(url: str) -> Any:
-    """Get JSON from this service, without the proxies that the environment may name."""
-    with _DIRECT.open(url, timeout=5) as response:
-        return json.load(response)
+def _ask(url: str) -> Answer:
+    """What a process of this service answers. Raises NoAnswer."""
+    return ask(url, within_s=ANSWER_WITHIN_S)
 
 
 def require_lab(settings: Settings) -> None:

@@ -12,21 +12,22 @@ from backend.transparency import checkpoints
 from backend.transparency.notes import NoteError, VerifierKey, decoded
 from backend.witness.witness import (
     Forked,
+    NotCosigned,
     NotSigned,
     OtherSize,
     RolledBack,
     Unproved,
     Witness,
 )
+from backend.words import printable
 from serving import gunicorn_app
 
 MOST_BYTES = 64 * 1024
 MOST_HASHES = 63  # in a proof (C2SP tlog-witness)
-MOST_DIGITS = 19
 SIZE_TYPE = "text/x.tlog.size"
 THREADS = 4
 
-STATUS: Mapping[type[FlightchainError], int] = {
+STATUS: Mapping[type[NotCosigned], int] = {
     NotSigned: 403,
     RolledBack: 400,
     Forked: 409,
@@ -62,12 +63,19 @@ def _answer(
 
 
 def answer(witness: Witness, logs: Mapping[str, VerifierKey], request: Request) -> Response:
-    """The answer to a request; what is wrong with it is told in a line of text."""
+    """The answer to a request; what is wrong with it is told in a line of text.
+
+    What is wrong with this witness is told to its owner alone, on its standard error.
+    """
     match request.method, request.path:
         case "GET", "/key":
             return Response(f"{witness.key.verifier}\n")
         case "POST", "/add-checkpoint":
-            return _cosigned(witness, logs, request.get_data())
+            try:
+                return _cosigned(witness, logs, request.get_data())
+            except FlightchainError as error:
+                request.environ["wsgi.errors"].write(f"{printable(str(error))}\n")
+                return Response("this witness cannot do its work now; its owner has to look\n", 503)
     return Response("there are POST /add-checkpoint and GET /key\n", 404)
 
 
@@ -82,8 +90,8 @@ def _cosigned(witness: Witness, logs: Mapping[str, VerifierKey], body: bytes) ->
         return Response(f"{error}\n", 400)
     except OtherSize as error:
         return Response(f"{error.size}\n", 409, content_type=SIZE_TYPE)
-    except FlightchainError as error:
-        return Response(f"{error}\n", STATUS.get(type(error), 503))
+    except NotCosigned as error:
+        return Response(f"{error.reason}\n", STATUS[type(error)])
     return Response("".join(f"{one}\n" for one in signed.signatures))
 
 
@@ -91,8 +99,11 @@ def _parts(body: bytes) -> tuple[int, list[bytes], bytes]:
     """The size that the log thinks is known here, the proof, and the note. Raises NoteError."""
     head, separator, note = body.partition(b"\n\n")
     first, *hashes = head.decode("ascii", errors="replace").split("\n")
-    word, _, size = first.partition(" ")
-    is_size = size.isdecimal() and size.isascii() and len(size) <= MOST_DIGITS
-    if not separator or word != "old" or not is_size or len(hashes) > MOST_HASHES:
+    word, _, written = first.partition(" ")
+    size = checkpoints.size_in(written)
+    if not separator or word != "old" or size is None or len(hashes) > MOST_HASHES:
         raise NoteError("the body must be: old SIZE, hashes, an empty line, and a checkpoint")
-    return int(size), [decoded(one, "a hash of the proof") for one in hashes], note
+    proof = [decoded(one, "a hash of the proof") for one in hashes]
+    if any(len(one) != checkpoints.HASH_BYTES for one in proof):
+        raise NoteError(f"a hash of the proof must have {checkpoints.HASH_BYTES} bytes")
+    return size, proof, note

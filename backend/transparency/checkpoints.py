@@ -7,6 +7,7 @@ in Base64.
 import re
 from dataclasses import dataclass
 
+from backend.chain import merkle
 from backend.transparency import notes
 from backend.transparency.notes import Note, NoteError, decoded, encoded
 
@@ -32,12 +33,21 @@ def parse(text: str) -> Checkpoint:
     lines = text.split("\n")
     if len(lines) < 3:
         raise NoteError("a checkpoint has three lines: origin, size, and root hash in Base64")
-    origin, size, root = lines[0], lines[1], decoded(lines[2], "the root hash of the checkpoint")
-    if not origin or _SIZE.fullmatch(size) is None:
-        raise NoteError(f"a checkpoint names its origin and size, not {origin!r} and {size[:20]!r}")
+    origin, root = lines[0], decoded(lines[2], "the root hash of the checkpoint")
+    size = size_in(lines[1])
+    if not origin or size is None:
+        named = f"{origin[:100]!r} and {lines[1][:20]!r}"
+        raise NoteError(f"a checkpoint names its origin and size, not {named}")
     if len(root) != HASH_BYTES:
         raise NoteError(f"the root of a checkpoint has {HASH_BYTES} bytes, not {len(root)}")
-    return Checkpoint(origin, int(size), root)
+    if size == 0 and root != merkle.EMPTY_ROOT:
+        raise NoteError("the root of a checkpoint of no entries is not that of an empty tree")
+    return Checkpoint(origin, size, root)
+
+
+def size_in(text: str) -> int | None:
+    """The number of entries that a text names, as checkpoints write it; None if it names none."""
+    return int(text) if _SIZE.fullmatch(text) else None
 
 
 def in_note(data: bytes) -> tuple[Note, Checkpoint]:

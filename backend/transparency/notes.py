@@ -8,7 +8,6 @@ with the time, eight bytes of Unix seconds.
 """
 
 import base64
-import binascii
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -107,10 +106,12 @@ def parse(data: bytes) -> Note:
         whole = data.decode()
     except UnicodeDecodeError:
         raise NoteError("a note must be UTF-8") from None
+    if any(c < " " and c != "\n" for c in whole):
+        raise NoteError("a note has no control characters but the ends of its lines")
     text, separator, lines = whole.rpartition("\n\n")
     if not separator or not lines.endswith("\n"):
         raise NoteError("a note ends with an empty line and signatures, each a line")
-    return Note(text + "\n", tuple(map(parse_signature, lines.splitlines())))
+    return Note(text + "\n", tuple(map(parse_signature, lines[:-1].split("\n"))))
 
 
 def parse_signature(line: str) -> Signature:
@@ -127,7 +128,7 @@ def decoded(text: str, what: str) -> bytes:
     """The bytes that `encoded` has written. Raises NoteError, which says `what` they are."""
     try:
         data = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:  # also for what is not ASCII
         data = b""
     if encoded(data) != text:  # also if bits are set that Base64 does not use
         raise NoteError(f"{what} is not Base64")

@@ -54,7 +54,7 @@ def finish_rotation(folder: Path) -> None:
     """Finish a rotation that has broken off, or drop it if nobody can know of it yet."""
     path = folder / _NEW
     try:
-        new = parsed_key(path.read_text("ascii", errors="replace"))
+        new = parsed_key(path.read_text("utf-8", errors="replace"))
     except FileNotFoundError:
         return
     newest = (successions_in(folder) or [""])[-1]

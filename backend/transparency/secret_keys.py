@@ -5,6 +5,7 @@ A key's file is for its owner alone. It has one line, as Go's package `note` wri
 backup has a secret key: who holds it can sign in the name of the log or of the witness.
 """
 
+import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,14 +85,35 @@ class SecretKey:
 def secret_key(folder: Path, kept: KeyFiles, name: str) -> SecretKey:
     """The key in `folder`, which is made if there is none. Raises Damage, WriteFailed.
 
-    name: the name of a key that is made.
+    name: the name of a key that is made. Only one process may call it at a time. If the power was
+    cut between the two files of a key, the second one is written now.
     """
-    found = key_in(folder, kept)
+    found = _secret_in(folder, kept)
     if found is None:
         found = SecretKey(name, Ed25519PrivateKey.generate().private_bytes_raw(), kept.kind)
         files.write_new(folder / kept.secret, str(found).encode(), files.LOCK_MODE)
+    if not (folder / kept.public).exists():
         files.write_new(folder / kept.public, public_text(found))
+    _require_public(folder, kept, found)
     return found
+
+
+def exposure(folder: Path, kept: KeyFiles) -> str | None:
+    """What is to be done because others than its owner can read or change a key; None if nothing.
+
+    A file system without modes, as on many USB sticks, lets everybody read all files.
+    """
+    path = folder / kept.secret
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:  # there is none, or whoever reads it says more
+        return None
+    if not mode & 0o077:
+        return None
+    return (
+        f"{path} is open to others (mode {mode:o}): whoever has read it can sign in its name; "
+        f"run `chmod 600 {path}`"
+    )
 
 
 def log_key(folder: Path) -> SecretKey:
@@ -109,11 +131,19 @@ def write_checkpoint(folder: Path, key: SecretKey, checkpoint: Checkpoint) -> No
 
 def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
     """The key in `folder`; None if there never was one. Raises Damage."""
-    path, public_path = folder / kept.secret, folder / kept.public
+    found = _secret_in(folder, kept)
+    if found is not None:
+        _require_public(folder, kept, found)
+    return found
+
+
+def _secret_in(folder: Path, kept: KeyFiles) -> SecretKey | None:
+    """The key in its own file; None if there is none, and no public one either. Raises Damage."""
+    path = folder / kept.secret
     try:
-        secret = path.read_text("ascii", errors="replace")
+        secret = path.read_text("utf-8", errors="replace")
     except FileNotFoundError:
-        if public_path.exists():
+        if (folder / kept.public).exists():
             raise Damage(f"{path} is missing; {kept.advice}") from None
         return None
     except OSError as error:
@@ -121,13 +151,18 @@ def key_in(folder: Path, kept: KeyFiles = LOG) -> SecretKey | None:
     found = parsed_key(secret)
     if found is None or found.verifier.kind != kept.kind:
         raise Damage(f"{path} is damaged; {kept.advice}")
-    try:
-        is_same = public_path.read_bytes() == public_text(found)
-    except OSError as error:
-        raise Damage(f"{public_path} cannot be read: {error.strerror}") from error
-    if not is_same:
-        raise Damage(f"{public_path} is damaged; it must be: {found.verifier}")
     return found
+
+
+def _require_public(folder: Path, kept: KeyFiles, key: SecretKey) -> None:
+    """Raise Damage unless the file of the verifier key belongs to a key."""
+    path = folder / kept.public
+    try:
+        is_same = path.read_bytes() == public_text(key)
+    except OSError as error:
+        raise Damage(f"{path} cannot be read: {error.strerror}") from error
+    if not is_same:
+        raise Damage(f"{path} is damaged; it must be: {key.verifier}")
 
 
 def public_text(key: SecretKey) -> bytes:

@@ -15,7 +15,7 @@ from backend.transparency import CHECKPOINT_NAME, checkpoints
 from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import NoteError
 from backend.transparency.rotation import finish_rotation
-from backend.transparency.secret_keys import LOG, secret_key, write_checkpoint
+from backend.transparency.secret_keys import LOG, exposure, secret_key, write_checkpoint
 from backend.transparency.tree import HistoryTree
 
 Report = Callable[[str], None]
@@ -48,6 +48,8 @@ class CheckpointSigner:
     def _sign(self, size: int, root: bytes) -> None:
         finish_rotation(self._folder)
         key = secret_key(self._folder, LOG, self._origin())
+        if self._signed is None and (warning := exposure(self._folder, LOG)):
+            self._report(warning)
         checkpoint = Checkpoint(key.verifier.name, size, root)
         before = self._signed or self._on_disk()
         if before != checkpoint:

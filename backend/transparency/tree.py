@@ -57,7 +57,12 @@ class HistoryTree:
             return merkle.inclusion_path(index, size, self._range)
 
     def consistency_proof(self, old_size: int, size: int) -> list[bytes]:
-        """The proof that the tree of `old_size` entries is a beginning of that of `size`."""
+        """The proof that the tree of `old_size` entries is a beginning of that of `size`.
+
+        It is empty if there is nothing to prove, be it that the old tree is empty.
+        """
+        if old_size == 0:
+            return []
         with self._lock:
             self._forget_if_other()
             return merkle.consistency_path(old_size, size, self._range)

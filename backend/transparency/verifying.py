@@ -8,6 +8,7 @@ from backend.transparency.notes import (
     TIME_BYTES,
     Note,
     NoteError,
+    Signature,
     VerifierKey,
     cosigned_text,
 )
@@ -18,16 +19,31 @@ def signed_at(note: Note, key: VerifierKey) -> int | None:
 
     Raises NoteError if a signature that names the key is wrong.
     """
+    signature = signature_by(note, key)
+    return None if signature is None else seconds_of(signature, key)
+
+
+def signature_by(note: Note, key: VerifierKey) -> Signature | None:
+    """The signature of a note by a key, which is verified; None if it has not signed the note.
+
+    Raises NoteError if a signature that names the key is wrong.
+    """
     for one in note.signatures:
         if (one.name, one.key_id) != (key.name, key.key_id):
             continue
-        data, seconds, signed = one.signature, 0, note.text.encode()
+        data, signed = one.signature, note.text.encode()
         if key.kind == COSIGNATURE:
-            seconds, data = int.from_bytes(data[:TIME_BYTES], "big"), data[TIME_BYTES:]
-            signed = cosigned_text(note.text, seconds)
+            data, signed = data[TIME_BYTES:], cosigned_text(note.text, seconds_of(one, key))
         try:
             Ed25519PublicKey.from_public_bytes(key.public).verify(data, signed)
         except (InvalidSignature, ValueError):
             raise NoteError(f"the signature of {key.name} is wrong") from None
-        return seconds
+        return one
     return None
+
+
+def seconds_of(signature: Signature, key: VerifierKey) -> int:
+    """When a key says that it signed, in Unix seconds; 0 for a key that does not say."""
+    if key.kind != COSIGNATURE:
+        return 0
+    return int.from_bytes(signature.signature[:TIME_BYTES], "big")

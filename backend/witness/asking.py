@@ -5,18 +5,18 @@ checkpoint. A witness that does not answer keeps nobody waiting but the other wi
 again with the next checkpoint, or after a while.
 """
 
-import http.client
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
 from backend.errors import FlightchainError, InvalidSetting
+from backend.http_requests import NoAnswer, ask
 from backend.storage import files
 from backend.transparency import CHECKPOINT_NAME, COSIGNED_NAME, checkpoints, notes
+from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import (
     COSIGNATURE,
     Note,
@@ -27,13 +27,12 @@ from backend.transparency.notes import (
     parse_signature,
 )
 from backend.transparency.tree import HistoryTree
-from backend.transparency.verifying import signed_at
+from backend.transparency.verifying import seconds_of, signature_by
+from backend.words import counted, printable
 
-ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.5
 AGAIN_AFTER_S = 60.0
-MOST_BYTES = 64 * 1024
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+MOST_OFF_S = 86_400  # between the clock of a witness and ours
 
 Report = Callable[[str], None]
 
@@ -76,9 +75,11 @@ class Asker:
         self._tree = tree
         self._witnesses = witnesses
         self._report = report
-        self._sizes: dict[str, int] = {}  # what each witness has cosigned last, as far as is known
-        self._said: dict[str, str] = {}
-        self._asked = ""
+        # What each witness has cosigned last, as far as is known, and why it does not cosign. Two
+        # witnesses may have the same name.
+        self._sizes: dict[WitnessAddress, int] = {}
+        self._said: dict[WitnessAddress, str] = {}
+        self._asked: Note | None = None
         self._ask_again_at = 0.0
         self._stopping = threading.Event()
 
@@ -96,80 +97,83 @@ class Asker:
 
         Returns whether all have cosigned the newest checkpoint.
         """
-        note = self._newest()
-        if note is None:
+        newest = self._newest()
+        if newest is None:
             return False
-        is_new = note.text != self._asked
+        note, checkpoint = newest
+        is_new = note != self._asked  # be it that only the log's key is new
         if is_new or (self._said and time.monotonic() >= self._ask_again_at):
-            self._asked, self._ask_again_at = note.text, time.monotonic() + AGAIN_AFTER_S
-            self._ask(note)
+            self._asked, self._ask_again_at = note, time.monotonic() + AGAIN_AFTER_S
+            self._ask(note, checkpoint)
         return not self._said
 
-    def _newest(self) -> Note | None:
+    def _newest(self) -> tuple[Note, Checkpoint] | None:
         try:
-            return notes.parse((self._folder / CHECKPOINT_NAME).read_bytes())
+            return checkpoints.in_note((self._folder / CHECKPOINT_NAME).read_bytes())
         except (OSError, NoteError):  # the miner makes it, and makes it again
             return None
 
-    def _ask(self, note: Note) -> None:
+    def _ask(self, note: Note, checkpoint: Checkpoint) -> None:
         """Ask every witness, and write what those answer who cosign."""
         cosignatures: list[Signature] = []
         for witness in self._witnesses:
-            name = witness.key.name
+            who = f"the witness {witness.key.name} at {witness.url}"
             try:
-                cosignatures.append(self._cosignature(witness, note))
+                cosignatures.append(self._cosignature(witness, note, checkpoint))
             except FlightchainError as error:
-                if self._said.get(name) != str(error):
-                    self._report(f"the witness {name} does not cosign: {error}")
-                self._said[name] = str(error)
+                if self._said.get(witness) != str(error):
+                    self._report(printable(f"{who} does not cosign: {error}"))
+                self._said[witness] = str(error)
                 continue
-            if self._said.pop(name, None) is not None:
-                self._report(f"the witness {name} cosigns again")
+            if self._said.pop(witness, None) is not None:
+                self._report(printable(f"{who} cosigns again"))
         whole = Note(note.text, (*note.signatures, *cosignatures))
         files.replace_unsynced(self._folder / COSIGNED_NAME, str(whole).encode())
 
-    def _cosignature(self, witness: WitnessAddress, note: Note) -> Signature:
+    def _cosignature(self, witness: WitnessAddress, note: Note, new: Checkpoint) -> Signature:
         """The signature of one witness. Raises Refused."""
-        name, new = witness.key.name, checkpoints.parse(note.text)
         for _ in range(2):  # it may know another checkpoint than we think, and says so
-            old = self._sizes.get(name, 0)
-            status, answer = self._post(witness.url, self._body(note, old, new.size))
-            if status != http.HTTPStatus.CONFLICT:
+            old = self._sizes.get(witness, 0)
+            body = self._body(note, old if old <= new.size else 0, new.size)
+            try:
+                answer = ask(f"{witness.url}/add-checkpoint", body)
+            except NoAnswer as error:
+                raise Refused(f"it cannot be reached: {error}") from error
+            size = checkpoints.size_in(answer.text.strip())
+            if answer.status != HTTPStatus.CONFLICT or size is None:
                 break
-            if not answer.strip().isdigit() or int(answer) > new.size:
-                raise Refused(
-                    f"it has cosigned {answer.strip()[:40]!r} blocks, more than there are"
-                )
-            self._sizes[name] = int(answer)
-        if status != http.HTTPStatus.OK:
-            raise Refused(f"it answers {status}: {answer.strip()[:200]}")
-        try:
-            signatures = [parse_signature(line) for line in answer.splitlines()]
-            is_signed = signed_at(Note(note.text, tuple(signatures)), witness.key) is not None
-        except NoteError as error:
-            raise Refused(str(error)) from error
-        if not is_signed:
-            raise Refused("its answer has no signature of it")
-        self._sizes[name] = new.size
-        return next(one for one in signatures if one.key_id == witness.key.key_id)
+            if size > new.size:
+                blocks = counted(size, "block")
+                raise Refused(f"it has cosigned {blocks}, more than the {new.size} that there are")
+            self._sizes[witness] = size
+        if answer.status != HTTPStatus.OK:
+            raise Refused(f"it answers {answer.status}: {answer.text.strip()[:200]}")
+        signature = _signature_in(answer.text, note, witness.key)
+        self._sizes[witness] = new.size
+        return signature
 
     def _body(self, note: Note, old: int, size: int) -> bytes:
         """The request: the size that is known, the proof of consistency, and the checkpoint."""
-        proof: list[bytes] = []
-        if 0 < old < size:
-            proof = self._tree.consistency_proof(old, size)
+        proof = self._tree.consistency_proof(old, size)
         lines = [f"old {old}", *map(encoded, proof), "", str(note)]
         return "\n".join(lines).encode()
 
-    @staticmethod
-    def _post(url: str, body: bytes) -> tuple[int, str]:
-        request = urllib.request.Request(f"{url}/add-checkpoint", body)  # noqa: S310  checked above
-        request.add_header("Content-Type", "text/plain")
-        try:
-            with _DIRECT.open(request, timeout=ANSWER_WITHIN_S) as response:
-                return response.status, response.read(MOST_BYTES).decode(errors="replace")
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read(MOST_BYTES).decode(errors="replace")
-        except (OSError, http.client.HTTPException) as error:
-            raise Refused(f"it cannot be reached: {error}") from error
+
+def _signature_in(answer: str, note: Note, key: VerifierKey) -> Signature:
+    """The line of an answer with which a witness has signed a note, a short time ago.
+
+    What else is in the answer may be in the name of others, and nobody has verified it. Raises
+    Refused.
+    """
+    try:
+        signatures = tuple(map(parse_signature, answer.splitlines()))
+        found = signature_by(Note(note.text, signatures), key)
+    except NoteError as error:
+        raise Refused(str(error)) from error
+    if found is None:
+        raise Refused("its answer has no signature of it")
+    ahead_s = seconds_of(found, key) - int(time.time())
+    if abs(ahead_s) > MOST_OFF_S:
+        days = f"{counted(abs(ahead_s) // 86_400, 'day')} {'from now' if ahead_s > 0 else 'ago'}"
+        raise Refused(f"it says that it signed {days}: one of the two clocks is wrong")
+    return found

@@ -1,34 +1,41 @@
 """Reads a transparency log over HTTP (C2SP tlog-tiles), be it a Flightchain or another."""
 
-import http.client
-import urllib.error
-import urllib.request
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from http import HTTPStatus
 
 from backend.chain import merkle
 from backend.errors import FlightchainError
+from backend.http_requests import ANSWER_WITHIN_S, NoAnswer, ask
 from backend.transparency import notes
+from backend.transparency.checkpoints import HASH_BYTES
 from backend.transparency.notes import NoteError, VerifierKey
 from backend.transparency.tiles import Tile
 from backend.transparency.tree import TILE_WIDTH, range_root
 
-HASH_BYTES = 32
-ANSWER_WITHIN_S = 10.0
-MOST_BYTES = 64 * 1024
+LOOK_WITHIN_S = 60.0
 _LEVEL_BITS = 8
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Unreachable(FlightchainError):
     """The log does not answer, or not as a log does."""
 
 
+class Gone(Unreachable):
+    """The log has no such file; a partial tile may be removed once its tile is full."""
+
+
 class RemoteLog:
-    """The log whose `checkpoint` and `tile/…` are below `url`."""
+    """The log whose `checkpoint` and `tile/…` are below `url`.
+
+    All that is read of it has to be there within `LOOK_WITHIN_S`, from now on.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self._deadline = time.monotonic() + LOOK_WITHIN_S
 
     def checkpoint(self) -> bytes:
         """The newest checkpoint, a note. Raises Unreachable."""
@@ -44,17 +51,16 @@ class RemoteLog:
     def consistency_proof(self, old_size: int, size: int) -> Sequence[bytes]:
         """The proof that the tree of `old_size` entries is a beginning of that of `size`.
 
-        It is computed from tiles, which prove nothing by themselves. Raises Unreachable.
+        It is computed from tiles, which prove nothing by themselves, and is empty if there is
+        nothing to prove. Raises Unreachable.
         """
+        if old_size == 0:
+            return []
 
         @lru_cache(maxsize=256)
         def tile(level: int, index: int) -> bytes:
             there = (size >> _LEVEL_BITS * level) - index * TILE_WIDTH
-            found = Tile(level, index, min(TILE_WIDTH, there))
-            data = self._read(f"tile/{found.name}")
-            if len(data) != found.width * HASH_BYTES:
-                raise Unreachable(f"{self.url}/tile/{found.name} has {len(data)} bytes")
-            return data
+            return self._tile(Tile(level, index, min(TILE_WIDTH, there)))
 
         def hashes(level: int, first: int, count: int) -> list[bytes]:
             data, start = tile(level, first // TILE_WIDTH), first % TILE_WIDTH
@@ -66,16 +72,28 @@ class RemoteLog:
             old_size, size, lambda low, high: range_root(low, high, hashes)
         )
 
+    def _tile(self, tile: Tile) -> bytes:
+        """The hashes of a tile, or of one with more of them if that alone is left."""
+        try:
+            data = self._read(f"tile/{tile.name}")
+        except Gone:
+            if tile.width < TILE_WIDTH:
+                with suppress(Gone):
+                    return self._tile(Tile(tile.level, tile.index))[: tile.width * HASH_BYTES]
+            raise
+        if len(data) != tile.width * HASH_BYTES:
+            raise Unreachable(f"{self.url}/tile/{tile.name} has {len(data)} bytes")
+        return data
+
     def _read(self, path: str) -> bytes:
         url = f"{self.url}/{path}"
+        left_s = self._deadline - time.monotonic()
         try:
-            with _DIRECT.open(url, timeout=ANSWER_WITHIN_S) as response:
-                data: bytes = response.read(MOST_BYTES + 1)
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise Unreachable(f"{url} answers {error.code} {error.reason}") from error
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise Unreachable(f"{url} cannot be read: {error}") from error
-        if len(data) > MOST_BYTES:
-            raise Unreachable(f"{url} has more than {MOST_BYTES} bytes")
-        return data
+            answer = ask(url, within_s=min(left_s, ANSWER_WITHIN_S))
+        except NoAnswer as error:
+            raise Unreachable(str(error)) from error
+        if answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+            raise Gone(f"{url} answers {answer.status}")
+        if answer.status != HTTPStatus.OK:
+            raise Unreachable(f"{url} answers {answer.status}")
+        return answer.body

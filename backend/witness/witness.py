@@ -1,33 +1,38 @@
 """Cosigns checkpoints of logs, each of which must extend the one that was cosigned before.
 
-The folder has the witness's key, and for each log a note: the newest checkpoint that was cosigned,
-with the signatures of the log and of the witness, who says there when it was first seen. Beside it
-may stand the log's key (`.vkey`), and what shows that the log has forked (`.fork`).
+The folder has the witness's key, and what it remembers of logs: see `memory`. What is kept changes
+under a lock, which nobody holds while a proof is fetched: the checkpoint that is kept is compared
+with what it was before.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 from backend.chain import merkle
-from backend.errors import Damage, FlightchainError
+from backend.errors import FlightchainError, WriterBusy
 from backend.storage import files
-from backend.transparency import checkpoints, notes
+from backend.transparency import checkpoints
 from backend.transparency.checkpoints import Checkpoint
-from backend.transparency.notes import Note, NoteError, Signature, VerifierKey
+from backend.transparency.notes import Note, NoteError, VerifierKey
 from backend.transparency.secret_keys import WITNESS, SecretKey, secret_key
 from backend.transparency.verifying import signed_at
+from backend.witness.memory import FORK, ROLLBACK, UNPROVED, Memory
 from backend.words import counted
 
 LOCK_NAME = "witness.lock"
-_NAME_DIGITS = 16
+MOST_ATTEMPTS = 3
 
-Prove = Callable[[int, int], Sequence[bytes]]  # the proof of consistency between two sizes
+# The proof of consistency between two sizes, which is empty if there is nothing to prove.
+Prove = Callable[[int, int], Sequence[bytes]]
 
 
 class NotCosigned(FlightchainError):
-    """The checkpoint is not cosigned."""
+    """The checkpoint is not cosigned. reason: why, without the file that shows it."""
+
+    def __init__(self, reason: str, where: str = "") -> None:
+        super().__init__(f"{reason}{where}")
+        self.reason = reason
 
 
 class NotSigned(NotCosigned):
@@ -60,94 +65,115 @@ class Witness:
     def __init__(self, folder: Path, name: str) -> None:
         """name: of a key that is made; an address without `https://`, such as `example.org/pi`."""
         files.make_folder(folder)
-        self._folder = folder
-        self.key: SecretKey = secret_key(folder, WITNESS, name)
+        self.folder = folder
+        with self._lock():
+            self.key: SecretKey = secret_key(folder, WITNESS, name)
+        self.memory = Memory(folder, self.key.verifier)
 
     def kept(self, origin: str) -> Note | None:
         """The newest checkpoint of a log that was cosigned; None if none was. Raises Damage."""
-        path = self._path(origin)
-        try:
-            note = notes.parse(path.read_bytes())
-            if signed_at(note, self.key.verifier) is None:
-                raise NoteError("this witness has not signed it")
-        except FileNotFoundError:
-            return None
-        except (OSError, NoteError) as error:
-            raise Damage(f"{path} is damaged: {error}; put back a copy, or remove it") from error
-        return note
+        return self.memory.note(origin)
 
     def cosign(self, data: bytes, log: VerifierKey, prove: Prove, old: int | None = None) -> Note:
         """Cosign a checkpoint of a log, and keep it. Returns it with the new signature alone.
 
         data: the note. log: the key that must have signed it. prove: makes the proof of
-        consistency. old: the number of blocks that the sender thinks are known here; None: any.
+        consistency; it may take its time, as nobody waits for it. old: the number of blocks that
+        the sender thinks are known here; None: any.
 
-        Raises NoteError if the data is no checkpoint of that log, and one of NotCosigned.
+        Raises NoteError if the data is no checkpoint of that log, one of NotCosigned, and
+        WriterBusy if others are faster again and again.
         """
         note, new = checkpoints.in_note(data)
-        if new.origin != log.name or signed_at(note, log) is None:
-            raise NotSigned(f"the checkpoint of {new.origin} is not signed by {log.name}")
-        with files.FileLock(self._folder / LOCK_NAME):
+        _require_signature(note, new, log)
+        if old is not None and old > new.size:
+            raise NoteError(f"the old size {old} is above that of the checkpoint, {new.size}")
+        for _ in range(MOST_ATTEMPTS):
             kept = self.kept(new.origin)
-            before = Checkpoint(new.origin, 0, merkle.EMPTY_ROOT)
-            if kept is not None:
-                before = checkpoints.parse(kept.text)
+            before = _checkpoint(kept, new.origin)
             if old not in {None, before.size}:
                 raise OtherSize(before.size)
-            self._require_extension(before, new, note, kept, prove)
-            signature = self.key.cosignature(note.text, int(time.time()))
-            if kept is None or kept.text != note.text:  # else it says when that was first seen
-                self._keep(new.origin, note, signature)
-            return Note(note.text, (signature,))
+            self._require_extension(before, new, note, prove)
+            with self._lock():
+                if self.kept(new.origin) == kept:
+                    return self._cosigned(note, is_kept=before == new and kept is not None)
+        raise WriterBusy(f"others have cosigned {new.origin} at the same time; try again")
+
+    def _cosigned(self, note: Note, *, is_kept: bool) -> Note:
+        """Sign a note. is_kept: whether its tree is kept already, which says when it was seen."""
+        signature = self.key.cosignature(note.text, int(time.time()))
+        if not is_kept:
+            others = (one for one in note.signatures if one.key_id != signature.key_id)
+            origin = checkpoints.parse(note.text).origin
+            self.memory.keep(origin, Note(note.text, (*others, signature)))
+        return Note(note.text, (signature,))
 
     def _require_extension(
-        self, before: Checkpoint, new: Checkpoint, note: Note, kept: Note | None, prove: Prove
+        self, before: Checkpoint, new: Checkpoint, note: Note, prove: Prove
     ) -> None:
-        """Raise Unproved or Forked unless the new checkpoint extends the one before."""
+        """Raise RolledBack, Forked or Unproved unless the new checkpoint extends the one before.
+
+        What contradicts the one before is kept.
+        """
         had = f"{new.origin} had {counted(before.size, 'block')}"
         if new.size < before.size:
-            raise RolledBack(
-                f"{had}, and shows {new.size} now: it was put back, or is not up to date"
-            )
+            reason = f"{had}, and shows {new.size} now: it was put back, or is not up to date"
+            raise RolledBack(reason, self._kept_as(ROLLBACK, note))
         if new.size == before.size and new.root != before.root:
-            path = self._path(new.origin, ".fork")
-            files.write_new(path, f"{kept}\n{note}".encode())
-            raise Forked(f"{had}, and has signed other {new.size} blocks: both are in {path}")
-        if before.size in {0, new.size}:
-            return
+            reason = f"{had}, and has signed other {new.size} blocks"
+            raise Forked(reason, self._kept_as(FORK, note))
         try:
             proof = prove(before.size, new.size)
             merkle.verify_consistency(before.size, new.size, before.root, new.root, proof)
         except merkle.ProofError as error:
+            if before.size in {0, new.size}:
+                sizes = f"from {before.size} to {counted(new.size, 'block')}"
+                raise Unproved(f"{new.origin} {sizes} needs no proof, and one was sent") from error
             reason = f"{had}, and nothing shows that they are still there: {error}"
-            raise Unproved(reason) from error
+            raise Unproved(reason, self._kept_as(UNPROVED, note)) from error
 
-    def _keep(self, origin: str, note: Note, signature: Signature) -> None:
-        """Keep a checkpoint with the signatures of the log and of this witness."""
-        others = (one for one in note.signatures if one.key_id != signature.key_id)
-        files.write_new(self._path(origin), str(Note(note.text, (*others, signature))).encode())
+    def _kept_as(self, kind: str, note: Note) -> str:
+        """Keep a note that contradicts the one that is kept. Returns words that say where."""
+        origin = checkpoints.parse(note.text).origin
+        with self._lock():
+            path = self.memory.keep_contradiction(origin, kind, note)
+        if path is None:
+            return f": there are too many files *{kind} already to keep this one, too"
+        return f": both are in {path}"
+
+    def remember(self, url: str, log: VerifierKey) -> None:
+        """Remember which log was seen at a URL, and the key with which it was trusted there."""
+        with self._lock():
+            if self.memory.origin_at(url) != log.name:
+                self.memory.remember_origin(url, log.name)
+            if self.memory.key_of(log.name) != log:
+                self.memory.remember_key(log)
+
+    def _lock(self) -> files.FileLock:
+        return files.FileLock(self.folder / LOCK_NAME)
+
+    def size_of(self, origin: str) -> int:
+        """How many blocks the checkpoint of a log has that is kept; 0 without one."""
+        return _checkpoint(self.kept(origin), origin).size
 
     def grew_at(self, origin: str) -> int:
         """When the checkpoint of a log was first seen that is kept now, in Unix seconds."""
         kept = self.kept(origin)
         return 0 if kept is None else signed_at(kept, self.key.verifier) or 0
 
-    def key_of(self, origin: str) -> VerifierKey | None:
-        """The key of a log that `remember` has kept. Raises Damage."""
-        path = self._path(origin, ".vkey")
-        try:
-            return notes.parse_key(path.read_text("ascii", errors="replace"))
-        except FileNotFoundError:
-            return None
-        except (OSError, NoteError) as error:
-            raise Damage(f"{path} is damaged: {error}; put back a copy") from error
 
-    def remember(self, log: VerifierKey) -> None:
-        """Keep the key of a log."""
-        files.write_new(self._path(log.name, ".vkey"), f"{log}\n".encode())
+def _checkpoint(kept: Note | None, origin: str) -> Checkpoint:
+    """The checkpoint in a note; without one that of an empty log."""
+    if kept is None:
+        return Checkpoint(origin, 0, merkle.EMPTY_ROOT)
+    return checkpoints.parse(kept.text)
 
-    def _path(self, origin: str, suffix: str = ".note") -> Path:
-        """A file for a log; its name begins like the origin, as far as files can be named so."""
-        readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in origin[:40])
-        digits = sha256(origin.encode()).hexdigest()[:_NAME_DIGITS]
-        return self._folder / f"{readable}-{digits}{suffix}"
+
+def _require_signature(note: Note, checkpoint: Checkpoint, log: VerifierKey) -> None:
+    """Raise NotSigned unless a checkpoint is of the log that this key belongs to."""
+    try:
+        is_signed = checkpoint.origin == log.name and signed_at(note, log) is not None
+    except NoteError as error:
+        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed: {error}") from error
+    if not is_signed:
+        raise NotSigned(f"the checkpoint of {checkpoint.origin} is not signed by {log}")

@@ -48,6 +48,7 @@ def test_what_is_signed_is_read_back() -> None:
         GO_VERIFIER.replace("c74f20a3", "c74f20a4"),
         GO_VERIFIER.replace("PeterNeumann", "Peter Neumann"),
         GO_VERIFIER[:-4],
+        GO_VERIFIER[:-1] + "ä",
         "a+00000000+" + base64.b64encode(b"\x02" + bytes(32)).decode(),
     ],
 )
@@ -68,6 +69,11 @@ def test_what_is_no_key_is_refused(text: str) -> None:
         "a\n\n— na+me AAAAAAAA\n".encode(),
         "a\n\n— name AAAAA\n".encode(),
         "a\n\n— name \n".encode(),
+        "a\x1bb\n\n— name AAAAAAAA\n".encode(),
+        "a\r\n\n— name AAAAAAAA\n".encode(),
+        "a\n\n— na\x00me AAAAAAAA\n".encode(),
+        "a\n\n— name AAAAAAAÄ\n".encode(),
+        "a\n\n— name AAAAAAAA\u2028— name AAAAAAAA\n".encode(),
     ],
 )
 def test_what_is_no_note_is_refused(data: bytes) -> None:
@@ -94,6 +100,8 @@ def test_a_checkpoint_is_read_back_and_may_have_more_lines() -> None:
         f"a\n{'1' * 30}\n{ROOT}\n",
         f"a\n1\n{ROOT[:-4]}\n",
         "a\n1\n??\n",
+        f"a\n0\n{ROOT}\n",
+        f"a\n1\n{'ä' * 44}\n",
     ],
 )
 def test_what_is_no_checkpoint_is_refused(text: str) -> None:

@@ -18,7 +18,7 @@ from backend.storage.block_store import BlockStore
 from backend.transparency import checkpoints, notes
 from backend.transparency.checkpoints import Checkpoint
 from backend.transparency.notes import Note, VerifierKey
-from backend.transparency.secret_keys import SecretKey, key_in
+from backend.transparency.secret_keys import SecretKey
 from backend.transparency.tree import HistoryTree
 from backend.transparency.verifying import signed_at
 from backend.witness.asking import Asker, WitnessAddress, witnesses_in
@@ -32,44 +32,9 @@ from backend.witness.witness import (
     Witness,
 )
 from tests.api.processes import ROOT, free_port, serving, until
-from tests.api.worlds import seal, settings_for
-from tests.flights import flights
+from tests.witness.logs import grow, key_of, note_of
 
 NAME = "example.org/witness"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder of a chain of a few blocks."""
-    found = tmp_path / "chain"
-    seal(settings_for(found), [flights(3, serial) for serial in range(0, 12, 3)])
-    return found
-
-
-@pytest.fixture
-def witness(tmp_path: Path) -> Witness:
-    return Witness(tmp_path / "witness", NAME)
-
-
-def grow(folder: Path, serial: int = 100) -> None:
-    seal(settings_for(folder), [flights(2, serial)])
-
-
-def note_of(folder: Path) -> Note:
-    return notes.parse((folder / "checkpoint").read_bytes())
-
-
-def key_of(folder: Path) -> SecretKey:
-    found = key_in(folder)
-    assert found is not None
-    return found
-
-
-@pytest.fixture
-def tree(folder: Path) -> Iterator[HistoryTree]:
-    store = BlockStore(folder)
-    yield HistoryTree(store)
-    store.close()
 
 
 # --- cosigning --------------------------------------------------------------------------------
@@ -278,7 +243,7 @@ def test_a_witness_refuses_as_the_protocol_says(folder: Path, tmp_path: Path) ->
             (b"old x\n\n" + note, 400),
             (b"old 0\n\n" + note[:-9], 400),
             (b"old 0\n\n" + note.replace(b"flightchain/", b"elsewhere/"), 404),
-            (b"old 0\n\n" + note.replace(b"\n5\n", b"\n6\n"), 400),
+            (b"old 0\n\n" + note.replace(b"\n5\n", b"\n6\n"), 403),
             (b"old 3\n\n" + note, 409),
             (b"x" * 100_000, 413),
         ):

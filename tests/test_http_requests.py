@@ -1,0 +1,192 @@
+"""Requests to other programs: one limit of time for the whole answer, one of size, no proxies."""
+
+import datetime
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from backend.http_requests import Answer, NoAnswer, ask
+from tests.api.processes import free_port
+
+HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
+Serve = Callable[[socket.socket], None]
+
+
+@contextmanager
+def answering(serve: Serve, *, is_read: bool = True) -> Iterator[str]:
+    """The URL of a server of one connection after the other; `serve` gets each of them.
+
+    is_read: whether the request has been read then.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def run() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection, suppress(OSError):
+                        if is_read:
+                            connection.recv(65536)
+                        serve(connection)
+
+        thread = Thread(target=run)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def saying(data: bytes) -> Serve:
+    return lambda connection: connection.sendall(data)
+
+
+def dripping(first: bytes) -> Serve:
+    """Send something, and then a byte again and again, so that no single reading takes long."""
+
+    def serve(connection: socket.socket) -> None:
+        connection.sendall(first)
+        for _ in range(100):
+            connection.sendall(b"x")
+            time.sleep(0.05)
+
+    return serve
+
+
+def test_an_answer_is_a_status_and_a_body_also_if_it_is_an_error() -> None:
+    with answering(saying(HEAD + "grün".encode())) as url:
+        found = ask(url)
+        assert (found, found.text) == (Answer(200, "grün".encode()), "grün")
+    with answering(saying(b"HTTP/1.0 409 Conflict\r\n\r\n5\n")) as url:
+        assert ask(url, b"body") == Answer(409, b"5\n")
+
+
+@pytest.mark.parametrize("first", [HEAD, b"HTTP/1.0 200 OK\r\n", b""], ids=["body", "head", "all"])
+def test_an_answer_that_drips_is_given_up_in_time(first: bytes) -> None:
+    with answering(dripping(first)) as url:
+        started = time.monotonic()
+        with pytest.raises(NoAnswer, match="timed out"):
+            ask(url, within_s=0.3)
+        assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_who_takes_a_connection_and_says_nothing_is_given_up_in_time(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        started = time.monotonic()
+        with pytest.raises(NoAnswer, match="timed out"):
+            ask(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", within_s=0.3)
+        assert time.monotonic() - started < 2
+
+
+def test_no_time_is_no_answer() -> None:
+    with answering(saying(HEAD)) as url, pytest.raises(NoAnswer, match="timed out"):
+        ask(url, within_s=-1)
+
+
+def test_redirections_share_the_limit_of_time() -> None:
+    def serve(connection: socket.socket) -> None:
+        time.sleep(0.15)
+        connection.sendall(b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n")
+
+    with answering(serve) as url:
+        started = time.monotonic()
+        with pytest.raises(NoAnswer):
+            ask(url, within_s=0.3)
+        assert time.monotonic() - started < 1
+
+
+def test_an_answer_that_is_too_long_is_none() -> None:
+    with answering(saying(HEAD + b"x" * 101)) as url:
+        assert len(ask(url, most_bytes=101).body) == 101
+        with pytest.raises(NoAnswer, match="has more than 100 bytes"):
+            ask(url, most_bytes=100)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("nonsense", "http://", "http://x:y/", "ftp://127.0.0.1/x", "file:///etc/hostname"),
+        f"http://{'x' * 300}/",
+        "http://127.0.0.1:1/",
+    ],
+)
+def test_what_cannot_be_asked_is_told(url: str) -> None:
+    with pytest.raises(NoAnswer, match="cannot be read"):
+        ask(url)
+
+
+def test_what_is_no_http_is_told() -> None:
+    with answering(saying(b"nonsense\r\n\r\n")) as url, pytest.raises(NoAnswer):
+        ask(url)
+
+
+def test_the_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    with answering(saying(HEAD + b"here")) as url:
+        assert ask(url).body == b"here"
+
+
+# --- HTTPS --------------------------------------------------------------------------------------
+
+
+def certificate(folder: Path) -> Path:
+    """A file with a key and a certificate of this machine, which it has signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(secret + made.public_bytes(Encoding.PEM))
+    return path
+
+
+def test_https_is_spoken_with_those_whose_certificate_is_good_and_has_the_same_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+
+    def within(serve: Serve) -> Serve:
+        def secured(connection: socket.socket) -> None:
+            with context.wrap_socket(connection, server_side=True) as secure:
+                secure.recv(65536)
+                serve(secure)
+
+        return secured
+
+    with answering(within(saying(HEAD + b"here")), is_read=False) as url:
+        secure = url.replace("http:", "https:")
+        with pytest.raises(NoAnswer, match="certificate"):
+            ask(secure)
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        assert ask(secure).body == b"here"
+    with answering(within(dripping(HEAD)), is_read=False) as url:
+        started = time.monotonic()
+        with pytest.raises(NoAnswer, match="timed out"):
+            ask(url.replace("http:", "https:"), within_s=0.5)
+        assert time.monotonic() - started < 2
