@@ -29,6 +29,7 @@ from tests.browser.conftest import Visit
 from tests.browser.sites import Site
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
+from tests.proofs.forging import lies
 from tests.proofs.proofs import Json, Judge, lines, written
 from tests.proofs.test_verify import WITHOUT_MEANING, mutated, places
 
@@ -149,6 +150,16 @@ def test_the_verdicts_are_those_of_verify_py(
     assert verdicts[len(proofs) :].count("refused") >= len(changed) * 0.9
     for proof, mine in zip(proofs.values(), ours, strict=False):
         assert mine.get("answer") == proof[0].get("answer")
+
+
+def test_what_verify_py_refuses_though_the_log_has_signed_it_is_refused(
+    visit: Visit, site: Site, proofs: dict[str, list[Json]], tmp_path: Path
+) -> None:
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    judge, page = Judge(tmp_path, key), visit(site).open("/about")
+    for proof in lies(site.service.folder, proofs):
+        (mine,) = page.evaluate(VERDICTS, [key, [written(proof).decode()]])
+        assert mine["verdict"] == judge.of(proof)["verdict"] == "refused", (mine, proof[0])
 
 
 def test_another_key_a_cut_proof_and_no_proof_are_refused(
