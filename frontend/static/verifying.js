@@ -69,8 +69,9 @@ async function answer(section) {
   const bar = section.querySelector("progress");
   const links = [...section.querySelectorAll("[data-proof]")];
   const told = [];
-  let found;
+  let found; // all are of the same blocks: so the checkpoint of the last one holds for all
   for (const [at, link] of links.entries()) {
+    const root = found?.root;
     found = await proofAt(link.dataset.proof, (done, size) => {
       bar.value = (at + done / size) / links.length;
     });
@@ -78,6 +79,7 @@ async function answer(section) {
     const isAsked = found.kind === "answer" && canonical(found.question) === canonical(JSON.parse(link.dataset.question));
     require(isAsked && found.size === Number(link.dataset.height) + 1, "the proof is of another question than this page shows");
     require(!differences(found.answer, shown).length, "this page shows another answer than the one that is proved");
+    require(!at || found.root === root, "one proof of this page is of other blocks than another one");
     told.push(`${links.length > 1 ? `${link.textContent.replace("Proof for ", "")}: ` : ""}${answerInWords(found.answer)}`);
   }
   const sums = found.question.name === "average_delays" ? "It does not show that the sums in the blocks are those of their flights. " : "";

@@ -5,8 +5,10 @@ The alarm is tried on ledgers that take each other's place at one address.
 
 import copy
 import hashlib
+import html
 import json
 import random
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -26,7 +28,7 @@ from frontend.settings import Settings
 from tests.api.processes import free_port
 from tests.api.worlds import client_of, generated, seal, settings_for
 from tests.browser.conftest import Visit
-from tests.browser.sites import Site
+from tests.browser.sites import LEDGERS, Site, make_ledger
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
 from tests.proofs.forging import lies
@@ -279,6 +281,33 @@ def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> No
         assert reason in said, (address, pattern, said)
         assert "What this page shows is not proved." in said
         assert "Computed in this browser, from" not in said
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_all_proofs_of_a_page_must_be_of_the_same_blocks(
+    visit: Visit, site: Site, tmp_path: Path
+) -> None:
+    """The first is of a chain that somebody made up, the second is right, and is signed."""
+    make_ledger(tmp_path / "chain", [41, *LEDGERS["many"][1:]])
+    with client_of(settings_for(tmp_path / "chain")) as client:
+        asked = f"{site.address(DELAYS)}&as_of={site.values['tip']}".replace("?", "/proof?")
+        made_up = client.get(asked).get_data(as_text=True)
+    answer = html.escape(json.dumps(json.loads(made_up.partition("\n")[0])["answer"]))
+
+    def answered(text: str) -> str:
+        return re.sub(r'data-answer="[^"]*"', f'data-answer="{answer}"', text, count=1)
+
+    visitor = visit(site)
+    page = visitor.open("/about")
+    first = f"**/average_delays/proof?OP_CARRIER_AIRLINE_ID={site.values['carrier']}&*"
+    with (
+        passing(page, "**/average_delays?*", answered),
+        passing(page, first, lambda text: made_up),
+    ):
+        visitor.open(f"{DELAYS}&OP_CARRIER_AIRLINE_ID=19805", None, page)
+        said = checked(page)
+    assert "The proof is refused." in said
+    assert "is of other blocks than" in said
     assert page.evaluate("localStorage.length") == 0
 
 
