@@ -94,14 +94,10 @@ def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
 PROVE_LEGS = _proof_of(
     FilterTransactions,
     "filter_transactions",
-    "What happened to a flight, and that no leg is missing",
+    "What happened to a flight, from all blocks",
 )
-PROVE_DELAYS = _proof_of(
-    AverageDelays, "average_delays", "How late a carrier was, and that no flight is missing"
-)
-PROVE_COUNT = _proof_of(
-    FlightCounter, "flight_counter", "How many flights went, and that none is missing"
-)
+PROVE_DELAYS = _proof_of(AverageDelays, "average_delays", "How late a carrier was, from all blocks")
+PROVE_COUNT = _proof_of(FlightCounter, "flight_counter", "How many flights went, from all blocks")
 
 
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:

@@ -65,6 +65,9 @@ async function block(section) {
   return { found, told };
 }
 
+const SUMS = "That no flight is left out rests on the sums in the blocks. Whether these are the sums of their flights is not shown " +
+  "here, but by the proof of the chain. ";
+
 async function answer(section) {
   const bar = section.querySelector("progress");
   const links = [...section.querySelectorAll("[data-proof]")];
@@ -82,8 +85,7 @@ async function answer(section) {
     require(!at || found.root === root, "one proof of this page is of other blocks than another one");
     told.push(`${links.length > 1 ? `${link.textContent.replace("Proof for ", "")}: ` : ""}${answerInWords(found.answer)}`);
   }
-  const sums = found.question.name === "average_delays" ? "It does not show that the sums in the blocks are those of their flights. " : "";
-  return { found, told, limits: sums, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
+  return { found, told, limits: SUMS, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
 }
 
 const decimal = (value, digits) => (value === null ? "none" : value.toFixed(digits).replace("-", "\u2212"));

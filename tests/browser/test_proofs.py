@@ -208,6 +208,8 @@ def test_pages_verify_what_they_show(visit: Visit, site: Site) -> None:
         visitor.open(address, page=page)
         said = checked(page) if address in ANSWERS else verdict(page)
         assert PROVED in said, (address, said)
+        limits = page.locator("[data-verdict] details").text_content() or ""
+        assert ("rests on the sums in the blocks" in limits) == (address in ANSWERS)
         assert "That checkpoint is signed" in said or "that checkpoint is signed with" in said
         expect(page.locator("[data-remembered]")).to_contain_text(
             "Unchanged since block 30" if address != BY_THEMSELVES[0] else "not seen this log"

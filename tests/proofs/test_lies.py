@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from backend.chain import merkle
+from backend.chain.block import Block
 from backend.transparency import notes
 from backend.transparency.secret_keys import SecretKey
 from tests.api.worlds import World
@@ -18,6 +19,7 @@ from tests.proofs.forging import (
     STRANGE_QUESTIONS,
     STRANGE_VALUES,
     Forger,
+    columns_in,
 )
 from tests.proofs.proofs import Json, Judge, fetched, written
 
@@ -273,3 +275,24 @@ def test_a_proof_of_the_chain_says_what_it_shows(proofs: Proofs, judge: Judge) -
     assert told == (
         "blocks 0 to 30 hang together, and headers say what they hold: 1400 transactions"
     )
+
+
+def test_what_hides_behind_wrong_sums_is_found_by_the_proof_of_the_chain(
+    forger: Forger, proofs: Proofs, judge: Judge
+) -> None:
+    """An answer rests on the sums in the blocks: this is why it is said to do so."""
+    question = proofs["count"][0]["question"]
+    hiding = [height for height, block in enumerate(forger.blocks) if has_days(block, question)]
+    for height in hiding:
+        forger.mine(height, forger.blocks[height].body, summary_root=merkle.EMPTY_ROOT.hex())
+    answer = forger.chain(kind="answer", question=question, answer={"count": 0})
+    for height in hiding:
+        header = answer[height + 1]["header"]
+        answer[height + 1] = {"header": header, "first": 0, "count": 0, "cells": [], "hashes": []}
+    assert judge.of(answer)["verdict"] == "verified"
+    assert f"block {hiding[0]}: wrong summary_root" in judge.of(forger.chain())["reason"]
+
+
+def has_days(block: Block, question: Json) -> bool:
+    days = columns_in(block)["FL_DATE"]
+    return any(question["INITIAL_DATE"] <= day <= question["FINAL_DATE"] for day in days)
