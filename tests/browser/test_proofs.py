@@ -495,6 +495,35 @@ def test_a_new_key_that_the_old_one_has_signed_is_followed(
     expect(page.locator("#alarm")).to_contain_text("the old key has not signed the new one")
 
 
+def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
+    witness: Visitor, ledgers: Ledgers
+) -> None:
+    """Over plain HTTP anybody can make up a note in which the old key signs a new one."""
+    page = witness.context.pages[0]
+    page.add_init_script(
+        "Object.defineProperty(Crypto.prototype, 'subtle', {get: () => undefined});"
+    )
+    remembered = page.locator("[data-remembered]")
+
+    def kept() -> Json:
+        found: Json = json.loads(page.evaluate("localStorage.flightchain"))["kept"]
+        return found
+
+    before = kept()
+    for size in (5, 6):
+        ledgers.chosen = "rotated"
+        witness.open("/transactions/3", page=page)
+        expect(remembered).to_contain_text(f"Unchanged since block {size - 1}")
+        expect(remembered).to_contain_text("The key of the log has changed since")
+        expect(remembered).to_contain_text("this browser goes on with the old key")
+        expect(remembered).to_have_class("notice warn")
+        assert (kept()["key"], kept()["size"]) == (before["key"], 6)
+    assert page.locator("#alarm").count() == 0
+    ledgers.chosen = "before"
+    witness.open("/transactions/3", page=page)
+    expect(page.locator("#alarm")).to_contain_text(ALARMS["before"].replace("5 b", "6 b"))
+
+
 @pytest.mark.parametrize("other", ALARMS)
 def test_another_log_raises_an_alarm_that_stays(
     witness: Visitor, ledgers: Ledgers, other: str
