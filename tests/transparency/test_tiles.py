@@ -62,6 +62,11 @@ def test_proofs_are_those_from_all_leaves(size: int, data: st.DataObject) -> Non
     assert TREE.consistency_proof(old, size) == merkle.consistency_proof(LEAVES[:size], old)
 
 
+@pytest.mark.parametrize("groups", [8, 1200, 2000])
+def test_a_name_of_more_digits_than_any_tile_has_is_none(groups: int) -> None:
+    assert tiles.parse(f"0/{groups * 'x999/'}999") is None
+
+
 def test_whole_subtrees_are_hashed_once() -> None:
     blocks = Blocks(1000)
     tree = tree_of(blocks)
