@@ -248,7 +248,7 @@ def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
     cells = cells_of(columns)
     root = Tree(*(canonical(cell).encode() for cell in cells)).root()
     require(root.hex() == header["summary_root"], f"{place}: wrong summary_root")
-    return columns, cells
+    return {**columns, "BLOCK_HEIGHT": [header["height"]] * count}, cells
 
 
 def cells_of(columns: Json) -> list[Json]:
@@ -292,7 +292,7 @@ def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]]) -> Json:
         require(is_enough, f"block {header['height']} does not show flights that may count")
         t = {one: t[one] + sum(cell[one] for cell in cells) for one in SUMS}
         for row in zip(*columns.values(), strict=True):
-            leg = {**dict(zip(columns, row, strict=True)), "BLOCK_HEIGHT": header["height"]}
+            leg = dict(zip(columns, row, strict=True))
             if since <= leg[DAY] <= until and equal <= leg.items():
                 late = leg["ARR_DELAY"]
                 status = "no_arrival" if late is None else "late" if late >= 15 else "on_time"
