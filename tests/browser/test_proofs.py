@@ -22,6 +22,7 @@ import requests
 from playwright.sync_api import Page, Route, expect
 from werkzeug.serving import make_server
 
+from backend.transparency.notes import VerifierKey
 from backend.transparency.rotation import rotate
 from frontend.app import create_app
 from frontend.settings import Settings
@@ -70,6 +71,17 @@ VERDICTS = """async ([key, proofs]) => {
         }
     }
     return verdicts;
+}"""
+
+KEYS = """async (keys) => {
+    const { keyOf } = await import("/static/signatures.js");
+    return keys.map((key) => {
+        try {
+            return keyOf(key) && "";
+        } catch (error) {
+            return error.message;
+        }
+    });
 }"""
 
 # --- the scripts against other programs
@@ -174,6 +186,17 @@ def test_another_key_a_cut_proof_and_no_proof_are_refused(
     for text in (texts["delays"].rsplit("\n", 2)[0], texts["legs"][:-9], "", "[]", "null", "{}"):
         assert page.evaluate(VERDICTS, [key, [text]])[0]["verdict"] == "refused", text[:80]
     assert page.evaluate(VERDICTS, [other, [texts["transaction"]]])[0]["verdict"] == "refused"
+
+
+def test_a_key_that_is_none_is_refused_in_words(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    other_type = str(VerifierKey("log", bytes(32), b"\x09"))
+    keys = ["", "log", "log+01234567+AA==", key.replace("+", "x", 1), other_type]
+    reasons = page.evaluate(KEYS, [*keys, key])
+    assert reasons.pop() == ""
+    for reason in reasons:
+        assert re.search(r"or it is something else|Base64", reason), reason
 
 
 # --- what pages say
