@@ -7,6 +7,7 @@ from typing import Any
 from flask import Flask
 
 NOTHING = "–"  # shown where there is no value
+LAST_MS = 253_402_300_799_999  # of the year 9999, with which calendars end
 HASH_DIGITS_SHOWN = 12
 
 STATUS = {
@@ -87,6 +88,8 @@ def moment(milliseconds: int | None) -> str:
     """UTC milliseconds -> "2013-01-01 05:17:23 UTC"."""
     if milliseconds is None:
         return NOTHING
+    if milliseconds > LAST_MS:
+        return "after the year 9999"
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 

@@ -1,6 +1,6 @@
 """`GET /cheats`: what comes of attempts to cheat, on a throw-away chain that is made for them."""
 
-from functools import cache
+from threading import Lock
 
 from flask import Response
 
@@ -22,12 +22,16 @@ CHEATS = Operation(
 
 def rows() -> list[Row]:
     """The route for the attempts, which are made when it is first asked."""
+    lock = Lock()
+    made: list[bytes] = []
 
-    @cache
     def outcomes() -> bytes:
-        from backend.cheating.cheats import try_all  # which loads all that writes blocks
+        with lock:  # so that those who ask first, at once, do not each let all be tried
+            if not made:
+                from backend.cheating.cheats import try_all  # which loads all that writes blocks
 
-        return encode({"cheats": [one._asdict() for one in try_all()]})
+                made.append(encode({"cheats": [one._asdict() for one in try_all()]}))
+            return made[0]
 
     def cheats(environ: Environ) -> Response:
         """Attempts to cheat."""

@@ -6,6 +6,7 @@ The file is made while it is sent. It holds `answer.json`, `flights.csv`, `proof
 
 import json
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -16,29 +17,35 @@ from backend.proofs.prover import Anchor
 from backend.questions.selection import Selection
 from backend.questions.values import AverageDelays, FilterTransactions, Question
 from backend.settings import PROJECT
-from backend.words import counted
 
 VERIFY = PROJECT / "scripts" / "verify.py"
 MODE = 0o644 << 16  # of the files, as zip files tell it
 
 README = """This is the evidence for an answer of a Flightchain, a ledger of flights.
-
-Question and answer are in answer.json, the flights behind the answer in flights.csv. To check
-the answer you need Python 3.11 or later, and no network:
+To check it you need Python 3.11 or later, and no network:
 
     python verify.py proof.ndjson --key log.vkey
 
-VERIFIED means: the log whose key is in log.vkey has signed a list of {blocks} (checkpoint), and
-the answer follows from these blocks, of which none is left out (proof.ndjson). Compare the key
-with one from somebody you trust, because these files cannot vouch for it:
+What this prints after VERIFIED is proved, and nothing else: the question, the answer, and the
+blocks that it is from. The log has signed blocks 0 to {newest} (checkpoint). The answer is from
+blocks 0 to {last} of these. Compare what is printed with answer.json, which tells more than is
+proved; flights.csv has the flights behind the answer, for reading. verify.py reads neither
+answer.json nor flights.csv.
+
+These files cannot vouch for themselves. Take verify.py from the project, where it is in the folder
+scripts: it is short and written to be read. The one that comes with these files has the SHA-256
+
+    {program}
+
+Compare the key with one from somebody you trust:
 
     {key}
 
 If you kept a checkpoint of this log from another day, add `--kept FILE`: that shows whether the log
-still holds what it held then. No proof shows that the flights are true, or that the log tells
-everybody the same, unless witnesses have signed the checkpoint (--witness KEY).
-
-verify.py is short and written to be read.
+still holds what it held then. That the answer leaves nothing out rests on the sums that each block
+has of its flights; the proof of the chain (/proofs/chain) shows whether they are right. No proof
+shows that the flights are true, or that the log tells everybody the same, unless witnesses have
+signed the checkpoint (--witness KEY).
 """
 
 
@@ -47,7 +54,13 @@ def evidence(
 ) -> Iterator[bytes]:
     """The zip file, piece by piece. answer: with `as_of` and `query`. proof: its lines."""
     members = anchor.members
-    told = README.format(blocks=counted(anchor.size, "block"), key=members["key"])
+    program = VERIFY.read_bytes()
+    told = README.format(
+        newest=anchor.signed - 1,
+        last=anchor.size - 1,
+        program=sha256(program).hexdigest(),
+        key=members["key"],
+    )
     text = json.dumps(answer, indent=2, ensure_ascii=False)
     return _zipped(
         (
@@ -55,7 +68,7 @@ def evidence(
             ("answer.json", [f"{text}\n".encode()]),
             ("checkpoint", [members["checkpoint"].encode()]),
             ("log.vkey", [f"{members['key']}\n".encode()]),
-            ("verify.py", [VERIFY.read_bytes()]),
+            ("verify.py", [program]),
             ("flights.csv", _flights(ledger, question, answer)),
             ("proof.ndjson", proof),
         )

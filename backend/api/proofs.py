@@ -94,14 +94,10 @@ def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
 PROVE_LEGS = _proof_of(
     FilterTransactions,
     "filter_transactions",
-    "What happened to a flight, and that no leg is missing",
+    "What happened to a flight, from all blocks",
 )
-PROVE_DELAYS = _proof_of(
-    AverageDelays, "average_delays", "How late a carrier was, and that no flight is missing"
-)
-PROVE_COUNT = _proof_of(
-    FlightCounter, "flight_counter", "How many flights went, and that none is missing"
-)
+PROVE_DELAYS = _proof_of(AverageDelays, "average_delays", "How late a carrier was, from all blocks")
+PROVE_COUNT = _proof_of(FlightCounter, "flight_counter", "How many flights went, from all blocks")
 
 
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:
@@ -124,55 +120,62 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
     def chain(environ: Environ) -> Response:
         """All blocks."""
         anchor = prover.anchor(AS_OF.find(PROVE_CHAIN.given(environ)))
-        return streamed(environ, prover.chain(anchor), PROVE_CHAIN.name)
+        return _streamed(streams, environ, prover.chain(anchor), PROVE_CHAIN.name)
 
-    def proving(operation: Operation, kind: type[Any], ask: Callable[..., Any]) -> Handler:
-        def proof(environ: Environ) -> Response:
-            """An answer, and what proves it."""
-            given = dict(operation.given(environ))
-            form = FORM.of(given)
-            given.pop(FORM.name, None)
-            question, options = provable(kind, given)
-            anchor = prover.anchor(options.as_of)
-            answer = ask(question, Options(as_of=anchor.size - 1))
-            # The proof has the question, and up to which block it counts, in its own form.
-            told = {n: value for n, value in answer.items() if n not in {"as_of", "query"}}
-            proof = prover.answer(question, told, anchor)
-            if form == NDJSON.name:
-                return streamed(environ, proof, operation.name)
-            pieces = evidence(ledger, question, answer, anchor, _written(proof))
-            name = f"{operation.name}.zip"
-            response = streams.response(environ, pieces, ZIP, name, is_packed=True)
-            response.headers["Cache-Control"] = NO_STORE
-            return response
-
-        return proof
-
-    def streamed(environ: Environ, lines: Iterator[Any], name: str) -> Response:
-        response = streams.response(environ, _written(lines), NDJSON.mimetype, f"{name}.ndjson")
-        response.headers["Cache-Control"] = NO_STORE
-        return response
-
-    questions = (
-        (PROVE_LEGS, FilterTransactions, ledger.filter_transactions),
-        (PROVE_DELAYS, AverageDelays, ledger.average_delays),
-        (PROVE_COUNT, FlightCounter, ledger.flight_counter),
-    )
     return [
         Row("GET", "/transactions/<id:transaction_id>/proof", PROVE_TRANSACTION, transaction),
         Row("GET", "/proofs/consistency", PROVE_CONSISTENCY, consistency),
         Row("GET", "/proofs/chain", PROVE_CHAIN, chain, Lane.EXPORT),
-        *(
-            Row(
-                "GET",
-                f"/{operation.name.removeprefix('prove_')}/proof",
-                operation,
-                proving(operation, kind, ask),
-                Lane.EXPORT,
-            )
-            for operation, kind, ask in questions
-        ),
+        *_rows_of_answers(ledger, streams),
     ]
+
+
+def _rows_of_answers(ledger: Ledger, streams: Streams) -> Iterator[Row]:
+    questions: tuple[tuple[Operation, type[Any], Callable[..., Any]], ...] = (
+        (PROVE_LEGS, FilterTransactions, ledger.filter_transactions),
+        (PROVE_DELAYS, AverageDelays, ledger.average_delays),
+        (PROVE_COUNT, FlightCounter, ledger.flight_counter),
+    )
+    for operation, kind, ask in questions:
+        path = f"/{operation.name.removeprefix('prove_')}/proof"
+        proving = _proving(ledger, streams, operation, kind, ask)
+        yield Row("GET", path, operation, proving, Lane.EXPORT)
+
+
+def _proving(
+    ledger: Ledger,
+    streams: Streams,
+    operation: Operation,
+    kind: type[Any],
+    ask: Callable[..., Any],
+) -> Handler:
+    """Handles requests for the proof of an answer to questions of a kind. ask: answers them."""
+
+    def proof(environ: Environ) -> Response:
+        """An answer, and what proves it."""
+        given = dict(operation.given(environ))
+        form = FORM.of(given)
+        given.pop(FORM.name, None)
+        question, options = provable(kind, given)
+        anchor = ledger.prover.anchor(options.as_of)
+        answer = ask(question, Options(as_of=anchor.size - 1))
+        # The proof has the question, and up to which block it counts, in its own form.
+        told = {n: value for n, value in answer.items() if n not in {"as_of", "query"}}
+        lines = ledger.prover.answer(question, told, anchor)
+        if form == NDJSON.name:
+            return _streamed(streams, environ, lines, operation.name)
+        pieces = evidence(ledger, question, answer, anchor, _written(lines))
+        response = streams.response(environ, pieces, ZIP, f"{operation.name}.zip", is_packed=True)
+        response.headers["Cache-Control"] = NO_STORE
+        return response
+
+    return proof
+
+
+def _streamed(streams: Streams, environ: Environ, lines: Iterator[Any], name: str) -> Response:
+    response = streams.response(environ, _written(lines), NDJSON.mimetype, f"{name}.ndjson")
+    response.headers["Cache-Control"] = NO_STORE
+    return response
 
 
 def _written(lines: Iterator[Any]) -> Iterator[bytes]:

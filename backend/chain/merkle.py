@@ -112,7 +112,7 @@ def range_path(first: int, stop: int, size: int, root_of: RootOf) -> list[bytes]
 def _steps(node: int, last: int, siblings: Sequence[bytes]) -> Iterator[tuple[bool, bytes]]:
     """Walk up from leaf `node` of a tree whose last leaf is `last`: (sibling is left, sibling).
 
-    The walk of RFC 9162 sections 2.1.3.2 and 2.1.4.2. Raises ProofError unless it ends at the root
+    The walk of RFC 9162 section 2.1.4.2. Raises ProofError unless it ends at the root
     exactly when the siblings do.
     """
     for sibling in siblings:
@@ -125,19 +125,6 @@ def _steps(node: int, last: int, siblings: Sequence[bytes]) -> Iterator[tuple[bo
         node, last = node >> 1, last >> 1
     if last != 0:
         raise ProofError("the proof is too short")
-
-
-def verify_inclusion(
-    leaf: bytes, index: int, size: int, proof: Sequence[bytes], top: bytes
-) -> None:
-    """Raise ProofError unless `proof` shows `leaf` (a leaf hash) at `index` of the tree `top`."""
-    if not 0 <= index < size:
-        raise ProofError(f"leaf {index} cannot be in a tree of {size}")
-    hashed = leaf
-    for is_left, sibling in _steps(index, size - 1, proof):
-        hashed = node_hash(sibling, hashed) if is_left else node_hash(hashed, sibling)
-    if hashed != top:
-        raise ProofError("the proof leads to another root")
 
 
 def consistency_proof(leaves: Sequence[bytes], old_size: int) -> list[bytes]:

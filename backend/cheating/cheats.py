@@ -19,7 +19,7 @@ from backend.sources.generated import Generated
 from backend.sources.source import validated
 from backend.storage.block_store import BlockStore
 from backend.transparency import CHECKPOINT_NAME
-from backend.transparency.secret_keys import log_key
+from backend.transparency.secret_keys import LOG, log_key, secret_key
 from backend.transparency.tree import HistoryTree
 from backend.witness.witness import Witness
 
@@ -129,6 +129,16 @@ def _sign_again(folder: Path) -> None:
     Editor(folder).sign()
 
 
+def _sign_with_new_key(folder: Path) -> None:
+    """What the service does by itself where neither key nor checkpoint is left."""
+    _mine_all_again(folder)
+    name = log_key(folder).verifier.name
+    for one in (LOG.secret, LOG.public, CHECKPOINT_NAME):
+        (folder / one).unlink()
+    secret_key(folder, LOG, name)
+    Editor(folder).sign()
+
+
 def _delete_block(folder: Path) -> None:
     with _editing(folder) as editor:
         del editor.blocks[HEIGHT]
@@ -175,6 +185,11 @@ CHEATS = (
     Cheat("mine-it-again", "The same, and the block is mined again.", _mine_one_again),
     Cheat("mine-all-again", "The same, and all blocks above it are mined again.", _mine_all_again),
     Cheat("sign-it-all", "The same, and the log's key signs the result.", _sign_again),
+    Cheat(
+        "sign-with-a-new-key",
+        "The same, but key and checkpoint are removed, so that a new key signs the result.",
+        _sign_with_new_key,
+    ),
     Cheat(
         "delete-a-block", f"Block {HEIGHT} is left out, and those above move down.", _delete_block
     ),

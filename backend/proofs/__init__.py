@@ -24,10 +24,14 @@ are shown begin at number `first` of `count`, and `hashes` (see `merkle.range_pa
 `summary_root`. If a carrier is asked for, they are its cells of the days in question and one
 neighbour on each side: cells are sorted by carrier and day, so that nothing can be missing between
 neighbours. Otherwise all cells are shown. A block whose cells name none of the carriers and days in
-question holds no flight that counts.
+question holds no flight that counts. For that the cells must be those of the block's flights, and
+sorted. The proof of an answer does not show this, the proof of the chain does: a log that signs
+blocks with wrong cells can hide flights from answers, and is found out by whoever checks the chain.
 
 *The chain* has a line with `header` and `body` for each block.
 
 *Consistency* has one line, with `from` and `size` (numbers of blocks), `from_root`, `root`, and
 `path`.
+
+No line follows those that are named here.
 """

@@ -36,12 +36,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Blocks 0 to `size` - 1, and how they hang below a signed checkpoint.
+    """Blocks 0 to `size` - 1, and how they hang below a signed checkpoint of `signed` blocks.
 
     members: those of every proof that say so.
     """
 
     size: int
+    signed: int
     members: Json
 
 
@@ -105,7 +106,7 @@ class Prover:
             "key": self.verifier_key().decode().strip(),
             "successions": successions_in(self._folder),
         }
-        return Anchor(size, members)
+        return Anchor(size, signed.size, members)
 
     def _newest(self) -> tuple[Note, Checkpoint]:
         """The newest checkpoint, as a note and as what it says."""

@@ -13,7 +13,7 @@ from backend.transparency.tree import TILE_WIDTH, HistoryTree
 ENTRIES = -1  # the level of bundles
 MAX_LEVEL = 63
 _NAME = re.compile(
-    r"(?P<level>entries|0|[1-9][0-9]?)/(?P<groups>(?:x[0-9]{3}/)*[0-9]{3})"
+    r"(?P<level>entries|0|[1-9][0-9]?)/(?P<groups>(?:x[0-9]{3}/){0,6}[0-9]{3})"  # up to 2**64
     r"(?:\.p/(?P<width>[1-9][0-9]{0,2}))?"
 )
 

@@ -12,6 +12,7 @@ TITLES = {
     "mine-it-again": "… and mine the block again",
     "mine-all-again": "… and mine all blocks above it again",
     "sign-it-all": "… and sign the result with the log's key",
+    "sign-with-a-new-key": "… or with a new key in its place",
     "delete-a-block": "Delete a block",
     "swap-two-blocks": "Swap two blocks",
     "roll-back": "Roll back",

@@ -15,6 +15,13 @@ const NAMES = ["YEAR", "DAY_OF_WEEK", "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CA
   "DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME", "timestamp"];
 const CARRIER = "OP_CARRIER_AIRLINE_ID";
 const DAY = "FL_DATE";
+const PERIOD = { INITIAL_DATE: "text", FINAL_DATE: "text" };
+const LEG = { OP_CARRIER_FL_NUM: "number", [DAY]: "text" };
+const PARAMETERS = { // those with which each question can be asked
+  average_delays: [{ [CARRIER]: "number", ...PERIOD }],
+  flight_counter: [{ ORIGIN_CITY_NAME: "text", DEST_CITY_NAME: "text", ...PERIOD }],
+  filter_transactions: [LEG, { [CARRIER]: "number", ...LEG }],
+};
 const SUMS = ["flights", "cancelled", "arrived", "departed", "on_time", "sum_arr_delay", "sum_dep_delay"];
 const MEANS = [
   ["average_delay", "sum_arr_delay", "arrived"],
@@ -31,10 +38,17 @@ export function canonical(value) {
   return `{${members.join(",")}}`;
 }
 
+function kindOf(value) {
+  if (Number.isSafeInteger(value)) return "number";
+  return typeof value === "string" ? "text" : value === null ? "nothing" : "none of these";
+}
+
+// The object or array that a canonical text holds, of nothing but integers, texts and null.
 function parsed(text, what) {
   require(typeof text === "string", `${what} is missing`);
   const found = JSON.parse(text);
-  require(canonical(found) === text, `${what} is not canonical JSON`);
+  const areKnown = found && Object.values(found).every((one) => kindOf(one) !== "none of these");
+  require(areKnown && canonical(found) === text, `${what} is not canonical`);
   return found;
 }
 
@@ -115,7 +129,7 @@ async function columnsOf(block, header) {
   NAMES.forEach((name, column) => {
     const [valueBytes, codeBytes] = sizes[column];
     require(whole(valueBytes) && whole(codeBytes), `${place}: column ${name} has no size`);
-    const values = JSON.parse(decoder.decode(rest.subarray(at, at + valueBytes)));
+    const values = parsed(decoder.decode(rest.subarray(at, at + valueBytes)), `${place}: column ${name}`);
     let codes = rest.subarray(at + valueBytes, (at += valueBytes + codeBytes));
     if (values.length > 256) { // all low bytes come first, then all high bytes
       require(codes.length === 2 * count, `${place}: column ${name} has not ${count} rows`);
@@ -203,16 +217,16 @@ function statusOf(leg) {
 
 // The answer to a question, from what blocks show.
 async function answerTo(asked, blocks) {
-  const { name } = asked;
-  const carrier = asked[CARRIER] ?? null;
+  const { name, ...given } = asked;
   const isAverage = name === "average_delays";
-  require(isAverage || name === "filter_transactions" || name === "flight_counter", "an unknown question");
-  const known = ["name", "INITIAL_DATE", "FINAL_DATE", ...(isAverage ? [CARRIER] : NAMES)];
-  const [since, until] = ["INITIAL_DATE", "FINAL_DATE"].map((one) => asked[one] ?? asked[DAY]);
-  const isRight = Object.keys(asked).every((one) => known.includes(one)) && isDay(since) && isDay(until) && since <= until;
-  require(isRight && (carrier === null || Number.isSafeInteger(carrier)), `${name} is not asked with these parameters`);
+  const kinds = canonical(Object.fromEntries(Object.entries(given).map(([one, value]) => [one, kindOf(value)])));
+  const isKnown = Object.hasOwn(PARAMETERS, name) && PARAMETERS[name].some((form) => canonical(form) === kinds);
+  require(isKnown, `"${name}" is not asked with these parameters`);
+  const carrier = given[CARRIER] ?? null;
+  const [since, until] = Object.keys(PERIOD).map((one) => given[one] ?? given[DAY]);
+  require(isDay(since) && isDay(until) && since <= until, "the days are none");
   const [low, high] = carrier === null ? [null, null] : [[carrier, since], [carrier, until]];
-  const equal = Object.entries(asked).filter(([one]) => NAMES.includes(one));
+  const equal = Object.entries(given).filter(([one]) => NAMES.includes(one));
   const total = Object.fromEntries(SUMS.map((one) => [one, 0]));
   const legs = [];
   for await (const [block, header] of blocks) {
@@ -250,7 +264,7 @@ export function differences(found, said) {
 // The origin, size and root (Base64) that a checkpoint names. It says nothing of its signatures.
 export function checkpointOf(note) {
   const [origin, size, root] = String(note).split("\n");
-  require(/^(0|[1-9]\d*)$/.test(size ?? "") && whole(Number(size)), "a checkpoint has no number of blocks");
+  require(/^[1-9]\d*$/.test(size ?? "") && whole(Number(size)), "a checkpoint has no number of blocks");
   base64(root);
   return { origin, size: Number(size), root };
 }
@@ -273,6 +287,7 @@ async function shown(head, lines, roots, told) {
     const oldRoot = base64(head.from_root);
     roots.set(head.from, oldRoot);
     roots.set(size, extended(head.from, size, oldRoot, head.path));
+    require(hex(roots.get(size)) === hex(base64(head.root)), "it does not lead to the root that it names");
     return { kind, from: head.from };
   }
   const blocks = chained(lines, size, roots, told);
@@ -288,17 +303,24 @@ async function shown(head, lines, roots, told) {
   return { kind, question: head.question, answer };
 }
 
-// What the lines of a proof show, and the checkpoint to which that leads: {…, size, checkpoint, note, key,
-// successions}. The signature of the checkpoint is not looked at here.
+// The checkpoint to which the root of `size` blocks leads: {size, root, checkpoint, note, key, successions}. The
+// signature of the checkpoint is not looked at here.
+function anchored(head, size, root) {
+  const checkpoint = checkpointOf(head.checkpoint);
+  const top = extended(size, checkpoint.size, root, head.consistency);
+  require(hex(top) === hex(base64(checkpoint.root)), "it does not lead to the signed checkpoint");
+  const { checkpoint: note, key, successions = [] } = head;
+  return { size, root: hex(root), checkpoint, note, key, successions };
+}
+
+// What the lines of a proof show, and the checkpoint to which that leads.
 export async function proved(lines, told = () => {}) {
   const { value: head, done } = await lines.next();
   require(!done && head !== null && typeof head === "object", "the proof is empty");
-  const checkpoint = checkpointOf(head.checkpoint);
   const roots = new Map();
   const found = await shown(head, lines, roots, told);
-  const top = extended(head.size, checkpoint.size, roots.get(head.size), head.consistency);
-  require(hex(top) === hex(base64(checkpoint.root)), "it does not lead to the signed checkpoint");
-  return { ...found, size: head.size, checkpoint, note: head.checkpoint, key: head.key, successions: head.successions ?? [] };
+  require((await lines.next()).done, "it goes on behind what it proves");
+  return { ...found, ...anchored(head, head.size, roots.get(head.size)) };
 }
 
 // The same for a block, from its header and the proof that the tree of the blocks below it is a beginning of the
@@ -312,10 +334,7 @@ export function blockProved(headerText, head) {
   const isPeak = Math.log2(height) % 1 === 0; // then the path leaves out the one peak below
   const path = isPeak ? [btoa(String.fromCharCode(...fromHex(header.history_root)))] : head.path.filter((_, at) => at !== 1);
   const root = included(leafHash(hashed), height, size, height ? path : []);
-  const checkpoint = checkpointOf(head.checkpoint);
-  const top = extended(size, checkpoint.size, root, head.consistency);
-  require(hex(top) === hex(base64(checkpoint.root)), "it does not lead to the signed checkpoint");
-  return { kind: "block", height, size, header, hash: hex(hashed), checkpoint, note: head.checkpoint, key: head.key, successions: head.successions ?? [] };
+  return { kind: "block", height, header, hash: hex(hashed), ...anchored(head, size, root) };
 }
 
 // The root of a block's transactions, as the service shows them.

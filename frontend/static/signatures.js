@@ -9,10 +9,10 @@ const SUCCESSION = "flightchain key succession";
 // The key that is written NAME+ID+KEY.
 export function keyOf(text) {
   const parts = /^(.*?)\+([0-9a-f]{8})\+(.+)$/s.exec(String(text).trim());
-  require(parts, "the log has no key");
+  require(parts, "the key of the log is missing, or it is something else");
   const [, name, id, rest] = parts;
   const data = base64(rest, 33);
-  require(hex(sha256(bytesOf(`${name}\n`), data)).startsWith(id) && data[0] === LOG, "the key of the log is none");
+  require(hex(sha256(bytesOf(`${name}\n`), data)).startsWith(id) && data[0] === LOG, "the key of the log is damaged, or it is something else");
   return { text: String(text).trim(), name, id, public: data.subarray(1) };
 }
 
@@ -44,7 +44,7 @@ async function verified(key, message, signature) {
   return subtle.verify("Ed25519", imported, signature, message);
 }
 
-// The key that a log has now, if its old key has signed that: {key, isSigned}.
+// The key that a log has now, if its old key has signed that: {key, isChecked}.
 async function succeeded(key, successions) {
   let isChecked = true;
   for (const note of successions) {
@@ -57,11 +57,13 @@ async function succeeded(key, successions) {
 }
 
 // Whether the checkpoint that something `found` leads to is signed by the key that it names: isSigned is true, or null
-// if this browser cannot tell. isTrusted: whether that is a given key, or one that follows it; true if none is given.
+// if this browser cannot tell. isTrusted: whether that is a given key, or one that follows it, or null if this browser
+// cannot tell that; true if none is given.
 export async function signatureOf(found, trusted) {
   const key = keyOf(found.key);
   const followed = trusted ? await succeeded(keyOf(trusted), found.successions) : { key, isChecked: true };
   require(found.checkpoint.origin === key.name, `the checkpoint is of ${found.checkpoint.origin}, not of ${key.name}`);
   const right = await isSigned(key, found.note);
-  return { key, isSigned: right && (followed.isChecked || null), isTrusted: followed.key.text === key.text };
+  const isTrusted = followed.key.text === key.text && (followed.isChecked || null);
+  return { key, isSigned: right && (followed.isChecked || null), isTrusted };
 }

@@ -65,12 +65,16 @@ async function block(section) {
   return { found, told };
 }
 
+const SUMS = "That no flight is left out rests on the sums in the blocks. Whether these are the sums of their flights is not shown " +
+  "here, but by the proof of the chain. ";
+
 async function answer(section) {
   const bar = section.querySelector("progress");
   const links = [...section.querySelectorAll("[data-proof]")];
   const told = [];
-  let found;
+  let found; // all are of the same blocks: so the checkpoint of the last one holds for all
   for (const [at, link] of links.entries()) {
+    const root = found?.root;
     found = await proofAt(link.dataset.proof, (done, size) => {
       bar.value = (at + done / size) / links.length;
     });
@@ -78,10 +82,10 @@ async function answer(section) {
     const isAsked = found.kind === "answer" && canonical(found.question) === canonical(JSON.parse(link.dataset.question));
     require(isAsked && found.size === Number(link.dataset.height) + 1, "the proof is of another question than this page shows");
     require(!differences(found.answer, shown).length, "this page shows another answer than the one that is proved");
+    require(!at || found.root === root, "one proof of this page is of other blocks than another one");
     told.push(`${links.length > 1 ? `${link.textContent.replace("Proof for ", "")}: ` : ""}${answerInWords(found.answer)}`);
   }
-  const sums = found.question.name === "average_delays" ? "It does not show that the sums in the blocks are those of their flights. " : "";
-  return { found, told, limits: sums, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
+  return { found, told, limits: SUMS, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
 }
 
 const decimal = (value, digits) => (value === null ? "none" : value.toFixed(digits).replace("-", "\u2212"));
@@ -109,7 +113,7 @@ async function compared(kept, { checkpoint }, isTrusted) {
     return { said: `This browser had not seen this log before. It keeps the checkpoint of now, ${counted(checkpoint.size, "block")}, and compares it at your next visit.` };
   }
   if (kept.origin !== checkpoint.origin) return { alarm: "origin" };
-  if (!isTrusted) return { alarm: "key" };
+  if (isTrusted === false) return { alarm: "key" };
   if (checkpoint.size < kept.size) return { alarm: "rollback" };
   if (checkpoint.size === kept.size && checkpoint.root !== kept.root) return { alarm: "fork" };
   if (checkpoint.size > kept.size) {
@@ -146,10 +150,14 @@ function leads(size, root, checkpoint, proof) {
   }
 }
 
+const CHANGED_KEY = "The key of the log has changed since. Whether its old key has signed the new one was not checked here, so " +
+  "this browser goes on with the old key. Ask whoever runs the ledger, in another way than over these pages, or check a proof with scripts/verify.py.";
+
 async function remember(section, memory, found, { key, isTrusted }) {
   const line = section.querySelector("[data-remembered]");
   const { origin, size, root } = found.checkpoint;
-  const now = { origin, key: key.text, size, root, time: Date.now() };
+  const isFollowed = isTrusted !== null; // if nobody can tell, the old key stays the one that is expected
+  const now = { origin, key: isFollowed ? key.text : memory.kept.key, size, root, time: Date.now() };
   const { alarm, said, isKnown = true } = await compared(memory?.kept, found, isTrusted);
   if (alarm) {
     keepAlarm({ kind: alarm, before: memory.kept, after: now, time: now.time });
@@ -158,8 +166,9 @@ async function remember(section, memory, found, { key, isTrusted }) {
     keepCheckpoint(now);
   }
   const unable = "This browser keeps nothing for these pages: it cannot tell whether the log is the one of an earlier visit.";
-  line.textContent = alarm ? "The log is not the one that this browser remembers: see the alarm above." : memory ? said : unable;
-  line.className = isKnown && !alarm ? "" : "notice warn";
+  const other = "The log is not the one that this browser remembers: see the alarm above.";
+  line.textContent = alarm ? other : memory ? said + (isFollowed ? "" : ` ${CHANGED_KEY}`) : unable;
+  line.className = isKnown && isFollowed && !alarm ? "" : "notice warn";
   line.hidden = false;
 }
 
@@ -192,7 +201,7 @@ function failure(error) {
     return node("p", {}, `Nothing has been checked in this browser: no proof came, because ${error.message}.`);
   }
   if (error instanceof CannotCheck) return node("p", {}, `Nothing has been checked in this browser. ${error.message}.`);
-  const reason = error instanceof Refused ? error.message : `it is damaged, or none (${error.message})`;
+  const reason = error instanceof Refused ? error.message : `it is damaged, or it is something else (${error.message})`;
   return node(
     "div",
     { class: "notice bad" },

@@ -5,8 +5,10 @@ The alarm is tried on ledgers that take each other's place at one address.
 
 import copy
 import hashlib
+import html
 import json
 import random
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -20,15 +22,17 @@ import requests
 from playwright.sync_api import Page, Route, expect
 from werkzeug.serving import make_server
 
+from backend.transparency.notes import VerifierKey
 from backend.transparency.rotation import rotate
 from frontend.app import create_app
 from frontend.settings import Settings
 from tests.api.processes import free_port
 from tests.api.worlds import client_of, generated, seal, settings_for
 from tests.browser.conftest import Visit
-from tests.browser.sites import Site
+from tests.browser.sites import LEDGERS, Site, make_ledger
 from tests.browser.test_every_page import CONTRAST, WCAG, require_fit, violations
 from tests.browser.visits import Visitor
+from tests.proofs.forging import lies
 from tests.proofs.proofs import Json, Judge, lines, written
 from tests.proofs.test_verify import WITHOUT_MEANING, mutated, places
 
@@ -67,6 +71,17 @@ VERDICTS = """async ([key, proofs]) => {
         }
     }
     return verdicts;
+}"""
+
+KEYS = """async (keys) => {
+    const { keyOf } = await import("/static/signatures.js");
+    return keys.map((key) => {
+        try {
+            return keyOf(key) && "";
+        } catch (error) {
+            return error.message;
+        }
+    });
 }"""
 
 # --- the scripts against other programs
@@ -151,6 +166,16 @@ def test_the_verdicts_are_those_of_verify_py(
         assert mine.get("answer") == proof[0].get("answer")
 
 
+def test_what_verify_py_refuses_though_the_log_has_signed_it_is_refused(
+    visit: Visit, site: Site, proofs: dict[str, list[Json]], tmp_path: Path
+) -> None:
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    judge, page = Judge(tmp_path, key), visit(site).open("/about")
+    for proof in lies(site.service.folder, proofs):
+        (mine,) = page.evaluate(VERDICTS, [key, [written(proof).decode()]])
+        assert mine["verdict"] == judge.of(proof)["verdict"] == "refused", (mine, proof[0])
+
+
 def test_another_key_a_cut_proof_and_no_proof_are_refused(
     visit: Visit, site: Site, sites: dict[str, Site], proofs: dict[str, list[Json]]
 ) -> None:
@@ -161,6 +186,17 @@ def test_another_key_a_cut_proof_and_no_proof_are_refused(
     for text in (texts["delays"].rsplit("\n", 2)[0], texts["legs"][:-9], "", "[]", "null", "{}"):
         assert page.evaluate(VERDICTS, [key, [text]])[0]["verdict"] == "refused", text[:80]
     assert page.evaluate(VERDICTS, [other, [texts["transaction"]]])[0]["verdict"] == "refused"
+
+
+def test_a_key_that_is_none_is_refused_in_words(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    key = requests.get(f"{site.url}/log/key", timeout=10).text.strip()
+    other_type = str(VerifierKey("log", bytes(32), b"\x09"))
+    keys = ["", "log", "log+01234567+AA==", key.replace("+", "x", 1), other_type]
+    reasons = page.evaluate(KEYS, [*keys, key])
+    assert reasons.pop() == ""
+    for reason in reasons:
+        assert re.search(r"or it is something else|Base64", reason), reason
 
 
 # --- what pages say
@@ -195,6 +231,8 @@ def test_pages_verify_what_they_show(visit: Visit, site: Site) -> None:
         visitor.open(address, page=page)
         said = checked(page) if address in ANSWERS else verdict(page)
         assert PROVED in said, (address, said)
+        limits = page.locator("[data-verdict] details").text_content() or ""
+        assert ("rests on the sums in the blocks" in limits) == (address in ANSWERS)
         assert "That checkpoint is signed" in said or "that checkpoint is signed with" in said
         expect(page.locator("[data-remembered]")).to_contain_text(
             "Unchanged since block 30" if address != BY_THEMSELVES[0] else "not seen this log"
@@ -268,6 +306,33 @@ def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> No
         assert reason in said, (address, pattern, said)
         assert "What this page shows is not proved." in said
         assert "Computed in this browser, from" not in said
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_all_proofs_of_a_page_must_be_of_the_same_blocks(
+    visit: Visit, site: Site, tmp_path: Path
+) -> None:
+    """The first is of a chain that somebody made up, the second is right, and is signed."""
+    make_ledger(tmp_path / "chain", [41, *LEDGERS["many"][1:]])
+    with client_of(settings_for(tmp_path / "chain")) as client:
+        asked = f"{site.address(DELAYS)}&as_of={site.values['tip']}".replace("?", "/proof?")
+        made_up = client.get(asked).get_data(as_text=True)
+    answer = html.escape(json.dumps(json.loads(made_up.partition("\n")[0])["answer"]))
+
+    def answered(text: str) -> str:
+        return re.sub(r'data-answer="[^"]*"', f'data-answer="{answer}"', text, count=1)
+
+    visitor = visit(site)
+    page = visitor.open("/about")
+    first = f"**/average_delays/proof?OP_CARRIER_AIRLINE_ID={site.values['carrier']}&*"
+    with (
+        passing(page, "**/average_delays?*", answered),
+        passing(page, first, lambda text: made_up),
+    ):
+        visitor.open(f"{DELAYS}&OP_CARRIER_AIRLINE_ID=19805", None, page)
+        said = checked(page)
+    assert "The proof is refused." in said
+    assert "is of other blocks than" in said
     assert page.evaluate("localStorage.length") == 0
 
 
@@ -451,6 +516,35 @@ def test_a_new_key_that_the_old_one_has_signed_is_followed(
     ledgers.chosen = "later"  # nobody has signed that the old key may come back
     witness.open("/transactions/3", page=page)
     expect(page.locator("#alarm")).to_contain_text("the old key has not signed the new one")
+
+
+def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
+    witness: Visitor, ledgers: Ledgers
+) -> None:
+    """Over plain HTTP anybody can make up a note in which the old key signs a new one."""
+    page = witness.context.pages[0]
+    page.add_init_script(
+        "Object.defineProperty(Crypto.prototype, 'subtle', {get: () => undefined});"
+    )
+    remembered = page.locator("[data-remembered]")
+
+    def kept() -> Json:
+        found: Json = json.loads(page.evaluate("localStorage.flightchain"))["kept"]
+        return found
+
+    before = kept()
+    for size in (5, 6):
+        ledgers.chosen = "rotated"
+        witness.open("/transactions/3", page=page)
+        expect(remembered).to_contain_text(f"Unchanged since block {size - 1}")
+        expect(remembered).to_contain_text("The key of the log has changed since")
+        expect(remembered).to_contain_text("this browser goes on with the old key")
+        expect(remembered).to_have_class("notice warn")
+        assert (kept()["key"], kept()["size"]) == (before["key"], 6)
+    assert page.locator("#alarm").count() == 0
+    ledgers.chosen = "before"
+    witness.open("/transactions/3", page=page)
+    expect(page.locator("#alarm")).to_contain_text(ALARMS["before"].replace("5 b", "6 b"))
 
 
 @pytest.mark.parametrize("other", ALARMS)

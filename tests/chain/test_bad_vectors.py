@@ -13,7 +13,7 @@ from backend.chain.merkle import ProofError
 from backend.chain.rules import HEADER_RULES
 from backend.chain.state import ChainState, empty_state, genesis
 from backend.errors import RuleViolation
-from tests.chain import independent
+from tests.chain import inclusion, independent
 from tests.chain.files import (
     Entry,
     block_from,
@@ -156,7 +156,7 @@ def test_a_bad_inclusion_proof_is_refused(entry: Entry) -> None:
     leaf, top = bytes.fromhex(entry["leaf"]), bytes.fromhex(entry["root"])
     proof = hashes(entry["proof"])
     with pytest.raises(ProofError):
-        merkle.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
+        inclusion.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
     with pytest.raises(Rejected):
         independent.verify_inclusion(leaf, entry["index"], entry["size"], proof, top)
 

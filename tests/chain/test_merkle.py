@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.chain import merkle
 from backend.chain.merkle import Frontier, ProofError, frontier_of
-from tests.chain import independent
+from tests.chain import inclusion, independent
 from tests.chain.independent import Rejected
 
 LARGEST = 70
@@ -39,7 +39,7 @@ def test_every_leaf_of_every_size_has_the_one_proof_and_it_verifies(size: int) -
     for index in range(size):
         proof = merkle.inclusion_proof(LEAVES[:size], index)
         assert proof == independent.path(index, DATA[:size])
-        merkle.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size])
+        inclusion.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size])
 
 
 @pytest.mark.parametrize("size", range(1, LARGEST + 1, 3))
@@ -117,7 +117,7 @@ def test_a_spoiled_inclusion_proof_is_refused(data: st.DataObject, size: int) ->
     index = data.draw(st.integers(0, size - 1))
     bad = data.draw(spoiled(merkle.inclusion_proof(LEAVES[:size], index)))
     with pytest.raises(ProofError):
-        merkle.verify_inclusion(LEAVES[index], index, size, bad, ROOTS[size])
+        inclusion.verify_inclusion(LEAVES[index], index, size, bad, ROOTS[size])
 
 
 @given(st.data(), sizes)
@@ -134,11 +134,11 @@ def test_a_proof_holds_for_no_other_leaf_and_no_other_root(data: st.DataObject, 
     proof = merkle.inclusion_proof(LEAVES[:size], index)
     if another != index:
         with pytest.raises(ProofError):
-            merkle.verify_inclusion(LEAVES[index], another, size, proof, ROOTS[size])
+            inclusion.verify_inclusion(LEAVES[index], another, size, proof, ROOTS[size])
     with pytest.raises(ProofError):
-        merkle.verify_inclusion(LEAVES[(index + 1) % LARGEST], index, size, proof, ROOTS[size])
+        inclusion.verify_inclusion(LEAVES[(index + 1) % LARGEST], index, size, proof, ROOTS[size])
     with pytest.raises(ProofError):
-        merkle.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size - 1])
+        inclusion.verify_inclusion(LEAVES[index], index, size, proof, ROOTS[size - 1])
 
 
 positions = st.integers(-2, 40) | st.integers(2**62, 2**66)
@@ -157,9 +157,9 @@ def test_both_verifiers_agree_on_any_inclusion_claim(
         independent.verify_inclusion(*arguments)
     except Rejected:
         with pytest.raises(ProofError):
-            merkle.verify_inclusion(*arguments)
+            inclusion.verify_inclusion(*arguments)
     else:
-        merkle.verify_inclusion(*arguments)
+        inclusion.verify_inclusion(*arguments)
 
 
 @given(st.data(), positions, positions)

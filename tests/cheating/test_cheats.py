@@ -1,11 +1,14 @@
-"""Every cheat is noticed: by `verify`, or by a witness alone if the log's key has signed it."""
+"""Every cheat is noticed: by `verify`, or by a witness alone if all is mined and signed again."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from backend.cheating import cheats
 from backend.cheating.cheats import CHEATS, HEIGHT, Outcome, try_all
 from backend.cli import main
 from tests.api.worlds import client_of, good, settings_for
@@ -22,6 +25,7 @@ VERIFY = {
 }
 WITNESS = {
     "sign-it-all": "had 6 blocks, and has signed other 6 blocks: both are in witness/",
+    "sign-with-a-new-key": "had 6 blocks, and has signed other 6 blocks: both are in witness/",
     "roll-back-and-sign": "had 6 blocks, and shows 4 now: it was put back",
     "sign-a-fork": "had 6 blocks, and has signed other 6 blocks: both are in witness/",
 }
@@ -51,3 +55,20 @@ def test_the_command_and_the_service_tell_the_same(
     assert [one["name"] for one in found] == list(outcomes)
     assert [bool(one["verify"]) for one in found] == [bool(o.verify) for o in outcomes.values()]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_those_who_ask_first_at_once_wait_for_the_same_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def slowly() -> list[Outcome]:
+        tried.append(1)
+        time.sleep(0.1)
+        return []
+
+    monkeypatch.setattr(cheats, "try_all", slowly)
+    with client_of(settings_for(tmp_path)) as client, ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda _: good(client.get("/cheats")), range(4)))
+    assert answers == 4 * [{"cheats": []}]
+    assert len(tried) == 1

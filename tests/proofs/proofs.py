@@ -45,16 +45,21 @@ class Judge:
 
     def says(self, *files: Path, **options: Any) -> Json:
         """The verdict, and with it the reason or what was proved."""
-        command = ["verify.py", *map(str, files), "--json", "--key", self.key]
+        command = ["--json"]
         for name, values in options.items():
             for value in values if isinstance(values, list) else [values]:
                 command += [f"--{name}", str(value)]
-        with pytest.MonkeyPatch.context() as patch, printed(patch) as out:
-            patch.setattr("sys.argv", command)
-            status = verify.main()
-        verdict: Json = json.loads("".join(out))
-        assert (verdict["verdict"], status) in {("verified", 0), ("refused", 1)}
+        verdict: Json = json.loads(self.prints(*files, *command))
         return {**verdict["files"][-1], "verdict": verdict["verdict"]}
+
+    def prints(self, *arguments: "Path | str") -> str:
+        """What `verify.py` prints. Its exit status must be that of its verdict."""
+        with pytest.MonkeyPatch.context() as patch, printed(patch) as out:
+            patch.setattr("sys.argv", ["verify.py", "--key", self.key, *map(str, arguments)])
+            status = verify.main()
+        text = "".join(out)
+        assert ("refused" if status else "verified") in text[:30].lower()
+        return text
 
     def of(self, proof: "Iterable[Mapping[str, Any]] | bytes", **options: Any) -> Json:
         return self.says(self.file(proof), **options)

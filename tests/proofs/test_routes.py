@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -127,3 +128,19 @@ def test_the_evidence_for_an_answer_can_be_checked_with_what_is_in_it(
     flights = list(csv.DictReader((tmp_path / "flights.csv").read_text().splitlines()))
     assert len(flights) == plain.get("flights" if question == "average_delays" else "count")
     assert (tmp_path / "log.vkey").read_text().strip() in (tmp_path / "README.txt").read_text()
+
+
+def test_the_evidence_says_what_is_proved_and_what_is_not(
+    client: FlaskClient, world: World, tmp_path: Path
+) -> None:
+    query = {"OP_CARRIER_AIRLINE_ID": world.transactions[700]["OP_CARRIER_AIRLINE_ID"], **DAYS}
+    path = "/average_delays/proof"
+    with client.get(path, query_string={**query, "as_of": 3, "format": "zip"}) as response:
+        ZipFile(io.BytesIO(response.get_data())).extractall(tmp_path)
+    told = " ".join((tmp_path / "README.txt").read_text().split())
+    assert "The log has signed blocks 0 to 30 (checkpoint)" in told
+    assert "The answer is from blocks 0 to 3 of these" in told
+    assert "verify.py reads neither answer.json nor flights.csv" in told
+    assert sha256((tmp_path / "verify.py").read_bytes()).hexdigest() in told
+    assert "Take verify.py from the project" in told
+    assert "rests on the sums" in told

@@ -26,31 +26,6 @@ MUTATIONS = 500
 SEED = 20150102
 
 
-@pytest.fixture(scope="module")
-def judge(world: World, tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    key = (world.settings.folder / "log.vkey").read_text().strip()
-    return Judge(tmp_path_factory.mktemp("proofs"), key)
-
-
-@pytest.fixture(scope="module")
-def proofs(client: FlaskClient, world: World) -> dict[str, list[Json]]:
-    """A proof of every kind."""
-    some = world.transactions[700]
-    legs = {name: some[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
-    cities = {name: some[name] for name in ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")}
-    carrier = {"OP_CARRIER_AIRLINE_ID": some["OP_CARRIER_AIRLINE_ID"]}
-    return {
-        "transaction": fetched(client, f"/transactions/{some['TRANSACTION_ID']}/proof"),
-        "older": fetched(client, f"/transactions/{some['TRANSACTION_ID']}/proof", tip=20),
-        "consistency": fetched(client, "/proofs/consistency", **{"from": 9}),
-        "delays": fetched(client, "/average_delays/proof", **carrier, **DAYS),
-        "legs": fetched(client, "/filter_transactions/proof", **legs),
-        "legs of a carrier": fetched(client, "/filter_transactions/proof", **legs, **carrier),
-        "count": fetched(client, "/flight_counter/proof", **cities, **DAYS),
-        "chain": fetched(client, "/proofs/chain"),
-    }
-
-
 LIGHT = ["transaction", "older", "consistency", "delays"]
 HEAVY = ["legs", "legs of a carrier", "count", "chain"]  # have bodies of blocks
 KINDS = LIGHT + HEAVY
@@ -123,6 +98,7 @@ REASONS = {
     "history": "begin|lead|Base64|fit|damaged",
     "from": "begin|lead",
     "from_root": "begin|Base64",
+    "root": "lead|Base64",
     "question": "question|parameters|answer is wrong|damaged|cells|show|isoformat|none",
     "answer": "answer is wrong|damaged",
     "first": "cells|fit|damaged|none",
@@ -130,7 +106,7 @@ REASONS = {
     "hashes": "cells|fit|Base64|damaged",
     "body": "Base64|body|damaged",
 }
-WITHOUT_MEANING = {"key", "root", "successions"}  # told for comparison only
+WITHOUT_MEANING = {"key", "successions"}  # told for comparison only
 
 
 def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
@@ -226,14 +202,13 @@ def beside(line: Json, hidden: bytes) -> list[str]:
     """
     known = [base64.b64decode(one) for one in line["hashes"]]
     root = json.loads(line["header"])["summary_root"]
-    leaves = [verify.sha256(verify.LEAF, one.encode()) for one in line["cells"]]
     for at in range(len(known) + 1):
         joined = hidden
         for upto in range(at, len(known) + 1):
             hashes = [*known[:at], joined, *known[upto:]]
             texts = [base64.b64encode(one).decode() for one in hashes]
             try:
-                found = verify.spanned(line["first"], leaves, line["count"], texts)
+                found = verify.spanned(line["first"], line["cells"], line["count"], texts)
             except (ValueError, LookupError):
                 found = b""
             if found.hex() == root:

@@ -12,6 +12,7 @@ from backend.chain import merkle
 from backend.transparency import tiles
 from backend.transparency.tiles import ENTRIES, Tile
 from backend.transparency.tree import HistoryTree
+from tests.chain import inclusion
 
 
 class Blocks:
@@ -57,9 +58,14 @@ def test_proofs_are_those_from_all_leaves(size: int, data: st.DataObject) -> Non
     index = data.draw(st.integers(0, size - 1))
     proof = TREE.inclusion_proof(index, size)
     assert proof == merkle.inclusion_proof(LEAVES[:size], index)
-    merkle.verify_inclusion(LEAVES[index], index, size, proof, TREE.root(size))
+    inclusion.verify_inclusion(LEAVES[index], index, size, proof, TREE.root(size))
     old = data.draw(st.integers(1, size))
     assert TREE.consistency_proof(old, size) == merkle.consistency_proof(LEAVES[:size], old)
+
+
+@pytest.mark.parametrize("groups", [8, 1200, 2000])
+def test_a_name_of_more_digits_than_any_tile_has_is_none(groups: int) -> None:
+    assert tiles.parse(f"0/{groups * 'x999/'}999") is None
 
 
 def test_whole_subtrees_are_hashed_once() -> None:

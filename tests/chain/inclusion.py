@@ -1,0 +1,22 @@
+"""Whether a path leads from a leaf to a root, as `scripts/verify.py` sees it.
+
+The service makes paths and checks none, so that script is the one place where we check them.
+"""
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+import verify
+from backend.chain.merkle import ProofError
+
+
+def verify_inclusion(
+    leaf: bytes, index: int, size: int, proof: Sequence[bytes], top: bytes
+) -> None:
+    """Raise ProofError unless `proof` shows `leaf` (a leaf hash) at `index` of the tree `top`."""
+    try:
+        found = verify.included(leaf, index, size, [b64encode(one).decode() for one in proof])
+    except ValueError as error:
+        raise ProofError(str(error)) from error
+    if found != top:
+        raise ProofError("the proof leads to another root")

@@ -1,0 +1,25 @@
+"""Times in words, whatever somebody has signed."""
+
+import pytest
+
+from frontend.words import NOTHING, moment
+
+LAST_MS = 253_402_300_799_999  # of the year 9999
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [
+        (None, NOTHING),
+        (0, "1970-01-01 00:00:00 UTC"),
+        (1_357_017_443_000, "2013-01-01 05:17:23 UTC"),
+        (LAST_MS, "9999-12-31 23:59:59 UTC"),
+        (LAST_MS + 1, "after the year 9999"),
+        (1000 * 2**63, "after the year 9999"),
+        (1000 * (2**64 - 1), "after the year 9999"),
+    ],
+)
+def test_a_moment_is_told_up_to_the_last_year_of_calendars(
+    milliseconds: int | None, words: str
+) -> None:
+    assert moment(milliseconds) == words
