@@ -27,16 +27,14 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
     routes = Blueprint("days", __name__)
 
     def carriers_on(day: str) -> list[Json]:
-        """The answer of `average_delays` for each carrier with flights on `day`, most first."""
+        """The figures of each carrier with flights on `day`, most first."""
         known = coverage.now()
-        found = []
-        for carrier in known.carriers if known.covers(day) else ():
-            interval = {"INITIAL_DATE": day, "FINAL_DATE": day}
-            question = {"OP_CARRIER_AIRLINE_ID": carrier.number, **interval}
-            answer = backend.get("/average_delays", question)
-            if answer["flights"]:
-                found.append({**answer["query"], **answer, "carrier": carrier.label})
-        return sorted(found, key=lambda one: -one["flights"])
+        interval = {"INITIAL_DATE": day, "FINAL_DATE": day}
+        answer = backend.get("/average_delays", {**interval, "group_by": "carrier"})
+        return [
+            {**one, "carrier": known.carrier(one["OP_CARRIER_AIRLINE_ID"]).label}
+            for one in answer["by_carrier"]
+        ]
 
     @routes.get("/days/<day>")
     def one_day(day: str) -> str:

@@ -7,6 +7,7 @@ from frontend.backend_client import Backend, Json
 from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
 from frontend.coverage import CoverageKeeper
+from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
 from frontend.questions.intervals import offered, whole
@@ -22,6 +23,9 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
     def answer(given: dict[str, str]) -> Json:
         """The backend's answers by day and by carrier, up to the same block, as one answer."""
+        for name in (ORIGIN, DESTINATION):
+            if name not in given:
+                raise Refused({"field": name, "detail": "is missing"}, 400, None)
         question = whole(keeper.now()) | given
         found = backend.get(PATH, question | {"group_by": "day"})
         question["as_of"] = str(found["as_of"]["height"])

@@ -117,6 +117,7 @@ def values_in(folder: Path) -> dict[str, str]:
         "origin": origin,
         "origin_typo": origin[:2] + origin[3:],
         "destination": flight["DEST_CITY_NAME"],
+        "airport": flight["ORIGIN"],
         "id": len(flights) // 2,
         "tip": tip,
         "hash": newest,

@@ -1,0 +1,199 @@
+"""Rankings, routes and airports: every figure is that of a plain loop over the flights."""
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.questions.delays import FEW_ARRIVALS
+from tests.api.worlds import Json, World, averages_of
+
+Told = Callable[[Json], object]
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "carrier": ("OP_CARRIER_AIRLINE_ID",),
+    "origin": ("ORIGIN", "ORIGIN_CITY_NAME"),
+    "destination": ("DEST", "DEST_CITY_NAME"),
+    "route": ("ORIGIN", "ORIGIN_CITY_NAME", "DEST", "DEST_CITY_NAME"),
+}
+
+
+def grouped(
+    flights: Iterable[Json], names: tuple[str, ...]
+) -> dict[tuple[object, ...], list[Json]]:
+    found: defaultdict[tuple[object, ...], list[Json]] = defaultdict(list)
+    for each in flights:
+        found[tuple(each[name] for name in names)].append(each)
+    return dict(found)
+
+
+def same(row: Json, flights: list[Json]) -> bool:
+    expected = averages_of(flights)
+    return all(row[name] == pytest.approx(expected[name]) for name in expected.keys() & row.keys())
+
+
+@pytest.fixture
+def busiest(world: World) -> tuple[str, str]:
+    """The airports of the route with the most flights."""
+    routes = Counter((each["ORIGIN"], each["DEST"]) for each in world.transactions)
+    return routes.most_common(1)[0][0]
+
+
+@pytest.mark.parametrize("by", KEYS)
+def test_a_ranking_has_every_group_with_its_figures(
+    pages: FlaskClient, world: World, by: str
+) -> None:
+    found = pages.get(f"/rankings.json?by={by}").get_json()
+    expected = grouped(world.transactions, KEYS[by])
+    rows = [*found["ranked"], *found["few_flights"]]
+    assert len(rows) == len(expected)
+    for row in rows:
+        assert same(row, expected[tuple(row[name] for name in KEYS[by])])
+    assert all(row["arrived"] >= FEW_ARRIVALS for row in found["ranked"])
+    assert all(row["arrived"] < FEW_ARRIVALS for row in found["few_flights"])
+    means = [row["average_delay"] for row in found["ranked"]]
+    assert means == sorted(means, reverse=True)
+    lines = list(csv.DictReader(io.StringIO(pages.get(f"/rankings.csv?by={by}").text)))
+    assert [line["name"] for line in lines] == [row["name"] for row in rows]
+    assert [line["rank"] for line in lines if line["rank"]] == [
+        str(rank) for rank in range(1, 1 + len(found["ranked"]))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sort", "value"),
+    [
+        ("flights", lambda row: row["flights"]),
+        ("average_delay", lambda row: row["average_delay"]),
+        ("on_time_share_of_arrived", lambda row: row["on_time_share_of_arrived"]),
+        ("cancelled", lambda row: row["cancelled"] / row["flights"]),
+    ],
+)
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_a_ranking_is_in_the_order_asked_for(
+    pages: FlaskClient, sort: str, value: Told, order: str
+) -> None:
+    found = pages.get(f"/rankings.json?sort={sort}&order={order}").get_json()["ranked"]
+    values = [value(row) for row in found]
+    assert len(values) > 1
+    assert values == sorted(values, key=float, reverse=order == "descending")  # type: ignore[arg-type]
+
+
+def test_the_page_of_a_ranking_links_each_group_and_each_order(pages: FlaskClient) -> None:
+    text = pages.get("/rankings?INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08").text
+    assert "/average_delays?OP_CARRIER_AIRLINE_ID=" in text
+    assert 'aria-sort="descending"' in text
+    assert "order=ascending&amp;INITIAL_DATE=2015-01-02" in text
+    assert "sort=flights&amp;INITIAL_DATE=2015-01-02" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("by=city", "by: must be one of carrier"),
+        ("sort=name", "sort: must be one of flights"),
+        ("order=up", "order: must be one of descending"),
+        ("page=0", "page: must be a number from 1"),
+        ("page=x", "page: must be a number from 1"),
+        ("INITIAL_DATE=2015-02-01&FINAL_DATE=2015-01-01", "Must not be after the last day"),
+        ("engine=scan&by=x", "by: must be one of carrier"),
+    ],
+)
+def test_a_ranking_that_cannot_be_made_is_refused_in_words(
+    pages: FlaskClient, query: str, said: str
+) -> None:
+    answer = pages.get(f"/rankings?{query}")
+    assert answer.status_code == 400
+    assert said.lower() in answer.text.lower()
+
+
+def test_a_page_beyond_the_last_one_is_empty_and_says_so(pages: FlaskClient) -> None:
+    answer = pages.get("/rankings?page=7")
+    assert answer.status_code == 200
+
+
+def test_a_route_by_carrier_hour_weekday_and_airports(
+    pages: FlaskClient, world: World, busiest: tuple[str, str]
+) -> None:
+    origin, dest = busiest
+    flown = [e for e in world.transactions if (e["ORIGIN"], e["DEST"]) == busiest]
+    back = [e for e in world.transactions if (e["DEST"], e["ORIGIN"]) == busiest]
+    found = pages.get(f"/route.json?ORIGIN={origin}&DEST={dest}").get_json()
+    assert same(found["carrier"], flown)
+    assert same(found["back"], back)
+    for by in ("carrier", "route"):
+        expected = grouped(flown, KEYS[by])
+        rows = found[by][f"by_{by}"]
+        assert len(rows) == len(expected)
+        assert all(same(row, expected[tuple(row[n] for n in KEYS[by])]) for row in rows)
+    weekdays = grouped(flown, ("DAY_OF_WEEK",))
+    assert all(same(row, weekdays[row["DAY_OF_WEEK"],]) for row in found["weekday"]["by_weekday"])
+    with_hour = sum(row["flights"] for row in found["hour"]["by_hour"])
+    assert with_hour + found["hour"]["without_hour"] == len(flown)
+    lines = list(
+        csv.DictReader(io.StringIO(pages.get(f"/route.csv?ORIGIN={origin}&DEST={dest}").text))
+    )
+    assert {line["group_by"] for line in lines} == {"carrier", "hour", "weekday", "route"}
+
+
+def test_the_page_of_a_route_names_airports_and_offers_the_whole_cities(
+    pages: FlaskClient, world: World, busiest: tuple[str, str]
+) -> None:
+    origin, dest = busiest
+    text = pages.get(f"/route?ORIGIN={origin.lower()}&DEST={dest}").text
+    city = {e["ORIGIN"]: e["ORIGIN_CITY_NAME"] for e in world.transactions}
+    assert f"<h1>{city[origin]} ({origin}) to " in text
+    assert f"/route?DEST={origin}&amp;ORIGIN={dest}" in text or "The other way" in text
+    for heading in ("Which carrier", "When to fly", "By weekday"):
+        assert heading in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("ORIGIN=ZZZ&DEST=LAX", "has no airport with the code ZZZ"),
+        ("ORIGIN_CITY_NAME=Atlantis&DEST=LAX", "has no city called “Atlantis”"),
+        ("ORIGIN=LAX", "Please fill this in"),
+        ("ORIGIN=LAX&DEST=SFO&engine=scan", "unknown parameter engine"),
+    ],
+)
+def test_a_route_that_cannot_be_is_refused_in_words(
+    pages: FlaskClient, query: str, said: str
+) -> None:
+    answer = pages.get(f"/route?{query}")
+    assert answer.status_code == 400
+    assert said.lower() in answer.text.lower()
+
+
+def test_a_route_without_flights_says_so(pages: FlaskClient, world: World) -> None:
+    routes = {(e["ORIGIN"], e["DEST"]) for e in world.transactions}
+    codes = sorted({code for route in routes for code in route})
+    origin, dest = next((a, b) for a in codes for b in codes if a != b and (a, b) not in routes)
+    answer = pages.get(f"/route?ORIGIN={origin}&DEST={dest}")
+    assert answer.status_code == 200
+    assert "There are no flights from" in answer.text
+
+
+def test_an_airport_with_its_departures_and_arrivals(
+    pages: FlaskClient, world: World, busiest: tuple[str, str]
+) -> None:
+    code, _ = busiest
+    found = pages.get(f"/airports/{code}.json").get_json()
+    assert same(found["leaving"]["carrier"], [e for e in world.transactions if e["ORIGIN"] == code])
+    assert same(found["arriving"]["origin"], [e for e in world.transactions if e["DEST"] == code])
+    text = pages.get(f"/airports/{code.lower()}").text
+    assert f"({code})</h1>" in text
+    assert "Departures" in text
+    assert "Arrivals" in text
+    lines = pages.get(f"/airports/{code}.csv").text.splitlines()
+    assert len(lines) > 10
+
+
+def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClient) -> None:
+    answer = pages.get("/airports/ZZZ")
+    assert answer.status_code == 404
+    assert "no airport with the code ZZZ" in answer.text
+    assert pages.get("/airports/LAX.json?as_of=1").status_code == 400

@@ -1,0 +1,78 @@
+"""The page of a report card."""
+
+import csv
+import io
+from collections import Counter
+
+import pytest
+from flask.testing import FlaskClient
+
+from frontend.words import share
+from tests.api.worlds import World, averages_of
+
+
+@pytest.fixture
+def number(world: World) -> int:
+    """The flight number with the most flights."""
+    found: int = Counter(e["OP_CARRIER_FL_NUM"] for e in world.transactions).most_common(1)[0][0]
+    return found
+
+
+def test_the_card_says_how_often_the_flight_is_late(
+    pages: FlaskClient, world: World, number: int
+) -> None:
+    flown = [e for e in world.transactions if e["OP_CARRIER_FL_NUM"] == number]
+    carriers = Counter(e["OP_CARRIER_AIRLINE_ID"] for e in flown)
+    text = pages.get(f"/report?OP_CARRIER_FL_NUM={number}").text
+    most = max(carriers.values())
+    shares = [
+        averages_of([e for e in flown if e["OP_CARRIER_AIRLINE_ID"] == carrier])[
+            "on_time_share_of_arrived"
+        ]
+        for carrier, count in carriers.items()
+        if count == most
+    ]
+    assert any(f"was on time for {share(each)}" in text for each in shares)
+    assert ("By carrier" in text) == (len(carriers) > 1)
+    lines = list(
+        csv.DictReader(io.StringIO(pages.get(f"/report.csv?OP_CARRIER_FL_NUM={number}").text))
+    )
+    assert len(lines) == len(flown)
+    assert pages.get(f"/report.json?OP_CARRIER_FL_NUM={number}").get_json()["count"] == len(flown)
+
+
+def test_an_interval_and_a_carrier_narrow_it_down(
+    pages: FlaskClient, world: World, number: int
+) -> None:
+    flown = [e for e in world.transactions if e["OP_CARRIER_FL_NUM"] == number]
+    carrier, day = flown[0]["OP_CARRIER_AIRLINE_ID"], flown[0]["FL_DATE"]
+    found = pages.get(
+        f"/report.json?OP_CARRIER_FL_NUM={number}&OP_CARRIER_AIRLINE_ID={carrier}"
+        f"&INITIAL_DATE={day}&FINAL_DATE={day}"
+    ).get_json()
+    assert found["count"] == sum(
+        (e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"]) == (carrier, day) for e in flown
+    )
+
+
+def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
+    answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
+    assert answer.status_code == 200
+    assert "has no flights with this number" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("OP_CARRIER_FL_NUM=x", "must be a whole number"),
+        ("OP_CARRIER_FL_NUM=ZZ1", "no carrier in this ledger has the code ZZ"),
+        ("OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
+        ("OP_CARRIER_FL_NUM=1&engine=scan", "unknown parameter engine"),
+    ],
+)
+def test_what_is_no_flight_number_is_refused_beside_the_field(
+    pages: FlaskClient, query: str, said: str
+) -> None:
+    answer = pages.get(f"/report?{query}")
+    assert answer.status_code == 400
+    assert said.lower() in answer.text.lower()
