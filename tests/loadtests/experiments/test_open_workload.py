@@ -279,7 +279,7 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     assert "M/G/1" in before.decode()
     said = json.loads((results.folder / "summary.json").read_bytes())
     assert said["conclusion"].startswith("At ")
-    assert f"<strong>{said['conclusion']}</strong>" in before.decode()
+    assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
     assert all(metric["low"] >= 0 for metric in said["metrics"])
 
 
