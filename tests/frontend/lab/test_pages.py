@@ -309,3 +309,10 @@ def test_all_that_is_wrong_is_said_at_once(lab_pages: FlaskClient) -> None:
 def test_lists_of_what_to_start_from_have_names_of_their_own(lab_pages: FlaskClient) -> None:
     names = re.findall(r'<nav[^>]* aria-label="([^"]*)"', lab_pages.get("/lab/calculator").text)
     assert len(names) == len(set(names)) == 3
+
+
+def test_errors_stand_in_the_order_of_the_form(lab_pages: FlaskClient) -> None:
+    page = lab_pages.get("/lab/calculator/open?arrivals=x&service_time_s=-1&servers=0&cv=0").text
+    notice = page[page.index('role="alert"') :].partition("</div>")[0]
+    linked = re.findall(r'<a href="#(\w+)"', notice)
+    assert linked == ["arrivals", "service_time_s", "servers"]
