@@ -47,6 +47,17 @@ class Refused(FrontendError):
         self.problem = dict(problem)
         self.damaged_blocks: Sequence[int] = problem.get("damaged_blocks") or ()
 
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields at fault, each once, in the order of the answer."""
+        found = [str(error["field"]) for error in self.errors if error.get("field")]
+        return list(dict.fromkeys(found)) or ([self.field] if self.field else [])
+
+    def told(self, field: str) -> str:
+        """What is wrong with `field`, with its name; what is wrong at all if it has no errors."""
+        reason = "; ".join(str(e["detail"]) for e in self.errors if e.get("field") == field)
+        return f"{field} {reason}" if reason else self.detail
+
     def of(self, field: str) -> str:
         """What is wrong with `field`, without its name and value; "" if nothing is."""
         found = [error["detail"] for error in self.errors if error.get("field") == field]

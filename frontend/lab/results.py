@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from frontend.backend_client import Json
+from frontend.lab.figures import Figure, figures_in
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,119}", re.ASCII)
 TWINS = (".json", ".csv")  # a folder with such an end would have the address of another's twin
 MOST_JSON_BYTES = 4 * 2**20
+MOST_REPORT_BYTES = 16 * 2**20
 MOST_NUMBER = 1e300
 YEARS = range(2000, 2200)  # a time in other years is not believed
 FINDINGS_AT_ONCE = 2  # in a list of results
@@ -37,6 +39,9 @@ FILES = {
     ".svg": "image/svg+xml",
 }
 """Kinds of files beside the manifest that may be looked at -> the type they are sent as."""
+
+AMOUNTS = ("response_time", "service_time", "throughput", "latency")
+"""Beginnings of the names of metrics that are never below 0."""
 
 MODES = {"real": "Real", "emulated": "Emulated", "model": "Model"}
 
@@ -58,11 +63,15 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary. failure: why the experiment answered its question with no; "" if it did not."""
+    """A summary. failure: why the experiment answered its question with no; "" if it did not.
+
+    conclusion: what it comes to, in one sentence.
+    """
 
     findings: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
     failure: str = ""
+    conclusion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +148,16 @@ class Result:
         """Whether there is a report to read."""
         return (self.folder / REPORT).is_file()
 
+    def figures(self) -> list[Figure]:
+        """The drawings of the report, in its order; none while it is half written."""
+        try:
+            if (self.folder / REPORT).stat().st_size > MOST_REPORT_BYTES:
+                return []
+            text = (self.folder / REPORT).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return []
+        return list(figures_in(text))
+
     def files(self) -> list[tuple[str, int]]:
         """Names and sizes of the files that may be looked at, besides the report."""
         try:
@@ -167,6 +186,7 @@ class Result:
             "title": self.title,
             "is_example": self.is_example,
             "manifest": self.manifest,
+            "conclusion": self.summary.conclusion,
             "findings": list(self.summary.findings),
             "metrics": [_metric_json(metric) for metric in self.summary.metrics],
             "failure": self.summary.failure,
@@ -276,16 +296,21 @@ def _summary(found: Json) -> Summary:
     findings, metrics = found.get("findings"), found.get("metrics")
     if not isinstance(findings, list) or not isinstance(metrics, list):
         raise Unreadable(f"{SUMMARY} has no findings and metrics")
+    told = tuple(each for each in findings if isinstance(each, str))
     return Summary(
-        tuple(each for each in findings if isinstance(each, str)),
+        told,
         tuple(_metric(each) for each in metrics if isinstance(each, dict)),
         _text(found.get("failure")),
+        _text(found.get("conclusion")) or next(iter(told), ""),
     )
 
 
 def _metric(found: Mapping[str, Any]) -> Metric:
     value, low, high = (_number(found.get(name)) for name in ("value", "low", "high"))
-    return Metric(_text(found.get("name")), value, _text(found.get("unit")), low, high)
+    name, unit = _text(found.get("name")), _text(found.get("unit"))
+    if low is not None and name.startswith(AMOUNTS):  # earlier labs wrote what an interval gave
+        low = max(0.0, low)
+    return Metric(name, value, unit, low, high)
 
 
 def _metric_json(metric: Metric) -> Json:

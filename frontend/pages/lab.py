@@ -15,6 +15,7 @@ from frontend.tables import csv_twin, json_twin
 from frontend.words import duration
 
 MOST_SHOWN = 100  # results in the list
+CHARTS_AT_ONCE = 4  # on the page of a result; the report has all
 METRIC_COLUMNS = ("name", "value", "unit", "low", "high")
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
@@ -69,7 +70,7 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
     def result(name: str) -> str:
         """Findings and metrics of a result, and how it was made."""
         one = found(name)
-        return render_template("lab/result.html", result=one)
+        return render_template("lab/result.html", result=one, charts_at_once=CHARTS_AT_ONCE)
 
     @routes.get("/lab/results/<name>.json")
     def result_json(name: str) -> Response:
@@ -85,6 +86,16 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
     def report(name: str) -> Response:
         """The report about a result, as the lab wrote it."""
         return _sent(found(name), results.REPORT)
+
+    @routes.get("/lab/results/<name>/figures/<int:number>.svg")
+    def figure(name: str, number: int) -> Response:
+        """A drawing of the report, as a picture; they are counted from 1."""
+        figures = found(name).figures()
+        if not 1 <= number <= len(figures):
+            abort(404, f"{name} has no figure {number}.")
+        picture = Response(figures[number - 1].svg, content_type="image/svg+xml")
+        picture.headers["Content-Security-Policy"] = REPORT_POLICY
+        return picture
 
     @routes.get("/lab/results/<name>/<file>")
     def file(name: str, file: str) -> Response:

@@ -152,9 +152,9 @@ function accepted(found) {
 }
 
 function rowsTable({ rows, bad }) {
-  const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["Field", "What is wrong", "Value"].map((title) => node("th", { scope: "col" }, title)));
+  const head = node("tr", {}, node("th", { scope: "col", class: "n" }, "Line"), ...["What is wrong", "Field", "Value"].map((title) => node("th", { scope: "col" }, title)));
   const body = rows.map((row) =>
-    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", {}, row.detail), node("td", { class: "value" }, node("code", {}, String(row.value ?? "")))));
+    node("tr", {}, node("td", { class: "n" }, number(row.row)), node("td", {}, row.detail), node("td", { class: "nowrap" }, node("code", {}, row.field)), node("td", { class: "value" }, node("code", {}, String(row.value ?? "")))));
   const caption = `Rows that are not flights${bad > rows.length ? `, ${number(rows.length)} of ${number(bad)}` : ""}`;
   const table = node("table", {}, node("caption", {}, caption), node("thead", {}, head), node("tbody", {}, ...body));
   return node("div", { class: "scroll", role: "region", "aria-label": "Bad rows", tabindex: "0" }, table);

@@ -348,7 +348,9 @@ def _metrics(found: dict[str, list[Measured]]) -> list[Metric]:
         if interval is None or one.is_disturbed:
             metrics.append(Metric(name, one.median_s, "s"))
         else:
-            metrics.append(Metric(name, interval.estimate, "s", interval.low, interval.high))
+            metrics.append(
+                Metric.of_amount(name, interval.estimate, "s", interval.low, interval.high)
+            )
     return metrics
 
 

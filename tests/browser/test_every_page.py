@@ -28,6 +28,7 @@ MOST_HTML_BYTES, MOST_SCRIPT_BYTES, MOST_STYLE_BYTES = 50_000, 30_000, 15_000  #
 AXE = Axe().axe_script
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 CONTRAST = ["color-contrast"]
+NAMES = ["landmark-unique"]  # no rule of WCAG: parts of a page are told apart by their names
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,11 @@ class Look:
 
 
 LOOKS = {
-    "many": (Look(1280, "light", WCAG), Look(1280, "dark", CONTRAST)),
+    "many": (
+        Look(1280, "light", WCAG),
+        Look(1280, "light", NAMES),
+        Look(1280, "dark", CONTRAST),
+    ),
     "empty": (Look(320, "dark", WCAG),),
 }
 

@@ -199,4 +199,4 @@ def _phase_metrics(phases: Sequence[Phases]) -> Iterator[Metric]:
 def _rate_metric(point: Point) -> Metric:
     time = point.transaction
     name = f"transaction_time[{point.commit},{point.clients},{point.fraction:g}]"
-    return Metric(name, time.estimate, "s", time.low, time.high)
+    return Metric.of_amount(name, time.estimate, "s", time.low, time.high)

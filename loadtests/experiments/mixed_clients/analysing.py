@@ -244,4 +244,4 @@ def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
                 ("latency", "s", point.response_s, point.response_interval),
             ):
                 low, high = (interval.low, interval.high) if interval else (None, None)
-                yield Metric(f"{name}{key}", value, unit, low, high)
+                yield Metric.of_amount(f"{name}{key}", value, unit, low, high)

@@ -56,7 +56,26 @@ def analyse(results: Results) -> Report:
         _calibration_section(runs),
     ]
     findings = [*map(_steady_finding, steady), *map(_study_finding, short), *_bias(short)]
-    return Report([*findings, *_without_a_run(runs)], sections, [*map(_metric, steady)])
+    return Report(
+        [*findings, *_without_a_run(runs)],
+        sections,
+        [*map(_metric, steady)],
+        conclusion=_conclusion(steady),
+    )
+
+
+def _conclusion(steady: Sequence[Steady]) -> str:
+    """At how many loads the model of the queue predicts the response time."""
+    if not steady:
+        return "Only runs as the study made them count, which begin empty and are short."
+    verdicts = [point.verdict for point in steady]
+    told = f"At {verdicts.count(Verdict.AGREES)} of {len(steady)} loads the queueing "
+    told += "model predicts the mean response time within 5 %"
+    if wrong := verdicts.count(Verdict.DISAGREES):
+        told += f", at {wrong} it does not"
+    if open_ := verdicts.count(Verdict.NOT_DECIDED):
+        told += f", and {open_} the runs do not decide" if wrong else f"; {open_} are not decided"
+    return f"{told}."
 
 
 def _percent(difference: Interval, of: float) -> str:
@@ -241,4 +260,4 @@ def _calibration_section(runs: Sequence[OpenRun]) -> Section:
 def _metric(point: Steady) -> Metric:
     interval = point.raw
     name = f"response_time[{point.server},{point.fraction:g}]"
-    return Metric(name, interval.estimate, "E[S]", interval.low, interval.high)
+    return Metric.of_amount(name, interval.estimate, "E[S]", interval.low, interval.high)

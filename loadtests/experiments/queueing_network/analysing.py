@@ -80,7 +80,8 @@ def analyse(results: Results) -> Report:
         *_split_sections(split, block_reads(results)),
     ]
     findings = [*_findings(runs, found, compared), *_split_findings(split)]
-    return Report(findings, sections, [*_metrics(found), *_split_metrics(split)])
+    metrics = [*_metrics(found), *_split_metrics(split)]
+    return Report(findings, sections, metrics, conclusion=_conclusion(compared))
 
 
 # --- findings ----------------------------------------------------------------------------------
@@ -90,6 +91,23 @@ _WORDS = {
     Verdict.DISAGREES: "Disagrees",
     Verdict.NOT_DECIDED: "Not decided",
 }
+
+
+def _conclusion(compared: Sequence[Pair]) -> str:
+    """Which model describes which server, in one sentence."""
+    told = []
+    for server in SERVERS:
+        fits = [
+            MODELS[pair.model]
+            for pair in compared
+            if pair.server == server.name and pair.verdict is Verdict.AGREES
+        ]
+        if fits:
+            told.append(f"{' and '.join(fits)} for {server.label}")
+    if not told:
+        return "No model predicts the throughput of any of these servers within the tolerance."
+    tolerance = f"within {TOLERANCE * 100:g} %"
+    return f"These models predict the throughput {tolerance}: {'; '.join(told)}."
 
 
 def _findings(
@@ -103,7 +121,8 @@ def _findings(
             yield f"{server.label.capitalize()}: no run counts."
     network, single = stations(), [Station("all", total_demand_s(stations()))]
     yield (
-        f"The network's bottleneck is DISK, N_opt = "
+        f"In the study's network the station with the largest demand is DISK, which stands for "
+        "reading a block and unpacking it, and most of that is the processor's work: N_opt = "
         f"{bounds.optimal_population(network, NETWORK_THINK_S):.3g} and X ≤ "
         f"{bounds.maximum_throughput_per_s(network):.4f} per second. A server that answers one "
         f"request at a time, as the study's did, has N_opt = "
@@ -152,9 +171,13 @@ def _split_findings(split: dict[str, Storage]) -> Iterator[str]:
             f"{demand.label[0].upper()}{demand.label[1:]}: a scan of {demand.blocks} blocks takes "
             f"{_seconds(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
             f"{_seconds(demand.without_files().total_s)} if files took no time, and "
-            f"{_seconds(bought)} if the processor were twice as fast. The bottleneck is "
-            f"{demand.bottleneck}."
+            f"{_seconds(bought)} if the processor were twice as fast. Split into files and "
+            f"processor like this, most of the time goes to {_the(demand.bottleneck)}."
         )
+
+
+def _the(station: str) -> str:
+    return "the processor" if station == "processor" else station
 
 
 def _seconds(value: float) -> str:
@@ -280,7 +303,7 @@ def _metrics(found: Sequence[Point]) -> Iterator[Metric]:
             ("throughput", one.throughput_per_s, "1/s"),
             ("response_time", one.response_s, "s"),
         ):
-            yield Metric(f"{name}{at}", of.estimate, unit, of.low, of.high)
+            yield Metric.of_amount(f"{name}{at}", of.estimate, unit, of.low, of.high)
 
 
 # --- what a block costs ------------------------------------------------------------------------

@@ -275,7 +275,7 @@ def _metrics(found: Cells) -> Iterator[Metric]:
         if cell.mean_s is not None:
             of = cell.mean_s
             name = f"service_time[{way},{kind}]"
-            yield Metric(name, of.estimate, "s", of.low, of.high)
+            yield Metric.of_amount(name, of.estimate, "s", of.low, of.high)
         if cell.cv is not None:
             yield Metric(f"cv[{way},{kind}]", cell.cv)
 

@@ -69,23 +69,36 @@ class Metric:
     low: float | None = None
     high: float | None = None
 
+    @classmethod
+    def of_amount(
+        cls, name: str, value: float, unit: str, low: float | None, high: float | None
+    ) -> "Metric":
+        """A time, a rate or another amount, which no interval lets be less than nothing.
+
+        The interval of a mean is symmetric, and with few runs it may reach below 0.
+        """
+        return cls(name, value, unit, low if low is None else max(0.0, low), high)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """The results of an experiment. findings: sentences in plain language.
 
     failure: why the experiment answers its question with no, which makes the exit status 1.
+    conclusion: what it comes to, in one sentence; the first finding if it is left out.
     """
 
     findings: Sequence[str]
     sections: Sequence[Section]
     metrics: Sequence[Metric] = ()
     failure: str = ""
+    conclusion: str = ""
 
 
 def summary(report: Report) -> dict[str, Any]:
     """The findings and metrics as JSON."""
     return {
+        "conclusion": report.conclusion,
         "findings": list(report.findings),
         "failure": report.failure,
         "metrics": [

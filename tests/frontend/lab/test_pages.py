@@ -234,7 +234,9 @@ def test_what_is_wrong_stands_beside_its_field(lab_pages: FlaskClient) -> None:
     shown = page.get_data(as_text=True)
     assert 'id="visits_1-error">Must be a number such as 0.85 or 1e-4.' in shown
     assert 'id="customers-error">Must be a whole number from 1 to 200.' in shown
-    assert '<a href="#visits_1">Visits, station 1</a>' in shown
+    notice = shown[shown.index('role="alert"') :].partition("</div>")[0]
+    assert '<a href="#visits_1">Visits, station 1</a>: Must be a number' in notice
+    assert '<a href="#customers">Largest number of customers</a>: Must be a whole' in notice
     assert 'value="x"' in shown
     twin = lab_pages.get(address.replace("closed?", "closed.json?"))
     assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
@@ -293,3 +295,24 @@ def test_the_navigation_leads_to_the_lab(lab_pages: FlaskClient) -> None:
 def test_the_app_needs_no_folder_of_results() -> None:
     pages = create_app(Settings(lab_dirs=(Path("/nowhere"), Path("/nor/here")))).test_client()
     assert pages.get("/lab").status_code == 200
+
+
+def test_all_that_is_wrong_is_said_at_once(lab_pages: FlaskClient) -> None:
+    page = lab_pages.get("/lab/calculator/open?arrivals=x&service_time_s=-1&servers=0&customers=3")
+    notice = page.text[page.text.index('role="alert"') :].partition("</div>")[0]
+    for said in ('href="#arrivals"', 'href="#service_time_s"', 'href="#servers"'):
+        assert said in notice
+    assert "Customers is no field of this form." in notice
+    assert notice.count("<li>") == 5  # the variation is missing, too
+
+
+def test_lists_of_what_to_start_from_have_names_of_their_own(lab_pages: FlaskClient) -> None:
+    names = re.findall(r'<nav[^>]* aria-label="([^"]*)"', lab_pages.get("/lab/calculator").text)
+    assert len(names) == len(set(names)) == 3
+
+
+def test_errors_stand_in_the_order_of_the_form(lab_pages: FlaskClient) -> None:
+    page = lab_pages.get("/lab/calculator/open?arrivals=x&service_time_s=-1&servers=0&cv=0").text
+    notice = page[page.index('role="alert"') :].partition("</div>")[0]
+    linked = re.findall(r'<a href="#(\w+)"', notice)
+    assert linked == ["arrivals", "service_time_s", "servers"]

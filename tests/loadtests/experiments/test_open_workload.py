@@ -1,5 +1,6 @@
 """The open workload in miniature: simulated, against real servers, and with made-up rows."""
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -276,6 +277,10 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     analyse(results)
     assert (results.folder / "report.html").read_bytes() == before
     assert "M/G/1" in before.decode()
+    said = json.loads((results.folder / "summary.json").read_bytes())
+    assert said["conclusion"].startswith("At ")
+    assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
+    assert all(metric["low"] >= 0 for metric in said["metrics"])
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""On a telephone, 360 px wide, the column that matters is on the screen without scrolling."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.sites import Site
+from tests.browser.visits import Visitor
+
+WIDTH = 360
+QUEUE = (
+    "/lab/calculator/open?arrivals=0.02&arrivals_in=per_s&service_time_s=31.8&cv=0.03&servers=1"
+    "&against=study"
+)
+
+MATTERS = (
+    ("/", "Flights"),
+    ("/blocks", "Flights"),
+    ("/blocks/{tip}", "What happened"),
+    ("/days/{day}", "Mean delay"),
+    ("/filter_transactions?OP_CARRIER_FL_NUM={number}", "What happened"),
+    ("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805", "Median"),
+    (QUEUE, "Change"),
+)
+STACKED = ("/about", "/upload", "/transactions/{id}", "/blocks/{tip}")
+
+
+@pytest.fixture
+def narrow(browser: Browser, sites: dict[str, Site]) -> Iterator[Visitor]:
+    visitor = Visitor(browser, sites["many"], viewport={"width": WIDTH, "height": 800})
+    yield visitor
+    visitor.context.close()
+    assert visitor.faults == []
+
+
+@pytest.mark.parametrize(("address", "heading"), MATTERS, ids=[row[0] for row in MATTERS])
+def test_the_column_that_matters_is_on_the_screen(
+    narrow: Visitor, address: str, heading: str
+) -> None:
+    page = narrow.open(address)
+    found = page.get_by_role("columnheader", name=heading, exact=True).first.bounding_box()
+    assert found is not None
+    assert found["x"] + found["width"] <= WIDTH
+
+
+@pytest.mark.parametrize("address", STACKED)
+def test_a_table_of_words_stands_cell_below_cell(narrow: Visitor, address: str) -> None:
+    page = narrow.open(address)
+    cells = page.locator("table.stacked td, table.named td")
+    assert cells.count() > 3
+    for box in [cells.nth(number).bounding_box() for number in range(4)]:
+        assert box is not None
+        assert box["x"] + box["width"] <= WIDTH

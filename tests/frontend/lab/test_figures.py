@@ -1,0 +1,73 @@
+"""The page of a result begins with its conclusion and its charts."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from frontend.app import create_app
+from frontend.lab.figures import figures_in
+from frontend.lab.results import find
+from frontend.settings import Settings
+from tests.api.processes import ROOT
+from tests.frontend.lab.folders import FINDING, make_result
+
+NAME = "open-workload-20261003-101500"
+EXAMPLES = ROOT / "loadtests" / "examples"
+
+
+def test_each_drawing_of_a_report_is_a_picture_by_itself() -> None:
+    report = (EXAMPLES / "open-workload" / "report.html").read_text(encoding="utf-8")
+    figures = list(figures_in(report))
+    assert len(figures) == report.count("<figure>") > 1
+    for figure in figures:
+        assert figure.title
+        assert figure.told
+        picture = ElementTree.fromstring(figure.svg)
+        assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "--data-1:" in figure.svg
+        assert "aria-hidden" not in figure.svg.partition(">")[0]
+
+
+def test_a_page_begins_with_the_conclusion_and_the_charts(tmp_path: Path) -> None:
+    make_result(tmp_path / NAME)
+    pages = create_app(Settings(lab_dirs=(tmp_path,))).test_client()
+    page = pages.get(f"/lab/results/{NAME}").text
+    assert page.index(f"/lab/results/{NAME}/figures/1.svg") < page.index("<h2>Findings</h2>")
+    assert page.index('class="lead"') < page.index("<h2>Charts</h2>")
+    assert 'alt="It grows."' in page
+    picture = pages.get(f"/lab/results/{NAME}/figures/1.svg")
+    assert (picture.status_code, picture.mimetype) == (200, "image/svg+xml")
+    assert "script" not in picture.headers["Content-Security-Policy"]
+    for number in (0, 2):
+        assert pages.get(f"/lab/results/{NAME}/figures/{number}.svg").status_code == 404
+    (tmp_path / NAME / "report.html").write_text("<figure><h3>half", encoding="utf-8")
+    assert "<h2>Charts</h2>" not in pages.get(f"/lab/results/{NAME}").text
+
+
+def test_without_a_conclusion_the_first_finding_is_it(tmp_path: Path) -> None:
+    result = find([make_result(tmp_path / NAME).parent], NAME)
+    assert result is not None
+    assert result.summary.conclusion == FINDING
+
+
+def test_a_time_is_not_shown_to_be_below_nothing(tmp_path: Path) -> None:
+    folder = make_result(tmp_path / NAME)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    interval = {"value": 2.4, "unit": "E[S]", "low": -5.1, "high": 9.9}
+    summary["metrics"] = [
+        {"name": "response_time[shared,0.5]", **interval},
+        {"name": "paired_difference", **interval},
+    ]
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    result = find([tmp_path], NAME)
+    assert result is not None
+    assert [metric.low for metric in result.summary.metrics] == [0.0, -5.1]
+
+
+def test_the_examples_say_what_they_come_to_and_nothing_that_contradicts_it() -> None:
+    for name in ("open-workload", "queueing-network"):
+        result = find([EXAMPLES], name)
+        assert result is not None
+        assert result.summary.conclusion not in result.summary.findings
+        assert sum("bottleneck is" in finding for finding in result.summary.findings) <= 1
+        assert all(metric.low is None or metric.low >= 0 for metric in result.summary.metrics)
