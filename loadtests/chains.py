@@ -58,8 +58,9 @@ def generated(flights: int) -> Source:
 
 
 def size_bytes(folder: Path) -> int:
-    """The lengths of all files in `folder`, added up."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """The lengths of all files in `folder`, added up; links to files in it count nothing."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files)
 
 
 def imported(source: Source, home: Path, log: Path | None) -> Chain:

@@ -27,6 +27,7 @@ from time import monotonic
 from typing import Any
 
 from loadtests.bench import (
+    breakdowns,
     footprint,
     front,
     memory,
@@ -97,6 +98,7 @@ ROWS: Mapping[int, Row] = {
     14: Row(
         proofs.proofs, lambda plan: 3 * GUESSED_SETUP_S + 3 * plan.flights / GUESSED_PROVED_PER_S
     ),
+    15: Row(breakdowns.breakdowns, lambda plan: GUESSED_SETUP_S),
     11: Row(pages.pages, lambda plan: GUESSED_SETUP_S, asks_month=True),
     3: Row(
         scanning.scan_against_study,
