@@ -865,3 +865,25 @@ def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "No module named 'requests'" in done.stderr
     assert "-m pip install requests" in done.stderr
+
+
+def test_headers_end_with_an_error_at_a_block_that_is_damaged(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tip = client.tip().height
+    get = client._get
+
+    def damaged(path: str, parameters: dict[str, object]) -> dict[str, object]:
+        page = get(path, parameters)
+        broken = [each for each in page["blocks"] if each["height"] == tip - 1]
+        page["blocks"] = [each for each in page["blocks"] if each not in broken]
+        page["damaged"] = [{"height": tip - 1, "detail": f"block {tip - 1} is damaged"}]
+        return dict(page)
+
+    monkeypatch.setattr(client, "_get", damaged)
+    for _ in range(2):
+        client.add(GOOD, mode="commit")
+    headers = client.blocks()
+    assert [next(headers).height for _ in range(3)] == [tip + 2, tip + 1, tip]
+    with pytest.raises(Problem, match=f"block {tip - 1} is damaged"):
+        next(headers)

@@ -43,7 +43,7 @@ SHOTS = (
     ),
     Shot("ranking", "/rankings?by=route&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31", 760),
     Shot("report", "/report?OP_CARRIER_FL_NUM=UA1545", 900),
-    Shot("route", "/route?ORIGIN=JFK&DEST=LAX", 1000),
+    Shot("route", "/route?ORIGIN=JFK&DEST=LAX", 860),
 )
 
 

@@ -38,8 +38,8 @@ def test_a_folder_is_one_of_block_files(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         ("", "is empty"),
-        ("\n\n", "is not a table of flights"),
-        ("a letter\nto somebody\n", r"is not a table of flights .*\['a letter'\]"),
+        ("\n\n", "has no column of a flight"),
+        ("a letter\nto somebody\n", "has no column of a flight; its first line is 'a letter'"),
         ("YEAR,ORIGIN\n", "lacks the columns FL_DATE, "),
         (b"\x1f\x8b\x08 and no more", "is damaged or cut short"),
         (b"BZh91AY&SY\xff\xff\n", "line 1: .* is not UTF-8"),
