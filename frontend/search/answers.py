@@ -32,6 +32,8 @@ from frontend.search.vocabulary import (
 
 MOST_ENDS = 3  # places that one end of a route may mean
 MOST_COMPARED = 6  # carriers on one page
+RANKED = ", ranked"
+RANKING_SHOWS = "a ranking with the number of flights behind each figure"
 
 Question = Mapping[str, Any]
 
@@ -116,7 +118,7 @@ def _flight(asked: _Asked) -> Iterator[Lead]:
             question["OP_CARRIER_AIRLINE_ID"] = carrier.number
             label = f"Flight {carrier.code or carrier.number} {number}"
         whole = asked.whole_interval
-        period = {"FL_DATE": whole["INITIAL_DATE"], "FINAL_DATE": whole["FINAL_DATE"]}
+        period = {"FL_DATE": whole["INITIAL_DATE"], "FINAL_DATE": whole["FINAL_DATE"], "limit": 1}
         counted = ("/filter_transactions", (*question.items(), *period.items()))
         if days is not None and days.is_one:
             address = _address("/filter_transactions", question, FL_DATE=days.first.isoformat())
@@ -196,8 +198,8 @@ def _rankings(asked: _Asked) -> Iterator[Lead]:
         question: dict[str, str] = {"by": by, **asked.interval}
         if how:
             question |= {"sort": sort, "order": order}
-        label = f"{name}{how or ', ranked'}{asked.phrase}"
-        yield Lead(label, _address("/rankings", question), "a ranking with the flights behind it")
+        label = f"{name}{asked.phrase}{how or RANKED}"
+        yield Lead(label, _address("/rankings", question), RANKING_SHOWS)
 
 
 def _days(asked: _Asked) -> Iterator[Lead]:
@@ -207,9 +209,8 @@ def _days(asked: _Asked) -> Iterator[Lead]:
         iso = days.first.isoformat()
         yield Lead(words.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
     else:
-        name = asked.reading.days.name if asked.reading.days else ""
         address = _address("/rankings", {"by": CARRIER}, **asked.interval)
-        yield Lead(f"All carriers in {name}", address, "a ranking with the flights behind it")
+        yield Lead(f"Carriers{asked.phrase}{RANKED}", address, RANKING_SHOWS)
 
 
 def _address(path: str, question: Question, **more: Any) -> str:
@@ -221,11 +222,11 @@ def _address(path: str, question: Question, **more: Any) -> str:
 
 _SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
     ROUTE: (("route", "Routes"),),
-    ORIGIN: (("origin", "Airports by the flights that leave"),),
-    DESTINATION: (("destination", "Airports by the flights that arrive"),),
+    ORIGIN: (("origin", "Airports by departing flights"),),
+    DESTINATION: (("destination", "Airports by arriving flights"),),
     AIRPORT: (
-        ("origin", "Airports by the flights that leave"),
-        ("destination", "Airports by the flights that arrive"),
+        ("origin", "Airports by departing flights"),
+        ("destination", "Airports by arriving flights"),
     ),
     CARRIER: (("carrier", "Carriers"),),
 }
@@ -258,5 +259,5 @@ _TABLE: tuple[
     (lambda reading: reading.at or reading.origin or reading.destination, _airports),
     (lambda reading: reading.carriers, _carriers),
     (_names_a_ranking, _rankings),
-    (lambda reading: reading.days and PERIOD not in reading.wanted, _days),
+    (lambda reading: reading.days and reading.wanted <= {PERIOD}, _days),
 )

@@ -33,6 +33,12 @@ class Place:
         """A name such as "Chicago, IL" or "Chicago, IL (ORD)"."""
         return f"{self.city} ({self.airport})" if self.airport else self.city
 
+    def is_named(self, name: Words) -> bool:
+        """Whether `name` is its code or the whole name of the city, and not a part of that."""
+        if self.airport:
+            return name == (self.airport.lower(),)
+        return name in {words_of(self.city), words_of(self.city.partition(",")[0])}
+
 
 Thing = Carrier | Place
 
@@ -79,22 +85,22 @@ class Names:
         """What has that name, in the order of the coverage."""
         return tuple(self._things.get(name, ()))
 
-    def all(self) -> Iterable[tuple[Words, tuple[Thing, ...]]]:
-        """Each name, and what it names."""
-        return ((name, tuple(things)) for name, things in self._things.items())
+    def all(self) -> Iterable[Words]:
+        """Each name."""
+        return self._things
 
-    def beginning(self, text: str) -> list[tuple[Words, Thing]]:
-        """Names that begin with `text` and what they name, which has the most flights first."""
+    def beginning(self, text: str) -> list[Thing]:
+        """What has a name that begins with `text`, the most flights first."""
         wanted = " ".join(words_of(text))
         if not wanted:
             return []
-        found: dict[Thing, Words] = {}
-        for name, things in self.all():
-            if " ".join(name).startswith(wanted):
-                for thing in things:
-                    found.setdefault(thing, name)
-        named = [(name, thing) for thing, name in found.items()]
-        return sorted(named, key=lambda one: -one[1].flights)
+        found = {
+            thing: None
+            for name, things in self._things.items()
+            if " ".join(name).startswith(wanted)
+            for thing in things
+        }
+        return sorted(found, key=lambda thing: -thing.flights)
 
 
 @lru_cache(maxsize=2)  # the coverage is a new one every few seconds

@@ -16,6 +16,8 @@ from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Words, bare, names_in
 from frontend.search.times import Days, interval, time_at
 from frontend.search.vocabulary import (
+    AND,
+    BETWEEN,
     COMMON,
     FILLER,
     FROM,
@@ -56,7 +58,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A word that says how its neighbours belong together: one of FROM, TO, AND."""
+    """A word that says how its neighbours belong together: FROM, TO, AND or BETWEEN."""
 
     word: str
 
@@ -167,9 +169,12 @@ class _Scanner:
         """For each name or word, what it may be."""
         at = 0
         while at < len(self._tokens):
-            parts, at = self._longest(at)
+            parts, after = self._longest(at)
+            if at and self._text[self._tokens[at - 1].end : self._tokens[at].start] == "-":
+                yield [Joining(TO)]
             if parts:
                 yield parts
+            at = after
 
     def _longest(self, at: int) -> tuple[list[Part], int]:
         """What begins with the token at `at`, and the place behind it."""
@@ -180,7 +185,7 @@ class _Scanner:
             if _FOUR_DIGITS.fullmatch(token.text) and after_days == at + 1:
                 return self._year_or_number(days, at), after_days
             also = named if after_days == after_name else []
-            return [days, *also], after_days
+            return [*also, days], after_days
         if named:
             return named, after_name
         return self._word(token), at + 1
@@ -193,6 +198,8 @@ class _Scanner:
             if things and (length > 1 or self._is_name(at)):
                 carriers = tuple(one for one in things if isinstance(one, Carrier))
                 places = tuple(one for one in things if isinstance(one, Place))
+                if carriers:  # "Delta" is no short name of "Montrose/Delta, CO"
+                    places = tuple(one for one in places if one.is_named(words))
                 found: list[Part] = [CarrierNamed(carriers)] if carriers else []
                 return found + ([PlaceNamed(places)] if places else []), at + length
         return [], at
@@ -260,7 +267,7 @@ _YEARS_OF_A_LEDGER = 40
 
 def _reading(parts: tuple[Part, ...]) -> Reading:
     ends = _Ends()
-    days: list[Days] = []
+    days: list[tuple[Days, str]] = []
     numbers: list[int] = []
     carriers: list[Carriers] = []
     wanted: set[str] = set()
@@ -272,7 +279,7 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
                 joining = word
                 continue
             case Days():
-                days.append(part)
+                days.append((part, joining))
             case Number(value):
                 numbers.append(value)
             case Wanted(word):
@@ -284,19 +291,35 @@ def _reading(parts: tuple[Part, ...]) -> Reading:
             case PlaceNamed(places):
                 ends.add(places, joining)
         joining = ""
-    between = interval(days[0], days[-1]) if days else None
-    if len(days) > 2 or len(numbers) > 1 or ends.are_too_many or (days and between is None):
+    named_days = _one_interval(days)
+    if len(numbers) > 1 or ends.are_too_many or (days and named_days is None):
         unknown.append(Unknown("", 0, 0))
     return Reading(
         carriers=tuple(dict.fromkeys(carriers)),
         origin=ends.origin,
         destination=ends.destination,
         at=ends.at,
-        days=between,
+        days=named_days,
         number=numbers[0] if numbers else None,
         wanted=frozenset(wanted),
         unknown=tuple(unknown),
     )
+
+
+def _one_interval(days: list[tuple[Days, str]]) -> Days | None:
+    """The interval that is named by its ends, or at once; None if there is no such interval.
+
+    days: each with the word in front of it.
+    """
+    match days:
+        case [(only, _)]:
+            return only
+        case [(first, before), (last, middle)] if middle == TO or (before, middle) == (
+            BETWEEN,
+            AND,
+        ):
+            return interval(first, last)
+    return None
 
 
 class _Ends:

@@ -61,10 +61,12 @@ class Days:
         return f"from {self.name}"
 
     def in_year(self, year: int) -> "Days":
-        """The same day or month of another year. Raises ValueError for 29 February."""
+        """The same day or month of another year. Raises ValueError if there is none."""
         if self.is_one:
             return day_of(year, self.first.month, self.first.day)
-        return month_of(year, self.first.month)
+        if self == month_of(self.first.year, self.first.month):
+            return month_of(year, self.first.month)
+        raise ValueError
 
     def within(self, first: date, last: date) -> "Days | None":
         """The days of this from `first` to `last`; None if there are none."""

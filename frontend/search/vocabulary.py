@@ -5,12 +5,13 @@ or says nothing that changes the answer (`FILLER`). Everything else has to name 
 `names` and `times`.
 """
 
-FROM, TO, AND = "from", "to", "and"
+FROM, TO, AND, BETWEEN = "from", "to", "and", "between"
 
 JOINING = {
     **dict.fromkeys(("from", "leaving", "departing", "out"), FROM),
     **dict.fromkeys(("to", "into", "until", "till", "through", "→", "->", "–", "—", "-"), TO),
-    **dict.fromkeys(("and", "or", "vs", "versus", "against", "than", "between", "&"), AND),
+    **dict.fromkeys(("and", "or", "vs", "versus", "against", "than", "&"), AND),
+    "between": BETWEEN,
 }
 
 WORST, BEST, BUSIEST, QUIETEST, ON_TIME = "worst", "best", "busiest", "quietest", "on_time"
@@ -43,7 +44,7 @@ WANTED: dict[str, str] = {  # word -> what it asks for
 
 _FILLER = """
     a about afternoon all always am an any are arrive arrives at average averages bad be been
-    big by can chart compare compared comparison could depart departs did do does each early
+    big by can chart compare compared comparison could depart departs did do does during each early
     evening ever every find flew flies flight flights flown fly flying for friday fridays full
     general get give go goes going had has have how how's hows i if in info information is it
     it's its leave leaves line long look many me mean monday mondays more morning most much my
@@ -57,7 +58,7 @@ FILLER = frozenset(_FILLER.split())
 """Words without which a question is the same; an answer shows all weekdays and hours anyway."""
 
 NUMBER_FOLLOWS = frozenset(("flight", "flights", "number", "no"))
-YEAR_FOLLOWS = frozenset(("in", "year", "of", "during", "since"))
+YEAR_FOLLOWS = frozenset(("in", "year", "of", "during"))
 
 COMMON = FILLER | WANTED.keys() | JOINING.keys() | {"us", "as", "oh", "ha", "may", "mar", "jan"}
 """Words that are a code only where they are written like one."""
