@@ -39,6 +39,7 @@ from frontend.pages import (
     uploading,
 )
 from frontend.parameters import known_of
+from frontend.search.examples import Examples
 from frontend.settings import Settings
 
 if TYPE_CHECKING:
@@ -85,12 +86,14 @@ def create_app(settings: Settings) -> Flask:
     forgery.install(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     coverage = CoverageKeeper(backend)
+    examples = Examples(backend, coverage)
     words.install(app)
     app.jinja_env.globals |= {
         "coverage": coverage.now,
         "nothing_asked": Asked(),
         "flight_number_pattern": flight_numbers.PATTERN,
         "address_to_cite": address_to_cite,
+        "search_examples": examples,
     }
     parts = (
         home.blueprint(backend),
@@ -103,7 +106,7 @@ def create_app(settings: Settings) -> Flask:
         receipts.blueprint(backend),
         proofs.blueprint(backend),
         uploading.blueprint(backend),
-        search.blueprint(backend, coverage),
+        search.blueprint(backend, coverage, examples),
         days.blueprint(backend, coverage),
         rankings.blueprint(backend, coverage),
         route.blueprint(backend, coverage),

@@ -8,12 +8,12 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from frontend.backend_client import Backend
 from frontend.coverage import CoverageKeeper
-from frontend.search import meanings
+from frontend.search.examples import Examples
 from frontend.search.finding import Finder
 from frontend.tables import json_twin
 
 
-def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
+def blueprint(backend: Backend, coverage: CoverageKeeper, examples: Examples) -> Blueprint:
     """Search in the ledger behind `backend`."""
     routes = Blueprint("search", __name__)
 
@@ -21,13 +21,13 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         """The text that was typed, what it may be, and if that is nothing, what may help."""
         typed = request.args.get("q", "").strip()
         finder = Finder(backend, coverage.now())
-        possibilities = finder.found(meanings.meanings(typed))
+        possibilities = finder.found(typed)
         is_found = bool(possibilities)
         return {
             "query": typed,
             "possibilities": possibilities,
             "suggestions": finder.suggestions(typed) if typed and not is_found else [],
-            "examples": [] if is_found else finder.examples(),
+            "examples": [] if is_found else examples.now(),
         }
 
     @routes.get("/search")
@@ -45,5 +45,12 @@ def blueprint(backend: Backend, coverage: CoverageKeeper) -> Blueprint:
         for name in ("possibilities", "suggestions"):
             it[name] = [asdict(one) for one in it[name]]
         return json_twin(it)
+
+    @routes.get("/search/suggestions.json")
+    def suggestions_json() -> Response:
+        """What the text may become, as JSON: `search.js` shows it while somebody types."""
+        typed = request.args.get("q", "").strip()
+        found = Finder(backend, coverage.now()).completions(typed) if typed else []
+        return json_twin({"query": typed, "suggestions": [asdict(one) for one in found]})
 
     return routes

@@ -1,19 +1,18 @@
 """The search: what of the meanings of a text exists, and where it leads."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections import Counter
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from flask.testing import FlaskClient
 
+from backend.questions.carriers import CARRIERS
 from backend.questions.carriers import code_of as code_of_carrier
 from frontend import words
-from frontend.backend_client import Backend
-from frontend.search.finding import Finder
-from frontend.search.meanings import Flight
+from frontend.search.examples import UNTIL_KNOWN
 from tests.api.worlds import Json, World
-from tests.frontend.search.test_cities import PLACES
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def code_of(flight: Json) -> str:
     return code_of_carrier(flight["OP_CARRIER_AIRLINE_ID"])
 
 
-def test_a_flight_leads_to_its_days_and_with_a_day_to_what_happened(
+def test_a_flight_leads_to_its_report_and_with_a_day_to_what_happened(
     look: Look, flight: Json
 ) -> None:
     name = f"{code_of(flight)} {flight['OP_CARRIER_FL_NUM']}"
@@ -48,29 +47,55 @@ def test_a_flight_leads_to_its_days_and_with_a_day_to_what_happened(
         "OP_CARRIER_FL_NUM": [str(flight["OP_CARRIER_FL_NUM"])],
         "OP_CARRIER_AIRLINE_ID": [str(flight["OP_CARRIER_AIRLINE_ID"])],
     }
-    assert look(name) == (302, "/filter_transactions", question)
+    assert look(name) == (302, "/report", question)
     day = {"FL_DATE": [flight["FL_DATE"]]}
     assert look(f"{name} {flight['FL_DATE']}") == (302, "/filter_transactions", question | day)
     assert look(f"{name} 2033-01-01")[0] == 200
 
 
-def test_a_route_leads_to_its_flights(look: Look, flight: Json, world: World) -> None:
-    days = [each["FL_DATE"] for each in world.transactions]
-    question = {
-        "ORIGIN_CITY_NAME": [flight["ORIGIN_CITY_NAME"]],
-        "DEST_CITY_NAME": [flight["DEST_CITY_NAME"]],
-        "INITIAL_DATE": [min(days)],
-        "FINAL_DATE": [max(days)],
-    }
-    for text in (
-        f"{flight['ORIGIN']}-{flight['DEST']}",
-        f"{flight['ORIGIN'].lower()} {flight['DEST'].lower()}",
-        f"{flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}",
-    ):
-        assert look(text) == (302, "/flight_counter", question), text
+def test_a_route_leads_to_its_page_by_airports_or_cities(look: Look, flight: Json) -> None:
+    airports = {end: [flight[end]] for end in ("ORIGIN", "DEST")}
+    cities = {f"{end}_CITY_NAME": [flight[f"{end}_CITY_NAME"]] for end in ("ORIGIN", "DEST")}
     day = {name: [flight["FL_DATE"]] for name in ("INITIAL_DATE", "FINAL_DATE")}
-    text = f"{flight['ORIGIN']}-{flight['DEST']} {flight['FL_DATE']}"
-    assert look(text) == (302, "/flight_counter", question | day)
+    for text, question in {
+        f"{flight['ORIGIN']}-{flight['DEST']}": airports,
+        f"{flight['ORIGIN'].lower()} to {flight['DEST'].lower()}": airports,
+        f"{flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}": cities,
+        f"flights from {flight['ORIGIN']} to {flight['DEST']} on {flight['FL_DATE']}": airports
+        | day,
+    }.items():
+        assert look(text) == (302, "/route", question), text
+
+
+def test_the_questions_of_a_traveller_lead_to_their_answers(
+    look: Look, flight: Json, world: World
+) -> None:
+    days = sorted(each["FL_DATE"] for each in world.transactions)
+    carrier = {"OP_CARRIER_AIRLINE_ID": [str(flight["OP_CARRIER_AIRLINE_ID"])]}
+    number = {"OP_CARRIER_FL_NUM": [str(flight["OP_CARRIER_FL_NUM"])]}
+    code, ends = code_of(flight), {end: [flight[end]] for end in ("ORIGIN", "DEST")}
+    everything = {"INITIAL_DATE": days[:1], "FINAL_DATE": days[-1:]}
+    worst = {"sort": ["average_delay"], "order": ["descending"]}
+    assert look(f"how late is {code}?") == (302, "/average_delays", carrier | everything)
+    assert look(f"how late is {code} {number['OP_CARRIER_FL_NUM'][0]}") == (
+        302,
+        "/report",
+        number | carrier,
+    )
+    route = f"{flight['ORIGIN']}-{flight['DEST']}"
+    assert look(f"is the evening flight {route} worse") == (302, "/route", ends)
+    assert look(f"which airline is best from {route}") == (302, "/route", ends)
+    assert look("which route is worst?") == (302, "/rankings", {"by": ["route"], **worst})
+    assert look(flight["ORIGIN"]) == (302, f"/airports/{flight['ORIGIN']}", {})
+
+
+def test_a_carrier_is_found_by_code_name_and_short_name(look: Look, world: World) -> None:
+    some = {each["OP_CARRIER_AIRLINE_ID"] for each in world.transactions}
+    for carrier in (one for one in CARRIERS if one.number in some and "(" not in one.name):
+        for text in (carrier.code, carrier.name, carrier.name.lower(), carrier.name.split()[0]):
+            status, path, question = look(text)
+            assert (status, path) == (302, "/average_delays"), text
+            assert question["OP_CARRIER_AIRLINE_ID"] == [str(carrier.number)]
 
 
 def test_what_there_is_one_of_is_shown_at_once(
@@ -104,30 +129,28 @@ def test_a_number_that_flights_have_is_a_flight_number(pages: FlaskClient, fligh
     number = flight["OP_CARRIER_FL_NUM"]
     found = pages.get("/search.json", query_string={"q": str(number)}).get_json()
     addresses = [each["address"] for each in found["possibilities"]]
-    assert f"/filter_transactions?OP_CARRIER_FL_NUM={number}" in addresses
+    assert f"/report?OP_CARRIER_FL_NUM={number}" in addresses
 
 
-class CommonNumbers(Backend):
-    """A backend that has more common numbers to suggest than 33, which flew on one day."""
-
-    def __init__(self, day: str) -> None:
-        super().__init__("http://127.0.0.1:1")
-        self._day = day
-
-    def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
-        given = dict(parameters or {})
-        if path == "/suggest":
-            return {"suggestions": [{"value": 3300 + n, "carriers": []} for n in range(50)]}
-        assert (path, given["OP_CARRIER_FL_NUM"]) == ("/filter_transactions", 33)
-        return {"count": int(given["FL_DATE"] == self._day)}
-
-
-@pytest.mark.parametrize(("day", "is_found"), [("2013-12-05", True), ("2013-11-05", False)])
-def test_a_number_that_is_rare_among_many_is_found_on_the_last_days(
-    day: str, is_found: bool
+def test_a_flight_that_never_flew_is_not_found_but_others_are_offered(
+    pages: FlaskClient, flight: Json
 ) -> None:
-    found = Finder(CommonNumbers(day), PLACES).found([Flight(33)])
-    assert bool(found) == is_found
+    number = flight["OP_CARRIER_FL_NUM"]
+    for text in (f"{code_of(flight)} {number} 2033-01-01", f"{number}99"):
+        found = pages.get("/search.json", query_string={"q": text}).get_json()
+        assert "/report" not in str(found["possibilities"])
+        assert any("/report?" in each["address"] for each in found["suggestions"]), text
+
+
+def test_the_way_back_that_nobody_flies_is_explained_by_its_page(
+    pages: FlaskClient, look: Look, world: World
+) -> None:
+    flown = {(each["ORIGIN"], each["DEST"]) for each in world.transactions}
+    origin, destination = next((a, b) for b, a in sorted(flown) if (a, b) not in flown)
+    question = {"ORIGIN": [origin], "DEST": [destination]}
+    assert look(f"{origin}-{destination}") == (302, "/route", question)
+    (found,) = pages.get(f"/search.json?q={origin}-{destination}").get_json()["possibilities"]
+    assert "no such flights" in found["shows"]
 
 
 def test_nothing_found_gives_suggestions_and_examples_that_find_something(
@@ -137,22 +160,74 @@ def test_nothing_found_gives_suggestions_and_examples_that_find_something(
     typo = city[:3] + city[4:]
     found = pages.get("/search.json", query_string={"q": typo}).get_json()
     assert found["possibilities"] == []
-    assert f"From {city}" in {each["label"] for each in found["suggestions"]}
+    assert any(city in each["label"] for each in found["suggestions"])
     assert len(found["examples"]) >= 5
     for example in found["examples"]:
         assert look(example)[0] in {200, 302}
         hit = pages.get("/search.json", query_string={"q": example}).get_json()
         assert hit["possibilities"], example
-    assert "Nothing is called" in pages.get("/search", query_string={"q": typo}).get_data(True)
+    page = pages.get("/search", query_string={"q": typo}).get_data(as_text=True)
+    assert f"No results for “{typo}”" in page
 
 
-def test_carriers_and_flight_numbers_are_suggested(pages: FlaskClient, flight: Json) -> None:
-    code = code_of(flight)
-    found = pages.get("/search.json", query_string={"q": code}).get_json()["suggestions"]
-    assert any(f"({code})" in each["label"] for each in found)
-    assert all("INITIAL_DATE=" in each["address"] for each in found)
-    page = pages.get("/search", query_string={"q": "Southwest to nowhere"})
-    assert page.status_code == 200
+def completions(pages: FlaskClient, text: str) -> list[Json]:
+    """What is suggested while `text` is typed."""
+    answer = pages.get("/search/suggestions.json", query_string={"q": text})
+    assert answer.status_code == 200
+    found: list[Json] = answer.get_json()["suggestions"]
+    return found
+
+
+def test_carriers_cities_routes_and_rankings_are_suggested_while_typing(
+    pages: FlaskClient, flight: Json
+) -> None:
+    name = next(one.name for one in CARRIERS if one.number == flight["OP_CARRIER_AIRLINE_ID"])
+    assert any(name in each["label"] for each in completions(pages, f"how late is {name[:5]}"))
+    city = flight["ORIGIN_CITY_NAME"]
+    assert any(city in each["label"] for each in completions(pages, city[:4]))
+    begun = f"{flight['ORIGIN']} to {flight['DEST_CITY_NAME'][:5]}"
+    assert any(each["address"].startswith("/route?") for each in completions(pages, begun))
+    assert completions(pages, "worst r")[0]["label"] == "Routes, worst first"
+    assert completions(pages, "") == completions(pages, "☃") == []
+
+
+def test_flight_numbers_are_suggested_with_how_often_they_flew(
+    pages: FlaskClient, world: World, flight: Json
+) -> None:
+    carrier, number = flight["OP_CARRIER_AIRLINE_ID"], flight["OP_CARRIER_FL_NUM"]
+    flown = Counter(
+        each["OP_CARRIER_FL_NUM"]
+        for each in world.transactions
+        if each["OP_CARRIER_AIRLINE_ID"] == carrier
+    )
+    code, begun = code_of(flight), str(number)[:-1] or str(number)
+    for text in (f"{code} {begun}", f"{code}{begun}".lower()):
+        found = [each for each in completions(pages, text) if each["address"].startswith("/report")]
+        assert found
+        for each in found:
+            parts = parse_qs(urlsplit(each["address"]).query)
+            assert parts["OP_CARRIER_AIRLINE_ID"] == [str(carrier)]
+            (shown,) = parts["OP_CARRIER_FL_NUM"]
+            assert shown.startswith(begun)
+            assert each["shows"].startswith(words.counted(flown[int(shown)], "flight"))
+    plain = [each["label"] for each in completions(pages, begun)]
+    assert any(label.startswith("Flight number ") for label in plain)
+
+
+def test_the_empty_field_shows_examples_that_a_page_has_found(
+    pages: FlaskClient, look: Look
+) -> None:
+    assert pages.get("/search").status_code == 200  # makes them
+    page = pages.get("/about").get_data(as_text=True)
+    (shown,) = re.findall(r'placeholder="([^"]+)"', page)
+    for example in shown.split(", "):
+        assert look(example)[1] != "", example
+
+
+def test_the_empty_field_says_what_it_takes_while_nothing_is_known(
+    lonely_pages: FlaskClient,
+) -> None:
+    assert UNTIL_KNOWN in lonely_pages.get("/about").get_data(as_text=True)
 
 
 @pytest.mark.parametrize("text", ["☃", "<script>alert(1)</script>", "%", "' OR 1=1", "a" * 5000])
@@ -160,6 +235,7 @@ def test_any_text_is_answered_with_a_page(pages: FlaskClient, text: str) -> None
     page = pages.get("/search", query_string={"q": text})
     assert page.status_code == 200
     assert "<script>alert" not in page.get_data(as_text=True)
+    assert completions(pages, text) == []
 
 
 def test_nothing_asked_is_a_page_with_examples(pages: FlaskClient) -> None:

@@ -1,0 +1,263 @@
+"""Says which pages answer what a text names. Pure: whether they show anything is asked elsewhere.
+
+The first row of `_TABLE` whose condition holds for a reading tells its pages. Several pages mean
+that the text has several meanings.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice, product
+from typing import Any
+from urllib.parse import urlencode
+
+from frontend import words
+from frontend.coverage import Carrier, Coverage
+from frontend.search.names import Place
+from frontend.search.sentences import Places, Reading
+from frontend.search.times import Days
+from frontend.search.vocabulary import (
+    AIRPORT,
+    BEST,
+    BUSIEST,
+    CARRIER,
+    DESTINATION,
+    ON_TIME,
+    ORIGIN,
+    PERIOD,
+    QUIETEST,
+    ROUTE,
+    WORST,
+)
+
+MOST_ENDS = 3  # places that one end of a route may mean
+MOST_COMPARED = 6  # carriers on one page
+RANKED = ", ranked"
+RANKING_SHOWS = "a ranking with the number of flights behind each figure"
+
+Question = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A page that may answer. label: the question that it answers. shows: what it shows.
+
+    counted: path and question of the backend's answer whose `count` tells whether there are any
+    flights to show; None if that is known. is_shown_empty: whether the page explains why there are
+    none.
+    """
+
+    label: str
+    address: str
+    shows: str
+    counted: tuple[str, tuple[tuple[str, Any], ...]] | None = None
+    is_shown_empty: bool = False
+
+
+def leads(reading: Reading, known: Coverage) -> list[Lead]:
+    """The pages for a reading; [] if it has unknown words or days that the ledger lacks."""
+    if reading.unknown or not known.first_date or not known.last_date:
+        return []
+    covered = None
+    if reading.days:
+        first, last = map(date.fromisoformat, (known.first_date, known.last_date))
+        covered = reading.days.within(first, last)
+        if covered is None:
+            return []
+    asked = _Asked(reading, covered, known)
+    for holds, answer in _TABLE:
+        if holds(reading):
+            return list(answer(asked))
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A reading. covered: its days as far as the ledger has them; None if it names none."""
+
+    reading: Reading
+    covered: Days | None
+    known: Coverage
+
+    @property
+    def interval(self) -> dict[str, str]:
+        """The parameters of the days; none if no days are named."""
+        if self.covered is None:
+            return {}
+        return {
+            "INITIAL_DATE": self.covered.first.isoformat(),
+            "FINAL_DATE": self.covered.last.isoformat(),
+        }
+
+    @property
+    def whole_interval(self) -> dict[str, str]:
+        """The parameters of the days; of all days if none are named."""
+        everything = {
+            "INITIAL_DATE": self.known.first_date or "",
+            "FINAL_DATE": self.known.last_date or "",
+        }
+        return self.interval or everything
+
+    @property
+    def phrase(self) -> str:
+        """The days as the end of a sentence: " in July 2013", or "" if none are named."""
+        return f" {self.reading.days.phrase}" if self.reading.days else ""
+
+
+# --- the pages -----------------------------------------------------------------------------------
+
+
+def _flight(asked: _Asked) -> Iterator[Lead]:
+    """The report of a flight number, or what happened to it on a day."""
+    number, days = asked.reading.number, asked.covered
+    groups = asked.reading.carriers or ((None,),)
+    for carrier in dict.fromkeys(one for group in groups for one in group):
+        question: dict[str, Any] = {"OP_CARRIER_FL_NUM": number}
+        label = f"Flight number {number}"
+        if carrier is not None:
+            question["OP_CARRIER_AIRLINE_ID"] = carrier.number
+            label = f"Flight {carrier.code or carrier.number} {number}"
+        whole = asked.whole_interval
+        period = {"FL_DATE": whole["INITIAL_DATE"], "FINAL_DATE": whole["FINAL_DATE"], "limit": 1}
+        counted = ("/filter_transactions", (*question.items(), *period.items()))
+        if days is not None and days.is_one:
+            address = _address("/filter_transactions", question, FL_DATE=days.first.isoformat())
+            yield Lead(f"{label}{asked.phrase}", address, "what happened to it", counted)
+        else:
+            address = _address("/report", question, **asked.interval)
+            yield Lead(f"{label}{asked.phrase}", address, "how often it is late", counted)
+
+
+def _route(asked: _Asked) -> Iterator[Lead]:
+    origins, destinations = asked.reading.origin, asked.reading.destination
+    for origin, destination in product(origins[:MOST_ENDS], destinations[:MOST_ENDS]):
+        if origin == destination:
+            continue
+        ends = {**_end("ORIGIN", origin), **_end("DEST", destination)}
+        counted = ("/flight_counter", (*ends.items(), *asked.whole_interval.items()))
+        yield Lead(
+            f"{origin.label} to {destination.label}{asked.phrase}",
+            _address("/route", ends, **asked.interval),
+            "delays of each carrier, by hour and weekday",
+            counted,
+            is_shown_empty=True,
+        )
+
+
+def _end(name: str, place: Place) -> dict[str, str]:
+    return {name: place.airport} if place.airport else {f"{name}_CITY_NAME": place.city}
+
+
+def _airports(asked: _Asked) -> Iterator[Lead]:
+    """The airports of a place, and how late the carriers are that are named besides it."""
+    reading = asked.reading
+    for place in _airports_of(reading.at or reading.origin or reading.destination, asked.known):
+        address = _address(f"/airports/{place.airport}", asked.interval)
+        yield Lead(f"{place.label}{asked.phrase}", address, "flights and delays of this airport")
+    yield from _carriers(asked)
+
+
+def _airports_of(places: Places, known: Coverage) -> list[Place]:
+    found: dict[Place, None] = {}
+    for place in places:
+        for airport in known.airports:
+            if airport.code == place.airport or (not place.airport and airport.city == place.city):
+                found[Place(airport.city, airport.code, airport.flights)] = None
+    return list(found)
+
+
+def _carriers(asked: _Asked) -> Iterator[Lead]:
+    """How late a carrier is; several carriers are compared."""
+    for carriers in islice(product(*asked.reading.carriers), MOST_COMPARED):
+        compared = list(dict.fromkeys(carriers))[:MOST_COMPARED]
+        if not compared:
+            continue
+        numbers = [("OP_CARRIER_AIRLINE_ID", one.number) for one in compared]
+        address = f"/average_delays?{urlencode([*numbers, *asked.whole_interval.items()])}"
+        shows = "delays and punctuality"
+        if len(compared) > 1:
+            names = " and ".join(_name(one) for one in compared)
+            yield Lead(f"{names} compared{asked.phrase}", address, shows)
+        else:
+            is_or_was = "was" if asked.reading.days else "is"
+            label = f"How late {is_or_was} {_name(compared[0])}{asked.phrase}?"
+            yield Lead(label, address, shows)
+
+
+def _name(carrier: Carrier) -> str:
+    return carrier.name or carrier.label
+
+
+def _rankings(asked: _Asked) -> Iterator[Lead]:
+    wanted = asked.reading.wanted
+    sort, order, how = next(
+        (row for asks, row in _ORDERS if asks <= wanted), ("average_delay", "descending", "")
+    )
+    subject = next((word for word in _SUBJECTS if word in wanted), CARRIER)
+    for by, name in _SUBJECTS[subject]:
+        question: dict[str, str] = {"by": by, **asked.interval}
+        if how:
+            question |= {"sort": sort, "order": order}
+        label = f"{name}{asked.phrase}{how or RANKED}"
+        yield Lead(label, _address("/rankings", question), RANKING_SHOWS)
+
+
+def _days(asked: _Asked) -> Iterator[Lead]:
+    if (days := asked.covered) is None:
+        return
+    if days.is_one:
+        iso = days.first.isoformat()
+        yield Lead(words.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
+    else:
+        address = _address("/rankings", {"by": CARRIER}, **asked.interval)
+        yield Lead(f"Carriers{asked.phrase}{RANKED}", address, RANKING_SHOWS)
+
+
+def _address(path: str, question: Question, **more: Any) -> str:
+    parameters = {**question, **more}
+    return f"{path}?{urlencode(parameters)}" if parameters else path
+
+
+# --- the tables ----------------------------------------------------------------------------------
+
+_SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
+    ROUTE: (("route", "Routes"),),
+    ORIGIN: (("origin", "Airports by departing flights"),),
+    DESTINATION: (("destination", "Airports by arriving flights"),),
+    AIRPORT: (
+        ("origin", "Airports by departing flights"),
+        ("destination", "Airports by arriving flights"),
+    ),
+    CARRIER: (("carrier", "Carriers"),),
+}
+
+_ORDERS: tuple[tuple[frozenset[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
+    (
+        frozenset((WORST, ON_TIME)),
+        ("on_time_share_of_arrived", "ascending", ", least punctual first"),
+    ),
+    (frozenset((ON_TIME,)), ("on_time_share_of_arrived", "descending", ", most punctual first")),
+    (frozenset((WORST,)), ("average_delay", "descending", ", worst first")),
+    (frozenset((BEST,)), ("average_delay", "ascending", ", best first")),
+    (frozenset((BUSIEST,)), ("flights", "descending", ", most flights first")),
+    (frozenset((QUIETEST,)), ("flights", "ascending", ", fewest flights first")),
+)
+
+
+def _names_a_ranking(reading: Reading) -> bool:
+    """Whether something is ranked; of a period without a subject there is no ranking."""
+    return bool(reading.wanted - {PERIOD}) and (
+        PERIOD not in reading.wanted or bool(reading.wanted & _SUBJECTS.keys())
+    )
+
+
+_TABLE: tuple[
+    tuple[Callable[[Reading], object], Callable[[_Asked], Iterator[Lead]]], ...
+] = (  # the first row that holds for a reading tells its pages
+    (lambda reading: reading.number, _flight),
+    (lambda reading: reading.origin and reading.destination, _route),
+    (lambda reading: reading.at or reading.origin or reading.destination, _airports),
+    (lambda reading: reading.carriers, _carriers),
+    (_names_a_ranking, _rankings),
+    (lambda reading: reading.days and reading.wanted <= {PERIOD}, _days),
+)

@@ -1,0 +1,173 @@
+"""Makes texts that name something from texts that do not yet, or do not quite. Pure.
+
+`completed` ends the last words of a text that is still being typed. `similar` replaces words that
+name nothing by names that are spelled alike, and then leaves them out. `looser` leaves out what a
+reading says too much.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date
+from difflib import get_close_matches
+from itertools import islice, product
+
+from frontend.coverage import Carrier, Coverage
+from frontend.search.cities import meant
+from frontend.search.names import Names, Place, Thing, bare, names_in
+from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
+from frontend.search.times import MONTHS
+from frontend.search.vocabulary import GENERIC, PERIOD, YEAR_FOLLOWS
+
+MOST_WORDS = 3  # at the end of a text that may begin a name
+MOST_NAMES = 6
+MOST_ALIKE = 3
+LEAST_LETTERS = 4  # of a name that may be misspelled
+LEAST_LIKENESS = 0.75  # by difflib: from 0 to 1
+
+RANKINGS = (  # what is asked for often
+    "worst route",
+    "worst airline",
+    "worst airport",
+    "best airline",
+    "best route",
+    "busiest route",
+    "busiest airport",
+    "most punctual airline",
+)
+
+_WORD = re.compile(r"[^\s-]+")
+_DIGITS_AT_END = re.compile(r"(?P<before>.*?)(?P<digits>(?<!\d)[1-9]\d{0,4})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberBegun:
+    """The first digits of a flight number, at the end of a text.
+
+    before: the text in front of them. carriers: DOT numbers of those that it names, if any.
+    """
+
+    before: str
+    carriers: frozenset[int]
+    digits: str
+
+
+def number_begun(text: str, known: Coverage) -> NumberBegun | None:
+    """The flight number that `text` may end with, if only a carrier is named in front of it."""
+    match = _DIGITS_AT_END.fullmatch(bare(text))
+    if match is None or len(text) > MAX_CHARACTERS:
+        return None
+    before = match["before"]
+    words = before.split()
+    if words and words[-1].lower() in YEAR_FOLLOWS:
+        return None
+    carriers: set[int] = set()
+    for reading in readings(f"{before}1", known):  # a number is there already
+        if reading.unknown or replace(reading, carriers=(), wanted=frozenset()) != Reading(
+            number=1
+        ):
+            return None
+        carriers |= {one.number for group in reading.carriers for one in group}
+    return NumberBegun(before, frozenset(carriers), match["digits"])
+
+
+def completed(text: str, known: Coverage) -> Iterator[str]:
+    """Longer texts that end with a name which begins with the last words of `text`."""
+    text = bare(text)
+    if not text or len(text) > MAX_CHARACTERS:
+        return
+    names = names_in(known)
+    starts = [match.start() for match in _WORD.finditer(text)][-MOST_WORDS:]
+    for start in starts:
+        before, begun = text[:start], text[start:].lower()
+        yield from (f"{before}{asked}" for asked in RANKINGS if asked.startswith(begun))
+        for thing in _without_airports_of_cities(names.beginning(begun), begun)[:MOST_NAMES]:
+            yield f"{before}{written(thing)}"
+        if before.endswith(" "):  # a month goes with something
+            yield from (f"{before}{name.title()}" for name in MONTHS if name.startswith(begun))
+
+
+def _without_airports_of_cities(things: list[Thing], typed: str) -> list[Thing]:
+    """`things` without the airports of cities among them, but for one with the code `typed`."""
+    cities = {one.city for one in things if isinstance(one, Place) and not one.airport}
+    return [
+        one
+        for one in things
+        if isinstance(one, Carrier)
+        or not one.airport
+        or one.city not in cities
+        or one.airport.lower() == typed
+    ]
+
+
+def similar(text: str, known: Coverage) -> Iterator[str]:
+    """Texts like `text` in which every word names something, the closest ones first."""
+    yield from completed(text, known)
+    text, names = bare(text), names_in(known)
+    for reading in readings(text, known)[:1]:
+        runs = list(_runs(reading.unknown, text))
+        alike = [_alike(text[start:end], names, known) for start, end in runs]
+        for chosen in islice(product(*alike), MOST_NAMES if runs else 0):
+            yield _with(text, runs, chosen)
+        if runs:
+            yield _with(text, runs, [""] * len(runs))
+
+
+def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
+    """What a reading says in the newest year, without its days, carrier or period, or back."""
+    if reading.days and known.last_date:
+        with suppress(ValueError):
+            newest_year = date.fromisoformat(known.last_date).year
+            yield replace(reading, days=reading.days.in_year(newest_year))
+        yield replace(reading, days=None)
+    if reading.number and reading.carriers:
+        yield replace(reading, days=None, carriers=())
+    if reading.origin and reading.destination:
+        yield replace(reading, origin=reading.destination, destination=reading.origin)
+    if PERIOD in reading.wanted:
+        yield replace(reading, wanted=reading.wanted - {PERIOD})
+
+
+def written(thing: Thing) -> str:
+    """A name that the search understands, such as "United Airlines", "Chicago, IL" or "ORD"."""
+    if isinstance(thing, Carrier):
+        name = (thing.name or "").partition("(")[0].strip()
+        return name or f"carrier {thing.number}"
+    return thing.airport or thing.city
+
+
+def spoken(carrier: Carrier) -> str:
+    """The name that people use: "United" for "United Airlines"."""
+    words = written(carrier).split()
+    while len(words) > 1 and words[-1].lower() in GENERIC:
+        words.pop()
+    return " ".join(words)
+
+
+def _runs(unknown: tuple[Unknown, ...], text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of each piece of `text` in which all words are unknown."""
+    start, end = 0, 0
+    for one in unknown:
+        if end and not text[end : one.start].strip(" ,"):
+            end = one.end
+            continue
+        if end:
+            yield start, end
+        start, end = one.start, one.end
+    if end:
+        yield start, end
+
+
+def _alike(text: str, names: Names, known: Coverage) -> list[str]:
+    """Names that are spelled like `text`, and cities that have it in their names."""
+    spelled = [" ".join(name) for name in names.all() if len("".join(name)) >= LEAST_LETTERS]
+    close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
+    return list(dict.fromkeys([*close, *meant(known, text)]))
+
+
+def _with(text: str, runs: list[tuple[int, int]], names: tuple[str, ...] | list[str]) -> str:
+    """`text` with names in place of its `runs`."""
+    for (start, end), name in reversed(list(zip(runs, names, strict=True))):
+        text = f"{text[:start]}{name}{text[end:]}"
+    return text

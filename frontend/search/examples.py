@@ -1,0 +1,84 @@
+"""Makes examples for the search from the ledger's own names, so that each of them finds something.
+
+They are made when a page shows them and are kept for a minute. The search field of every other
+page shows what is kept, so that no page waits for them.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import date
+
+from frontend.backend_client import Backend, Json
+from frontend.coverage import Coverage, CoverageKeeper
+from frontend.errors import Refused
+from frontend.search.completing import spoken
+
+MAKE_AGAIN_S = 60.0
+UNTIL_KNOWN = "Flight, route, airline or day"
+MOST_SHOWN_IN_FIELD = 2
+
+
+class Examples:
+    """Texts that find something in the ledger behind `backend`."""
+
+    def __init__(self, backend: Backend, coverage: CoverageKeeper) -> None:
+        self._backend = backend
+        self._coverage = coverage
+        self._made: tuple[float, list[str]] | None = None
+
+    def now(self) -> list[str]:
+        """The examples. Raises BackendAway, Refused."""
+        made = self._made
+        if made is None or time.monotonic() - made[0] > MAKE_AGAIN_S:
+            made = self._made = (time.monotonic(), self._of(self._coverage.now()))
+        return made[1]
+
+    def for_field(self) -> str:
+        """What an empty search field shows: it never asks the backend."""
+        kept = self._made[1] if self._made else []
+        return ", ".join(kept[:MOST_SHOWN_IN_FIELD]) or UNTIL_KNOWN
+
+    def _of(self, known: Coverage) -> list[str]:
+        if not known.carriers or known.last_date is None:
+            return []
+        height = self._backend.get("/tip")["height"]
+        flight = self._newest_flight(height)
+        return [
+            *self._flight_numbers(known),
+            *_routes(flight),
+            f"How late is {spoken(known.carriers[0])}?",
+            *_times(date.fromisoformat(known.last_date)),
+            f"block {height}",
+            *(f"transaction {one['TRANSACTION_ID']}" for one in flight),
+        ]
+
+    def _newest_flight(self, height: int) -> list[Json]:
+        """The first flight of the newest block; [] if it has none, or is damaged."""
+        try:
+            block = self._backend.get(f"/blocks/{height}", {"limit": 1})["block"]
+        except Refused as error:
+            if not error.damaged_blocks:
+                raise
+            return []
+        found: list[Json] = block["transactions"][:1]
+        return found
+
+    def _flight_numbers(self, known: Coverage) -> Iterator[str]:
+        """The most common flight number, with the carrier that uses it most."""
+        question = {"field": "flight_number", "limit": 1}
+        for one in self._backend.get("/suggest", question)["suggestions"]:
+            carrier = known.carrier(one["carriers"][0]["OP_CARRIER_AIRLINE_ID"])
+            yield f"{carrier.code or ''} {one['label']}".strip()
+
+
+def _routes(flights: list[Json]) -> Iterator[str]:
+    for flight in flights:
+        yield f"{flight['ORIGIN']}-{flight['DEST']}"
+        cities = (flight[f"{end}_CITY_NAME"].partition(",")[0] for end in ("ORIGIN", "DEST"))
+        yield " to ".join(cities)
+
+
+def _times(newest: date) -> Iterator[str]:
+    yield f"worst route in {newest:%B}"
+    yield f"{newest:%B %Y}"
+    yield newest.isoformat()

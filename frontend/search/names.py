@@ -1,0 +1,136 @@
+"""The names of a ledger's carriers, airports and cities, as sequences of words. Pure.
+
+A carrier is named by its code, its name, an earlier name in brackets, and each of these without
+"Airlines" and the like. A city is named with and without its state, and by each part of a name
+such as "Dallas/Fort Worth". An airport is named by its code. Travellers' names are in
+`vocabulary.NICKNAMES`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from frontend.coverage import Airport, Carrier, Coverage
+from frontend.search.vocabulary import GENERIC, NICKNAMES
+
+Words = tuple[str, ...]
+
+_WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An end of a route. airport: its code; "" for a whole city. flights: that leave or arrive."""
+
+    city: str
+    airport: str = ""
+    flights: int = 0
+
+    @property
+    def label(self) -> str:
+        """A name such as "Chicago, IL" or "Chicago, IL (ORD)"."""
+        return f"{self.city} ({self.airport})" if self.airport else self.city
+
+    def is_named(self, name: Words) -> bool:
+        """Whether `name` is its code or the whole name of the city, and not a part of that."""
+        if self.airport:
+            return name == (self.airport.lower(),)
+        return name in {words_of(self.city), words_of(self.city.partition(",")[0])}
+
+
+Thing = Carrier | Place
+
+
+def bare(text: str) -> str:
+    """`text` without accents, and with one kind of apostrophe and single spaces."""
+    decomposed = unicodedata.normalize("NFKD", text.replace("\u2019", "'"))
+    return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split())
+
+
+def words_of(text: str) -> Words:
+    """The words of a name, without case and accents."""
+    return tuple(_WORDS.findall(bare(text).lower()))
+
+
+class Names:
+    """The names in a ledger. `longest` is the most words that a name has."""
+
+    def __init__(self, known: Coverage) -> None:
+        self._things: dict[Words, dict[Thing, None]] = {}
+        self.codes = frozenset(
+            {one.code.lower() for one in known.carriers if one.code}
+            | {one.code.lower() for one in known.airports}
+        )
+        for carrier in known.carriers:
+            self._add(carrier, _names_of_carrier(carrier))
+        for city, airports in _by_city(known).items():
+            place = Place(city, flights=sum(one.flights for one in airports))
+            self._add(place, _names_of_city(city))
+        for airport in known.airports:
+            place = Place(airport.city, airport.code, airport.flights)
+            self._add(place, [(airport.code.lower(),)])
+        for said, meant in NICKNAMES.items():
+            for thing in self.named(words_of(meant)):
+                self._add(thing, [words_of(said)])
+        self.longest = max(map(len, self._things), default=0)
+
+    def _add(self, thing: Thing, names: Iterable[Words]) -> None:
+        for name in names:
+            if name:
+                self._things.setdefault(name, {})[thing] = None
+
+    def named(self, name: Words) -> tuple[Thing, ...]:
+        """What has that name, in the order of the coverage."""
+        return tuple(self._things.get(name, ()))
+
+    def all(self) -> Iterable[Words]:
+        """Each name."""
+        return self._things
+
+    def beginning(self, text: str) -> list[Thing]:
+        """What has a name that begins with `text`, the most flights first."""
+        wanted = " ".join(words_of(text))
+        if not wanted:
+            return []
+        found = {
+            thing: None
+            for name, things in self._things.items()
+            if " ".join(name).startswith(wanted)
+            for thing in things
+        }
+        return sorted(found, key=lambda thing: -thing.flights)
+
+
+@lru_cache(maxsize=2)  # the coverage is a new one every few seconds
+def names_in(known: Coverage) -> Names:
+    """The names in the ledger that `known` covers."""
+    return Names(known)
+
+
+def _by_city(known: Coverage) -> dict[str, list[Airport]]:
+    found: dict[str, list[Airport]] = {city: [] for city in known.cities}
+    for airport in known.airports:
+        found[airport.city].append(airport)
+    return found
+
+
+def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:
+    if carrier.code:
+        yield (carrier.code.lower(),)
+    yield ("carrier", str(carrier.number))
+    for name in re.split(r"[()]", carrier.name or ""):
+        words = words_of(name)
+        yield words
+        while words and words[-1] in GENERIC:
+            words = words[:-1]
+            yield words
+
+
+def _names_of_city(city: str) -> Iterator[Words]:
+    yield words_of(city)
+    name, _, state = city.partition(",")
+    for part in dict.fromkeys([name, *name.split("/")]):
+        yield words_of(part)
+        yield words_of(f"{part} {state}")

@@ -1,0 +1,185 @@
+"""Reads days, months and years as people write them. Pure.
+
+A month or a day without a year means the latest one that is not after the newest day of the
+ledger.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import MAXYEAR, MINYEAR, date
+
+from frontend import words
+
+MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_LETTERS = 3  # of a month that are enough
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Days:
+    """The days from `first` to `last`, both included. has_year: whether the text named the year."""
+
+    first: date
+    last: date
+    has_year: bool = field(default=True, compare=False)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is a single day."""
+        return self.first == self.last
+
+    @property
+    def name(self) -> str:
+        """A name such as "July 2013", "2013", "5 July 2013", "3 to 5 July 2013"."""
+        if self == month_of(self.first.year, self.first.month):
+            return f"{self.first:%B %Y}"
+        if self == year_of(self.first.year):
+            return f"{self.first.year}"
+        return words.short_interval(self.first.isoformat(), self.last.isoformat())
+
+    @property
+    def phrase(self) -> str:
+        """The name with the word in front of it that a sentence needs: "in July 2013"."""
+        if self.is_one:
+            return f"on {self.name}"
+        if self in {month_of(self.first.year, self.first.month), year_of(self.first.year)}:
+            return f"in {self.name}"
+        return f"from {self.name}"
+
+    def in_year(self, year: int) -> "Days":
+        """The same day or month of another year. Raises ValueError if there is none."""
+        if self.is_one:
+            return day_of(year, self.first.month, self.first.day)
+        if self == month_of(self.first.year, self.first.month):
+            return month_of(year, self.first.month)
+        raise ValueError
+
+    def within(self, first: date, last: date) -> "Days | None":
+        """The days of this from `first` to `last`; None if there are none."""
+        found = Days(max(self.first, first), min(self.last, last))
+        return found if found.first <= found.last else None
+
+
+def interval(first: Days, last: Days) -> Days | None:
+    """From the beginning of `first` to the end of `last`; None if that lies before it.
+
+    Where only one of them has a year, the other lies as close as possible: "November to February
+    2013" begins in 2012.
+    """
+    try:
+        if not first.has_year and first.first > last.last:
+            first = first.in_year(last.last.year - (first.in_year(last.last.year) > last))
+        elif first.has_year and not last.has_year:
+            last = last.in_year(first.first.year + (last.in_year(first.first.year) < first))
+    except ValueError:
+        return None
+    return Days(first.first, last.last) if first.first <= last.last else None
+
+
+def month_of(year: int, month: int) -> Days:
+    """A month."""
+    return Days(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+
+
+def year_of(year: int) -> Days:
+    """A year."""
+    return Days(date(year, 1, 1), date(year, 12, 31))
+
+
+def day_of(year: int, month: int, day: int) -> Days:
+    """A day."""
+    return Days(date(year, month, day), date(year, month, day))
+
+
+def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
+    """The longest text from place `at` that names days, as (days, place of its end)."""
+    found = [each for each in _times_at(text, at, newest) if each is not None]
+    return max(found, key=lambda each: each[1], default=None)
+
+
+def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days, int]]:
+    for pattern in _PATTERNS:
+        if match := pattern.match(text, at):
+            parts = match.groupdict()
+            try:
+                yield _days(parts, newest), match.end()
+            except ValueError:  # such as 30 February
+                continue
+
+
+def _days(parts: dict[str, str | None], newest: date) -> Days:
+    """The days for the texts of year, month and day. Raises ValueError if there are none."""
+    year, month, day = (parts.get(name) for name in ("year", "month", "day"))
+    if month is None:
+        return _in_year(int(year or 0), year_of)
+    number = _month(month)
+    if day is None:
+        return _latest(year, newest, lambda in_year: month_of(in_year, number))
+    return _latest(year, newest, lambda in_year: day_of(in_year, number, int(day)))
+
+
+def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days:
+    """The days in `year`; without one, the latest that begin at `newest` or before."""
+    if year is not None:
+        return _in_year(int(year), days)
+    for in_year in range(newest.year, max(newest.year - 5, MINYEAR), -1):  # 29 February is rare
+        try:
+            found = days(in_year)
+        except ValueError:
+            continue
+        if found.first <= newest:
+            return replace(found, has_year=False)
+    raise ValueError
+
+
+def _in_year(year: int, days: Callable[[int], Days]) -> Days:
+    if not MINYEAR <= year <= MAXYEAR:
+        raise ValueError
+    return days(year)
+
+
+def _month(text: str) -> int:
+    """The month of a number or name. Raises ValueError for others."""
+    if text.isdigit():
+        if not 1 <= int(text) <= len(MONTHS):
+            raise ValueError
+        return int(text)
+    return [name[:_LETTERS] for name in MONTHS].index(text[:_LETTERS].lower()) + 1
+
+
+# --- the table --------------------------------------------------------------------------------
+
+_YEAR = r"(?P<year>\d{4})"
+_NUMBER = r"(?P<month>\d{1,2})"
+_DAY = r"(?P<day>\d{1,2})"
+_NAME = rf"(?P<month>{'|'.join([*MONTHS, 'sept', *(name[:_LETTERS] for name in MONTHS)])})\.?"
+_NTH = rf"(?:the )?{_DAY}(?:st|nd|rd|th)?\.?"
+_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
+_PATTERNS = tuple(
+    re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
+    for text in (
+        rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
+        rf"{_NUMBER}/{_DAY}/{_YEAR}",  # as in the files of the BTS
+        rf"{_DAY}\.{_NUMBER}\.{_YEAR}",
+        rf"{_WEEKDAY}{_NTH} (?:of )?{_NAME}(?:,? {_YEAR})?",
+        rf"{_WEEKDAY}{_NAME} {_NTH}(?:,? {_YEAR})?",
+        rf"{_NAME}(?:,? (?:of )?{_YEAR})?",
+        rf"{_YEAR}[-/]{_NUMBER}",
+        rf"{_NUMBER}[/.]{_YEAR}",
+        _YEAR,
+    )
+)

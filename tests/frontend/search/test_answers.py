@@ -1,0 +1,154 @@
+"""Which pages answer a text."""
+
+import pytest
+
+from frontend.coverage import NOTHING_KNOWN
+from frontend.search.answers import Lead, leads
+from frontend.search.sentences import Reading, readings
+from tests.frontend.search.ledger import KNOWN
+
+ALL_DAYS = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-20"
+FEBRUARY = "INITIAL_DATE=2013-02-01&FINAL_DATE=2013-02-28"
+MARCH = "INITIAL_DATE=2013-03-01&FINAL_DATE=2013-03-31"
+JULY = "INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31"
+YEAR = ALL_DAYS  # as far as the ledger goes
+UNITED = "OP_CARRIER_AIRLINE_ID=19977"
+DELTA = "OP_CARRIER_AIRLINE_ID=19790"
+UA_1545 = f"OP_CARRIER_FL_NUM=1545&{UNITED}"
+CITIES = "ORIGIN_CITY_NAME=Newark%2C+NJ&DEST_CITY_NAME=Chicago%2C+IL"
+WORST = "sort=average_delay&order=descending"
+BEST = "sort=average_delay&order=ascending"
+
+ADDRESSES: dict[str, list[str]] = {
+    # how late is a carrier
+    "How late is United?": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "how late is united in july": [f"/average_delays?{UNITED}&{JULY}"],
+    "UA on 4 July 2013": [
+        f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-04&FINAL_DATE=2013-07-04"
+    ],
+    "united in 2013": [f"/average_delays?{UNITED}&{YEAR}"],
+    "which is better, united or delta": [f"/average_delays?{UNITED}&{DELTA}&{ALL_DAYS}"],
+    "which month is worst for united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "OH": [
+        f"/average_delays?OP_CARRIER_AIRLINE_ID=20417&{ALL_DAYS}",
+        f"/average_delays?OP_CARRIER_AIRLINE_ID=20397&{ALL_DAYS}",
+    ],
+    # flights
+    "how late is UA 1545": [f"/report?{UA_1545}"],
+    "UA1545": [f"/report?{UA_1545}"],
+    "UA 1545 in march": [f"/report?{UA_1545}&{MARCH}"],
+    "1545": ["/report?OP_CARRIER_FL_NUM=1545"],
+    "UA 1545 on 4 July 2013": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
+    "flight 1545 july 4": ["/filter_transactions?OP_CARRIER_FL_NUM=1545&FL_DATE=2013-07-04"],
+    "OH 12": [
+        "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20417",
+        "/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20397",
+    ],
+    # routes
+    "EWR-ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "EWR to ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "Newark to Chicago": [f"/route?{CITIES}"],
+    "newark to ORD": ["/route?ORIGIN_CITY_NAME=Newark%2C+NJ&DEST=ORD"],
+    "flights from JFK to LAX in March": [f"/route?ORIGIN=JFK&DEST=LAX&{MARCH}"],
+    "JFK-LAX 2013-03-05": [
+        "/route?ORIGIN=JFK&DEST=LAX&INITIAL_DATE=2013-03-05&FINAL_DATE=2013-03-05"
+    ],
+    "which airline is best from JFK to LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
+    "is the evening flight EWR-ORD worse": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "united from EWR to ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
+    "Portland to EWR": [
+        "/route?ORIGIN_CITY_NAME=Portland%2C+OR&DEST=EWR",
+        "/route?ORIGIN_CITY_NAME=Portland%2C+ME&DEST=EWR",
+    ],
+    "EWR to EWR": [],
+    # airports
+    "EWR": ["/airports/EWR"],
+    "Newark": ["/airports/EWR"],
+    "flights to EWR in february": [f"/airports/EWR?{FEBRUARY}"],
+    "Chicago": ["/airports/ORD", "/airports/MDW"],
+    "united at ORD": ["/airports/ORD", f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    # rankings
+    "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
+    "best airline": [f"/rankings?by=carrier&{BEST}"],
+    "most punctual airline": [
+        "/rankings?by=carrier&sort=on_time_share_of_arrived&order=descending"
+    ],
+    "worst airlines by punctuality": [
+        "/rankings?by=carrier&sort=on_time_share_of_arrived&order=ascending"
+    ],
+    "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
+    "quietest route": ["/rankings?by=route&sort=flights&order=ascending"],
+    "worst airport": [f"/rankings?by=origin&{WORST}", f"/rankings?by=destination&{WORST}"],
+    "worst airport for departures": [f"/rankings?by=origin&{WORST}"],
+    "worst": [f"/rankings?by=carrier&{WORST}"],
+    "rankings": ["/rankings?by=carrier"],
+    "how late in july": [f"/rankings?by=carrier&{JULY}"],
+    "which day is worst": [],
+    # times
+    "July 2013": [f"/rankings?by=carrier&{JULY}"],
+    "july": [f"/rankings?by=carrier&{JULY}"],
+    "2013-07": [f"/rankings?by=carrier&{JULY}"],
+    "2013": [f"/rankings?by=carrier&{YEAR}", "/report?OP_CARRIER_FL_NUM=2013"],
+    "2013-07-04": ["/days/2013-07-04"],
+    "on 4 July": ["/days/2013-07-04"],
+    "July 2019": [],
+    "united in 2019": [],
+    "December 24, 2013": [],
+    # what names nothing
+    "Timbuktu": [],
+    "unted in july": [],
+    "flights from JFK to Timbuktu": [],
+    "": [],
+}
+
+
+def found(text: str) -> list[Lead]:
+    return [lead for one in readings(text, KNOWN) for lead in leads(one, KNOWN)]
+
+
+@pytest.mark.parametrize(("text", "expected"), ADDRESSES.items())
+def test_a_text_leads_to_these_pages(text: str, expected: list[str]) -> None:
+    assert [lead.address for lead in found(text)] == expected
+
+
+LABELS = {
+    "united": ["How late is United Airlines?"],
+    "united in july": ["How late was United Airlines in July 2013?"],
+    "united vs delta": ["United Airlines and Delta Air Lines compared"],
+    "UA 1545": ["Flight UA 1545"],
+    "1545 on 4 july": ["Flight number 1545 on 4 July 2013"],
+    "EWR to chicago in march": ["Newark, NJ (EWR) to Chicago, IL in March 2013"],
+    "worst route in february": ["Routes in February 2013, worst first"],
+    "july": ["Carriers in July 2013, ranked"],
+    "carrier 30000": ["How late is Carrier 30000?"],
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), LABELS.items())
+def test_a_page_is_named_by_the_question_that_it_answers(text: str, expected: list[str]) -> None:
+    assert [lead.label for lead in found(text)] == expected
+
+
+def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:
+    (flight,) = found("UA 1545 on 4 july")
+    assert flight.counted is not None
+    path, question = flight.counted
+    assert (path, dict(question)) == (
+        "/filter_transactions",
+        {
+            "OP_CARRIER_FL_NUM": 1545,
+            "OP_CARRIER_AIRLINE_ID": 19977,
+            "FL_DATE": "2013-07-04",
+            "FINAL_DATE": "2013-07-04",
+            "limit": 1,
+        },
+    )
+    (route,) = found("EWR-ORD")
+    assert route.counted is not None
+    assert route.counted[0] == "/flight_counter"
+    assert [one.counted for one in found("united")] == [None]
+
+
+def test_an_empty_ledger_answers_nothing() -> None:
+    assert leads(Reading(number=1), NOTHING_KNOWN) == []

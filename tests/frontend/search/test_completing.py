@@ -1,0 +1,95 @@
+"""Texts that somebody may have meant, or may be about to type."""
+
+import pytest
+
+from frontend.coverage import NOTHING_KNOWN, Carrier
+from frontend.search.completing import completed, looser, number_begun, similar, spoken, written
+from frontend.search.sentences import readings
+from tests.frontend.search.ledger import KNOWN
+
+COMPLETED: dict[str, list[str]] = {
+    "un": ["United Airlines"],
+    "Southw": ["Southwest Airlines"],
+    "pinn": ["Endeavor Air"],
+    "how late is uni": ["how late is United Airlines"],
+    "new": ["New York, NY", "Newark, NJ"],
+    "EWR-or": ["EWR-ORD"],
+    "Newark to Chi": ["Newark to Chicago, IL"],
+    "port": ["Portland, OR", "Portland, ME"],
+    "san juan": ["San Juán, PR"],
+    "wors": ["worst route", "worst airline", "worst airport"],
+    "which is the worst r": [
+        "which is the worst route",
+        "which is the worst Raleigh/Durham, NC",
+    ],
+    "united in ju": ["united in June", "united in July"],
+    "x": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), COMPLETED.items())
+def test_a_text_is_completed_by_names(text: str, expected: list[str]) -> None:
+    assert list(completed(text, KNOWN)) == expected
+
+
+DIGITS: dict[str, tuple[str, set[int], str] | None] = {
+    "15": ("", set(), "15"),
+    "UA 15": ("UA ", {19977}, "15"),
+    "ua15": ("ua", {19977}, "15"),
+    "united 15": ("united ", {19977}, "15"),
+    "how late is UA 15": ("how late is UA ", {19977}, "15"),
+    "OH 1": ("OH ", {20417, 20397}, "1"),
+    "flight 15": ("flight ", set(), "15"),
+    "united in 20": None,
+    "EWR 15": None,
+    "XX 15": None,
+    "2013-07": None,
+    "UA 123456": None,
+    "UA": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), DIGITS.items())
+def test_digits_behind_a_carrier_begin_a_flight_number(
+    text: str, expected: tuple[str, set[int], str] | None
+) -> None:
+    found = number_begun(text, KNOWN)
+    assert (found and (found.before, set(found.carriers), found.digits)) == expected
+
+
+SIMILAR = {
+    "unted": "united",
+    "how late is unted in july": "how late is united in july",
+    "Chicgo to Newark": "chicago to Newark",
+    "Chicgo to Nwark": "chicago to newark",
+    "flights from JFK to Timbuktu": "flights from JFK to ",
+    "texas": "Dallas/Fort Worth, TX",
+    "Chica": "Chicago, IL",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SIMILAR.items())
+def test_what_names_nothing_is_replaced_by_a_name_or_left_out(text: str, expected: str) -> None:
+    assert expected in list(similar(text, KNOWN))
+
+
+def test_what_is_said_too_much_is_left_out() -> None:
+    (read,) = readings("UA 1545 in July 2019", KNOWN)
+    found = [(bool(one.carriers), one.days and one.days.name) for one in looser(read, KNOWN)]
+    assert found == [(True, "July 2013"), (True, None), (False, None)]
+    (read,) = readings("EWR to ORD", KNOWN)
+    (back,) = looser(read, KNOWN)
+    assert (back.origin, back.destination) == (read.destination, read.origin)
+
+
+@pytest.mark.parametrize("carrier", KNOWN.carriers, ids=lambda one: one.label)
+def test_a_name_is_written_so_that_the_search_understands_it(carrier: Carrier) -> None:
+    for text in (written(carrier), f"How late is {spoken(carrier)}?"):
+        (read,) = readings(text, KNOWN)
+        assert carrier in read.carriers[0]
+
+
+def test_nothing_is_known_of_an_empty_ledger() -> None:
+    assert list(similar("United", NOTHING_KNOWN)) == []

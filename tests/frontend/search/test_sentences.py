@@ -1,0 +1,163 @@
+"""Which words of a text name something in the ledger."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontend.coverage import NOTHING_KNOWN
+from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
+from tests.frontend.search.ledger import KNOWN
+
+
+def plain(reading: Reading) -> dict[str, Any]:
+    """What a reading names, as text."""
+    found: dict[str, Any] = {}
+    if reading.carriers:
+        found["carriers"] = [
+            " ".join(str(one.number) for one in group) for group in reading.carriers
+        ]
+    for end in ("origin", "destination", "at"):
+        if places := getattr(reading, end):
+            found[end] = "; ".join(one.airport or one.city for one in places)
+    if reading.days:
+        found["days"] = reading.days.name
+    if reading.number:
+        found["number"] = reading.number
+    if reading.wanted:
+        found["wanted"] = " ".join(sorted(reading.wanted))
+    if reading.unknown:
+        found["unknown"] = " ".join(one.word for one in reading.unknown)
+    return found
+
+
+def route(origin: str, destination: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"origin": origin, "destination": destination, **more}]
+
+
+UA, DL = "19977", "19790"
+UA1545 = [{"carriers": [UA], "number": 1545}]
+
+READINGS: dict[str, list[dict[str, Any]]] = {
+    # carriers
+    "united": [{"carriers": [UA]}],
+    "United Airlines": [{"carriers": [UA]}],
+    "UNITED AIRLINES": [{"carriers": [UA]}],
+    "ua": [{"carriers": [UA]}],
+    "19977": [{"number": 19977}],
+    "carrier 30000": [{"carriers": ["30000"]}],
+    "american": [{"carriers": ["19805"]}],
+    "American Eagle": [{"carriers": ["20398"]}],
+    "jet blue": [{"carriers": ["20409"]}],
+    "delta": [{"carriers": [DL]}],
+    "us": [{"carriers": ["20355"]}],
+    "US Airways": [{"carriers": ["20355"]}],
+    "how late is US in July?": [{"carriers": ["20355"], "days": "July 2013", "wanted": "delays"}],
+    "OH": [{"carriers": ["20417 20397"]}],
+    "united vs delta": [{"carriers": [UA, DL]}],
+    "how late is united in july": [{"carriers": [UA], "days": "July 2013", "wanted": "delays"}],
+    # flights
+    "335": [{"number": 335}],
+    "flight 335": [{"number": 335}],
+    "flight number 2013": [{"number": 2013}],
+    "WN 335": [{"carriers": ["19393"], "number": 335}],
+    "wn335": [{"carriers": ["19393"], "number": 335}],
+    "9E 3301": [{"carriers": ["20363"], "number": 3301}],
+    "9e3301": [{"carriers": ["20363"], "number": 3301}],
+    "B6-12": [{"carriers": ["20409"], "number": 12}],
+    "us 12": [{"carriers": ["20355"], "number": 12}],
+    "UA 1545": UA1545,
+    "UA1545": UA1545,
+    "united 1545": UA1545,
+    "United Airlines flight 1545": UA1545,
+    "how late is UA 1545?": [{**UA1545[0], "wanted": "delays"}],
+    "WN 335 on 5 Jan 2013": [{"carriers": ["19393"], "number": 335, "days": "5 January 2013"}],
+    "335 2013-01-05": [{"number": 335, "days": "5 January 2013"}],
+    "united 2013": [{"carriers": [UA], "days": "2013"}, {"carriers": [UA], "number": 2013}],
+    "united in 2013": [{"carriers": [UA], "days": "2013"}],
+    "9999": [{"number": 9999}],
+    # routes
+    "Chicago to New York": route("Chicago, IL", "New York, NY"),
+    "from Chicago TO  New York": route("Chicago, IL", "New York, NY"),
+    "Chicago - New York": route("Chicago, IL", "New York, NY"),
+    "Chicago → New York": route("Chicago, IL", "New York, NY"),
+    "Chicago->New York": route("Chicago, IL", "New York, NY"),
+    "to New York from Chicago": route("Chicago, IL", "New York, NY"),
+    "Winston-Salem – Raleigh/Durham": route("Winston-Salem, NC", "Raleigh/Durham, NC"),
+    "durham to san juan": route("Raleigh/Durham, NC", "San Juán, PR"),
+    "ORD-LGA": route("ORD", "LGA"),
+    "ord lga": route("ORD", "LGA"),
+    "ORD to LGA": route("ORD", "LGA"),
+    "ord-day": route("ORD", "DAY"),
+    "ORD to New York": route("ORD", "New York, NY"),
+    "New York (JFK) to Los Angeles (LAX)": route("JFK", "LAX"),
+    "JFK New York to O\u2019Hare": route("JFK", "ORD"),
+    "nyc to la": route("New York, NY", "Los Angeles, CA"),
+    "between EWR and ORD": route("EWR", "ORD"),
+    "Portland, ME to Portland, OR": route("Portland, ME", "Portland, OR"),
+    "Portland to Chicago": route("Portland, OR; Portland, ME", "Chicago, IL"),
+    "ORD-LGA, Jan 5 2013": route("ORD", "LGA", days="5 January 2013"),
+    "Chicago to New York 1/5/2013": route("Chicago, IL", "New York, NY", days="5 January 2013"),
+    "flights from JFK to LAX in March": route("JFK", "LAX", days="March 2013"),
+    "from JFK to LAX from March to May": route("JFK", "LAX", days="1 March to 31 May 2013"),
+    "which airline is best from JFK to LAX": route("JFK", "LAX", wanted="best carrier"),
+    "is the evening flight EWR-ORD worse": route("EWR", "ORD", wanted="worst"),
+    # places
+    "Chicago": [{"at": "Chicago, IL"}],
+    "chicago, il": [{"at": "Chicago, IL"}],
+    "flights to Chicago": [{"destination": "Chicago, IL"}],
+    "from ORD": [{"origin": "ORD"}],
+    "Fort Worth": [{"at": "Dallas/Fort Worth, TX"}],
+    "montrose": [{"at": "Montrose/Delta, CO"}],
+    "DAY": [{"at": "DAY"}],
+    "which day": [{"wanted": "period"}],
+    "to JAN in may": [{"destination": "JAN", "days": "May 2013"}, {"unknown": ""}],
+    "united in JAN": [{"carriers": [UA], "at": "JAN"}, {"carriers": [UA], "days": "January 2013"}],
+    "united in jan": [{"carriers": [UA], "days": "January 2013"}],
+    # times and rankings
+    "2013": [{"days": "2013"}, {"number": 2013}],
+    "july": [{"days": "July 2013"}],
+    "worst route in february": [{"days": "February 2013", "wanted": "route worst"}],
+    "march to may": [{"days": "1 March to 31 May 2013"}],
+    "march-may": [{"days": "1 March to 31 May 2013"}],
+    "between march and may 2013": [{"days": "1 March to 31 May 2013"}],
+    "march and may": [{"unknown": ""}],
+    "may 2013 to march 2013": [{"unknown": ""}],
+    "most punctual airline": [{"wanted": "carrier on_time"}],
+    # what names nothing
+    "": [],
+    "the": [],
+    "Timbuktu": [{"unknown": "Timbuktu"}],
+    "unted in july": [{"days": "July 2013", "unknown": "unted"}],
+    "5 Foo 2013": [
+        {"days": "2013", "number": 5, "unknown": "Foo"},
+        {"number": 5, "unknown": "Foo "},
+    ],
+    "2013-02-29": [{"unknown": "2013-02-29"}],
+    "#335": [{"unknown": "#335"}],
+    "XX 335": [{"number": 335, "unknown": "XX"}],
+    "123456": [{"unknown": "123456"}],
+    "٣٣٥": [{"unknown": "٣٣٥"}],
+    "12 34": [{"number": 12, "unknown": ""}],
+    "ORD to LGA to JFK": [{"unknown": ""}],
+    "UA".ljust(MAX_CHARACTERS) + "A": [],
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), READINGS.items(), ids=lambda one: repr(one)[:60])
+def test_a_text_says_this(text: str, expected: list[dict[str, Any]]) -> None:
+    assert [plain(one) for one in readings(text, KNOWN)] == expected
+
+
+def test_an_empty_ledger_names_nothing() -> None:
+    assert readings("UA 1545", NOTHING_KNOWN) == []
+
+
+WORDS = ("UA", "united", "to", "from", "ORD", "new york", "2013", "july", "1545", "-", "☃", "worst")
+
+
+@given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
+def test_any_text_can_be_read(text: str) -> None:
+    for reading in readings(text, KNOWN):
+        assert not reading.says_nothing or reading.unknown

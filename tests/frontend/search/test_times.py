@@ -1,0 +1,104 @@
+"""Days, months and years as people write them."""
+
+from datetime import date
+
+import pytest
+
+from frontend.search.times import Days, interval, time_at
+
+NEWEST = date(2013, 12, 20)
+FIFTH = ("2013-01-05", "2013-01-05")
+JULY = ("2013-07-01", "2013-07-31")
+
+TIMES: dict[str, tuple[str, str] | None] = {
+    "2013-01-05": FIFTH,
+    "2013-1-5": FIFTH,
+    "2013/01/05": FIFTH,
+    "5 Jan 2013": FIFTH,
+    "5. January 2013": FIFTH,
+    "5th of January, 2013": FIFTH,
+    "Saturday, 5 January 2013": FIFTH,
+    "Sat 5 Jan": FIFTH,
+    "Jan 5, 2013": FIFTH,
+    "january 5": FIFTH,
+    "Jan. 5th 2013": FIFTH,
+    "1/5/2013": FIFTH,
+    "5.1.2013": FIFTH,
+    "July 2013": JULY,
+    "july": JULY,
+    "Jul. 2013": JULY,
+    "July of 2013": JULY,
+    "2013-07": JULY,
+    "2013-7": JULY,
+    "7/2013": JULY,
+    "07.2013": JULY,
+    "Sept 2013": ("2013-09-01", "2013-09-30"),
+    "February": ("2013-02-01", "2013-02-28"),
+    "December": ("2013-12-01", "2013-12-31"),
+    "December 24": ("2012-12-24", "2012-12-24"),
+    "29 February": ("2012-02-29", "2012-02-29"),
+    "2013": ("2013-01-01", "2013-12-31"),
+    "2013-02-29": None,
+    "13/1/2013": None,
+    "2013-13": None,
+    "5 Foo 2013": None,
+    "0000": None,
+    "Julyish": None,
+    "33": None,
+}
+
+
+def dates(days: Days) -> tuple[str, str]:
+    return days.first.isoformat(), days.last.isoformat()
+
+
+@pytest.mark.parametrize(("text", "expected"), TIMES.items())
+def test_a_text_names_these_days(text: str, expected: tuple[str, str] | None) -> None:
+    found = time_at(text, 0, NEWEST)
+    assert (dates(found[0]) if found else None) == expected
+    assert found is None or found[1] == len(text)
+
+
+def test_days_are_found_inside_a_text_and_end_where_they_end() -> None:
+    text = "UA in July 2013 only"
+    found = time_at(text, 6, NEWEST)
+    assert found is not None
+    assert (dates(found[0]), text[found[1] :]) == (JULY, " only")
+
+
+INTERVALS = {
+    ("march", "may"): ("2013-03-01", "2013-05-31"),
+    ("march 2012", "may"): ("2012-03-01", "2012-05-31"),
+    ("march", "may 2012"): ("2012-03-01", "2012-05-31"),
+    ("november", "february 2013"): ("2012-11-01", "2013-02-28"),
+    ("november", "february"): ("2012-11-01", "2013-02-28"),
+    ("november 2011", "february"): ("2011-11-01", "2012-02-29"),
+    ("2013-07-05", "2013-07-09"): ("2013-07-05", "2013-07-09"),
+    ("2013-07-09", "2013-07-05"): None,
+    ("2012", "2013"): ("2012-01-01", "2013-12-31"),
+}
+
+
+@pytest.mark.parametrize(("ends", "expected"), INTERVALS.items())
+def test_a_missing_year_is_the_one_that_makes_the_interval_short(
+    ends: tuple[str, str], expected: tuple[str, str] | None
+) -> None:
+    first, last = (time_at(end, 0, NEWEST) for end in ends)
+    assert first is not None
+    assert last is not None
+    found = interval(first[0], last[0])
+    assert (dates(found) if found else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("july", "in July 2013"),
+        ("2012", "in 2012"),
+        ("4 july", "on 4 July 2013"),
+    ],
+)
+def test_days_are_said_in_words(text: str, phrase: str) -> None:
+    found = time_at(text, 0, NEWEST)
+    assert found is not None
+    assert found[0].phrase == phrase
