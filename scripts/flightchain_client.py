@@ -63,6 +63,9 @@ from urllib3.exceptions import NewConnectionError
 
 Mode = Literal["sync", "async", "commit"]
 Engine = Literal["index", "scan"]
+Group = Literal[
+    "day", "weekday", "hour", "month", "year", "carrier", "origin", "destination", "route"
+]
 OnError = Literal["reject", "skip"]
 Day = date | str
 Flight = Mapping[str, object]
@@ -151,7 +154,10 @@ class Legs:
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """How late a carrier was. Delays are in minutes, and None where there is nothing to average."""
+    """How late flights were. Delays are in minutes, and None where there is nothing to average.
+
+    groups: the same for each group, as the service tells it; empty without `group_by`.
+    """
 
     average_delay: float | None
     flights: int
@@ -161,14 +167,16 @@ class Averages:
     on_time_share_of_arrived: float | None
     on_time_share_of_scheduled: float | None
     average_departure_delay: float | None
+    groups: list[dict[str, Any]]
     as_of: AsOf
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many flights went from one city to another."""
+    """How many flights there are. groups: the same for each group; empty without `group_by`."""
 
     count: int
+    groups: list[dict[str, Any]]
     as_of: AsOf
 
 
@@ -513,59 +521,80 @@ class Client:
         day: Day,
         carrier: int | None = None,
         *,
+        last_day: Day | None = None,
         engine: Engine = "index",
         as_of: int | None = None,
     ) -> Legs:
-        """What happened to flight `flight_number` on `day`? carrier: only that of this DOT number.
+        """What happened to flight `flight_number` on `day`, or from then to `last_day`?
 
-        In all three questions, engine="scan" has every block read and verified, and as_of, a block
-        height, asks for an earlier state of the ledger.
+        carrier: only that of this DOT number. In all three questions, engine="scan" has every block
+        read and verified, and as_of, a block height, asks for an earlier state of the ledger.
         """
-        asked = {"OP_CARRIER_FL_NUM": flight_number, "FL_DATE": _day(day)}
-        return self._asked(
-            Legs, "/filter_transactions", {**asked, "OP_CARRIER_AIRLINE_ID": carrier}, engine, as_of
-        )
+        asked: dict[str, object] = {"OP_CARRIER_FL_NUM": flight_number, "FL_DATE": _day(day)}
+        if last_day is not None:
+            asked["FINAL_DATE"] = _day(last_day)
+        asked["OP_CARRIER_AIRLINE_ID"] = carrier
+        answer, found = self._asked("/filter_transactions", asked, engine, as_of)
+        return _made(Legs, answer, as_of=found)
 
     def average_delays(
         self,
-        carrier: int,
+        carrier: int | None,
         first_day: Day,
         last_day: Day,
         *,
+        origin_city: str | None = None,
+        destination_city: str | None = None,
+        origin: str | None = None,
+        destination: str | None = None,
+        group_by: Group | None = None,
         engine: Engine = "index",
         as_of: int | None = None,
     ) -> Averages:
-        """How late was the carrier with this DOT number between two dates?"""
-        asked = {"OP_CARRIER_AIRLINE_ID": carrier, **_period(first_day, last_day)}
-        return self._asked(Averages, "/average_delays", asked, engine, as_of)
+        """How late were flights between two dates?
+
+        carrier: its DOT number. origin_city, destination_city: as "Tampa, FL". origin, destination:
+        codes of airports. Each of these that is not None narrows down which flights are meant.
+        """
+        asked = {
+            "OP_CARRIER_AIRLINE_ID": carrier,
+            **_places(origin_city, destination_city, origin, destination),
+            **_period(first_day, last_day),
+            "group_by": group_by,
+        }
+        answer, found = self._asked("/average_delays", asked, engine, as_of)
+        return _made(Averages, answer, groups=answer.get(f"by_{group_by}", []), as_of=found)
 
     def flight_counter(
         self,
-        origin_city: str,
-        destination_city: str,
+        origin_city: str | None,
+        destination_city: str | None,
         first_day: Day,
         last_day: Day,
         *,
+        origin: str | None = None,
+        destination: str | None = None,
+        group_by: Group | None = None,
         engine: Engine = "index",
         as_of: int | None = None,
     ) -> Count:
-        """How many flights went from one city ("Tampa, FL") to another between two dates?"""
-        asked = {"ORIGIN_CITY_NAME": origin_city, "DEST_CITY_NAME": destination_city}
-        asked |= _period(first_day, last_day)
-        return self._asked(Count, "/flight_counter", asked, engine, as_of)
+        """How many flights went between two dates? For the places see `average_delays`."""
+        asked = {
+            **_places(origin_city, destination_city, origin, destination),
+            **_period(first_day, last_day),
+            "group_by": group_by,
+        }
+        answer, found = self._asked("/flight_counter", asked, engine, as_of)
+        return _made(Count, answer, groups=answer.get(f"by_{group_by}", []), as_of=found)
 
     def _asked(
-        self,
-        kind: type[Made],
-        path: str,
-        asked: Mapping[str, object],
-        engine: Engine,
-        as_of: int | None,
-    ) -> Made:
+        self, path: str, asked: Mapping[str, object], engine: Engine, as_of: int | None
+    ) -> tuple[Mapping[str, Any], AsOf]:
+        """An answer, and the block up to which it counts."""
         answer = self._get(
             path, {**asked, "engine": None if engine == "index" else engine, "as_of": as_of}
         )
-        return _made(kind, answer, as_of=_made(AsOf, answer["as_of"]))
+        return answer, _made(AsOf, answer["as_of"])
 
     # --- the chain
 
@@ -815,6 +844,17 @@ def _wait_s(error: Problem | Unreachable, attempt: int) -> float:
     if isinstance(error, Problem) and error.retry_after_s is not None:
         return error.retry_after_s
     return float(min(FIRST_WAIT_S * 2 ** (attempt - 1), LONGEST_WAIT_S))
+
+
+def _places(
+    origin_city: str | None, destination_city: str | None, origin: str | None, dest: str | None
+) -> dict[str, str | None]:
+    return {
+        "ORIGIN_CITY_NAME": origin_city,
+        "DEST_CITY_NAME": destination_city,
+        "ORIGIN": origin,
+        "DEST": dest,
+    }
 
 
 def _period(first_day: Day, last_day: Day) -> dict[str, str]:

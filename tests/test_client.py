@@ -206,7 +206,18 @@ def test_the_three_questions_take_and_give_python_types(client: Client) -> None:
     pairs = [(row["ORIGIN_CITY_NAME"], row["DEST_CITY_NAME"]) for row in rows]
     assert counted.count == pairs.count(cities) > 0
 
-    legs = client.filter_transactions(int(str(rows[0]["OP_CARRIER_FL_NUM"])), first, carrier)
+    origin, dest = str(rows[0]["ORIGIN"]), str(rows[0]["DEST"])
+    routes = client.average_delays(
+        None, first, last, origin=origin, destination=dest, group_by="carrier"
+    )
+    assert routes.flights == sum(group["flights"] for group in routes.groups) > 0
+    everywhere = client.flight_counter(None, None, first, last, group_by="route")
+    assert sum(group["count"] for group in everywhere.groups) == everywhere.count == len(rows)
+    number = int(str(rows[0]["OP_CARRIER_FL_NUM"]))
+    flown = client.filter_transactions(number, first, last_day=last)
+    assert flown.count == sum(row["OP_CARRIER_FL_NUM"] == number for row in rows)
+
+    legs = client.filter_transactions(number, first, carrier)
     assert legs.count == len(legs.flights) > 0
     assert legs.flights[0]["BLOCK_HEIGHT"] == 1
     assert {name: legs.flights[0][name] for name in FIELD_NAMES} == rows[0]  # type: ignore[literal-required]

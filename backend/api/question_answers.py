@@ -27,6 +27,7 @@ from backend.questions.values import (
     BREAKDOWNS,
     ENGINE,
     PARAMETERS,
+    PROVABLE,
     Asked,
     FilterTransactions,
     Options,
@@ -132,8 +133,12 @@ class Answering:
 
 
 def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
-    """A function that chooses the lane of a question of `kind`, by its cost."""
-    plain = {*PARAMETERS[kind], ENGINE.name}
+    """A function that chooses the lane of a question of `kind`, by its cost.
+
+    Only the form that the study asked is answered at once: it reads a few rows, whatever the ledger
+    holds.
+    """
+    plain = {*PROVABLE[kind], ENGINE.name}
 
     def lane(environ: Environ) -> Lane:
         try:

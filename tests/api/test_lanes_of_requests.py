@@ -14,13 +14,13 @@ from backend.api.blocks import tag_of_block
 from backend.api.routes import Lane, Table
 from backend.api.writing import Writing
 from backend.errors import Damage, NotFound
-from backend.questions.values import OPTION_NAMES, PARAMETERS
+from backend.questions.values import OPTION_NAMES, PROVABLE
 from backend.settings import Settings
 from serving.environs import environ_of
 from tests.doors import environ, scope_of
 
 ROUTES = ("filter_transactions", "average_delays", "flight_counter")
-NAMES = {route: list(fields) for route, fields in zip(ROUTES, PARAMETERS.values(), strict=True)}
+NAMES = {route: list(fields) for route, fields in zip(ROUTES, PROVABLE.values(), strict=True)}
 
 
 class FakeLedger:
@@ -118,6 +118,19 @@ def test_every_plain_question_is_quick(
     query = urlencode(given, quote_via=quoting)
     assert is_quick(line(f"/{route}?{query}", method))
     assert is_quick(line(f"/{route}?{query}", method, "1.0"))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2013-01-01&FINAL_DATE=2199-12-31",
+        "/average_delays?INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-31&ORIGIN=JFK",
+        "/average_delays?INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-31&group_by=route",
+        "/flight_counter?INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-31&DEST=LAX",
+    ],
+)
+def test_questions_that_may_read_many_rows_have_a_thread(target: str) -> None:
+    assert lane(line(target)) is Lane.THREAD
 
 
 def test_each_question_is_quick_with_all_its_parameters() -> None:
