@@ -20,19 +20,23 @@ from frontend.search.vocabulary import (
     AIRPORT,
     BEST,
     BUSIEST,
+    CANCELLED,
     CARRIER,
+    DELAYS,
     DESTINATION,
+    LEAST,
+    MOST,
     ON_TIME,
     ORIGIN,
-    PERIOD,
     QUIETEST,
     ROUTE,
+    UNRANKED,
     WORST,
 )
 
 MOST_ENDS = 3  # places that one end of a route may mean
 MOST_COMPARED = 6  # carriers on one page
-RANKED = ", ranked"
+UNSORTED = ("", "", ", ranked")
 RANKING_SHOWS = "a ranking with the number of flights behind each figure"
 
 Question = Mapping[str, Any]
@@ -190,15 +194,13 @@ def _name(carrier: Carrier) -> str:
 
 def _rankings(asked: _Asked) -> Iterator[Lead]:
     wanted = asked.reading.wanted
-    sort, order, how = next(
-        (row for asks, row in _ORDERS if asks <= wanted), ("average_delay", "descending", "")
-    )
+    sort, order, how = next((row for asks, row in _ORDERS if asks <= wanted), UNSORTED)
     subject = next((word for word in _SUBJECTS if word in wanted), CARRIER)
     for by, name in _SUBJECTS[subject]:
         question: dict[str, str] = {"by": by, **asked.interval}
-        if how:
+        if sort:
             question |= {"sort": sort, "order": order}
-        label = f"{name}{asked.phrase}{how or RANKED}"
+        label = f"{name}{asked.phrase}{how}"
         yield Lead(label, _address("/rankings", question), RANKING_SHOWS)
 
 
@@ -210,7 +212,7 @@ def _days(asked: _Asked) -> Iterator[Lead]:
         yield Lead(words.day(iso), f"/days/{iso}", "the flights and delays of each carrier")
     else:
         address = _address("/rankings", {"by": CARRIER}, **asked.interval)
-        yield Lead(f"Carriers{asked.phrase}{RANKED}", address, RANKING_SHOWS)
+        yield Lead(f"Carriers{asked.phrase}{UNSORTED[-1]}", address, RANKING_SHOWS)
 
 
 def _address(path: str, question: Question, **more: Any) -> str:
@@ -222,32 +224,36 @@ def _address(path: str, question: Question, **more: Any) -> str:
 
 _SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked for -> `by`, name
     ROUTE: (("route", "Routes"),),
-    ORIGIN: (("origin", "Airports by departing flights"),),
-    DESTINATION: (("destination", "Airports by arriving flights"),),
+    ORIGIN: (("origin", "Airports by departures"),),
+    DESTINATION: (("destination", "Airports by arrivals"),),
     AIRPORT: (
-        ("origin", "Airports by departing flights"),
-        ("destination", "Airports by arriving flights"),
+        ("origin", "Airports by departures"),
+        ("destination", "Airports by arrivals"),
     ),
     CARRIER: (("carrier", "Carriers"),),
 }
 
-_ORDERS: tuple[tuple[frozenset[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
-    (
-        frozenset((WORST, ON_TIME)),
-        ("on_time_share_of_arrived", "ascending", ", least punctual first"),
-    ),
-    (frozenset((ON_TIME,)), ("on_time_share_of_arrived", "descending", ", most punctual first")),
-    (frozenset((WORST,)), ("average_delay", "descending", ", worst first")),
-    (frozenset((BEST,)), ("average_delay", "ascending", ", best first")),
-    (frozenset((BUSIEST,)), ("flights", "descending", ", most flights first")),
-    (frozenset((QUIETEST,)), ("flights", "ascending", ", fewest flights first")),
+_DELAY, _PUNCTUALITY, _FLIGHTS = "average_delay", "on_time_share_of_arrived", "flights"
+_ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
+    ({CANCELLED}, UNSORTED),
+    ({WORST, ON_TIME}, (_PUNCTUALITY, "ascending", ", least punctual first")),
+    ({LEAST, ON_TIME}, (_PUNCTUALITY, "ascending", ", least punctual first")),
+    ({ON_TIME}, (_PUNCTUALITY, "descending", ", most punctual first")),
+    ({LEAST, DELAYS}, (_DELAY, "ascending", ", best first")),
+    ({MOST, DELAYS}, (_DELAY, "descending", ", worst first")),
+    ({WORST}, (_DELAY, "descending", ", worst first")),
+    ({BEST}, (_DELAY, "ascending", ", best first")),
+    ({BUSIEST}, (_FLIGHTS, "descending", ", most flights first")),
+    ({MOST}, (_FLIGHTS, "descending", ", most flights first")),
+    ({QUIETEST}, (_FLIGHTS, "ascending", ", fewest flights first")),
+    ({LEAST}, (_FLIGHTS, "ascending", ", fewest flights first")),
 )
 
 
 def _names_a_ranking(reading: Reading) -> bool:
     """Whether something is ranked; of a period without a subject there is no ranking."""
-    return bool(reading.wanted - {PERIOD}) and (
-        PERIOD not in reading.wanted or bool(reading.wanted & _SUBJECTS.keys())
+    return bool(reading.wanted - {UNRANKED}) and (
+        UNRANKED not in reading.wanted or bool(reading.wanted & _SUBJECTS.keys())
     )
 
 
@@ -259,5 +265,5 @@ _TABLE: tuple[
     (lambda reading: reading.at or reading.origin or reading.destination, _airports),
     (lambda reading: reading.carriers, _carriers),
     (_names_a_ranking, _rankings),
-    (lambda reading: reading.days and reading.wanted <= {PERIOD}, _days),
+    (lambda reading: reading.days and reading.wanted <= {UNRANKED}, _days),
 )

@@ -79,6 +79,6 @@ def _routes(flights: list[Json]) -> Iterator[str]:
 
 
 def _times(newest: date) -> Iterator[str]:
-    yield f"worst route in {newest:%B}"
+    yield f"Worst route in {newest:%B}"
     yield f"{newest:%B %Y}"
     yield newest.isoformat()

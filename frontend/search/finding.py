@@ -42,16 +42,22 @@ class Finder:
         self._coverage = coverage
 
     def found(self, text: str) -> list[Found]:
-        """The pages for everything that `text` means, each address once."""
+        """The pages for everything that `text` means, each address once.
+
+        What travellers ask for comes before transactions and blocks.
+        """
         look_up: dict[type, Callable[[Any], Iterator[Found]]] = {
             texts.Transaction: self._transaction,
             texts.Block: self._block,
             texts.BlockHash: self._block_hash,
         }
-        each = [one for meaning in texts.meanings(text) for one in look_up[type(meaning)](meaning)]
-        for reading in self._read(text):
-            each += self._named(reading) or self._explained(reading)
+        each = [one for reading in self._read(text) for one in self._shown(reading)]
+        each += [one for meaning in texts.meanings(text) for one in look_up[type(meaning)](meaning)]
         return list({one.address: one for one in each}.values())
+
+    def _shown(self, reading: Reading) -> list[Found]:
+        """The pages for a reading; if none has flights, the one that explains that."""
+        return self._named(reading) or self._explained(reading)
 
     def _named(self, reading: Reading) -> list[Found]:
         """The pages for what a reading names, if they have flights to show."""

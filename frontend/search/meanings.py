@@ -54,7 +54,7 @@ def _number(text: str) -> int:
 
 _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[str], Meaning]], ...] = (
     (
-        _pattern(rf"(?:transaction (?:id )?|id )?{_NUMBER}"),
+        _pattern(rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
         lambda text: Transaction(_number(text)),
     ),
     (

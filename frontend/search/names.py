@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from frontend.coverage import Airport, Carrier, Coverage
 from frontend.search.vocabulary import GENERIC, NICKNAMES
@@ -103,10 +102,17 @@ class Names:
         return sorted(found, key=lambda thing: -thing.flights)
 
 
-@lru_cache(maxsize=2)  # the coverage is a new one every few seconds
+_kept: list[tuple[Coverage, Names]] = []
+
+
 def names_in(known: Coverage) -> Names:
-    """The names in the ledger that `known` covers."""
-    return Names(known)
+    """The names in the ledger that `known` covers; they are kept for the next text."""
+    for covered, names in _kept:
+        if covered is known or covered == known:
+            return names
+    names = Names(known)
+    _kept[:] = [(known, names)]
+    return names
 
 
 def _by_city(known: Coverage) -> dict[str, list[Airport]]:

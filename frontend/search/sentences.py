@@ -156,7 +156,7 @@ class _Scanner:
     def _split(self) -> Iterator[_Token]:
         """The words of the text; a carrier's code is parted from the number behind it."""
         for match in _TOKEN.finditer(self._text):
-            token = match[0].strip()
+            token = match[0].strip().removesuffix("'s")
             start = match.start() + match[0].index(token)
             with_code = _CODE_AND_NUMBER.fullmatch(token)
             if with_code and with_code[1].lower() in self._names.codes:

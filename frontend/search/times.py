@@ -175,7 +175,7 @@ _PATTERNS = tuple(
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_NUMBER}/{_DAY}/{_YEAR}",  # as in the files of the BTS
         rf"{_DAY}\.{_NUMBER}\.{_YEAR}",
-        rf"{_WEEKDAY}{_NTH} (?:of )?{_NAME}(?:,? {_YEAR})?",
+        rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}(?:(?:,? |-){_YEAR})?",
         rf"{_WEEKDAY}{_NAME} {_NTH}(?:,? {_YEAR})?",
         rf"{_NAME}(?:,? (?:of )?{_YEAR})?",
         rf"{_YEAR}[-/]{_NUMBER}",

@@ -9,12 +9,21 @@ FROM, TO, AND, BETWEEN = "from", "to", "and", "between"
 
 JOINING = {
     **dict.fromkeys(("from", "leaving", "departing", "out"), FROM),
-    **dict.fromkeys(("to", "into", "until", "till", "through", "→", "->", "–", "—", "-"), TO),
+    **dict.fromkeys(
+        ("to", "into", "arriving", "until", "till", "through", "→", "->", "–", "—", "-"), TO
+    ),
     **dict.fromkeys(("and", "or", "vs", "versus", "against", "than", "&"), AND),
     "between": BETWEEN,
 }
 
-WORST, BEST, BUSIEST, QUIETEST, ON_TIME = "worst", "best", "busiest", "quietest", "on_time"
+WORST, BEST, BUSIEST, QUIETEST, MOST, LEAST = (
+    "worst",
+    "best",
+    "busiest",
+    "quietest",
+    "most",
+    "least",
+)
 CARRIER, ROUTE, AIRPORT, ORIGIN, DESTINATION = (
     "carrier",
     "route",
@@ -22,8 +31,8 @@ CARRIER, ROUTE, AIRPORT, ORIGIN, DESTINATION = (
     "origin",
     "destination",
 )
-DELAYS = "delays"
-PERIOD = "period"  # no ranking has periods, but the page of a name shows some
+DELAYS, ON_TIME, CANCELLED = "delays", "on_time", "cancelled"
+UNRANKED = "unranked"  # of days, hours and flights there is no ranking; pages of a name show them
 
 WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("worst", "latest", "slowest", "worse", "unpunctual"), WORST),
@@ -37,22 +46,27 @@ WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("origin", "origins", "departure", "departures"), ORIGIN),
     **dict.fromkeys(("destination", "destinations", "arrival", "arrivals"), DESTINATION),
     **dict.fromkeys(("late", "later", "lateness", "delay", "delays", "delayed"), DELAYS),
-    **dict.fromkeys(("day", "days", "week", "weeks", "weekday", "weekdays", "weekend"), PERIOD),
-    **dict.fromkeys(("month", "months", "year", "years", "hour", "hours", "when"), PERIOD),
-    **dict.fromkeys(("cancelled", "canceled", "cancellations", "ranking", "rankings"), DELAYS),
+    **dict.fromkeys(("day", "days", "week", "weeks", "weekday", "weekdays", "weekend"), UNRANKED),
+    "flight": UNRANKED,
+    **dict.fromkeys(("most", "highest"), MOST),
+    **dict.fromkeys(("least", "fewest", "lowest"), LEAST),
+    **dict.fromkeys(("month", "months", "year", "years", "hour", "hours", "when"), UNRANKED),
+    **dict.fromkeys(("ranked", "ranking", "rankings", "rank"), DELAYS),
+    **dict.fromkeys(("cancelled", "canceled", "cancellation", "cancellations"), CANCELLED),
 }
 
 _FILLER = """
-    a about afternoon all always am an any are arrive arrives at average averages bad be been
-    big by can chart compare compared comparison could depart departs did do does during each early
-    evening ever every find flew flies flight flights flown fly flying for friday fridays full
-    general get give go goes going had has have how how's hows i if in info information is it
-    it's its leave leaves line long look many me mean monday mondays more morning most much my
-    night no noon normally number of often on overall per performance please rank ranked really
-    record report saturday saturdays say schedule scheduled search see should show status sunday
-    sundays tell that the their them there there's they thursday thursdays tuesday tuesdays
-    typical typically usual usually was wednesday wednesdays well were what what's whats where
-    which who whose why will with you
+    a about actual afternoon all always am an any are arrive arrives at average averages bad be
+    been big book by can chart choose compare compared comparison could data depart departs
+    details did do does during each early evening ever every find first flew flies flights flown
+    fly flying for friday fridays full general get give go goes going had has have how hows i if
+    in info information is it its journey leave leaves like line long look many me mean monday
+    mondays more morning much my need night no noon normally number of often on overall per
+    performance pick plane planes please really record report right saturday saturdays say
+    schedule scheduled search see should show statistics stats status sunday sundays take tell
+    that the their them there they thursday thursdays travel trip tuesday tuesdays typical
+    typically use usual usually want was wednesday wednesdays well were what whats where which
+    who whose why will with would you
     """
 FILLER = frozenset(_FILLER.split())
 """Words without which a question is the same; an answer shows all weekdays and hours anyway."""

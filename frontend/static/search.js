@@ -62,6 +62,7 @@ async function ask() {
 
 function typed() {
   clearTimeout(timer);
+  choose(-1); // what was chosen is not for this text
   if (field.value.trim()) timer = setTimeout(ask, WAIT_MS);
   else close();
 }

@@ -43,6 +43,7 @@ PAGES = (
     Row("/search?q=7"),
     Row("/search?q=Timbuktu"),
     Row("/search?q={origin_typo}+to+{destination}"),
+    Row("/search?q=worst+airport"),
     Row("/days/{day}"),
     Row("/days/1987-10-01"),
     Row("/rankings"),

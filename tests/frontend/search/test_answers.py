@@ -78,6 +78,11 @@ ADDRESSES: dict[str, list[str]] = {
         "/rankings?by=carrier&sort=on_time_share_of_arrived&order=ascending"
     ],
     "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
+    "routes with the most flights": ["/rankings?by=route&sort=flights&order=descending"],
+    "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
+    "most delayed airline": [f"/rankings?by=carrier&{WORST}"],
+    "airline with the fewest delays": [f"/rankings?by=carrier&{BEST}"],
+    "airline with most cancellations": ["/rankings?by=carrier"],
     "quietest route": ["/rankings?by=route&sort=flights&order=ascending"],
     "worst airport": [f"/rankings?by=origin&{WORST}", f"/rankings?by=destination&{WORST}"],
     "worst airport for departures": [f"/rankings?by=origin&{WORST}"],
@@ -85,6 +90,7 @@ ADDRESSES: dict[str, list[str]] = {
     "rankings": ["/rankings?by=carrier"],
     "how late in july": [f"/rankings?by=carrier&{JULY}"],
     "which day is worst": [],
+    "which flight is worst": [],
     # times
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
     "july": [f"/rankings?by=carrier&{JULY}"],
@@ -128,6 +134,12 @@ LABELS = {
 @pytest.mark.parametrize(("text", "expected"), LABELS.items())
 def test_a_page_is_named_by_the_question_that_it_answers(text: str, expected: list[str]) -> None:
     assert [lead.label for lead in found(text)] == expected
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_the_name_of_a_page_leads_to_that_page(text: str) -> None:
+    for lead in found(text):
+        assert lead.address in {each.address for each in found(lead.label)}, lead.label
 
 
 def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:

@@ -22,6 +22,7 @@ TIMES: dict[str, tuple[str, str] | None] = {
     "Jan 5, 2013": FIFTH,
     "january 5": FIFTH,
     "Jan. 5th 2013": FIFTH,
+    "5-Jan-2013": FIFTH,
     "1/5/2013": FIFTH,
     "5.1.2013": FIFTH,
     "July 2013": JULY,

@@ -1,0 +1,99 @@
+"""The search field: suggestions while somebody types, and Enter with and without a choice."""
+
+from urllib.parse import unquote_plus
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Visit
+from tests.browser.sites import Site
+from tests.browser.test_every_page import WCAG, violations
+
+SIZES = ({"width": 1200, "height": 800}, {"width": 360, "height": 740})
+
+
+def typed(page: Page, text: str) -> Locator:
+    """The options that are shown for `text`, after at least one is there."""
+    page.locator("#search").press_sequentially(text)
+    options = page.get_by_role("option")
+    expect(options.first).to_be_visible()
+    return options
+
+
+def is_active(page: Page, option: Locator) -> bool:
+    """Whether the field says that `option` is the one to be opened, and the option says so."""
+    active = page.locator("#search").get_attribute("aria-activedescendant")
+    selected = option.get_attribute("aria-selected") == "true"
+    return selected and active == option.get_attribute("id")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size['width']} px")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_suggestion_is_chosen_and_opened_by_keyboard(
+    visit: Visit, site: Site, size: dict[str, int], scheme: str
+) -> None:
+    page = visit(site, viewport=size, color_scheme=scheme).open("/about")
+    field, day = page.get_by_role("combobox", name="Search the ledger"), site.values["day"]
+    expect(field).to_have_attribute("aria-expanded", "false")
+    options = typed(page, day)
+    expect(field).to_have_attribute("aria-expanded", "true")
+    box = page.get_by_role("listbox").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= size["width"]
+    page.keyboard.press("ArrowDown")
+    assert is_active(page, options.first)
+    assert violations(page, WCAG) == ""
+    page.keyboard.press("ArrowUp")
+    assert field.get_attribute("aria-activedescendant") is None
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site.url}/days/{day}")
+
+
+def test_names_and_flight_numbers_are_suggested_from_their_first_letters(
+    visit: Visit, site: Site
+) -> None:
+    page = visit(site).open("/about")
+    city, number = unquote_plus(site.values["origin"]), site.values["number"]
+    expect(typed(page, city[:4]).filter(has_text=city).first).to_be_visible()
+    page.locator("#search").clear()
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    options = typed(page, f"flight {number[:2]}")
+    expect(options.first).to_contain_text(f"Flight number {number[:2]}")
+
+
+def test_enter_without_a_choice_sends_what_was_typed(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    typed(page, "7")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site.url}/search?q=7")
+
+
+def test_escape_closes_the_list_and_keeps_the_text(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    typed(page, site.values["day"])
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    assert page.locator("#search").input_value() == site.values["day"]
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+
+
+def test_a_suggestion_is_opened_by_a_click(visit: Visit, site: Site) -> None:
+    page = visit(site).open("/about")
+    typed(page, f"block {site.values['tip']}").first.click()
+    page.wait_for_url(f"{site.url}/blocks/{site.values['tip']}")
+
+
+def test_how_late_a_carrier_is_opens_in_one_step_from_any_page(visit: Visit, site: Site) -> None:
+    for address in ("/", "/blocks", "/lab/calculator"):
+        page = visit(site).open("/search")
+        question = page.locator(".examples a", has_text="How late is").first.inner_text()
+        page.goto(site.url + address)
+        page.locator("#search").fill(question)
+        page.locator("#search").press("Enter")
+        page.wait_for_url("**/average_delays?OP_CARRIER_AIRLINE_ID=*")
+        assert page.locator("h1").is_visible()
