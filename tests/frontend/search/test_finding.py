@@ -14,7 +14,10 @@ MOST_QUESTIONS = 120  # that one text may lead to
 
 
 class Ledger:
-    """A backend whose flights have the number 12 and fly from Newark to Chicago only."""
+    """A backend whose flights have the number 12 or 33 and leave from Newark only.
+
+    33 is rare among many numbers that begin with it.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -23,10 +26,12 @@ class Ledger:
         self.asked.append(path)
         match path:
             case "/filter_transactions":
-                is_there = parameters["OP_CARRIER_FL_NUM"] == "12"
+                is_there = parameters["OP_CARRIER_FL_NUM"] in {"12", "33"}
             case "/flight_counter":
                 is_there = parameters.get("ORIGIN", "EWR") == "EWR"
             case "/suggest":
+                if parameters["q"].startswith("3"):
+                    return {"suggestions": [{"value": 3300 + n} for n in range(50)]}
                 by = [{"OP_CARRIER_AIRLINE_ID": one.number, "flights": 4} for one in (COMAIR, PSA)]
                 one = {"value": 12, "label": "12", "carriers": by, "flights": 8}
                 return {"suggestions": [one] if "12".startswith(parameters["q"]) else []}
@@ -56,8 +61,16 @@ def test_a_code_of_several_carriers_is_a_list_of_them(finder: Finder) -> None:
 
 
 def test_what_has_no_flights_is_not_found(finder: Finder) -> None:
-    assert finder.found("OH 13") == []
-    assert [one.shows for one in finder.found("united 12")] == ["3 flights: how often it is late"]
+    assert finder.found("OH 13") == finder.found("united 12") == []
+    assert [one.shows for one in finder.found("PSA 12")] == ["4 flights: how often it is late"]
+    (found,) = finder.found("PSA 12 on 4 July")
+    assert found.shows == "3 flights: what happened to it"
+
+
+def test_a_number_that_is_rare_among_many_is_found(finder: Finder) -> None:
+    (found,) = finder.found("flight 33")
+    assert found.address == "/report?OP_CARRIER_FL_NUM=33"
+    assert finder.found("flight 34") == []
 
 
 def test_a_route_without_flights_has_a_page_that_explains_it_and_is_no_suggestion(
