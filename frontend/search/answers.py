@@ -47,7 +47,8 @@ class Lead:
     """A page that may answer. label: the question that it answers. shows: what it shows.
 
     counted: path and question of the backend's answer whose `count` tells whether there are any
-    flights to show; None if that is known. is_shown_empty: whether the page explains why there are
+    flights to show; None if that is known. A question without days is about all of them.
+    is_shown_empty: whether the page explains why there are
     none.
     """
 
@@ -121,8 +122,9 @@ def _flight(asked: _Asked) -> Iterator[Lead]:
         if carrier is not None:
             question["OP_CARRIER_AIRLINE_ID"] = carrier.number
             label = f"Flight {carrier.code or carrier.number} {number}"
-        whole = asked.whole_interval
-        period = {"FL_DATE": whole["INITIAL_DATE"], "FINAL_DATE": whole["FINAL_DATE"], "limit": 1}
+        period: dict[str, Any] = {}
+        if days is not None:
+            period = {"FL_DATE": days.first.isoformat(), "FINAL_DATE": days.last.isoformat()}
         counted = ("/filter_transactions", (*question.items(), *period.items()))
         if days is not None and days.is_one:
             address = _address("/filter_transactions", question, FL_DATE=days.first.isoformat())

@@ -11,6 +11,7 @@ from frontend.backend_client import Backend, Json
 from frontend.block_rows import by_height, is_damaged
 from frontend.coverage import Coverage
 from frontend.errors import Refused
+from frontend.flight_numbers import CARRIER, NUMBER
 from frontend.search import completing
 from frontend.search import meanings as texts
 from frontend.search.answers import Lead, leads
@@ -73,9 +74,31 @@ class Finder:
         """How many flights a page has to show; None if that is not known."""
         if lead.counted is None:
             return None
-        path, question = lead.counted
+        path, question = lead.counted[0], dict(lead.counted[1])
+        if NUMBER in question and "FL_DATE" not in question:
+            return self._flights_of_number(question)
+        return self._counted(path, question)
+
+    def _flights_of_number(self, question: dict[str, Any]) -> int | None:
+        """The flights of a number on all days: the completions tell, unless there are too many."""
+        carrier = question.get(CARRIER)
+        suggested = self._suggested(str(question[NUMBER]), MOST_NUMBERS)
+        for one in suggested:
+            if one["value"] == question[NUMBER]:
+                by = {used[CARRIER]: used["flights"] for used in one["carriers"]}
+                flights: int = by.get(carrier, 0) if carrier else one["flights"]
+                return flights
+        if len(suggested) < MOST_NUMBERS:
+            return 0
+        days = {"FL_DATE": self._coverage.first_date, "FINAL_DATE": self._coverage.last_date}
+        return self._counted("/filter_transactions", {**question, **days})
+
+    def _counted(self, path: str, question: dict[str, Any]) -> int | None:
+        """The `count` of an answer; 0 if the question is refused, None if a block is damaged."""
+        if path == "/filter_transactions":
+            question["limit"] = 1  # the count is of all flights
         try:
-            count: int = self._backend.get(path, dict(question))["count"]
+            count: int = self._backend.get(path, question)["count"]
         except Refused as error:
             if error.damaged_blocks:
                 return None
@@ -142,7 +165,7 @@ class Finder:
         flights: Counter[str] = Counter()
         for one in self._suggested(begun.digits[:digits], MOST_NUMBERS):
             for used in one["carriers"]:
-                if not begun.carriers or used["OP_CARRIER_AIRLINE_ID"] in begun.carriers:
+                if not begun.carriers or used[CARRIER] in begun.carriers:
                     flights[one["label"]] += used["flights"]
         for label, count in flights.most_common(MOST_COMPLETIONS):
             for reading in self._read(f"{begun.before}{label}"):
@@ -158,8 +181,8 @@ class Finder:
     # --- asking
 
     def _flight_name(self, flight: Mapping[str, Any]) -> str:
-        carrier = self._coverage.carrier(flight["OP_CARRIER_AIRLINE_ID"])
-        name = f"{carrier.code or carrier.number} {flight['OP_CARRIER_FL_NUM']}"
+        carrier = self._coverage.carrier(flight[CARRIER])
+        name = f"{carrier.code or carrier.number} {flight[NUMBER]}"
         return f"{name} from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
 
     def _if_there(self, path: str, **parameters: Any) -> Json | None:

@@ -1,6 +1,7 @@
 // Suggestions below the search field while somebody types: a combobox with a list, as in the ARIA Authoring
 // Practices. The arrow keys choose a suggestion, Enter opens its page, Escape closes the list; Enter without
-// a choice sends the form, as it does without this script.
+// a choice sends the form, as it does without this script. A <datalist> could only fill the field, filters by
+// rules of each browser's own, and has no room to say what a choice shows.
 import { counted, node } from "./page.js";
 
 const WAIT_MS = 150;

@@ -153,7 +153,6 @@ def test_whether_there_are_flights_is_asked_for_what_may_have_none() -> None:
             "OP_CARRIER_AIRLINE_ID": 19977,
             "FL_DATE": "2013-07-04",
             "FINAL_DATE": "2013-07-04",
-            "limit": 1,
         },
     )
     (route,) = found("EWR-ORD")

@@ -1,12 +1,16 @@
 """What the search asks of a made-up backend, and what it makes of the answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
+from frontend.app import create_app
 from frontend.backend_client import Backend
+from frontend.flight_numbers import CARRIER, NUMBER
 from frontend.search.finding import MOST_COMPLETIONS, MOST_SUGGESTIONS, Finder
+from frontend.settings import Settings
 from tests.frontend.fake_backend import answering
 from tests.frontend.search.ledger import COMAIR, KNOWN, PSA
 
@@ -14,25 +18,40 @@ MOST_QUESTIONS = 120  # that one text may lead to
 
 
 class Ledger:
-    """A backend whose flights have the number 12 and fly from Newark to Chicago only."""
+    """A backend whose flights have the number 12 or 33 and leave from Newark only.
+
+    33 is rare among many numbers that begin with it.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
     def __call__(self, path: str, parameters: Mapping[str, str]) -> Any:
         self.asked.append(path)
-        match path:
-            case "/filter_transactions":
-                is_there = parameters["OP_CARRIER_FL_NUM"] == "12"
-            case "/flight_counter":
-                is_there = parameters.get("ORIGIN", "EWR") == "EWR"
-            case "/suggest":
-                by = [{"OP_CARRIER_AIRLINE_ID": one.number, "flights": 4} for one in (COMAIR, PSA)]
-                one = {"value": 12, "label": "12", "carriers": by, "flights": 8}
-                return {"suggestions": [one] if "12".startswith(parameters["q"]) else []}
-            case _:
-                return {"transaction": None, "blocks": []}
-        return {"count": 3 * is_there}
+        answers: dict[str, Callable[[Mapping[str, str]], Any]] = {
+            "/coverage": lambda _: coverage(),
+            "/tip": lambda _: {"height": 0},
+            "/blocks/0": lambda _: {"block": {"transactions": []}},
+            "/suggest": lambda given: {"suggestions": suggested(given.get("q", ""))},
+            "/filter_transactions": lambda given: {"count": 3 * (given[NUMBER] in {"12", "33"})},
+            "/flight_counter": lambda given: {"count": 3 * (given.get("ORIGIN") in {None, "EWR"})},
+        }
+        return answers[path](parameters) if path in answers else {"blocks": []}
+
+
+def suggested(begun: str) -> list[dict[str, Any]]:
+    """The numbers of that ledger that begin so: as many as there may be at once, or 12."""
+    if begun.startswith("3"):
+        return [{"value": 3300 + number} for number in range(50)]
+    by = [{CARRIER: one.number, "flights": 4} for one in (COMAIR, PSA)]
+    return [{"value": 12, "label": "12", "carriers": by, "flights": 8}] * "12".startswith(begun)
+
+
+def coverage() -> Any:
+    """What `KNOWN` says, as the backend says it."""
+    known = asdict(KNOWN)
+    carriers = [{CARRIER: one.pop("number"), **one} for one in known.pop("carriers")]
+    return {**known, "carriers": carriers}
 
 
 @pytest.fixture
@@ -46,6 +65,35 @@ def finder(ledger: Ledger) -> Iterator[Finder]:
         yield Finder(Backend(url), KNOWN)
 
 
+@pytest.fixture
+def shown(ledger: Ledger) -> Iterator[Callable[[str], str]]:
+    """The page of a search that does not lead on to another one."""
+    with answering(ledger) as url:
+        pages = create_app(Settings(backend_url=url)).test_client()
+
+        def page(text: str) -> str:
+            answer = pages.get("/search", query_string={"q": text})
+            assert answer.status_code == 200
+            return answer.get_data(as_text=True)
+
+        yield page
+
+
+def test_a_page_lists_the_meanings_or_says_that_there_are_no_results(
+    shown: Callable[[str], str],
+) -> None:
+    several = shown("OH")
+    assert "<h1>“OH” may mean</h1>" in several
+    assert ">How late is Comair?</a>" in several
+    assert ">How late is PSA Airlines?</a>" in several
+    assert "Did you mean" not in several
+    none = shown("unted in july")
+    assert "<h1>No results for “unted in july”</h1>" in none
+    assert "10,000 flights, 1 January to 20 December 2013" in none
+    assert ">How late was United Airlines in July 2013?</a>" in none
+    assert "You can search for" in none
+
+
 def test_a_code_of_several_carriers_is_a_list_of_them(finder: Finder) -> None:
     assert [one.label for one in finder.found("OH")] == [
         "How late is Comair?",
@@ -56,8 +104,16 @@ def test_a_code_of_several_carriers_is_a_list_of_them(finder: Finder) -> None:
 
 
 def test_what_has_no_flights_is_not_found(finder: Finder) -> None:
-    assert finder.found("OH 13") == []
-    assert [one.shows for one in finder.found("united 12")] == ["3 flights: how often it is late"]
+    assert finder.found("OH 13") == finder.found("united 12") == []
+    assert [one.shows for one in finder.found("PSA 12")] == ["4 flights: how often it is late"]
+    (found,) = finder.found("PSA 12 on 4 July")
+    assert found.shows == "3 flights: what happened to it"
+
+
+def test_a_number_that_is_rare_among_many_is_found(finder: Finder) -> None:
+    (found,) = finder.found("flight 33")
+    assert found.address == "/report?OP_CARRIER_FL_NUM=33"
+    assert finder.found("flight 34") == []
 
 
 def test_a_route_without_flights_has_a_page_that_explains_it_and_is_no_suggestion(
