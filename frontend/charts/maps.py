@@ -48,7 +48,8 @@ class End:
 class RouteMap:
     """A drawn map. land, dots, near, route: paths of SVG; near has the cities' airports.
 
-    land: "" if it would not be recognised. shore: width of a line around the land. airports: the two between which the distance is.
+    land: "" if it would not be recognised. shore: width of a line around the land. airports: the
+    two between which the distance is.
     """
 
     land: str
