@@ -22,6 +22,11 @@ class Carrier:
     flights: int
 
     @property
+    def called(self) -> str:
+        """A name such as "United Airlines"; the number if the name is not known."""
+        return self.name or f"Carrier {self.number}"
+
+    @property
     def label(self) -> str:
         """A name such as "United Airlines (UA)"; the number if the name is not known."""
         return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"

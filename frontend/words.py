@@ -44,6 +44,12 @@ def number(value: float | None, digits: int = 0) -> str:
     return NOTHING if value is None else f"{value:,.{digits}f}".replace("-", "−")
 
 
+def ordinal(value: int) -> str:
+    """14 -> "14th"."""
+    ending = "th" if value // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+    return f"{value}{ending}"
+
+
 def share(value: float | None) -> str:
     """0.8312 -> "83.1 %"."""
     return NOTHING if value is None else f"{100 * value:.1f} %"

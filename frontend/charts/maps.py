@@ -1,4 +1,11 @@
-"""The map of a route: the great circle, on an outline drawn from the airports of the ledger.
+"""The map of a route: the great circle, the airports of the ledger and, where it can be recognised,
+an outline of the land.
+
+The outline is drawn around the airports, so its likeness depends on how many there are. Around the
+103 airports that flights from New York reached in 2013 it has no Pacific Northwest, no Great Lakes
+and no Gulf of California, and nobody who sees it knows the country again. A ledger of a country
+has 300 airports or more. With fewer than `LEAST_AIRPORTS` a map therefore has no land: only the
+great circle, the airports and the names of the cities, which are true in any case.
 
 The view is fitted to the route, so that a far island does not squeeze the rest; the parts outside
 are clipped. Places are in units of the drawing, `WIDTH` by `HEIGHT`; those of text are in percent.
@@ -17,6 +24,7 @@ PIECES = 32  # the great circle is drawn as so many lines
 ROOM_WIDE, ROOM_HIGH = 1.7, 2.4  # size of the view in sizes of the route: labels, surroundings
 LEAST_WIDTH_KM = 2600.0  # a narrower view shows no shape that one knows
 JOINED_KM = 450.0  # radius of the largest circle through three airports with land between them
+LEAST_AIRPORTS = 200  # around fewer an outline is not recognised
 SHORE_KM = 75.0  # from an airport on the shore to where the land ends on the map
 LABELS_INSIDE = (
     40.0,
@@ -40,7 +48,8 @@ class End:
 class RouteMap:
     """A drawn map. land, dots, near, route: paths of SVG; near has the cities' airports.
 
-    shore: width of a line around the land. airports: the two between which the distance is.
+    land: "" if it would not be recognised. shore: width of a line around the land. airports: the
+    two between which the distance is.
     """
 
     land: str
@@ -82,6 +91,8 @@ class Maps:
 
     def _rings(self, places: Mapping[str, Place]) -> list[list[str]]:
         """The outline, computed again only when the airports have changed."""
+        if len(places) < LEAST_AIRPORTS:
+            return []
         codes = tuple(sorted(places))
         if self._outline[0] != codes:
             self._outline = (codes, _outline(places))

@@ -6,8 +6,9 @@ macros in `templates/macros/charts.html` draw it at any width, with text that ke
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from typing import NamedTuple
 
 from frontend.charts.time_axis import TimeAxis
 from frontend.words import number
@@ -69,7 +70,8 @@ class Bars:
     """A bar chart. divide: the x of a line from top to bottom, if there is one.
 
     area: all bars as one path, in a drawing of 100 by 100, if they are too thin to be drawn one by
-    one, which would leave seams between them; else "".
+    one, which would leave seams between them; else "". shaded: pieces of the time axis that are
+    incomplete, in full height.
     """
 
     axis: Axis
@@ -77,15 +79,29 @@ class Bars:
     bars: tuple[Bar, ...]
     divide: float | None = None
     area: str = ""
+    shaded: tuple[Bar, ...] = ()
+
+
+class Series(NamedTuple):
+    """What a line shows. number: as in `Line`. values: by slot.
+
+    smooth: by slot, too; if there is any, the line is drawn through it and `values` are pale dots.
+    """
+
+    name: str
+    number: int
+    values: Mapping[int, float]
+    smooth: Mapping[int, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of a line chart. name: a short one. number: from 1, for colour, dashes and marks.
 
-    path: as in SVG, in a drawing of 100 by 100. marks: points with a mark, if there is room. alone:
-    points without neighbours, which could not be seen without a mark. beyond: the slots whose
-    values are cut off, and their x. end: the last point. label_at: the y of the name beside it.
+    path, dots: as in SVG, in a drawing of 100 by 100. marks: points with a mark, if there is room.
+    alone: points without neighbours, which could not be seen without a mark. beyond: the slots
+    whose values are cut off, and their x. end: the last point. label_at: the y of the name beside
+    it. pale: the values behind a smooth line; dots: these as a path, if they are many.
     """
 
     name: str
@@ -96,16 +112,22 @@ class Line:
     beyond: tuple[tuple[int, float], ...]
     end: Point
     label_at: float
+    pale: tuple[Point, ...] = ()
+    dots: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A line chart. slots: the pieces of the time axis in full height, with their words."""
+    """A line chart. slots: the pieces of the time axis in full height, with their words.
+
+    shaded: as in `Bars`.
+    """
 
     axis: Axis
     ticks: tuple[Tick, ...]
     lines: tuple[Line, ...]
     slots: tuple[Bar, ...]
+    shaded: tuple[Bar, ...] = ()
 
 
 # --- axes ------------------------------------------------------------------------------------
@@ -178,9 +200,10 @@ def time_ticks(time: TimeAxis) -> tuple[Tick, ...]:
 
 
 def bar(axis: Axis, x: float, width: float, value: float, text: str, kind: str = "") -> Bar:
-    """A bar from 0 up to `value` > 0."""
-    height = max(axis.zero - axis.place(value), LEAST_BAR)
-    return Bar(x, axis.zero - height, width, height, text, kind)
+    """A bar from 0 up or down to `value`."""
+    height = max(abs(axis.zero - axis.place(value)), LEAST_BAR)
+    top = axis.zero if value < 0 else axis.zero - height
+    return Bar(x, top, width, height, text, kind)
 
 
 def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) -> Bars:
@@ -195,7 +218,38 @@ def bars_in_time(time: TimeAxis, counts: Sequence[int], texts: Sequence[str]) ->
         if count
     )
     area = "" if is_apart else "".join(map(_rectangle, found))
-    return Bars(upright, time_ticks(time), found, None, area)
+    return Bars(upright, time_ticks(time), found, None, area, incomplete(time))
+
+
+def incomplete(time: TimeAxis) -> tuple[Bar, ...]:
+    """The months or years of `time` that are cut, in full height."""
+    pitch = 100 / len(time.slots)
+    return tuple(Bar(place * pitch, 0, pitch, 100, time.names[place]) for place in time.incomplete)
+
+
+def bars_of_groups(
+    upright: Axis,
+    ticks: Sequence[tuple[str, bool]],
+    groups: Mapping[int, tuple[float, str, str]],
+) -> Bars:
+    """A bar for each group, in a place of its own.
+
+    ticks: (label, whether it is shown on a narrow chart, too) of each place. groups: place ->
+    (value, text, kind).
+    """
+    pitch = 100 / len(ticks)
+    margin = (1 - BAR_SHARE) / 2
+    return Bars(
+        upright,
+        tuple(
+            Tick((place + 0.5) * pitch, label, is_coarse)
+            for place, (label, is_coarse) in enumerate(ticks)
+        ),
+        tuple(
+            bar(upright, (place + margin) * pitch, BAR_SHARE * pitch, *groups[place])
+            for place in sorted(groups)
+        ),
+    )
 
 
 def _rectangle(bar: Bar) -> str:
@@ -238,43 +292,54 @@ def histogram(
 
 def lines_in_time(
     time: TimeAxis,
-    series: Sequence[tuple[str, int, Mapping[int, float]]],
+    series: Sequence[Series],
     texts: Sequence[str],
     upright: Axis | None = None,
     ticks: tuple[Tick, ...] | None = None,
 ) -> Lines:
-    """A line for each (name, number, value by slot); broken where a slot has no value.
+    """A line for each of `series`; broken where a slot has no value.
 
     texts: one for each slot, or none. upright, ticks: the axes, if charts share them.
     """
-    upright = upright or usual_axis([value for _, _, of in series for value in of.values()])
+    upright = upright or usual_axis([value for each in series for value in each.values.values()])
     pitch = 100 / len(time.slots)
-    drawn = []
-    for name, which, values in series:
-        places = {s: ((s + 0.5) * pitch, max(0.0, upright.place(v))) for s, v in values.items()}
-        beyond = tuple((s, (s + 0.5) * pitch) for s, v in values.items() if v > upright.high)
-        if places:
-            drawn.append((name, which, _runs(places), beyond))
-    labels = spread([runs[-1][-1][1] for _, _, runs, _ in drawn], LABEL_DISTANCE, 0, 100)
+    drawn = [_line(each, upright, pitch) for each in series if each.values]
+    labels = spread([line.end[1] for line in drawn], LABEL_DISTANCE, 0, 100)
     return Lines(
         upright,
         time_ticks(time) if ticks is None else ticks,
-        tuple(_line(*each, label_at=label) for each, label in zip(drawn, labels, strict=True)),
+        tuple(replace(line, label_at=at) for line, at in zip(drawn, labels, strict=True)),
         tuple(Bar(place * pitch, 0, pitch, 100, text) for place, text in enumerate(texts)),
+        incomplete(time),
     )
 
 
-def _line(
-    name: str,
-    which: int,
-    runs: list[list[Point]],
-    beyond: tuple[tuple[int, float], ...],
-    label_at: float,
-) -> Line:
-    alone = tuple(run[0] for run in runs if len(run) == 1)
+def _line(series: Series, upright: Axis, pitch: float) -> Line:
+    """The line of a series with values; its label beside its end."""
+    points = _points(series.values, upright, pitch)
+    runs = _runs(_points(series.smooth, upright, pitch) if series.smooth else points)
+    behind = tuple(points.values()) if series.smooth else ()
+    are_few = len(behind) <= MOST_MARKED
     joined = [point for run in runs if len(run) > 1 for point in run]
-    marks = tuple(joined) if len(joined) <= MOST_MARKED else ()
-    return Line(name, which, path(runs), marks, alone, beyond, runs[-1][-1], label_at)
+    has_marks = len(joined) <= MOST_MARKED and not series.smooth
+    end = runs[-1][-1]
+    return Line(
+        series.name,
+        series.number,
+        path(runs),
+        tuple(joined) if has_marks else (),
+        tuple(run[0] for run in runs if len(run) == 1),
+        tuple((s, (s + 0.5) * pitch) for s, v in series.values.items() if v > upright.high),
+        end,
+        end[1],
+        behind if are_few else (),
+        "" if are_few else "".join(f"M{x:.1f} {y:.1f}h0" for x, y in behind),
+    )
+
+
+def _points(values: Mapping[int, float], upright: Axis, pitch: float) -> dict[int, Point]:
+    """The places of values by slot; those above the scale are at its upper end."""
+    return {s: ((s + 0.5) * pitch, max(0.0, upright.place(v))) for s, v in values.items()}
 
 
 def _runs(points: Mapping[int, Point]) -> list[list[Point]]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 
 from frontend.coverage import Coverage
+from frontend.words import ordinal
 
 MOST_SLOTS = 400  # in a chart and its table: somewhat more than a year of days
 
@@ -36,8 +37,20 @@ class TimeAxis:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The name of each slot: "Tue 1 Jan 2013", "January 2013", "2013"."""
-        return tuple(_NAME[self.unit](slot.first) for slot in self.slots)
+        """The name of each slot: "Tue 1 Jan 2013", "January 2013", "2013 until 14 June"."""
+        return tuple(_NAME[self.unit](slot.first) + self._cut(slot) for slot in self.slots)
+
+    @cached_property
+    def incomplete(self) -> tuple[int, ...]:
+        """The numbers of the months or years that are cut: at most the first and the last."""
+        return tuple(place for place, slot in enumerate(self.slots) if self._cut(slot))
+
+    def _cut(self, slot: Slot) -> str:
+        """Which days of a month or year there are; "" if there are all."""
+        begins = slot.first == _START[self.unit](slot.first)
+        ends = slot.last == _END[self.unit](slot.last)
+        since = "" if begins else f" from {_DAY_OF[self.unit](slot.first)}"
+        return since if ends else f"{since} until {_DAY_OF[self.unit](slot.last)}"
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -49,6 +62,11 @@ class TimeAxis:
         return self._places[iso[: KEY_LENGTH[self.unit]]]
 
 
+_DAY_OF: dict[str, Callable[[date], str]] = {
+    "month": lambda day: f"the {ordinal(day.day)}",
+    "year": lambda day: f"{day.day} {day:%B}",
+}
+"""A day, told within a month or year that is named before."""
 _NAME: dict[str, Callable[[date], str]] = {
     "day": lambda day: f"{day:%a} {day.day} {day:%b %Y}",
     "month": lambda day: f"{day:%B %Y}",
@@ -65,6 +83,11 @@ def time_axis(first: date, last: date) -> TimeAxis:
     return TimeAxis("year", tuple(slots(first, last, "year")))
 
 
+def in_days(time: TimeAxis) -> TimeAxis:
+    """An axis of the same interval that has days."""
+    return TimeAxis("day", tuple(slots(time.slots[0].first, time.slots[-1].last, "day")))
+
+
 def slots(first: date, last: date, unit: str) -> Iterator[Slot]:
     """The days, months or years from `first` to `last`; the first and last of them may be cut."""
     while first <= last:
@@ -73,6 +96,11 @@ def slots(first: date, last: date, unit: str) -> Iterator[Slot]:
         first = end + _DAY
 
 
+_START: dict[str, Callable[[date], date]] = {
+    "day": lambda day: day,
+    "month": lambda day: day.replace(day=1),
+    "year": lambda day: day.replace(month=1, day=1),
+}
 _END: dict[str, Callable[[date], date]] = {
     "day": lambda day: day,
     "month": lambda day: _month_after(day) - _DAY,

@@ -6,10 +6,11 @@ from flask import Blueprint, Response, render_template, request
 
 from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
-from frontend.charts.time_axis import shown
+from frontend.charts.time_axis import TimeAxis, in_days, shown
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
+from frontend.questions.delay_panels import GROUPS, Panels, panels
 from frontend.questions.delays import (
     DAY_COLUMNS,
     FEW_ARRIVALS,
@@ -24,6 +25,8 @@ from frontend.tables import csv_twin, json_twin
 CARRIER = "OP_CARRIER_AIRLINE_ID"
 MOST_CARRIERS = 6  # more could not be told apart
 BREAKDOWN = {"group_by": "day", "distribution": "true"}
+ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}
+"""What the answer for another group adds to that of the days."""
 
 
 def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
@@ -31,18 +34,25 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     routes = Blueprint("average_delays", __name__)
 
     def answers(given: dict[str, str]) -> Json:
-        """The answers for all carriers, up to the same block. Raises Refused, BackendAway."""
+        """The answers for all carriers, up to the same block, each with all its groups.
+
+        Raises Refused, BackendAway.
+        """
         carriers = chosen()
         if len(carriers) > MOST_CARRIERS:
             detail = f"at most {MOST_CARRIERS} carriers can be compared, not {len(carriers)}"
             raise Refused({"field": CARRIER, "detail": detail}, 400, None)
         if not carriers:
             raise Refused({"field": CARRIER, "detail": "please choose at least one"}, 400, None)
-        question = whole(keeper.now()) | given | BREAKDOWN
+        question = whole(keeper.now()) | given
         found: list[Json] = []
         for carrier in carriers:
-            found.append(backend.get("/average_delays", question | {CARRIER: carrier}))
+            asked_of = {CARRIER: carrier}
+            found.append(backend.get("/average_delays", question | BREAKDOWN | asked_of))
             question["as_of"] = str(found[0]["as_of"]["height"])
+            for by in GROUPS:
+                group = backend.get("/average_delays", question | {"group_by": by} | asked_of)
+                found[-1] |= {name: group[name] for name in ADDED[by]}
         return {"carriers": found}
 
     @routes.get("/average_delays")
@@ -53,6 +63,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         result = asked(uncited(given), cited.asked(answers))
         found = result.answer["carriers"] if result.answer else []
         interval = found[0]["query"] if found else result.values
+        shown_report = _report(found, known) if found else None
         text = render_template(
             "average_delays.html",
             known=known,
@@ -60,7 +71,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             chosen=chosen(),
             most_carriers=MOST_CARRIERS,
             intervals=offered(known, interval.get("FINAL_DATE")),
-            report=_report(found, known) if found else None,
+            report=shown_report,
+            panels=_panels(found, shown_report, known) if shown_report else {},
             limits={"arrivals": FEW_ARRIVALS, "in_a_slot": FEW_IN_A_SLOT},
             interval=interval,
             answered=(answered := [Answered("average_delays", one) for one in found]),
@@ -70,14 +82,17 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
     @routes.get("/average_delays.json")
     def as_json() -> Response:
-        """The backend's answers, one for each carrier."""
-        return json_twin(answers(filled_in(uncited(request.args.to_dict()))))
+        """The backend's answers, one for each carrier, and which periods are incomplete."""
+        found = answers(filled_in(uncited(request.args.to_dict())))
+        in_time = _report(found["carriers"], keeper.now())
+        periods = {"unit": in_time.time.unit, "incomplete": in_time.incomplete}
+        return json_twin({**found, "periods": periods})
 
     @routes.get("/average_delays.csv")
     def as_csv() -> Response:
         """The delays of each carrier by day, as CSV."""
         found = answers(filled_in(uncited(request.args.to_dict())))["carriers"]
-        return csv_twin(DAY_COLUMNS, day_rows(found))
+        return csv_twin(DAY_COLUMNS, day_rows(found, in_days(_axis(found, keeper.now()))))
 
     return routes
 
@@ -88,11 +103,16 @@ def chosen() -> list[str]:
     return list(dict.fromkeys(text for text in given if text))
 
 
-def _report(found: list[Json], known: Coverage) -> Report:
+def _axis(found: list[Json], known: Coverage) -> TimeAxis:
     query: Any = found[0]["query"]
     days = [day["FL_DATE"] for answer in found for day in answer["by_day"]]
-    return report(
-        found,
-        [known.carrier(answer["query"][CARRIER]) for answer in found],
-        shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days),
-    )
+    return shown(query["INITIAL_DATE"], query["FINAL_DATE"], known, days)
+
+
+def _report(found: list[Json], known: Coverage) -> Report:
+    carriers = [known.carrier(answer["query"][CARRIER]) for answer in found]
+    return report(found, carriers, _axis(found, known))
+
+
+def _panels(found: list[Json], made: Report, known: Coverage) -> dict[str, Panels]:
+    return panels(found, made.carriers, known, found[0]["query"])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from frontend.charts.plots import (
     MOST_MARKED,
     Bars,
     Lines,
+    Series,
     axis,
     histogram,
     lines_in_time,
@@ -21,6 +23,9 @@ from frontend.charts.time_axis import TimeAxis
 from frontend.coverage import Carrier
 from frontend.questions.legs import LATE_FROM_MINUTES
 from frontend.words import counted, minutes, number, share
+
+WEEK_DAYS = 7
+LEAST_DAYS_FOR_WEEKS = 14  # with fewer days a mean of seven of them would say little
 
 BIN_MINUTES = 15
 TICK_MINUTES = 30
@@ -70,12 +75,16 @@ NO_FLIGHTS = Cell()
 
 @dataclass(frozen=True)
 class Delays:
-    """One carrier's delays. rank: its place on the page, from 1. answer: of `/average_delays`."""
+    """One carrier's delays. rank: its place on the page, from 1. answer: of `/average_delays`.
+
+    week_means: as of the function of that name, if the time axis has days.
+    """
 
     rank: int
     carrier: Carrier
     answer: Json
     cells: Mapping[int, Cell]
+    week_means: Mapping[int, float]
 
     @property
     def code(self) -> str:
@@ -131,6 +140,25 @@ class Report:
 
     time: TimeAxis
     carriers: Sequence[Delays]
+
+    @property
+    def is_one_day(self) -> bool:
+        """Whether there is no more than a day to be shown."""
+        return self.time.unit == "day" and len(self.time.slots) == 1
+
+    @property
+    def has_week_means(self) -> bool:
+        """Whether the lines are means of seven days."""
+        return any(each.week_means for each in self.carriers)
+
+    @property
+    def incomplete(self) -> list[Json]:
+        """The months or years of which only some days are there."""
+        slots = ((self.time.names[place], self.time.slots[place]) for place in self.time.incomplete)
+        return [
+            {"name": name, "first": slot.first.isoformat(), "last": slot.last.isoformat()}
+            for name, slot in slots
+        ]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -202,15 +230,17 @@ class Report:
 
     def lines(self) -> list[tuple[Delays | None, Lines]]:
         """One chart of all carriers; if that were too full, one for each on the same scale."""
-        series = [(each.code, each.rank, each.means) for each in self.carriers]
+        series = [
+            Series(each.code, each.rank, each.means, each.week_means) for each in self.carriers
+        ]
         if len(series) == 1 or len(self.time.slots) <= MOST_MARKED:
             return [(None, lines_in_time(self.time, series, list(self._slot_texts())))]
-        upright = usual_axis([value for _, _, means in series for value in means.values()])
+        upright = usual_axis([value for each in series for value in each.values.values()])
         ticks = time_ticks(self.time)
         return [
             (each, lines_in_time(self.time, [one], [], upright, ticks))
             for each, one in zip(self.carriers, series, strict=True)
-            if one[2]
+            if one.values
         ]
 
     def beyond(self, drawn: Sequence[tuple[Delays | None, Lines]]) -> list[str]:
@@ -225,9 +255,8 @@ class Report:
         ]
 
     def _slot_texts(self) -> Iterator[str]:
-        columns = [(each.code, each.means) for each in self.carriers]
         for place, name in enumerate(self.time.names):
-            means = "\n".join(f"{code} {minutes(of.get(place), 1)}" for code, of in columns)
+            means = "\n".join(_slot_text(each, place) for each in self.carriers)
             yield f"{name}\n{means}"
 
     def rows(self) -> Iterator[tuple[str, list[Cell]]]:
@@ -248,16 +277,28 @@ class Report:
             counts = (cell.flights, cell.arrived, cell.cancelled, cell.no_arrival)
             yield name, [number(cell.mean, 1), share(cell.on_time_share), *map(number, counts)]
 
+    def week_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """(middle day, mean delay of seven days of each carrier in minutes), as numbers in text."""
+        for place, name in enumerate(self.time.names):
+            means = [each.week_means.get(place) for each in self.carriers]
+            if any(mean is not None for mean in means):
+                yield name, [number(mean, 1) for mean in means]
+
+
+def _slot_text(each: Delays, place: int) -> str:
+    text = f"{each.code} {minutes(each.means.get(place), 1)}"
+    week = each.week_means.get(place)
+    return text if week is None else f"{text}, {WEEK_DAYS} days {minutes(week, 1)}"
+
 
 def report(answers: Sequence[Json], carriers: Sequence[Carrier], time: TimeAxis) -> Report:
     """The report. answers: of `/average_delays`, by day and with distribution, one per carrier."""
-    return Report(
-        time,
-        [
-            Delays(rank, carrier, answer, _cells(answer["by_day"], time))
-            for rank, (carrier, answer) in enumerate(zip(carriers, answers, strict=True), 1)
-        ],
-    )
+    found = []
+    for rank, (carrier, answer) in enumerate(zip(carriers, answers, strict=True), 1):
+        cells = _cells(answer["by_day"], time)
+        of_weeks = week_means(cells, len(time.slots)) if time.unit == "day" else {}
+        found.append(Delays(rank, carrier, answer, cells, of_weeks))
+    return Report(time, found)
 
 
 def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Cell]:
@@ -265,6 +306,25 @@ def _cells(days: Sequence[Json], time: TimeAxis) -> dict[int, Cell]:
     for day in days:
         place = time.place(day["FL_DATE"])
         found[place] = found.get(place, NO_FLIGHTS).with_day(day)
+    return found
+
+
+def week_means(cells: Mapping[int, Cell], count: int) -> dict[int, float]:
+    """Day -> mean delay in minutes of the flights of seven days: three before to three after it.
+
+    count: of the days, which are numbered from 0. Empty for fewer than `LEAST_DAYS_FOR_WEEKS`.
+    """
+    if count < LEAST_DAYS_FOR_WEEKS:
+        return {}
+    days = [cells.get(day, NO_FLIGHTS) for day in range(count)]
+    arrived = list(accumulate((day.arrived for day in days), initial=0))
+    delays = list(accumulate((day.delays for day in days), initial=0))
+    found = {}
+    for first in range(count - WEEK_DAYS + 1):
+        flights = arrived[first + WEEK_DAYS] - arrived[first]
+        if flights:
+            minutes_late = delays[first + WEEK_DAYS] - delays[first]
+            found[first + WEEK_DAYS // 2] = minutes_late / flights
     return found
 
 
@@ -279,11 +339,15 @@ DAY_COLUMNS = (
     "on_time_share_of_arrived",
     "on_time_share_of_scheduled",
     "average_departure_delay",
+    "average_delay_of_7_days",
 )
 
 
-def day_rows(answers: Sequence[Json]) -> Iterator[dict[str, Any]]:
-    """The days of each answer, for the CSV twin: `DAY_COLUMNS`."""
+def day_rows(answers: Sequence[Json], days: TimeAxis) -> Iterator[dict[str, Any]]:
+    """The days of each answer, for the CSV twin: `DAY_COLUMNS`. days: the axis of all of them."""
     for answer in answers:
         carrier = answer["query"]["OP_CARRIER_AIRLINE_ID"]
-        yield from ({"OP_CARRIER_AIRLINE_ID": carrier, **day} for day in answer["by_day"])
+        of_weeks = week_means(_cells(answer["by_day"], days), len(days.slots))
+        for day in answer["by_day"]:
+            week = of_weeks.get(days.place(day["FL_DATE"]))
+            yield {"OP_CARRIER_AIRLINE_ID": carrier, **day, "average_delay_of_7_days": week}

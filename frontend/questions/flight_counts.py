@@ -46,6 +46,11 @@ class Report:
         return zip(self.time.names, self.counts, strict=True)
 
     @property
+    def incomplete(self) -> list[str]:
+        """The months or years of which only some days are there."""
+        return [self.time.names[place] for place in self.time.incomplete]
+
+    @property
     def busiest(self) -> tuple[str, int]:
         """The first day with the most flights, and their number."""
         return max(self.rows(), key=lambda row: row[1])

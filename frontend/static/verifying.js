@@ -94,7 +94,7 @@ const share = (value) => (value === null ? "none" : `${decimal(100 * value, 1)} 
 function answerInWords(found) {
   if ("average_delay" in found) {
     return `mean delay ${decimal(found.average_delay, 1)} min, mean departure delay ${decimal(found.average_departure_delay, 1)} min, ` +
-      `on time ${share(found.on_time_share_of_arrived)} of arrived and ${share(found.on_time_share_of_scheduled)} of scheduled; ` +
+      `on time ${share(found.on_time_share_of_arrived)} of arrivals and ${share(found.on_time_share_of_scheduled)} of scheduled; ` +
       `${number(found.flights)} scheduled, ${number(found.arrived)} arrived, ${number(found.cancelled)} cancelled, ${number(found.no_arrival)} without arrival`;
   }
   if (!found.flights?.length) return counted(found.count, "flight");

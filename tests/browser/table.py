@@ -24,6 +24,7 @@ PAGES = (
     Row("/average_delays"),
     Row("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={first}&FINAL_DATE={last}"),
     Row("/average_delays?OP_CARRIER_AIRLINE_ID=19393&OP_CARRIER_AIRLINE_ID=19805"),
+    Row("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={day}&FINAL_DATE={day}"),
     Row("/flight_counter"),
     Row(
         "/flight_counter?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}"

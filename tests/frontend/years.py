@@ -1,37 +1,51 @@
 """A year of answers as the backend gives them, of carriers and cities that are made up."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 CARRIERS = [19393, 19690, 19790, 19805, 19930, 19977, 20304]
-FIRST, LAST = date(2013, 1, 1), date(2013, 12, 31)
-DAYS = [(FIRST + timedelta(days=number)).isoformat() for number in range(365)]
+
+
+def days_from(first: date, count: int) -> list[str]:
+    """So many days."""
+    return [(first + timedelta(days=number)).isoformat() for number in range(count)]
+
+
+DAYS = days_from(date(2013, 1, 1), 365)
 
 
 class Year:
-    """Answers of a ledger that grows by a block with every question."""
+    """Answers of a ledger that grows by a block with every question. days: those it covers."""
 
-    def __init__(self) -> None:
+    def __init__(self, days: Sequence[str] = DAYS) -> None:
+        self.days = days
         self.height = 100
         self.asked: list[Mapping[str, str]] = []
         self._random = random.Random(7)
 
     def __call__(self, path: str, parameters: Mapping[str, str]) -> Any:
         if path == "/coverage":
-            return coverage()
+            return coverage(self.days)
         self.height += 1
         self.asked.append(parameters)
         height = int(parameters.get("as_of", self.height))
-        found = self._delays() if path == "/average_delays" else self._counts(parameters)
+        found = self._delays(parameters) if path == "/average_delays" else self._counts(parameters)
         query: dict[str, Any] = dict(parameters)
         if "OP_CARRIER_AIRLINE_ID" in query:
             query["OP_CARRIER_AIRLINE_ID"] = int(query["OP_CARRIER_AIRLINE_ID"])
         return {**found, "as_of": {"height": height, "tip_hash": f"{height:064}"}, "query": query}
 
-    def _delays(self) -> Any:
-        days = [{"FL_DATE": day, **self._day()} for day in DAYS]
+    def _delays(self, parameters: Mapping[str, str]) -> Any:
+        match parameters["group_by"]:
+            case "weekday":
+                rows = [{"DAY_OF_WEEK": day, **self._day()} for day in range(1, 8)]
+                return {**self._day(), "by_weekday": rows, "groups": len(rows)}
+            case "hour":
+                rows = [{"hour": hour, **self._day()} for hour in range(5, 24)]
+                return {**self._day(), "by_hour": rows, "groups": len(rows), "without_hour": 12}
+        days = [{"FL_DATE": day, **self._day()} for day in self.days]
         steps = range(-75, 195, 15)
         histogram = [
             {
@@ -66,10 +80,10 @@ class Year:
     def _counts(self, parameters: Mapping[str, str]) -> Any:
         match parameters.get("group_by"):
             case "day":
-                counts = [self._random.randrange(90) for _ in DAYS]
+                counts = [self._random.randrange(90) for _ in self.days]
                 by_day = [
                     {"FL_DATE": day, "count": count}
-                    for day, count in zip(DAYS, counts, strict=True)
+                    for day, count in zip(self.days, counts, strict=True)
                     if count
                 ]
                 return {"count": sum(counts), "by_day": by_day}
@@ -79,15 +93,15 @@ class Year:
         return {"count": 17}
 
 
-def coverage() -> Any:
-    """Of the year: cities with airports that are where they are, and one that nobody knows."""
+def coverage(days: Sequence[str] = DAYS) -> Any:
+    """Of these days: cities with airports that are where they are, and one that nobody knows."""
     airports = (("ORD", "Chicago, IL"), ("LGA", "New York, NY"), ("JFK", "New York, NY"),
         ("LAX", "Los Angeles, CA"), ("SEA", "Seattle, WA"), ("MIA", "Miami, FL"),
         ("HNL", "Honolulu, HI"), ("ZZZ", "Nowhere, KS"))  # fmt: skip
     return {
         "flights": 1_000_000,
-        "first_date": FIRST.isoformat(),
-        "last_date": LAST.isoformat(),
+        "first_date": days[0],
+        "last_date": days[-1],
         "carriers": [
             {
                 "OP_CARRIER_AIRLINE_ID": each,

@@ -3,10 +3,11 @@
 import re
 from itertools import combinations, pairwise
 
+import airportsdata
 import pytest
 
 from frontend.charts.coordinates import Places
-from frontend.charts.maps import HEIGHT, WIDTH, Maps, RouteMap
+from frontend.charts.maps import HEIGHT, LEAST_AIRPORTS, WIDTH, Maps, RouteMap
 from frontend.coverage import Airport, Coverage
 
 CITIES = {
@@ -16,6 +17,19 @@ CITIES = {
 }  # fmt: skip
 FAR = {"HNL": "Honolulu, HI", "GUM": "Guam, TT", "ANC": "Anchorage, AK", "SJU": "San Juan, PR"}
 UNKNOWN = {"ZZZ": "Nowhere, KS"}
+NEAR = {
+    "EWR": "Newark, NJ", "PHL": "Philadelphia, PA", "BWI": "Baltimore, MD", "ABE": "Allentown, PA",
+}  # fmt: skip
+
+
+def many(count: int) -> dict[str, str]:
+    """So many airports of the mainland, in cities of their own."""
+    found = [
+        code
+        for code, airport in airportsdata.load("IATA").items()
+        if airport["country"] == "US" and -125 < airport["lon"] < -67 and code not in NEAR
+    ]
+    return {code: f"City of {code}" for code in sorted(found)[:count]}
 
 
 def covering(cities: dict[str, str]) -> Coverage:
@@ -84,16 +98,20 @@ def test_a_city_has_all_its_airports_and_the_distance_is_between_the_busiest(
     assert found.distance_miles == pytest.approx(733, abs=3)
 
 
-def test_the_land_is_around_airports_near_each_other(places: Places) -> None:
-    near = {
-        "EWR": "Newark, NJ",
-        "PHL": "Philadelphia, PA",
-        "BWI": "Baltimore, MD",
-        "ABE": "Allentown, PA",
-    }
-    land = route(places, "Newark, NJ", "Baltimore, MD", near | FAR).land
-    assert land.count("z") == 1
-    assert 3 <= len(points(land)) <= 4
+def test_a_country_of_airports_is_shown_with_its_land(places: Places) -> None:
+    found = route(places, "Newark, NJ", "Baltimore, MD", NEAR | many(LEAST_AIRPORTS))
+    assert found.land.count("z") >= 1
+    assert set(points(found.near)) <= set(points(found.dots))
+
+
+def test_around_a_few_airports_no_land_is_drawn_that_nobody_would_recognise(
+    places: Places,
+) -> None:
+    few = NEAR | many(LEAST_AIRPORTS - len(NEAR) - 1)
+    found = route(places, "Newark, NJ", "Baltimore, MD", few)
+    assert found.land == ""
+    assert len(points(found.near)) == 2
+    assert len(points(found.dots)) > len(NEAR)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,11 @@ from frontend.charts.plots import (
     LEAST_BAR,
     MOST_COARSE_TICKS,
     MOST_TICKS,
+    Series,
     axis,
     bar,
     bars_in_time,
+    bars_of_groups,
     histogram,
     lines_in_time,
     nice_step,
@@ -113,6 +115,40 @@ def test_a_bar_reaches_from_zero_up_to_its_value(values: list[float]) -> None:
         assert found.height >= LEAST_BAR
 
 
+@given(st.lists(st.floats(-1e6, -1e-3), min_size=1))
+def test_a_bar_hangs_from_zero_down_to_a_value_below(values: list[float]) -> None:
+    upright = axis(values)
+    for value in values:
+        found = bar(upright, 0, 1, value, "")
+        assert found.y == pytest.approx(upright.zero)
+        assert abs(found.y + found.height - upright.place(value)) <= LEAST_BAR
+
+
+def test_each_group_has_a_bar_in_its_own_place() -> None:
+    chart = bars_of_groups(
+        axis([-5, 10]), [("a", True), ("b", False), ("c", True), ("d", False)],
+        {2: (-5.0, "third", "x"), 0: (10.0, "first", "y")},
+    )  # fmt: skip
+    assert [(one.text, one.kind) for one in chart.bars] == [("first", "y"), ("third", "x")]
+    assert [(tick.label, tick.is_coarse) for tick in chart.ticks] == [
+        ("a", True), ("b", False), ("c", True), ("d", False),
+    ]  # fmt: skip
+    for place, one in zip((0, 2), chart.bars, strict=True):
+        assert one.x + one.width / 2 == pytest.approx(chart.ticks[place].at)
+        assert 25 * place <= one.x < one.x + one.width <= 25 * (place + 1)
+
+
+def test_incomplete_months_are_shaded_from_top_to_bottom() -> None:
+    time = time_axis(date(2013, 1, 1), date(2014, 6, 14))
+    bars = bars_in_time(time, [3] * 18, [""] * 18)
+    lines = lines_in_time(time, [Series("UA", 1, {0: 1.0})], [])
+    for (shade,) in (bars.shaded, lines.shaded):
+        assert (shade.y, shade.height, shade.text) == (0, 100, "June 2014 until the 14th")
+        assert shade.x < bars.bars[-1].x
+        assert shade.x + shade.width == pytest.approx(100)
+    assert bars_in_time(days(31), [1] * 31, [""] * 31).shaded == ()
+
+
 def test_days_without_flights_have_no_bar() -> None:
     chart = bars_in_time(days(4), [3, 0, 1, 0], ["a", "b", "c", "d"])
     assert [one.text for one in chart.bars] == ["a", "c"]
@@ -146,7 +182,7 @@ def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> Non
 
 def test_a_line_is_broken_where_a_day_has_no_value() -> None:
     values = {0: 1.0, 1: 2.0, 3: -5.0, 5: 4.0, 6: 4.0}
-    (line,) = lines_in_time(days(7), [("UA", 1, values)], [""] * 7).lines
+    (line,) = lines_in_time(days(7), [Series("UA", 1, values)], [""] * 7).lines
     assert line.path.count("M") == 2
     assert line.path.count("L") == 2
     assert [round(x, 2) for x, _ in line.alone] == [50.0]
@@ -156,21 +192,36 @@ def test_a_line_is_broken_where_a_day_has_no_value() -> None:
 
 
 def test_a_line_passes_through_the_places_of_its_values() -> None:
-    chart = lines_in_time(days(2), [("UA", 1, {0: -10.0, 1: 30.0})], ["", ""])
+    chart = lines_in_time(days(2), [Series("UA", 1, {0: -10.0, 1: 30.0})], ["", ""])
     (line,) = chart.lines
     low, high = chart.axis.low, chart.axis.high
     assert [x for x, _ in line.marks] == [25, 75]
     assert [high - y * (high - low) / 100 for _, y in line.marks] == pytest.approx([-10, 30])
 
 
+@pytest.mark.parametrize("count", [20, 200])
+def test_a_smooth_line_is_drawn_before_pale_marks_of_the_values(count: int) -> None:
+    values = {day: float(day % 20) for day in range(count)}
+    smooth = dict.fromkeys(range(3, count - 3), 9.0)
+    chart = lines_in_time(days(count), [Series("UA", 1, values, smooth)], [])
+    (line,) = chart.lines
+    found = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", line.path)]
+    assert len(found) == len(smooth)
+    assert [y for _, y in found] == pytest.approx([chart.axis.place(9.0)] * len(found), abs=0.01)
+    assert line.end[0] == pytest.approx(100 * (count - 3.5) / count)
+    assert not line.marks
+    drawn = line.pale or re.findall(r"M[\d.]+ [\d.]+h0", line.dots)
+    assert len(drawn) == len(values)
+
+
 def test_a_carrier_without_arrivals_has_no_line() -> None:
-    chart = lines_in_time(days(3), [("UA", 1, {}), ("DL", 2, {1: 3.0})], [""] * 3)
+    chart = lines_in_time(days(3), [Series("UA", 1, {}), Series("DL", 2, {1: 3.0})], [""] * 3)
     assert [(line.name, line.number) for line in chart.lines] == [("DL", 2)]
 
 
 def test_what_is_cut_off_is_named_and_drawn_at_the_edge() -> None:
     values = {day: float(day % 20) for day in range(200)} | {77: 1272.0}
-    chart = lines_in_time(days(200), [("HA", 1, values)], [])
+    chart = lines_in_time(days(200), [Series("HA", 1, values)], [])
     (line,) = chart.lines
     ((slot, x),) = line.beyond
     assert (slot, x) == (77, 100 * 77.5 / 200)

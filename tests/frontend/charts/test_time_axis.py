@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.charts.time_axis import MOST_SLOTS, shown, time_axis
+from frontend.charts.time_axis import MOST_SLOTS, Slot, TimeAxis, in_days, shown, time_axis
 from frontend.coverage import Coverage
 
 DAYS = st.dates(date(1900, 1, 1), date(2199, 12, 31))
@@ -47,6 +47,47 @@ def test_a_day_is_placed_in_the_slot_that_holds_it(
 def test_a_long_interval_is_cut_into_larger_pieces(last: date, unit: str, slots: int) -> None:
     time = time_axis(date(2013, 1, 1), last)
     assert (time.unit, len(time.slots)) == (unit, slots)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        ("2013-01-01", "2014-12-31", ()),
+        ("2013-01-01", "2014-06-14", ("June 2014 until the 14th",)),
+        ("2013-01-02", "2014-06-30", ("January 2013 from the 2nd",)),
+        (
+            "2012-12-31",
+            "2014-03-01",
+            ("December 2012 from the 31st", "March 2014 until the 1st"),
+        ),
+        ("1900-01-01", "2013-06-14", ("2013 until 14 June",)),
+        ("1900-12-30", "2013-12-31", ("1900 from 30 December",)),
+        ("2013-01-15", "2013-06-14", ()),
+    ],
+)
+def test_a_month_or_year_that_is_cut_says_which_days_it_has(
+    first: str, last: str, said: tuple[str, ...]
+) -> None:
+    time = time_axis(date.fromisoformat(first), date.fromisoformat(last))
+    assert tuple(time.names[place] for place in time.incomplete) == said
+    whole = set(range(len(time.slots))) - set(time.incomplete)
+    assert not any(
+        " from " in time.names[place] or " until " in time.names[place] for place in whole
+    )
+
+
+def test_one_month_may_be_cut_at_both_ends() -> None:
+    time = TimeAxis("month", (Slot(date(2013, 6, 3), date(2013, 6, 23)),))
+    assert time.names == ("June 2013 from the 3rd until the 23rd",)
+    assert time.incomplete == (0,)
+
+
+def test_months_can_be_looked_at_in_days() -> None:
+    time = time_axis(date(2013, 1, 15), date(2014, 6, 14))
+    days = in_days(time)
+    assert len(days.slots) == (date(2014, 6, 14) - date(2013, 1, 15)).days + 1
+    assert days.place("2014-06-14") == len(days.slots) - 1
+    assert days.incomplete == ()
 
 
 def test_what_lies_before_and_after_all_flights_is_not_shown() -> None:

@@ -3,16 +3,21 @@
 import csv
 import io
 import re
+from datetime import date
 from statistics import median
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from frontend.app import create_app
+from frontend.fields import WEEKDAYS
+from frontend.settings import Settings
 from frontend.words import minutes, number, share
 from tests.api.worlds import World, averages_of
-from tests.frontend.pages.reading import slot_rows, small_source
-from tests.frontend.years import CARRIERS, Year
+from tests.frontend.fake_backend import answering
+from tests.frontend.pages.reading import slot_rows, small_source, table
+from tests.frontend.years import CARRIERS, DAYS, Year, days_from
 
 BUSY, OTHER, QUIET = 19393, 19805, 19690
 FIRST, LAST = "2015-01-02", "2015-01-05"
@@ -56,8 +61,8 @@ def test_one_carrier_in_numbers(pages: FlaskClient, world: World) -> None:
     assert facts.pop("90th percentile") == minutes(sorted(delays)[-(-len(delays) * 9 // 10) - 1])
     assert facts == {
         "Median": minutes(median(delays), 1),
-        "On time, of arrived": share(averages["on_time_share_of_arrived"]),
-        "On time, of scheduled": share(averages["on_time_share_of_scheduled"]),
+        "On time (% of arrivals)": share(averages["on_time_share_of_arrived"]),
+        "On time (% of scheduled)": share(averages["on_time_share_of_scheduled"]),
         "Mean departure delay": minutes(averages["average_departure_delay"], 1),
         "Scheduled": number(averages["flights"]),
         "Arrived": number(averages["arrived"]),
@@ -68,8 +73,8 @@ def test_one_carrier_in_numbers(pages: FlaskClient, world: World) -> None:
 
 def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
     page = text_of(pages, over_days(BUSY))
-    table = slot_rows(page)
-    found = re.findall(r'<th scope="row">(.*?)</th>(.*)', table)
+    rows = slot_rows(page)
+    found = re.findall(r'<th scope="row">(.*?)</th>(.*)', rows)
     assert [name for name, _ in found] == [
         "Fri 2 Jan 2015", "Sat 3 Jan 2015", "Sun 4 Jan 2015", "Mon 5 Jan 2015",
     ]  # fmt: skip
@@ -84,8 +89,8 @@ def test_each_day_has_a_row(pages: FlaskClient, world: World) -> None:
 
 def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: World) -> None:
     page = text_of(pages, over_days(BUSY, OTHER))
-    table = page[page.index('id="each-bin"') :].partition("</table>")[0]
-    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', table)
+    bins = page[page.index('id="each-bin"') :].partition("</table>")[0]
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', bins)
     cells = [re.findall(r">([\d,]+)</td>", row) for _, row in rows]
     for column, carrier in enumerate((BUSY, OTHER)):
         delays = [f["ARR_DELAY"] for f in flights_of(world, carrier) if f["ARR_DELAY"] is not None]
@@ -95,7 +100,7 @@ def test_the_histogram_counts_every_arrival_once(pages: FlaskClient, world: Worl
 
 
 def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
-    page = text_of(pages, over_days(BUSY))
+    page = text_of(pages, over_days(BUSY)).partition('id="spread-1"')[2]
     found = re.findall(r'<rect class="bar (\w+)"[^>]*><title>(−?\d+)', page)
     assert {kind for kind, _ in found} == {"on_time", "late"}
     for kind, low in found:
@@ -104,8 +109,8 @@ def test_bars_are_late_from_15_minutes_on(pages: FlaskClient) -> None:
 
 def test_several_carriers_stand_side_by_side(pages: FlaskClient, world: World) -> None:
     page = text_of(pages, over_days(BUSY, OTHER, BUSY))
-    table = page[page.index('id="summary"') :].partition("</table>")[0]
-    rows = re.findall(r'<th scope="row">.*?</th>(.*?)</tr>', table, re.DOTALL)
+    summary = page[page.index('id="summary"') :].partition("</table>")[0]
+    rows = re.findall(r'<th scope="row">.*?</th>(.*?)</tr>', summary, re.DOTALL)
     assert len(rows) == 2
     for carrier, row in zip((BUSY, OTHER), rows, strict=True):
         averages = averages_of(flights_of(world, carrier))
@@ -177,6 +182,7 @@ def test_the_twin_for_tables_has_every_day_of_every_carrier(
     for row in rows:
         carrier, day = int(row.pop("OP_CARRIER_AIRLINE_ID")), row.pop("FL_DATE")
         averages = averages_of(flights_of(world, carrier, day, day))
+        assert row.pop("average_delay_of_7_days") == ""  # of four days
         assert {name: float(text) if text else None for name, text in row.items()} == averages
 
 
@@ -195,7 +201,7 @@ def test_all_carriers_are_asked_for_the_same_state_of_the_ledger(
     year: Year, year_pages: FlaskClient
 ) -> None:
     found = year_pages.get(address(*CARRIERS[:3], form=".json")).get_json()["carriers"]
-    assert year.height == 103
+    assert year.height == 100 + len(year.asked) > 101
     assert {each["as_of"]["height"] for each in found} == {101}
     year_pages.get(address(*CARRIERS[:2], as_of="55"))
     assert [each["as_of"] for each in year.asked[-2:]] == ["55", "55"]
@@ -207,8 +213,128 @@ def test_a_year_has_a_line_of_each_carrier_and_stays_small(
 ) -> None:
     page = small_source(year_pages, address(*CARRIERS[:carriers]))
     assert len(re.findall(r'<path class="line s\d" d="M[\d.]+ [\d.]+L', page)) == carriers
-    table = slot_rows(page)
-    assert table.count('<th scope="row">') == 365
+    assert slot_rows(page).count('<th scope="row">') == 365
+
+
+def test_each_day_is_a_pale_mark_and_seven_days_are_the_line(year_pages: FlaskClient) -> None:
+    page = text_of(year_pages, address(CARRIERS[0]))
+    assert "mean of all flights of seven days" in page
+    assert "mean of a single day" in page
+    chart = page[page.index('id="line-1"') :].partition("</figure>")[0]
+    (dots,) = re.findall(r'<path class="day-dots s1" d="([^"]+)"', chart)
+    assert dots.count("M") == 365
+    weeks = page[page.index('id="each-week"') :].partition("</table>")[0]
+    assert weeks.count('<th scope="row">') == 365 - 6
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_drawn"),
+    [("2013-03-01", "2013-03-14", True), ("2013-03-01", "2013-03-13", False)],
+)
+def test_less_than_two_weeks_have_no_mean_of_seven_days(
+    first: str, last: str, is_drawn: bool
+) -> None:
+    days = [day for day in DAYS if first <= day <= last]
+    with answering(Year(days)) as url:
+        pages = create_app(Settings(backend_url=url)).test_client()
+        page = text_of(pages, address(CARRIERS[0]))
+        rows = table(pages, address(CARRIERS[0], form=".csv"))
+    assert ("seven days" in page) == is_drawn
+    assert len(rows) == len(days)
+    of_weeks = [row["average_delay_of_7_days"] for row in rows]
+    assert [bool(text) for text in of_weeks] == [is_drawn and 3 <= n < 11 for n in range(len(days))]
+
+
+def test_months_have_no_mean_of_seven_days_but_say_when_they_are_incomplete() -> None:
+    days = days_from(date(2013, 1, 15), 516)
+    assert days[-1] == "2014-06-14"
+    with answering(Year(days)) as url:
+        pages = create_app(Settings(backend_url=url)).test_client()
+        page = text_of(pages, address(CARRIERS[0]))
+        twin = pages.get(address(CARRIERS[0], form=".json")).get_json()
+    cut = ["January 2013 from the 15th", "June 2014 until the 14th"]
+    assert "seven days" not in page
+    assert f"not all of their days are counted: {'; '.join(cut)}." in page
+    assert re.findall(r'<rect class="incomplete"[^>]*><title>(.*?)</title>', page) == cut
+    names = re.findall(r'<th scope="row">(.*?)</th>', slot_rows(page))
+    assert (len(names), names[0], names[-1]) == (18, *cut)
+    assert twin["periods"] == {
+        "unit": "month",
+        "incomplete": [
+            {"name": cut[0], "first": "2013-01-15", "last": "2013-01-31"},
+            {"name": cut[1], "first": "2014-06-01", "last": "2014-06-14"},
+        ],
+    }
+
+
+# --- weekdays, hours, one day
+
+
+@pytest.mark.parametrize("by", ["weekday", "hour"])
+def test_weekdays_and_hours_are_those_of_the_flights(
+    pages: FlaskClient, world: World, by: str
+) -> None:
+    found = pages.get(address(BUSY, OTHER, form=".json")).get_json()["carriers"]
+    page = text_of(pages, address(BUSY, OTHER))
+    rows = page[page.index(f'id="means-{by}"') :].partition("</table>")[0]
+    shown = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', rows)
+    for column, (carrier, answer) in enumerate(zip((BUSY, OTHER), found, strict=True)):
+        flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == carrier]
+        grouped: dict[str, list[Any]] = {}
+        for each in flights:
+            key = group_of(each, by)
+            if key:
+                grouped.setdefault(key, []).append(each)
+        cells = {name: re.findall(r'<td class="n">([^ <]+)', line)[column] for name, line in shown}
+        assert {name: text for name, text in cells.items() if name in grouped} == {
+            name: number(averages_of(of)["average_delay"], 1) for name, of in grouped.items()
+        }
+        assert all(cells[name] == "–" for name in cells.keys() - grouped.keys())
+        missing = len(flights) - sum(map(len, grouped.values()))
+        assert missing == (answer["without_hour"] if by == "hour" else 0)
+        if missing:
+            assert re.search(rf"left out by hour: .*{number(missing)}", page)
+
+
+def group_of(flight: Any, by: str) -> str:
+    if by == "weekday":
+        return WEEKDAYS[date.fromisoformat(flight["FL_DATE"]).weekday()]
+    if flight["DEP_TIME"] is None or flight["DEP_DELAY"] is None:
+        return ""
+    left = int(flight["DEP_TIME"][:2]) * 60 + int(flight["DEP_TIME"][2:])
+    hour = (left - flight["DEP_DELAY"]) % 1440 // 60
+    return f"{hour:02}:00–{hour:02}:59"
+
+
+def test_a_bar_is_in_the_colour_of_its_carrier_and_pale_where_chance_matters(
+    pages: FlaskClient, world: World
+) -> None:
+    page = text_of(pages, address(BUSY, OTHER))
+    for rank, carrier in enumerate((BUSY, OTHER), 1):
+        figure = page[page.index(f'id="weekday-{rank}"') :].partition("</figure>")[0]
+        bars = re.findall(r'<rect class="bar ([^"]+)"[^>]*><title>(\w+): .*?\(([\d,]+) arr', figure)
+        assert len(bars) == len(WEEKDAYS)
+        flights = [e for e in world.transactions if e["OP_CARRIER_AIRLINE_ID"] == carrier]
+        for kind, name, arrived in bars:
+            of_day = averages_of(e for e in flights if group_of(e, "weekday") == name)
+            assert arrived == number(of_day["arrived"])
+            assert kind == (f"s{rank} few" if of_day["arrived"] < 100 else f"s{rank}")
+
+
+def test_one_day_is_its_numbers_without_an_empty_chart(pages: FlaskClient, world: World) -> None:
+    page = text_of(pages, address(BUSY, INITIAL_DATE=FIRST, FINAL_DATE=FIRST))
+    averages = averages_of(flights_of(world, BUSY, FIRST, FIRST))
+    assert f'<p class="figure-large">{minutes(averages["average_delay"], 1)}</p>' in page
+    assert "These are the numbers of a single day." in page
+    assert f'href="/days/{FIRST}"' in page
+    assert 'class="line ' not in page
+    assert 'id="weekday-1"' not in page
+    assert "by weekday" not in page
+
+
+def test_the_heading_asks_for_the_carrier_by_its_name(pages: FlaskClient) -> None:
+    assert "<h1>How late is Southwest Airlines?</h1>" in text_of(pages, over_days(BUSY))
+    assert "<h1>How late is Carrier 12345?</h1>" in text_of(pages, over_days(12345))
 
 
 @pytest.mark.parametrize("carriers", [1, 2, 6])

@@ -1,0 +1,119 @@
+"""Makes small charts and tables of delays by weekday and by hour of scheduled departure. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from frontend.backend_client import Json
+from frontend.charts.plots import Axis, Bars, axis, bars_of_groups
+from frontend.coverage import Coverage
+from frontend.fields import WEEKDAYS
+from frontend.questions.delays import FEW_IN_A_SLOT, Delays
+from frontend.questions.groups import Extremes, Interval, Row, extremes, hours, rows_of
+from frontend.words import counted, minutes
+
+GROUPS = ("weekday", "hour")
+HEADS = {"weekday": "Weekday", "hour": "Scheduled departure"}
+COARSE_HOURS = 3  # so many hours from tick to tick on a narrow chart
+
+_KEY = {"weekday": "DAY_OF_WEEK", "hour": "hour"}
+
+
+@dataclass(frozen=True)
+class Panels:
+    """One kind of group: a chart for each carrier, all with the same places and the same scale.
+
+    upright: the scale.
+
+    rows: the groups of each carrier, in the order of `carriers`, by their key.
+    """
+
+    by: str
+    carriers: Sequence[Delays]
+    rows: Sequence[Mapping[int, Row]]
+    upright: Axis
+
+    @property
+    def head(self) -> str:
+        """What the groups are."""
+        return HEADS[self.by]
+
+    @cached_property
+    def keys(self) -> range:
+        """The groups that have a place: all weekdays; hours from the first to the last."""
+        found = {key for rows in self.rows for key in rows}
+        if self.by == "weekday":
+            return range(1, len(WEEKDAYS) + 1)
+        return range(min(found), max(found) + 1)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all flights are in one group, so that there is nothing to be compared."""
+        return len({key for rows in self.rows for key in rows}) < 2
+
+    @cached_property
+    def drawn(self) -> list[tuple[str, int, Bars]]:
+        """(kind of group, rank of the carrier, chart), for each carrier with bars to compare."""
+        found = []
+        for each, rows in zip(self.carriers, self.rows, strict=True):
+            bars = {
+                key - self.keys[0]: (row.mean, _text(row), _kind(each, row))
+                for key, row in rows.items()
+                if row.mean is not None and has_bar(row)
+            }
+            if len(bars) > 1:
+                found.append((self.by, each.rank, bars_of_groups(self.upright, self._ticks, bars)))
+        return found
+
+    @property
+    def _ticks(self) -> list[tuple[str, bool]]:
+        if self.by == "weekday":
+            return [(name[:3], True) for name in WEEKDAYS]
+        return [(str(key), key % COARSE_HOURS == 0) for key in self.keys]
+
+    def table_rows(self) -> Iterator[tuple[str, list[Row | None]]]:
+        """(group, the row of each carrier), for groups with flights."""
+        for key in self.keys:
+            rows = [of_carrier.get(key) for of_carrier in self.rows]
+            if any(rows):
+                yield _name(self.by, key), rows
+
+    @property
+    def extremes(self) -> Extremes | None:
+        """The best and the worst group of the first carrier."""
+        return extremes(self.rows[0].values())
+
+
+def panels(
+    answers: Sequence[Json], carriers: Sequence[Delays], known: Coverage, interval: Interval
+) -> dict[str, Panels]:
+    """The panels by kind of group. answers: of `carriers`, each with all `GROUPS`."""
+    found = {
+        by: [
+            {row.key[_KEY[by]]: row for row in rows_of(answer, by, known, interval)}
+            for answer in answers
+        ]
+        for by in GROUPS
+    }
+    all_rows = (row for of_all in found.values() for rows in of_all for row in rows.values())
+    upright = axis([row.mean for row in all_rows if row.mean is not None and has_bar(row)])
+    return {by: Panels(by, carriers, rows, upright) for by, rows in found.items() if any(rows)}
+
+
+def has_bar(row: Row) -> bool:
+    """Whether a group is drawn: one late flight among a handful would set the scale of all."""
+    arrived: int = row.figures["arrived"]
+    return arrived >= FEW_IN_A_SLOT
+
+
+def _kind(each: Delays, row: Row) -> str:
+    return f"s{each.rank} few" if row.is_few else f"s{each.rank}"
+
+
+def _text(row: Row) -> str:
+    arrived = counted(row.figures["arrived"], "arrival")
+    return f"{row.name}: {minutes(row.mean, 1)} ({arrived})"
+
+
+def _name(by: str, key: int) -> str:
+    return WEEKDAYS[key - 1] if by == "weekday" else hours(key)
