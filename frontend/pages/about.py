@@ -22,8 +22,8 @@ DEFINITIONS = {
     "most were diverted",
     "Mean delay": "the average of ARR_DELAY, in minutes, over the flights that arrived; early "
     "flights count below zero; flights that were cancelled or have no arrival do not count",
-    "On time, of arrived": "the share of the flights that arrived which were on time",
-    "On time, of scheduled": "the share of all flights which were on time: flights that were "
+    "On time (% of arrivals)": "the share of the flights that arrived which were on time",
+    "On time (% of scheduled)": "the share of all flights which were on time: flights that were "
     "cancelled or have no arrival count here, and not as on time",
     "Day": "FL_DATE, local; both days of a period count",
     "Pending": "accepted and on the disk, but in no block yet",
