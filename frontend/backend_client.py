@@ -130,7 +130,7 @@ class Backend:
         try:
             return _object(answer.content)
         except msgspec.DecodeError as error:
-            raise BackendAway(self.url, f"what answers there sends no JSON ({error})") from error
+            raise BackendAway(self.url, f"the answer is not JSON ({error})") from error
 
     def _answer(
         self, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
@@ -177,7 +177,9 @@ def _refused(answer: requests.Response) -> Refused:
     try:
         problem = _object(answer.content)
     except msgspec.DecodeError:
-        problem = {"detail": f"it answered with status {answer.status_code} and no explanation"}
+        problem = {
+            "detail": f"the service answered with status {answer.status_code} and no explanation"
+        }
     wait = answer.headers.get("Retry-After", "")
     return Refused(problem, answer.status_code, int(wait) if wait.isdigit() else None)
 

@@ -159,11 +159,11 @@ class Citation:
         is_same_chain = answers[0].found[AS_OF][TIP_HASH] == self._cited[TIP_HASH]
         is_same_answer = digest(answers) == self._cited[DIGEST]
         if is_same_chain and is_same_answer:
-            said = "has the hash that was cited, and the answer as of that block is the same"
+            said = "still has the hash that this link cites, and the answer as of it is unchanged"
             return Verdict(is_same=True, said=f"{block.capitalize()} {said}.")
         if is_same_chain:
-            said = "has the hash that this link cites, but the answer is not the one that it cites"
+            said = "has the hash that this link cites, but the answer differs from the cited one"
         else:
-            said = "does not have the hash that this link cites, so the chain is not the same one; "
-            said += f"the answer is {'the same' if is_same_answer else 'not the same, either'}"
+            said = "does not have the hash that this link cites, so this is a different chain; "
+            said += f"the answer is {'the same' if is_same_answer else 'different, too'}"
         return Verdict(is_same=False, said=f"{block.capitalize()} {said}.")

@@ -35,25 +35,27 @@ class Field:
 
 
 TRANSACTION = (
-    Field("TRANSACTION_ID", "Transaction id", "place in the ledger, counted from 0 without gaps"),
+    Field(
+        "TRANSACTION_ID", "Transaction id", "position in the ledger, counted from 0 without gaps"
+    ),
     Field("timestamp", "Accepted", "when the ledger accepted the flight", moment),
     Field("YEAR", "Year", "year of the flight"),
     Field("DAY_OF_WEEK", "Weekday", "weekday of the flight, 1 is Monday", _weekday),
-    Field("FL_DATE", "Day", "day on which the flight was to leave, local", day),
+    Field("FL_DATE", "Day", "local day on which the flight was scheduled to leave", day),
     Field("OP_CARRIER_AIRLINE_ID", "Carrier", "number of the airline that operated the flight"),
     Field("OP_CARRIER_FL_NUM", "Flight number", "number under which the airline operated it"),
-    Field("ORIGIN_AIRPORT_ID", "Origin, number", "official number of the airport it left from"),
-    Field("ORIGIN", "Origin", "code of the airport it left from"),
+    Field("ORIGIN_AIRPORT_ID", "Origin, number", "official number of the airport of departure"),
+    Field("ORIGIN", "Origin", "code of the airport of departure"),
     Field("ORIGIN_CITY_NAME", "Origin, city", "city of that airport"),
     Field("ORIGIN_STATE_NM", "Origin, state", "state of that airport"),
-    Field("DEST_AIRPORT_ID", "Destination, number", "official number of the airport it was to"),
-    Field("DEST", "Destination", "code of the airport it was to"),
+    Field("DEST_AIRPORT_ID", "Destination, number", "official number of the destination airport"),
+    Field("DEST", "Destination", "code of the destination airport"),
     Field("DEST_CITY_NAME", "Destination, city", "city of that airport"),
     Field("DEST_STATE_NM", "Destination, state", "state of that airport"),
-    Field("DEP_TIME", "Departed", "when it left the gate, time of the origin", local_time),
-    Field("DEP_DELAY", "Departure delay", "minutes after schedule; below zero: early", minutes),
-    Field("ARR_TIME", "Arrived", "when it reached the gate, time of the destination", local_time),
-    Field("ARR_DELAY", "Arrival delay", "minutes after schedule; below zero: early", minutes),
+    Field("DEP_TIME", "Departed", "local time at which it left the gate", local_time),
+    Field("DEP_DELAY", "Departure delay", "minutes after schedule; negative if early", minutes),
+    Field("ARR_TIME", "Arrived", "local time at which it reached the gate", local_time),
+    Field("ARR_DELAY", "Arrival delay", "minutes after schedule; negative if early", minutes),
     Field("CANCELLED", "Cancelled", "whether the flight was cancelled", _yes_or_no),
     Field("AIR_TIME", "Air time", "minutes between take-off and landing", minutes),
 )
@@ -61,17 +63,25 @@ TRANSACTION_NAMES = tuple(field.name for field in TRANSACTION)
 
 HEADER = (
     Field("version", "Format", "version of the block format"),
-    Field("height", "Height", "place in the chain; the first block, genesis, has 0"),
-    Field("previous_hash", "Previous block", "hash of the block below; zeros in genesis"),
+    Field("height", "Height", "position in the chain; the first block (genesis) has height 0"),
+    Field("previous_hash", "Previous block", "hash of the block below; all zeros in block 0"),
     Field("timestamp", "Sealed", "when the block was sealed", moment),
-    Field("first_transaction", "First transaction", "id of its first transaction, or the next one"),
-    Field("transaction_count", "Transactions", "how many the block holds, at most 1000"),
+    Field(
+        "first_transaction",
+        "First transaction",
+        "id of its first transaction; if it has none, the next id",
+    ),
+    Field("transaction_count", "Transactions", "number of transactions in the block, at most 1000"),
     Field("transactions_root", "Merkle root", "fingerprint of all its transactions together"),
     Field("body_hash", "Body hash", "SHA-256 of the stored bytes, checked with every read"),
     Field("summary_root", "Summary root", "fingerprint of its totals by carrier and day"),
     Field("history_root", "History root", "fingerprint of the hashes of all blocks below"),
-    Field("difficulty_bits", "Difficulty", "zero bits that the block's hash must begin with"),
-    Field("nonce", "Nonce", "number that the miner tried until the hash began so"),
+    Field(
+        "difficulty_bits",
+        "Difficulty",
+        "number of zero bits with which the block's hash must begin",
+    ),
+    Field("nonce", "Nonce", "number that the miner varied until the hash met the difficulty"),
 )
 HEADER_NAMES = tuple(field.name for field in HEADER)
 

@@ -37,7 +37,7 @@ def understood(given: Mapping[str, str], known: Coverage) -> dict[str, str]:
     chosen = given.get(CARRIER, "")
     if carrier is None:
         raise _refused(
-            given, f"no carrier in this ledger has the code {code}; give the number alone"
+            given, f"no carrier in this ledger has the code {code}; enter the number alone"
         )
     if chosen not in {"", str(carrier.number)}:
         other = known.carrier(chosen).label if _is_number(chosen) else repr(chosen)

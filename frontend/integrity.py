@@ -103,17 +103,17 @@ def transaction_checks(block: Mapping[str, Any]) -> list[Check]:
     ids = [each.get("TRANSACTION_ID") for each in transactions]
     is_run = ids == list(range(first, first + count))
     return [
-        Check("It holds the transactions that its header counts", True, _run(first, count))
+        Check("Its transactions have the ids that its header states", True, _run(first, count))
         if is_run
         else Check(
-            "It holds the transactions that its header counts",
+            "Its transactions have the ids that its header states",
             False,
-            "They are others.",
+            "It holds other transactions.",
             _run(first, count),
             counted(len(ids), "transaction") + (f", ids {ids[0]} to {ids[-1]}" if ids else ""),
         ),
         _same(
-            "Its Merkle root is that of its transactions",
+            "Its Merkle root is the one computed from its transactions",
             str(block["transactions_root"]),
             merkle_root(transactions),
         ),
@@ -122,41 +122,43 @@ def transaction_checks(block: Mapping[str, Any]) -> list[Check]:
 
 def _run(first: int, count: int) -> str:
     if not count:
-        return "None, as the header says."
+        return "It holds none, as the header says."
     return f"{counted(count, 'transaction')}, ids {first} to {first + count - 1}, none missing."
 
 
-def _same(what: str, claimed: str, computed: str, said: str = "Computed again, it fits.") -> Check:
+def _same(what: str, claimed: str, computed: str, said: str = "Recomputed; it matches.") -> Check:
     """A check that two values are the same. said: the result in words if they are."""
     if claimed == computed:
         return Check(what, True, said)
-    return Check(what, False, "It does not fit.", claimed, computed)
+    return Check(what, False, "It does not match.", claimed, computed)
 
 
 def _zero_bits(computed: str, wanted: int) -> Check:
-    what = "Its hash begins with the zero bits that its header asks for"
+    what = "Its hash begins with as many zero bits as its header requires"
     found = leading_zero_bits(computed)
     if found >= wanted:
-        return Check(what, True, f"It begins with {found}; {wanted} are asked for.")
+        return Check(what, True, f"It begins with {found} zero bits; the header requires {wanted}.")
     return Check(what, False, "It has fewer.", f"{wanted} zero bits", f"{found} zero bits")
 
 
 def _link_down(block: Mapping[str, Any], below: Mapping[str, Any] | None) -> Check:
     if block["height"] == 0:
-        what = "As the first block it names no previous one, but zeros"
-        return _same(what, str(block["previous_hash"]), NO_PREVIOUS, "It does.")
-    what = f"It names the hash of block {block['height'] - 1}"
+        what = "It is the first block, so its previous hash is all zeros"
+        return _same(what, str(block["previous_hash"]), NO_PREVIOUS, "It is.")
+    what = f"It contains the hash of block {block['height'] - 1}"
     if below is None:
         return Check(what, None, "That block could not be read.")
     if is_damaged(below):
-        return Check(what, None, "That block is damaged, so there is nothing to compare.")
+        return Check(what, None, "That block is damaged, so its hash cannot be compared.")
     return _same(what, str(block["previous_hash"]), block_hash(below))
 
 
 def _link_up(computed: str, above: Mapping[str, Any] | None) -> Check:
     if above is None:
-        return Check("The next block names its hash", None, "It is the newest: there is none yet.")
+        return Check("The next block contains its hash", None, "This is the newest block.")
     if is_damaged(above):
-        what = f"Block {above['height']} names its hash"
-        return Check(what, None, "That block is damaged, so there is nothing to compare.")
-    return _same(f"Block {above['height']} names its hash", str(above["previous_hash"]), computed)
+        what = f"Block {above['height']} contains its hash"
+        return Check(what, None, "That block is damaged, so its hash cannot be compared.")
+    return _same(
+        f"Block {above['height']} contains its hash", str(above["previous_hash"]), computed
+    )

@@ -26,7 +26,7 @@ AT_ONCE = ("/static/", "/health/live")
 UPLOAD_PATH = "/upload"
 SCAN = "engine=scan"
 PROOFS_OF_ANSWERS = tuple(f"/{name}/proof" for name in PROVED)
-BUSY = "As many requests as can be answered wait already; try again in a few seconds"
+BUSY = "too many requests are waiting already; try again in a few seconds"
 
 
 class PagesSite:

@@ -202,8 +202,8 @@ def require_known(given: Given, known: Sequence[str]) -> None:
     """Raise InvalidQuery if a parameter's name is not among `known`."""
     for name, text in given.items():
         if name not in known:
-            there = f"there are {', '.join(known)}" if known else "there are none"
-            raise InvalidQuery(name, text, f"is no parameter here; {there}")
+            allowed = ", ".join(known) or "none"
+            raise InvalidQuery(name, text, f"unknown parameter; allowed: {allowed}")
 
 
 def require_order(initial_date: str, final_date: str, name: str = "INITIAL_DATE") -> None:

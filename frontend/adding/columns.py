@@ -48,10 +48,10 @@ COLUMNS = (
     Column("DEST_STATE_NM", "Its state", ALWAYS, ("Texas", "North Carolina", "Tennessee")),
     Column("DEP_TIME", "Departure, local, hhmm", UNLESS_CANCELLED, ("0517", None, "1621")),
     Column(
-        "DEP_DELAY", "Minutes late at departure; early is negative", UNLESS_CANCELLED, (2, None, 6)
+        "DEP_DELAY", "Minutes late at departure; negative if early", UNLESS_CANCELLED, (2, None, 6)
     ),
     Column("ARR_TIME", "Arrival, local, hhmm", IF_ARRIVED, ("0830", None, None)),
-    Column("ARR_DELAY", "Minutes late at arrival; early is negative", IF_ARRIVED, (11, None, None)),
+    Column("ARR_DELAY", "Minutes late at arrival; negative if early", IF_ARRIVED, (11, None, None)),
     Column("CANCELLED", "1 if it was cancelled, else 0", ALWAYS, (0, 1, 0)),
     Column("AIR_TIME", "Minutes in the air", IF_ARRIVED, (227, None, None)),
 )

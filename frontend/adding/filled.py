@@ -11,13 +11,13 @@ from frontend.forgery import CSRFError
 from frontend.words import duration
 
 EXPIRED = (
-    "The pages have been started again since this page was made, or the browser did not keep its "
-    "cookie. Nothing was added."
+    "The server of these pages was restarted after this page was made, or the browser did not keep "
+    "its cookie. Nothing was added."
 )
-AWAY = "The ledger does not answer, so it is not known whether anything was added."
+AWAY = "The ledger does not answer, so nobody knows yet whether anything was added."
 NEVER_TWICE = "Nothing is added twice."
-ASKS_FOR_ONE = "This ledger asks for a token, so that not everybody can write to it."
-KNOWS_ANOTHER = "The ledger does not know this token, or no longer. Please give another one."
+ASKS_FOR_ONE = "Only people with a token can write to this ledger. Please enter yours."
+KNOWS_ANOTHER = "This token is unknown or was revoked. Please enter another one."
 
 
 @dataclass(frozen=True, slots=True)

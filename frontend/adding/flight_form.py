@@ -29,14 +29,14 @@ WHEN_IT_FLEW = ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME")
 LABELS = {
     "FL_DATE": "Day",
     "OP_CARRIER_AIRLINE_ID": "Carrier",
-    "OTHER_CARRIER": "Number of the carrier",
+    "OTHER_CARRIER": "Carrier number",
     "OP_CARRIER_FL_NUM": "Flight number",
     "ORIGIN": "From",
-    "ORIGIN_CITY_NAME": "City it left",
-    "ORIGIN_STATE_NM": "State it left",
+    "ORIGIN_CITY_NAME": "City of departure",
+    "ORIGIN_STATE_NM": "State of departure",
     "DEST": "To",
-    "DEST_CITY_NAME": "City it flew to",
-    "DEST_STATE_NM": "State it flew to",
+    "DEST_CITY_NAME": "City of arrival",
+    "DEST_STATE_NM": "State of arrival",
     "CANCELLED": "The flight was cancelled",
     "DEP_TIME": "Departure",
     "DEP_DELAY": "Departure delay",
@@ -49,7 +49,7 @@ LABELS = {
 
 FOLLOW_FROM_THE_DAY = {"YEAR", "DAY_OF_WEEK"}
 MISSING = "Please fill this in."
-MISSING_DEPARTURE = "Please fill this in, or say that the flight was cancelled."
+MISSING_DEPARTURE = "Please fill this in, or tick that the flight was cancelled."
 NO_TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
 NO_DAY = "Must be a day such as 2013-01-31."
 REWORDED = {

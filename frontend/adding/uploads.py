@@ -86,7 +86,9 @@ def readable(body: bytes) -> bytes:
         body.decode()
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"A letter in it is not UTF-8. {SAVE_AS_UTF_8}", line) from None
+        raise Unreadable(
+            f"The file has a character that is not UTF-8. {SAVE_AS_UTF_8}", line
+        ) from None
     body = body.removeprefix(BYTE_ORDER_MARK)
     if not body.strip():
         raise Unreadable(EMPTY)

@@ -21,7 +21,7 @@ MOST_VISITS = 1e6
 MOST_S = 1e6
 MOST_NAME = 24  # characters: ten of them fit in an address
 
-KINDS = {"queue": "Queue", "delay": "Delay, nobody waits"}
+KINDS = {"queue": "Queue", "delay": "Delay (nobody waits)"}
 AGAINST = {"": "nothing", "study": "the study's Pi"}
 ASKED_OF_A_ROW = ("name", "visits", "service_time_s")
 OF_A_ROW = (*ASKED_OF_A_ROW, "kind", "servers")
@@ -199,7 +199,7 @@ def _check_together(inputs: Inputs, rows: Sequence[int], visited: Sequence[Visit
     several = 0
     for row, each in zip(rows, visited, strict=True):
         if each.name and each.name in names:
-            inputs.refuse(f"name_{row}", f"must be different: there is another {each.name!r}")
+            inputs.refuse(f"name_{row}", f"must be unique: another station is called {each.name!r}")
         names.add(each.name)
         is_multi = (each.servers or 1) > 1
         several += is_multi
@@ -210,7 +210,7 @@ def _check_together(inputs: Inputs, rows: Sequence[int], visited: Sequence[Visit
         inputs.refuse(
             f"service_time_s_{rows[0]}",
             "is too little: a station with a queue must have visits and a service time above 0, "
-            "or nothing limits the throughput",
+            "because otherwise nothing limits the throughput",
         )
 
 

@@ -29,7 +29,7 @@ def of_queue(found: open_queue.Answer) -> list[Row]:
     one, other = before.queue, found.queue
     rows = [
         _row("Mean service time", one.service_time_s, other.service_time_s, time),
-        _row("Most it can do, L", one.capacity_per_s, other.capacity_per_s, rate),
+        _row("Highest throughput, L", one.capacity_per_s, other.capacity_per_s, rate),
         _row("Utilisation ρ", one.utilisation, other.utilisation, significant),
     ]
     slow, fast = _response(before), _response(found)
@@ -51,11 +51,11 @@ def of_network(found: closed_network.Answer) -> list[Row]:
     if before is None:
         return []
     names = (before.bottleneck.name, found.bottleneck.name)
-    said = "the same" if names[0] == names[1] else "another one"
+    said = "the same" if names[0] == names[1] else "different"
     return [
-        _row("Service a request asks for, D", before.demand_s, found.demand_s, time),
+        _row("Service time per request, D", before.demand_s, found.demand_s, time),
         Row("Bottleneck", *names, said),
-        _row("Most throughput", before.most_throughput_per_s, found.most_throughput_per_s, rate),
+        _row("Highest throughput", before.most_throughput_per_s, found.most_throughput_per_s, rate),
         _row("N_opt", before.optimal_population, found.optimal_population, significant),
         *_at_customers(before, found),
     ]

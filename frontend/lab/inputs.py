@@ -23,7 +23,7 @@ class Inputs:
         self._errors: list[dict[str, Any]] = []
         for name in given:
             if name not in known:
-                self.refuse(name, "is no field of this form")
+                self.refuse(name, "is not a field of this form")
 
     def refuse(self, name: str, detail: str) -> None:
         """Note what is wrong with the field `name`."""
@@ -54,7 +54,7 @@ class Inputs:
         elif len(found) > MOST_TEXT or not NUMBER.fullmatch(found):
             self.refuse(name, "must be a number such as 0.85 or 1e-4")
         elif not low <= float(found) <= high:
-            self.refuse(name, f"must lie between {_limit(low)} and {_limit(high)}")
+            self.refuse(name, f"must be between {_limit(low)} and {_limit(high)}")
         elif 0 < abs(float(found)) < LEAST:
             self.refuse(name, f"must be 0 or at least {_limit(LEAST)}")
         else:

@@ -23,7 +23,7 @@ PER_HOUR = 3600.0
 
 FIELDS = ("arrivals", "arrivals_in", "service_time_s", "cv", "servers", "against")
 ARRIVALS_IN = {
-    "share": "of the most it can do, L",
+    "share": "of the highest throughput, L",
     "per_s": "each second",
     "per_hour": "each hour",
 }

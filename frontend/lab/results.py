@@ -252,13 +252,13 @@ def _result(folder: Path, *, is_example: bool) -> Result | None:
     except FileNotFoundError:
         return None
     if not isinstance(manifest.get("experiment"), str):
-        raise Unreadable(f"{MANIFEST} names no experiment")
+        raise Unreadable(f"{MANIFEST} does not name an experiment")
     if not _is_name(folder.name):
-        raise Unreadable("its name has characters that do not belong into an address")
+        raise Unreadable("its name has characters that a web address cannot have")
     try:
         summary, problem = _summary(_read_json(folder / SUMMARY)), ""
     except FileNotFoundError:
-        summary, problem = Summary(), f"there is no {SUMMARY} yet"
+        summary, problem = Summary(), f"{SUMMARY} does not exist yet"
     except Unreadable as unreadable:
         summary, problem = Summary(), str(unreadable)
     return Result(folder, manifest, summary, problem, is_example)
@@ -280,9 +280,9 @@ def _read_json(path: Path) -> Json:
     except (ValueError, RecursionError) as error:
         if isinstance(error, Unreadable):
             raise
-        raise Unreadable(f"{path.name} is not JSON, or half written") from error
+        raise Unreadable(f"{path.name} is not complete JSON") from error
     if not isinstance(found, dict):
-        raise Unreadable(f"{path.name} is no JSON object")
+        raise Unreadable(f"{path.name} is not a JSON object")
     return found
 
 

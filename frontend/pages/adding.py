@@ -142,6 +142,6 @@ def is_used_up(problem: Exception) -> bool:
 def _other_flight(problem: Exception) -> str:
     found = re.search(r"transaction \d+", str(problem))
     return (
-        "This form was sent before with something else in it, and that flight was added"
+        "This form was sent before with other values, and that flight was added"
         f"{f' ({found[0]})' if found else ''}. If you want to add this one as well, send it again."
     )

@@ -51,7 +51,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         known = keeper.now()
         airport = known.airport(code.upper())
         if airport is None:
-            abort(404, f"the ledger has no airport with the code {code[:10]}")
+            abort(404, f"no airport in the ledger has the code {code[:10]}")
         given = filled_in(request.args.to_dict())
         for name in given:
             if name not in DAYS:

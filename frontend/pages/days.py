@@ -67,7 +67,7 @@ def _day(text: str) -> date:
     except ValueError:
         when = date.min
     if when.isoformat() != text or not FIRST_YEAR <= when.year <= LAST_YEAR:
-        abort(404, f"{text} is no day; an address is like /days/2013-01-05")
+        abort(404, f"{text} is not a day; write it as in /days/2013-01-05")
     return when
 
 

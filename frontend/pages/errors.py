@@ -27,15 +27,15 @@ def _away(error: BackendAway) -> Response:
 
 def _refused(error: Refused) -> Response:
     if error.status == 404:
-        return _page(404, "Not in the ledger", error.detail, "not_found")
+        return _page(404, "Not found in the ledger", error.detail, "not_found")
     if error.damaged_blocks:
         return _page(503, "A block is damaged", error.detail, "damaged")
     if error.status == 503:
-        response = _page(503, "Not at the moment", error.detail, "later")
+        response = _page(503, "Please try again later", error.detail, "later")
         response.headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
         return response
     if error.status < 500:
-        return _page(error.status, "That cannot be done", error.detail, "refused")
+        return _page(error.status, "This request was not accepted", error.detail, "refused")
     return _page(502, "The ledger reports an error", error.detail, "failed")
 
 
@@ -45,14 +45,14 @@ def _of_http(error: HTTPException) -> Response:
         return error.get_response()  # type: ignore[return-value]
     if status == 404:
         is_ours = error.description != type(error).description
-        detail = error.description if is_ours else f"nothing is at {request.path}"
-        return _page(404, "There is no such page", detail or "", "not_found")
+        detail = error.description if is_ours else f"no page has the address {request.path}"
+        return _page(404, "Page not found", detail or "", "not_found")
     return _page(status, error.name, error.description or "", "refused")
 
 
 def _unexpected(app: Flask, error: Exception) -> Response:
     app.logger.exception("unexpected error at %s", request.full_path, exc_info=error)
-    return _page(500, "Something went wrong", "The log of the frontend says what.", "failed")
+    return _page(500, "Something went wrong", "The log of the pages' server says what.", "failed")
 
 
 def _page(status: int, title: str, detail: str, kind: str) -> Response:

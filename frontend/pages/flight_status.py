@@ -83,5 +83,7 @@ def _found(question: Asked) -> OfDay | OfNumber:
 def _refuse_format(given: dict[str, str]) -> None:
     """Raise Refused for `format`: the backend would take it, and answer with something else."""
     if "format" in given:
-        detail = "format is no parameter of a page; .json and .csv are addresses of their own"
+        detail = (
+            "format: pages do not have this parameter; put .json or .csv behind the address instead"
+        )
         raise Refused({"detail": detail, "field": "format"}, 400, None)

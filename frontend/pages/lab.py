@@ -63,7 +63,7 @@ def _add_results(routes: Blueprint, folders: Sequence[Path]) -> None:
     def found(name: str) -> results.Result:
         result = results.find(folders, name)
         if result is None:
-            abort(404, "There is no result of that name, or it cannot be read.")
+            abort(404, "The lab has no result with that name, or cannot read it.")
         return result
 
     @routes.get("/lab/results/<name>")

@@ -17,8 +17,8 @@ PATH = "/rankings"
 BY = {
     "carrier": "Carriers",
     "route": "Routes",
-    "origin": "Airports of departure",
-    "destination": "Airports of arrival",
+    "origin": "Departure airports",
+    "destination": "Arrival airports",
 }
 ROWS_A_PAGE = 50
 DEFAULTS = {"by": "carrier", "sort": "average_delay", "order": "descending", "page": "1"}

@@ -35,7 +35,7 @@ from frontend.tables import json_twin
 
 SKIP, REJECT = "skip", "reject"
 NO_FILE = "Please choose a file."
-ANOTHER = "Nothing was added: this is another file than the one that was checked."
+ANOTHER = "Nothing was added, because this is not the file that was checked."
 KEPT_BYTES = 256 * 1024  # how long a file may be that the page of its check keeps
 AGAIN = "Please choose the file again."
 TOO_LONG = (

@@ -21,7 +21,7 @@ WESTWARD_MINUTES = 3 * 60  # by so much it may have gone back if the air time is
 
 OUTCOMES = {  # the worst first
     "cancelled": "cancelled",
-    "no_arrival": "without arrival",
+    "no_arrival": "with no arrival recorded",
     "late": "late",
     "on_time": "on time",
 }

@@ -110,14 +110,14 @@ def _require_known(ends: Mapping[str, str], end: str, known: Coverage) -> None:
     """Raise Refused unless an end is named, by an airport or a city that the ledger knows."""
     code, name = ends.get(end), f"{end}_CITY_NAME"
     if code and known.airport(code) is None:
-        detail = f"the ledger has no airport with the code {code}"
+        detail = f"no airport in the ledger has the code {code}"
         raise Refused({"field": end, "value": code, "detail": detail}, 400, None)
     if code:
         return
     if name not in ends:
         raise Refused({"field": name, "detail": "is missing"}, 400, None)
     if ends[name] not in known.cities:
-        detail = f"the ledger has no city called “{ends[name]}”"
+        detail = f"no city in the ledger matches “{ends[name]}”"
         raise Refused({"field": name, "value": ends[name], "detail": detail}, 400, None)
 
 

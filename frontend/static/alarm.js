@@ -11,15 +11,15 @@ const REASONS = {
   rollback: ({ before, after }) =>
     `Its log had ${counted(before.size, "block")} then, and has ${counted(after.size, "block")} now: blocks are gone.`,
   fork: ({ before, after }) =>
-    `Its log had ${counted(before.size, "block")} then. The ${counted(after.size, "block")} that it shows now do not begin with those: earlier blocks are others.`,
+    `Its log had ${counted(before.size, "block")} then. The ${counted(after.size, "block")} that it shows now do not begin with those: earlier blocks were replaced.`,
   key: ({ before, after }) => `Its key was ${before.key} then, and is ${after.key} now; the old key has not signed the new one.`,
-  origin: ({ before, after }) => `It was the log ${before.origin} then, and is ${after.origin} now: another chain.`,
+  origin: ({ before, after }) => `It was the log ${before.origin} then, and is ${after.origin} now: this is a different chain.`,
 };
 
-const ADVICE = "This happens when a backup is put back, when a new chain takes the place of the old one, and when somebody " +
-  "changes records. Ask whoever runs the ledger, in another way than over these pages, before you believe what they say.";
-const LOSS = "If it forgets, this browser cannot tell any more that the ledger is another one than it was. It will take the " +
-  "ledger as it is now for the right one. Do this only if you know why the ledger has changed.";
+const ADVICE = "This happens when a backup is restored, when a new chain replaces the old one, or when somebody " +
+  "changes records. Before you trust these pages, ask the operator of the ledger in some other way than through them.";
+const LOSS = "Then this browser can no longer tell that the ledger has changed, and will accept the ledger as it is now. " +
+  "Do this only if you know why the ledger has changed.";
 
 function questions(section) {
   const ask = node("button", { type: "button", class: "quiet" }, "Forget what this browser remembers");

@@ -70,7 +70,7 @@ function answered(failures) {
 }
 
 function unanswered(failures) {
-  note.textContent = "The ledger does not answer. What is shown may be old; it is asked again.";
+  note.textContent = "The ledger does not answer, so this page may show old data. It keeps trying.";
   if (live) live.append(note);
   if (failures === 2) say("The ledger does not answer");
 }

@@ -9,10 +9,10 @@ const SUCCESSION = "flightchain key succession";
 // The key that is written NAME+ID+KEY.
 export function keyOf(text) {
   const parts = /^(.*?)\+([0-9a-f]{8})\+(.+)$/s.exec(String(text).trim());
-  require(parts, "the key of the log is missing, or it is something else");
+  require(parts, "the key of the log is missing, or is not a key");
   const [, name, id, rest] = parts;
   const data = base64(rest, 33);
-  require(hex(sha256(bytesOf(`${name}\n`), data)).startsWith(id) && data[0] === LOG, "the key of the log is damaged, or it is something else");
+  require(hex(sha256(bytesOf(`${name}\n`), data)).startsWith(id) && data[0] === LOG, "the key of the log is damaged, or is not a key");
   return { text: String(text).trim(), name, id, public: data.subarray(1) };
 }
 

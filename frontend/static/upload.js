@@ -87,7 +87,7 @@ async function send(job, slice, action) {
       throw new Problem(line + detail);
     }
     const wait = Number(answer?.headers.get("Retry-After")) || Math.min(LONGEST_WAIT_S, 2 ** (attempt - 1));
-    said.textContent = `${detail} It goes on by itself in ${duration(wait)}.`;
+    said.textContent = `${detail} The upload continues by itself in ${duration(wait)}.`;
     await pause(wait, job.stopping.signal);
     said.textContent = "";
   }
@@ -104,7 +104,7 @@ async function sendAll(job, action) {
   for (const slice of cutter.slices) {
     const outcome = await send(job, slice, action);
     if (job.isAdding && job.onError === "reject" && outcome.bad) {
-      throw new Problem("A row that was a flight when it was checked is none now: the file was changed.");
+      throw new Problem("The file was changed after it was checked: a row that was a flight no longer is.");
     }
     found.good += outcome.good;
     found.bad += outcome.bad;
@@ -147,7 +147,7 @@ function receipts(found) {
 function accepted(found) {
   const ids = found.added === 1 ? `as transaction ${found.first}` : `as transactions ${found.first} to ${found.last}`;
   const out = found.bad ? ` ${counted(found.bad, "row was", "rows were")} left out.` : "";
-  const again = found.before ? ` ${found.before === found.added ? "All" : number(found.before)} of them were accepted when this file was sent before: within a day nothing is added twice.` : "";
+  const again = found.before ? ` ${found.before === found.added ? "All" : number(found.before)} of them were accepted when this file was first sent; sending it again within a day adds nothing.` : "";
   return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted, ${ids}.${out}${again}`);
 }
 
@@ -173,7 +173,7 @@ function alreadyThere(found) {
   if (!found.there) return [];
   const link = node("a", { href: `/transactions/${found.thereAs}` }, `transaction ${found.thereAs}`);
   const those = found.there === 1 && found.good === 1 ? "It is" : `${number(found.there)} of them ${found.there === 1 ? "is" : "are"}`;
-  return [node("p", {}, `${those} in the ledger already, ${found.there === 1 ? "" : "the first "}as `, link, ". What is added again counts twice.")];
+  return [node("p", {}, `${those} in the ledger already, ${found.there === 1 ? "" : "the first "}as `, link, ". Flights that are added again count twice.")];
 }
 
 // A button below what was found in a file, which adds the flights in it.
@@ -189,7 +189,7 @@ function concludeWhole(job) {
   const { found } = job;
   const isCheck = job.action === "check";
   if (!found.good && !found.bad) {
-    conclude(job, "nothing was added", "good", node("p", {}, "There is no flight in this file."));
+    conclude(job, "nothing was added", "good", node("p", {}, "This file has no flights."));
   } else if (found.added) {
     conclude(job, "added", found.bad ? "warn" : "good", accepted(found), receipts(found));
   } else {
@@ -207,12 +207,12 @@ function concludeBroken(job, error) {
   const isStopped = job.stopping.signal.aborted;
   const texts = isStopped ? [] : [node("p", {}, error instanceof Problem || error instanceof RangeError ? error.message : `This page failed: ${error}`)];
   if (job.found?.added) {
-    const on = "The rest was not. Choose the same file again to go on where it stopped: within a day nothing is added twice.";
+    const on = "The rest was not added. Choose the same file again to continue where the upload stopped; within a day, nothing is added twice.";
     texts.push(accepted(job.found), receipts(job.found), node("p", {}, on));
   } else if (!job.isAdding) {
     texts.push(node("p", {}, "Nothing was added."));
   } else {
-    texts.push(node("p", {}, "It is not known whether the first part was added. Choose the same file again: within a day nothing is added twice."));
+    texts.push(node("p", {}, "The first part may have been added or not. Choose the same file again; within a day, nothing is added twice."));
   }
   conclude(job, isStopped ? "stopped" : "not added", isStopped ? "warn" : "bad", ...texts);
 }

@@ -11,7 +11,7 @@ const ATTEMPTS = 5; // a block is signed a moment after it is mined
 const AGAIN_AFTER_MS = 2000;
 const MOST_LEGS_NAMED = 30;
 
-const REASONS = { 0: "the service does not answer", 404: "the service has none that is signed" };
+const REASONS = { 0: "the service does not answer", 404: "the service has no signed proof" };
 
 class NoAnswer extends Error {
   constructor(status) {
@@ -33,17 +33,17 @@ const proofAt = async (address, told) => proved(linesOf((await fetched(address))
 // --- what is proved, by the kind of page: {found, told: [paragraphs], limits} -----------------------------
 
 const EVERYBODY = "It does not show that the flights are true, nor that the service shows everybody the same log. " +
-  "The key, and the script that computed this, came from the same service: who does not trust that uses scripts/verify.py " +
+  "The key and the script that computed this came from the same service. If you do not trust it, use scripts/verify.py " +
   "with a key from somebody else.";
 
 async function transaction(section) {
   const found = await proofAt(section.dataset.proof);
-  require(found.kind === "transaction" && found.text === section.dataset.shown, "the proof is of another transaction than this page shows");
+  require(found.kind === "transaction" && found.text === section.dataset.shown, "the proof is about a different transaction than the one that this page shows");
   const { TRANSACTION_ID: id } = found.transaction;
   return {
     found,
     told: [`transaction ${id} is in block ${number(found.height)}, with every value that this page was made from`],
-    more: [node("p", {}, "The bytes that are proved:"), node("pre", {}, found.text)],
+    more: [node("p", {}, "The proof covers these bytes:"), node("pre", {}, found.text)],
   };
 }
 
@@ -54,19 +54,19 @@ async function block(section) {
   const found = blockProved(header, proof);
   const isShown = found.hash === hash && document.querySelector("h1 + .lead").textContent === hash;
   require(found.height === Number(height) && isShown, "the hash of this block is not that of its header");
-  const told = [`the SHA-256 of the header of block ${number(found.height)} is ${hash}, with the zero bits that the header asks for`];
+  const told = [`the SHA-256 of the header of block ${number(found.height)} is ${hash}, with the zero bits that the header requires`];
   if (transactions) {
     const { transactions: rows } = (await (await fetched(transactions)).json()).block;
     const { first_transaction: first, transaction_count: count, transactions_root: root } = found.header;
     const isRun = rows.length === count && rows.every((row, at) => row.TRANSACTION_ID === first + at);
-    require(isRun && transactionsRoot(rows) === root, "the transactions of this block are not those that its header commits to");
+    require(isRun && transactionsRoot(rows) === root, "the header of this block commits to other transactions");
     told.push(`its ${counted(count, "transaction")}, fetched once more, are those that the header commits to`);
   }
   return { found, told };
 }
 
-const SUMS = "That no flight is left out rests on the sums in the blocks. Whether these are the sums of their flights is not shown " +
-  "here, but by the proof of the chain. ";
+const SUMS = "The check that no flight is left out relies on the sums in the blocks. It does not show that these are the sums of their flights; " +
+  "the proof of the chain shows this. ";
 
 async function answer(section) {
   const bar = section.querySelector("progress");
@@ -80,9 +80,9 @@ async function answer(section) {
     });
     const shown = JSON.parse(link.dataset.answer);
     const isAsked = found.kind === "answer" && canonical(found.question) === canonical(JSON.parse(link.dataset.question));
-    require(isAsked && found.size === Number(link.dataset.height) + 1, "the proof is of another question than this page shows");
-    require(!differences(found.answer, shown).length, "this page shows another answer than the one that is proved");
-    require(!at || found.root === root, "one proof of this page is of other blocks than another one");
+    require(isAsked && found.size === Number(link.dataset.height) + 1, "the proof is about a different question than the one that this page shows");
+    require(!differences(found.answer, shown).length, "the proved answer differs from the one that this page shows");
+    require(!at || found.root === root, "two proofs of this page are about different blocks");
     told.push(`${links.length > 1 ? `${link.textContent.replace("Proof for ", "")}: ` : ""}${answerInWords(found.answer)}`);
   }
   return { found, told, limits: SUMS, last: `from all ${counted(found.size, "block")} up to ${number(found.size - 1)}, none left out` };
@@ -94,8 +94,8 @@ const share = (value) => (value === null ? "none" : `${decimal(100 * value, 1)} 
 function answerInWords(found) {
   if ("average_delay" in found) {
     return `mean delay ${decimal(found.average_delay, 1)} min, mean departure delay ${decimal(found.average_departure_delay, 1)} min, ` +
-      `on time ${share(found.on_time_share_of_arrived)} of arrivals and ${share(found.on_time_share_of_scheduled)} of scheduled; ` +
-      `${number(found.flights)} scheduled, ${number(found.arrived)} arrived, ${number(found.cancelled)} cancelled, ${number(found.no_arrival)} without arrival`;
+      `on time ${share(found.on_time_share_of_arrived)} of arrivals and ${share(found.on_time_share_of_scheduled)} of scheduled flights; ` +
+      `${number(found.flights)} scheduled, ${number(found.arrived)} arrived, ${number(found.cancelled)} cancelled, ${number(found.no_arrival)} with no arrival recorded`;
   }
   if (!found.flights?.length) return counted(found.count, "flight");
   const ids = found.flights.slice(0, MOST_LEGS_NAMED).map((leg) => leg.TRANSACTION_ID);
@@ -110,7 +110,7 @@ const CHECKS = { transaction, block, answer };
 // What became of the log that is `kept`: {alarm} if it is another one, else {said}, and {isKnown: false} if nobody can tell.
 async function compared(kept, { checkpoint }, isTrusted) {
   if (!kept) {
-    return { said: `This browser had not seen this log before. It keeps the checkpoint of now, ${counted(checkpoint.size, "block")}, and compares it at your next visit.` };
+    return { said: `This browser had not seen this log before. It keeps the current checkpoint (${counted(checkpoint.size, "block")}) and compares it at your next visit.` };
   }
   if (kept.origin !== checkpoint.origin) return { alarm: "origin" };
   if (isTrusted === false) return { alarm: "key" };
@@ -128,7 +128,7 @@ async function compared(kept, { checkpoint }, isTrusted) {
 async function laterRoot(kept, checkpoint) {
   const unknown = (reason) => ({
     isKnown: false,
-    said: `Nobody can tell whether the log is still the one that this browser saw ${ago(kept.time)}, up to block ${number(kept.size - 1)}: ${reason}.`,
+    said: `This browser cannot tell whether the log is still the one that it saw ${ago(kept.time)}, up to block ${number(kept.size - 1)}: ${reason}.`,
   });
   let proof;
   try {
@@ -150,8 +150,8 @@ function leads(size, root, checkpoint, proof) {
   }
 }
 
-const CHANGED_KEY = "The key of the log has changed since. Whether its old key has signed the new one was not checked here, so " +
-  "this browser goes on with the old key. Ask whoever runs the ledger, in another way than over these pages, or check a proof with scripts/verify.py.";
+const CHANGED_KEY = "The key of the log has changed since. This browser could not check whether the old key has signed the new one, so " +
+  "it still uses the old key. Ask the operator of the ledger in some other way than through these pages, or check a proof with scripts/verify.py.";
 
 async function remember(section, memory, found, { key, isTrusted }) {
   const line = section.querySelector("[data-remembered]");
@@ -165,8 +165,8 @@ async function remember(section, memory, found, { key, isTrusted }) {
   } else if (isKnown) {
     keepCheckpoint(now);
   }
-  const unable = "This browser keeps nothing for these pages: it cannot tell whether the log is the one of an earlier visit.";
-  const other = "The log is not the one that this browser remembers: see the alarm above.";
+  const unable = "This browser does not let these pages store anything, so it cannot tell whether the log is still that of an earlier visit.";
+  const other = "This is not the log that this browser remembers: see the alarm above.";
   line.textContent = alarm ? other : memory ? said + (isFollowed ? "" : ` ${CHANGED_KEY}`) : unable;
   line.className = isKnown && isFollowed && !alarm ? "" : "notice warn";
   line.hidden = false;
@@ -176,8 +176,8 @@ async function remember(section, memory, found, { key, isTrusted }) {
 
 function signatureInWords({ key, isSigned }) {
   if (isSigned) return `that checkpoint is signed with the key ${key.id}`;
-  const reason = isSecureContext ? "this browser does not know Ed25519" : "browsers do that only over HTTPS or on the ledger\u2019s own machine";
-  return `whether that checkpoint is signed was not checked here: ${reason}`;
+  const reason = isSecureContext ? "this browser does not know Ed25519" : "browsers check signatures only over HTTPS or on the ledger\u2019s own machine";
+  return `the signature of that checkpoint was not checked here, because ${reason}`;
 }
 
 function capital(text) {
@@ -190,7 +190,7 @@ function verdict({ found, told, last, limits = "", more = [] }, signature) {
   return node(
     "div",
     { class: "notice good" },
-    node("p", {}, node("strong", {}, "Computed in this browser, from the proof:")),
+    node("p", {}, node("strong", {}, "Verified in this browser, from the proof:")),
     node("ul", { class: "checks" }, ...points),
     node("details", {}, node("summary", {}, "What this does not show"), node("p", {}, limits + EVERYBODY), ...more),
   );
@@ -198,14 +198,14 @@ function verdict({ found, told, last, limits = "", more = [] }, signature) {
 
 function failure(error) {
   if (error instanceof NoAnswer || error instanceof BrokenOff) {
-    return node("p", {}, `Nothing has been checked in this browser: no proof came, because ${error.message}.`);
+    return node("p", {}, `This browser has checked nothing, because it got no proof: ${error.message}.`);
   }
-  if (error instanceof CannotCheck) return node("p", {}, `Nothing has been checked in this browser. ${error.message}.`);
-  const reason = error instanceof Refused ? error.message : `it is damaged, or it is something else (${error.message})`;
+  if (error instanceof CannotCheck) return node("p", {}, `This browser has checked nothing. ${error.message}.`);
+  const reason = error instanceof Refused ? error.message : `it is damaged, or is not a proof (${error.message})`;
   return node(
     "div",
     { class: "notice bad" },
-    node("p", {}, node("strong", {}, "The proof is refused."), ` Computed in this browser: ${reason}. What this page shows is not proved.`),
+    node("p", {}, node("strong", {}, "The proof is wrong."), ` Computed in this browser: ${reason}. What this page shows is not proved.`),
   );
 }
 

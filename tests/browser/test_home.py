@@ -89,9 +89,7 @@ def test_a_pending_transaction_is_verified_once_it_is_in_a_block(visit: Visit, o
     added = own.service.post(GOOD).json()["TRANSACTION_ID"]
     visitor = visit(own, "status of 404")  # a block is signed a moment after it is mined
     page = visitor.open(f"/transactions/{added}")
-    expect(page.locator("[data-verdict]")).to_have_text(
-        "A transaction that is pending has no proof yet."
-    )
+    expect(page.locator("[data-verdict]")).to_have_text("A pending transaction has no proof yet.")
     mine(own)
     expect(page.locator("[data-verdict]")).to_contain_text(
         f"Transaction {added} is in block", timeout=20_000

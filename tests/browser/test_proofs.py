@@ -196,12 +196,12 @@ def test_a_key_that_is_none_is_refused_in_words(visit: Visit, site: Site) -> Non
     reasons = page.evaluate(KEYS, [*keys, key])
     assert reasons.pop() == ""
     for reason in reasons:
-        assert re.search(r"or it is something else|Base64", reason), reason
+        assert re.search(r"or is not a proof|Base64", reason), reason
 
 
 # --- what pages say
 
-PROVED = "Computed in this browser, from the proof:"
+PROVED = "Verified in this browser, from the proof:"
 DELAYS = "/average_delays?OP_CARRIER_AIRLINE_ID={carrier}&INITIAL_DATE={first}&FINAL_DATE={last}"
 ANSWERS = (
     DELAYS,
@@ -259,7 +259,7 @@ def test_a_button_is_there_only_where_scripts_can_answer_it(visit: Visit, site: 
     for address in (*BY_THEMSELVES, *ANSWERS):
         page = visitor.open(address)
         evidence = page.locator(".evidence").inner_text()
-        assert "has been checked in this browser" in evidence
+        assert "This browser has not checked it." in evidence
         assert "Computed in this browser" not in evidence
         assert not page.get_by_role("button", name="Check this answer here").is_visible()
         assert not page.locator("[data-remembered]").is_visible()
@@ -302,10 +302,10 @@ def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> No
         with passing(page, pattern, lambda text, old=old, new=new: text.replace(old, new)):  # type: ignore[misc]
             visitor.open(address, None, page)
             said = checked(page) if address == DELAYS else verdict(page)
-        assert "The proof is refused." in said, (address, pattern, said)
+        assert "The proof is wrong." in said, (address, pattern, said)
         assert reason in said, (address, pattern, said)
         assert "What this page shows is not proved." in said
-        assert "Computed in this browser, from" not in said
+        assert "Verified in this browser, from" not in said
     assert page.evaluate("localStorage.length") == 0
 
 
@@ -331,7 +331,7 @@ def test_all_proofs_of_a_page_must_be_of_the_same_blocks(
     ):
         visitor.open(f"{DELAYS}&OP_CARRIER_AIRLINE_ID=19805", None, page)
         said = checked(page)
-    assert "The proof is refused." in said
+    assert "The proof is wrong." in said
     assert "is of other blocks than" in said
     assert page.evaluate("localStorage.length") == 0
 
@@ -341,7 +341,7 @@ def test_a_proof_that_does_not_come_is_no_refusal(visit: Visit, site: Site) -> N
     page = visitor.open("/about")
     page.route("**/proof", lambda route: route.abort())
     visitor.open("/transactions/{id}", page=page)
-    expect(page.locator("[data-verdict]")).to_contain_text("no proof came, because")
+    expect(page.locator("[data-verdict]")).to_contain_text("it got no proof:")
     page.route("**/proof?*", lambda route: route.fulfill(status=503, body="later"))
     visitor.open(DELAYS, page=page)
     page.get_by_role("button", name="Check this answer here").click()
@@ -358,7 +358,7 @@ def test_what_a_browser_lacks_is_told(visit: Visit, site: Site) -> None:
     page = visitor.open("/transactions/{id}")
     said = verdict(page)
     assert PROVED in said
-    assert "whether that checkpoint is signed was not checked here" in said
+    assert "the signature of that checkpoint was not checked here" in said
     assert "is signed with" not in said
     visitor.open(ANSWERS[-1], page=page)
     page.get_by_role("button", name="Check this answer here").click()
@@ -397,7 +397,9 @@ def test_a_browser_that_keeps_nothing_says_so(visit: Visit, site: Site) -> None:
         "Object.defineProperty(window, 'localStorage', {get: () => { throw new Error('no'); }});"
     )
     page = visitor.open("/transactions/{id}")
-    expect(page.locator("[data-remembered]")).to_contain_text("This browser keeps nothing")
+    expect(page.locator("[data-remembered]")).to_contain_text(
+        "does not let these pages store anything"
+    )
     assert PROVED in verdict(page)
 
 
@@ -538,7 +540,7 @@ def test_a_browser_that_cannot_check_signatures_follows_no_new_key(
         witness.open("/transactions/3", page=page)
         expect(remembered).to_contain_text(f"Unchanged since block {size - 1}")
         expect(remembered).to_contain_text("The key of the log has changed since")
-        expect(remembered).to_contain_text("this browser goes on with the old key")
+        expect(remembered).to_contain_text("it still uses the old key")
         expect(remembered).to_have_class("notice warn")
         assert (kept()["key"], kept()["size"]) == (before["key"], 6)
     assert page.locator("#alarm").count() == 0
@@ -574,7 +576,7 @@ def test_an_alarm_can_be_ended_by_somebody_who_knows_why(
     expect(ask).to_be_visible()
     assert violations(page, WCAG) == ""
     ask.click()
-    expect(alarm).to_contain_text("cannot tell any more that the ledger is another one")
+    expect(alarm).to_contain_text("can no longer tell that the ledger has changed")
     assert violations(page, WCAG) == ""
     page.emulate_media(color_scheme="dark")
     assert violations(page, CONTRAST) == ""
@@ -583,7 +585,9 @@ def test_an_alarm_can_be_ended_by_somebody_who_knows_why(
     expect(ask).to_be_focused()
     ask.click()
     page.get_by_role("button", name="Yes, forget it").click()
-    expect(page.locator("[data-remembered]")).to_contain_text("It keeps the checkpoint of now, 3 b")
+    expect(page.locator("[data-remembered]")).to_contain_text(
+        "It keeps the current checkpoint (3 b"
+    )
     assert alarm.count() == 0
 
 
@@ -597,7 +601,7 @@ def test_a_service_that_does_not_prove_consistency_is_told_about(
     page.route("**/consistency*", lambda route: route.fulfill(status=200, body=wrong))
     witness.open("/transactions/3", page=page)
     expect(page.locator("[data-remembered]")).to_contain_text(
-        "Nobody can tell whether the log is still the one that this browser saw"
+        "This browser cannot tell whether the log is still the one that it saw"
     )
     assert page.evaluate("localStorage.flightchain") == before
     assert page.locator("#alarm").count() == 0

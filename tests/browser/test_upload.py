@@ -126,7 +126,7 @@ def test_a_file_is_added_in_slices_and_only_once(page: Page, pages: Pages, tmp_p
         f"/receipts/{before + ROWS - 1}"
     )
     page.wait_for_timeout(1500)  # receipts of an earlier time are told by the clock
-    assert "All of them were accepted when this file was sent before" in sent(page, path)
+    assert "All of them were accepted when this file was first sent" in sent(page, path)
     pages.until_there_are(before + ROWS)
 
 
@@ -188,7 +188,7 @@ def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_pat
     text = result(page)
     assert "stopped" in text
     assert "10,000 flights were accepted" in text
-    assert "The rest was not." in text
+    assert "The rest was not added." in text
     page.unroute(SLICES)
     pages.until_there_are(before + 10_000)
     assert "12,000 flights were accepted" in sent(page, path)
@@ -201,7 +201,7 @@ def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
         (b"a,b\n1,2\n", "It has no column of a flight"),
         (b"", "The file is empty."),
         (csv_of(FLIGHTS).encode("utf-16"), "The file is UTF-16"),
-        (csv_of(FLIGHTS).encode() + b"\xe9", f"Line {len(FLIGHTS) + 2}: A letter in it"),
+        (csv_of(FLIGHTS).encode() + b"\xe9", f"Line {len(FLIGHTS) + 2}: The file has a character"),
     ):
         path.write_bytes(content)
         text = checked(page, path)

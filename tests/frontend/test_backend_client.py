@@ -11,6 +11,6 @@ from tests.frontend.fake_backend import answering
 def test_what_is_no_object_is_no_answer_of_a_backend(answer: object) -> None:
     with (
         answering(lambda path, parameters: answer) as url,
-        pytest.raises(BackendAway, match="sends no JSON"),
+        pytest.raises(BackendAway, match="is not JSON"),
     ):
         Backend(url).get("/tip")

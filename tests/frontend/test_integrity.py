@@ -94,7 +94,7 @@ def test_a_header_with_its_hash_made_anew_does_not_fit_its_neighbours(service: S
     forged["hash"] = integrity.block_hash(forged)
     below, above = block(service, FULL - 1), block(service, FULL + 1)
     assert failed(integrity.header_checks(forged, below, above)) == [
-        f"Block {FULL + 1} names its hash"
+        f"Block {FULL + 1} contains its hash"
     ]
     above["previous_hash"] = forged["hash"]
     assert failed(integrity.header_checks(above, forged, None)) == [
@@ -106,7 +106,7 @@ def test_a_neighbour_is_not_believed_about_its_own_hash(service: Service) -> Non
     here, below = block(service, FULL), block(service, FULL - 1)
     below["nonce"] += 1  # and says the hash that it had
     checks = integrity.header_checks(here, below, None)
-    assert failed(checks) == [f"It names the hash of block {FULL - 1}"]
+    assert failed(checks) == [f"It contains the hash of block {FULL - 1}"]
     (check,) = [check for check in checks if check.holds is False]
     assert check.claimed == here["previous_hash"]
     assert check.computed == integrity.block_hash(below)
@@ -128,7 +128,7 @@ def test_genesis_may_name_no_block(service: Service) -> None:
     genesis["previous_hash"] = "f" * 64
     genesis["hash"] = integrity.block_hash(genesis)
     assert failed(integrity.header_checks(genesis, None, None)) == [
-        "As the first block it names no previous one, but zeros"
+        "It is the first block, so its previous hash is all zeros"
     ]
 
 
@@ -136,8 +136,8 @@ def _swap(rows: list[Json]) -> None:
     rows[0], rows[1] = rows[1], rows[0]
 
 
-COUNT = "It holds the transactions that its header counts"
-ROOT = "Its Merkle root is that of its transactions"
+COUNT = "Its transactions have the ids that its header states"
+ROOT = "Its Merkle root is the one computed from its transactions"
 TAMPERING: list[tuple[str, Callable[[list[Json]], object], list[str]]] = [
     ("a delay made smaller", lambda rows: rows[3].update(ARR_DELAY=0.0), [ROOT]),
     ("a null for a value", lambda rows: rows[3].update(DEST_CITY_NAME=None), [ROOT]),

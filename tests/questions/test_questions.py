@@ -219,7 +219,7 @@ def test_every_wrong_wish_for_a_distribution_is_named_with_the_right_one() -> No
 def test_a_breakdown_that_a_question_does_not_have_is_unknown(kind: Kind, name: str) -> None:
     error = refused(kind, {**GOOD[kind], name: "true" if name == "distribution" else "day"})
     assert error.field == name
-    assert error.reason.startswith("is no parameter here; there are")
+    assert error.reason.startswith("unknown parameter; allowed:")
 
 
 def test_breakdowns_are_understood() -> None:

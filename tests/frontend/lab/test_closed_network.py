@@ -109,7 +109,7 @@ def test_a_comparison_has_the_same_customers_on_both_sides() -> None:
     rows = {row.name: row for row in of_network(found)}
     assert rows["Bottleneck"].before == "DISK"
     assert rows["Bottleneck"].after == "DELAY"
-    assert rows["Service a request asks for, D"].after == "35.30 s"
+    assert rows["Service time per request, D"].after == "35.30 s"
     assert rows["R, N = 30"].before == "703.7 s"
     assert STUDY_CURVE in {curve.number for curve in network_charts.throughput(found).curves}
     assert of_network(answer_to(STUDY_FORM)) == []

@@ -58,7 +58,7 @@ def test_the_list_shows_what_each_is(lab_pages: FlaskClient, lab_dirs: Dirs) -> 
         assert words in found
     assert found.count(FINDING) == 4
     assert "A third finding" not in found
-    assert "half : manifest.json is not JSON, or half written" in found
+    assert "half : manifest.json is not complete JSON" in found
     twin = lab_pages.get("/lab.json").get_json()
     assert len(twin["results"]) == 4
     assert twin["left_out"][0]["folder"] == "half"
@@ -254,7 +254,7 @@ def test_a_form_begins_with_the_numbers_of_the_study(lab_pages: FlaskClient, hal
 def test_a_parameter_of_another_form_is_no_answer(lab_pages: FlaskClient) -> None:
     page = lab_pages.get(f"{OPEN}&customers=2")
     assert page.status_code == 400
-    assert "Customers is no field of this form." in page.get_data(as_text=True)
+    assert "Customers is not a field of this form." in page.get_data(as_text=True)
 
 
 def test_an_address_is_kept_without_empty_fields(lab_pages: FlaskClient) -> None:
@@ -302,7 +302,7 @@ def test_all_that_is_wrong_is_said_at_once(lab_pages: FlaskClient) -> None:
     notice = page.text[page.text.index('role="alert"') :].partition("</div>")[0]
     for said in ('href="#arrivals"', 'href="#service_time_s"', 'href="#servers"'):
         assert said in notice
-    assert "Customers is no field of this form." in notice
+    assert "Customers is not a field of this form." in notice
     assert notice.count("<li>") == 5  # the variation is missing, too
 
 

@@ -87,7 +87,7 @@ def test_a_damaged_manifest_is_left_out_with_the_reason(tmp_path: Path, text: st
 
 def test_bytes_that_are_no_text_are_left_out(tmp_path: Path) -> None:
     (make_result(tmp_path / "bad") / "manifest.json").write_bytes(b'{"experiment": "\xff"}')
-    assert listing((tmp_path,)).left_out == (("bad", "manifest.json is not JSON, or half written"),)
+    assert listing((tmp_path,)).left_out == (("bad", "manifest.json is not complete JSON"),)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"findings": 1, "metrics": []}'])
@@ -101,7 +101,7 @@ def test_a_damaged_summary_leaves_the_rest(tmp_path: Path, text: str) -> None:
     (folder / "summary.json").unlink()
     found = find((tmp_path,), "one")
     assert found
-    assert found.problem == "there is no summary.json yet"
+    assert found.problem == "summary.json does not exist yet"
 
 
 def test_what_does_not_belong_into_a_summary_is_passed_over(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_flight_that_is_there_already_is_said_before_it_is_added_again(visitor
     number = location.partition("?")[0].split("/")[2]
     form = {**GOOD_FORM, **visitor.hidden(), "OP_CARRIER_FL_NUM": "4713"}
     page = visitor.client.post("/add", data=form)
-    assert f'in the ledger already, as <a href="/transactions/{number}">' in page.text
+    assert f'has this flight, as <a href="/transactions/{number}">' in page.text
 
 
 # --- what is wrong
@@ -177,7 +177,7 @@ NEW_AIRPORTS_FORM = {**GOOD_FORM, "ORIGIN": "zq1", "DEST": "ZQ2"}
 TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
 WHOLE = "Must be a whole number."
 FILL_IN = "Please fill this in."
-NO_CARRIER = "No carrier in this ledger has the code 9Q; give the number alone."
+NO_CARRIER = "No carrier in this ledger has the code 9Q; enter the number alone."
 CODE = "Must be an airport's code of three or four letters or digits, such as ORD."
 
 
@@ -201,10 +201,10 @@ CODE = "Must be an airport's code of three or four letters or digits, such as OR
         ("DEST", "<b>", CODE),
         ("DEST_CITY_NAME", "", FILL_IN),
         ("DEST_STATE_NM", "", FILL_IN),
-        ("DEP_TIME", "", "Please fill this in, or say that the flight was cancelled."),
+        ("DEP_TIME", "", "Please fill this in, or tick that the flight was cancelled."),
         ("DEP_TIME", "17", TIME),
         ("DEP_TIME", "25:00", TIME),
-        ("DEP_DELAY", "", "Please fill this in, or say that the flight was cancelled."),
+        ("DEP_DELAY", "", "Please fill this in, or tick that the flight was cancelled."),
         ("DEP_DELAY", "late", WHOLE),
         ("ARR_TIME", "12:60", TIME),
         ("ARR_DELAY", "1.5", WHOLE),
@@ -372,11 +372,11 @@ def test_a_token_is_asked_for_where_the_ledger_wants_one(
         assert 'name="TOKEN" type="password"' in checked.text
         page = other.send()
         assert page.status_code == 401
-        assert "asks for a token" in errors_beside(page)["TOKEN"]
+        assert "Only people with a token" in errors_beside(page)["TOKEN"]
         for wrong in (f"{secret}x", "ä\n\0"):
             page = other.send({"TOKEN": wrong})
             assert page.status_code == 401
-            assert "does not know this token" in errors_beside(page)["TOKEN"]
+            assert "This token is unknown or was revoked" in errors_beside(page)["TOKEN"]
             assert hidden(page.text)["DEP_TIME"] == GOOD_FORM["DEP_TIME"]
         form = {**GOOD_FORM, **other.hidden(), "step": "add"}
         page = other.client.post("/add", data={**form, "TOKEN": secret, "DEP_TIME": ""})

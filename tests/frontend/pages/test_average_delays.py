@@ -159,7 +159,7 @@ def test_nothing_asked_is_a_form(pages: FlaskClient) -> None:
             ">Must not be after the last day.<",
         ),
         (address(BUSY, INITIAL_DATE="yesterday"), "yesterday"),
-        (address(BUSY, FL_DATE=FIRST), "is no parameter here"),
+        (address(BUSY, FL_DATE=FIRST), "unknown parameter; allowed:"),
     ],
 )
 def test_what_does_not_fit_is_said_beside_the_form(

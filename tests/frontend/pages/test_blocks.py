@@ -126,34 +126,32 @@ def test_a_block_shows_its_header_its_neighbours_and_its_flights(
 def test_every_check_of_blocks_of_every_kind_passes(pages: FlaskClient, world: World) -> None:
     for height in (0, 1, 2, EMPTY, LARGEST, world.tip - 1, world.tip):
         page = text(pages, f"/blocks/{height}?check=transactions")
-        assert "Header and flights Checked: it fits" in page, height
+        assert "Header and flights Verified" in page, height
         assert "Failed" not in page, height
         assert page.count("Passed:") == (5 if height == world.tip else 6), height
-        assert "Check its transactions, too" not in page
-    assert "It is the newest: there is none yet." in page
+        assert "Check its transactions as well" not in page
+    assert "This is the newest block." in page
 
 
 def test_the_transactions_are_checked_on_request_only(pages: FlaskClient) -> None:
     page = text(pages, f"/blocks/{LARGEST}")
-    assert "Header Checked: it fits" in page
-    assert "Merkle root is that of its transactions" not in page
-    assert "Check its transactions, too" in page
+    assert "Header Verified" in page
+    assert "is the one computed from its transactions" not in page
+    assert "Check its transactions as well" in page
     assert pages.get(f"/blocks/{LARGEST}?check=all").status_code == 400
 
 
 def test_genesis_and_an_empty_block_say_so(pages: FlaskClient) -> None:
     genesis = text(pages, "/blocks/0")
-    assert "Genesis, block 0: 0 flights" in genesis
-    assert "names no previous one, but zeros. It does." in genesis
-    assert "None: genesis is the ground" in genesis
-    assert "None: the block was sealed while nothing was pending." in text(
-        pages, f"/blocks/{EMPTY}"
-    )
+    assert "Block 0 (genesis): 0 flights" in genesis
+    assert "its previous hash is all zeros. It is." in genesis
+    assert "block 0 only starts the chain" in genesis
+    assert "the block was sealed while no flights were pending." in text(pages, f"/blocks/{EMPTY}")
 
 
 def test_a_page_beyond_the_last_flight_leads_back(pages: FlaskClient) -> None:
     page = source(pages, f"/blocks/{LARGEST}?offset=100")
-    assert link(page, "From the first") == f"/blocks/{LARGEST}#transactions"
+    assert link(page, "Show its first flights.") == f"/blocks/{LARGEST}#transactions"
 
 
 def test_the_twins_are_the_whole_block(pages: FlaskClient, world: World) -> None:
@@ -238,10 +236,10 @@ def test_what_does_not_fit_together_is_told_with_both_values(
     monkeypatch.setattr("frontend.app.Backend", lambda url: Liar(url, height, changed))
     pages = create_app(Settings(backend_url=service.url)).test_client()
     page = text(pages, f"/blocks/{LARGEST}")
-    assert "Header Checked: it does not fit" in page
+    assert "Header Verification failed" in page
     assert f"{failures} of 4 checks failed." in page, what
     assert page.count("Failed:") == failures
-    assert page.count("It says") == page.count("Computed ") - page.count("Computed again") - 1
+    assert page.count("Stated ") == page.count("Computed ") == failures
     twin = pages.get(f"/blocks/{LARGEST}.json").get_json()
     failed = [check for check in twin["checks"] if not check["holds"]]
     assert len(failed) == failures
@@ -261,7 +259,7 @@ def test_a_transaction_that_was_changed_is_found(
     assert "Failed:" not in text(pages, f"/blocks/{LARGEST}")
     page = text(pages, f"/blocks/{LARGEST}?check=transactions")
     assert "1 of 6 checks failed." in page
-    assert "Failed: Its Merkle root is that of its transactions" in page
+    assert "Failed: Its Merkle root is the one computed from its transactions" in page
 
 
 def test_flights_and_a_root_that_fit_only_each_other_are_found(
@@ -288,7 +286,7 @@ def test_no_text_in_an_address_breaks_a_page(pages: FlaskClient) -> None:
 
 def test_the_list_says_who_has_cosigned_the_log(pages: FlaskClient, world: World) -> None:
     folder = world.settings.folder
-    assert "is cosigned by" not in text(pages, "/blocks")
+    assert "have cosigned" not in text(pages, "/blocks")
     note = notes.parse((folder / "checkpoint").read_bytes())
     witness = SecretKey("example.org/witness", bytes(32), COSIGNATURE)
     signature = witness.cosignature(note.text, int(time.time()))
@@ -299,5 +297,5 @@ def test_the_list_says_who_has_cosigned_the_log(pages: FlaskClient, world: World
     finally:
         cosigned.unlink()
     assert re.search(
-        rf"The log up to block {world.tip} is cosigned by example.org/witness ?, ", page
+        rf"Witnesses have cosigned the log up to block {world.tip}: example.org/witness ?, ", page
     )

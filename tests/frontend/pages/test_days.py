@@ -66,7 +66,7 @@ def test_the_twin_as_csv_has_a_row_for_each_carrier(
 def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
     page = pages.get("/days/1987-10-01")
     assert page.status_code == 200
-    assert "no flights of this day" in page.get_data(as_text=True)
+    assert "no flights on this day" in page.get_data(as_text=True)
     assert pages.get("/days/1987-10-01.json").get_json()["carriers"] == []
 
 
@@ -74,4 +74,4 @@ def test_a_day_without_flights_says_so(pages: FlaskClient) -> None:
 def test_what_is_no_day_is_not_found(pages: FlaskClient, text: str) -> None:
     page = pages.get(f"/days/{text}")
     assert page.status_code == 404
-    assert "is no day" in page.get_data(as_text=True)
+    assert "is not a day" in page.get_data(as_text=True)

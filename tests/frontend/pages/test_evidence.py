@@ -179,10 +179,10 @@ def test_a_citation_says_that_nothing_has_changed(
     address = cited(pages, question)
     assert f"tip_hash={world.hashes[world.tip]}" in address
     page = text(pages, address)
-    assert "Still the same." in page
-    assert f"Block {world.tip} has the hash that was cited" in page
+    assert "Unchanged." in page
+    assert f"Block {world.tip} still has the hash that this link cites" in page
     assert cited(pages, address) == address
-    assert "the same" not in text(pages, question).replace("are still the same.", "")
+    assert "Unchanged." not in text(pages, question)
 
 
 def test_a_citation_stays_the_same_when_blocks_are_added(pages: FlaskClient, world: World) -> None:
@@ -190,19 +190,19 @@ def test_a_citation_stays_the_same_when_blocks_are_added(pages: FlaskClient, wor
     address = cited(pages, f"{QUESTIONS[0]}&as_of=20")
     assert f"as_of=20&tip_hash={world.hashes[20]}" in address
     assert address != cited(pages, QUESTIONS[0])
-    assert "Still the same." in text(pages, address)
+    assert "Unchanged." in text(pages, address)
 
 
 @every_question
 def test_a_citation_says_what_differs(pages: FlaskClient, world: World, question: str) -> None:
     address = cited(pages, question)
     other_answer = text(pages, changed(address, digest="0" * 16))
-    assert "Not the same." in other_answer
-    assert "has the hash that this link cites, but the answer is not the one" in other_answer
+    assert "Changed." in other_answer
+    assert "has the hash that this link cites, but the answer differs" in other_answer
     other_chain = text(pages, changed(address, tip_hash="f" * 64))
-    assert "the chain is not the same one; the answer is the same." in other_chain
+    assert "this is a different chain; the answer is the same." in other_chain
     neither = text(pages, changed(address, tip_hash="f" * 64, digest="0" * 16))
-    assert "the answer is not the same, either." in neither
+    assert "the answer is different, too." in neither
     gone = text(pages, changed(address, as_of="900"))
     assert "counted up to block 900, which this ledger does not have" in gone
     assert f"it ends at block {world.tip}, and so does this answer." in gone
@@ -253,8 +253,9 @@ def test_the_digest_is_of_the_answer_that_the_proof_has(pages: FlaskClient) -> N
 def test_pages_claim_no_more_than_the_service_says(pages: FlaskClient) -> None:
     for address in ("/transactions/700", "/blocks/17", *QUESTIONS):
         page = text(pages, address)
-        assert "checked in this browser" in page
-        assert "Nothing of" in page
-        assert "Computed in this browser" not in page
+        assert "This browser has not checked it." in page
+        assert "Verified in this browser" not in page
         assert "itself" not in page
-    assert "Computed by the server of these pages" in text(pages, "/blocks/17")
+    assert "The server of these pages, not your browser, made these checks." in text(
+        pages, "/blocks/17"
+    )

@@ -109,7 +109,7 @@ def test_a_city_that_is_none_is_answered_with_what_may_be_meant(
     pages: FlaskClient, world: World, typed: str, meant: str
 ) -> None:
     page = text_of(pages, over_days(FROM, typed))
-    assert f"no city called “{typed}”" in page
+    assert f"No city in the ledger matches “{typed}”" in page
     path = links_of(page, meant)[0]
     there = pages.get(path).get_data(as_text=True)
     assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
@@ -125,14 +125,14 @@ def test_a_suggestion_sets_right_both_cities(pages: FlaskClient, world: World) -
 
 def test_what_is_like_no_city_gets_an_example(pages: FlaskClient) -> None:
     page = text_of(pages, over_days(FROM, "qqqqqqqq<b>"))
-    assert "no city called “qqqqqqqq&lt;b&gt;”" in page
+    assert "No city in the ledger matches “qqqqqqqq&lt;b&gt;”" in page
     assert "Cities are written as in" in page
 
 
 def test_cities_without_flights_between_them_are_no_mistake(pages: FlaskClient) -> None:
     page = text_of(pages, over_days(FROM, FROM))
     assert '<p class="figure-large">0</p>' in page
-    assert "Look at all days." in page
+    assert "Show all days." in page
     assert "There is no map of a route that ends where it begins." in page
     assert "no city called" not in page
 
@@ -194,5 +194,5 @@ def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:
 
 def test_a_place_that_nobody_knows_is_said_in_words(year_pages: FlaskClient) -> None:
     page = text_of(year_pages, asking("Nowhere, KS", "Chicago, IL"))
-    assert "There is no map: the place of an airport is not known." in page
+    assert "There is no map, because the location of an airport is not known." in page
     assert 'class="map"' not in page

@@ -119,7 +119,7 @@ def test_carriers_that_share_a_number_are_named_and_can_be_chosen(
     carriers = {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}
     query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     page = source(pages, query)
-    assert f"{len(carriers)} carriers had a flight of this number on that day" in page
+    assert f"{len(carriers)} carriers had a flight with this number on that day" in page
     for carrier in carriers:
         assert f'<h2 id="carrier-{carrier}">{label(carrier)}</h2>' in page
         chosen = f"{query}&OP_CARRIER_AIRLINE_ID={carrier}"
@@ -143,7 +143,7 @@ def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world
         assert each["count"] == len(flights)
         expected = legs.outcome_of_all(flights) if each["is_covered"] else None
         assert each["outcome"] == expected
-        assert (expected or "Not covered") in page
+        assert (expected or "No data") in page
         link = f'<a href="{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={day}">'
         assert (link in page) == (each["is_covered"] and day != middle)
     assert not twin["days"][0]["is_covered"]  # the day before the first
@@ -184,8 +184,8 @@ def test_a_day_without_the_flight_offers_days_on_which_there_is_one(
     last = max(each["FL_DATE"] for each in world.transactions)
     after = plus(last, 40)
     page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={after}&OP_CARRIER_AIRLINE_ID=")
-    assert "No flight of number 1 is in the ledger for that day" in page
-    assert "Flight number 1 of any carrier, leaving on" in page
+    assert "The ledger has no flight 1 on that day" in page
+    assert "flight number 1 of any carrier, scheduled to leave on" in page
     assert "so that day is not covered" in page
     linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM=1&FL_DATE=([0-9-]+)"', page)
     assert linked == sorted(day for number, day in keys(world) if number == 1)
@@ -202,7 +202,7 @@ def test_a_carrier_that_did_not_fly_it_offers_those_that_did(
     )
     query = f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
     page = source(pages, f"{query}&OP_CARRIER_AIRLINE_ID={other}")
-    assert f"of {label(other)}, leaving on" in page
+    assert f"of {label(other)}, scheduled to leave on" in page
     for carrier in {leg["OP_CARRIER_AIRLINE_ID"] for leg in of(world, number, day)}:
         assert f'<a href="{query}&OP_CARRIER_AIRLINE_ID={carrier}">{label(carrier)}</a>' in page
 
@@ -296,7 +296,7 @@ def test_titles_say_what_is_on_the_page(pages: FlaskClient, world: World) -> Non
     for query, title in (
         ("", "Flight status"),
         (f"?OP_CARRIER_FL_NUM=1&FL_DATE={day}", f"Flight 1 on {said}"),
-        (f"?OP_CARRIER_FL_NUM=1999&FL_DATE={day}", f"Flight 1999 on {said}: none"),
+        (f"?OP_CARRIER_FL_NUM=1999&FL_DATE={day}", f"Flight 1999 on {said}: not found"),
         ("?OP_CARRIER_FL_NUM=1", "Days of flight 1"),
     ):
         assert f"<title>{title} · Flightchain</title>" in source(pages, PAGE + query)
@@ -323,5 +323,5 @@ def test_of_very_many_legs_the_first_are_shown_and_all_are_in_the_twin(
     count = 60 * len(of(world, number, day))
     page = source(pages, PAGE + query)
     assert len(ids_on(page)) == MOST_LEGS_SHOWN < count
-    assert f"{count:,} legs are in the ledger" in page
+    assert f"The ledger has {count:,} legs" in page
     assert len(table(pages, f"{PAGE}.csv{query}")) == count

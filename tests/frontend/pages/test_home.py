@@ -86,7 +86,7 @@ def test_a_backend_that_is_away_is_said_in_words(lonely_pages: FlaskClient) -> N
 def test_a_page_that_is_none_says_so_in_the_same_layout(pages: FlaskClient) -> None:
     page = pages.get("/nothing")
     assert page.status_code == 404
-    assert "There is no such page" in page.get_data(as_text=True)
+    assert "Page not found" in page.get_data(as_text=True)
     assert 'class="brand"' in page.get_data(as_text=True)
 
 

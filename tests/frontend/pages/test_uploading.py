@@ -98,7 +98,7 @@ def test_what_was_not_checked_is_checked_and_not_added(visitor: Visitor) -> None
     for digest in ("", "0" * 64):
         page = visitor.upload(CSV, checked=digest)
         assert page.status_code == 200
-        assert "this is another file than the one that was checked" in notice(page)
+        assert "this is not the file that was checked" in notice(page)
         assert "Add 30 flights" in page.text
     assert visitor.transactions == before
 
@@ -153,7 +153,7 @@ WRONG = [
     (b"\xef\xbb\xbf", "The file is empty."),
     (CSV.decode().encode("utf-16"), "The file is UTF-16 and not UTF-8."),
     (CSV.decode().encode("utf-16-le"), "The file is UTF-16 and not UTF-8."),
-    (CSV + "Zürich".encode("latin-1"), "Line 32: A letter in it is not UTF-8."),
+    (CSV + "Zürich".encode("latin-1"), "Line 32: The file has a character that is not UTF-8."),
     (b"PK\x03\x04zip", "The file is a zip archive. Unpack it first."),
     (b"\x1f\x8bgzip", "The file is packed with gzip. Unpack it first."),
     (b"a,b\n1,2\n", "It has no column of a flight; its first line is 'a, b'."),
@@ -178,7 +178,7 @@ def test_a_header_alone_has_no_flights(visitor: Visitor) -> None:
     for action in ("check", "add"):
         page = visitor.upload(lines_of(CSV)[0], action=action)
         assert page.status_code == 200
-        assert "There is no flight in this file." in page.text
+        assert "This file has no flights." in page.text
 
 
 def test_a_quoted_line_break_spoils_its_two_lines_and_no_other(visitor: Visitor) -> None:
@@ -233,13 +233,13 @@ def test_a_file_needs_a_token_where_the_ledger_wants_one(
         assert 'name="TOKEN"' in visitor.client.get("/upload").text
         page = visitor.upload(CSV)
         assert page.status_code == 401
-        assert "asks for a token" in errors_beside(page)["TOKEN"]
+        assert "Only people with a token" in errors_beside(page)["TOKEN"]
         page = visitor.upload(CSV, TOKEN=secret)
         assert page.status_code == 200
         assert secret not in page.text
         answer = visitor.slice(CSV, Authorization="Bearer x")
         assert answer.status_code == 401
-        assert "does not know this token" in answer.get_json()["detail"]
+        assert "This token is unknown or was revoked" in answer.get_json()["detail"]
         assert visitor.slice(CSV, Authorization=f"Bearer {secret}").get_json()["added"] == 30
         assert visitor.transactions == len(FLIGHTS) + 30
 

@@ -127,7 +127,7 @@ OUTCOMES = [
     ([ON_TIME, EARLY], "Both legs on time", "on_time"),
     ([ON_TIME, EARLY, EARLY], "All 3 legs on time", "on_time"),
     ([ON_TIME, LATE, CANCELLED], "1 of 3 legs cancelled, 1 late, 1 on time", "cancelled"),
-    ([LATE, DIVERTED], "1 of 2 legs without arrival, 1 late", "no_arrival"),
+    ([LATE, DIVERTED], "1 of 2 legs with no arrival recorded, 1 late", "no_arrival"),
 ]
 
 
