@@ -1,4 +1,4 @@
-"""The questions that travellers ask first, each answered in two steps at most from the home page."""
+"""The questions that travellers ask first: each is answered in two steps or less from home."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_plus
