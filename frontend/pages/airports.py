@@ -7,8 +7,7 @@ from flask import Blueprint, Response, abort, render_template, request
 from frontend.asking import filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Airport, CoverageKeeper
-from frontend.errors import Refused
-from frontend.questions.breakdowns import DAYS, Breakdowns, Groups, interval_of
+from frontend.questions.breakdowns import Breakdowns, Groups, interval_of, require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import FIGURES, Row, extremes, lines_of, other_airports, rows_of
 from frontend.questions.intervals import offered
@@ -53,9 +52,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         if airport is None:
             abort(404, f"no airport in the ledger has the code {code[:10]}")
         given = filled_in(request.args.to_dict())
-        for name in given:
-            if name not in DAYS:
-                raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
+        require_known(given, ())
         leaving = breakdowns.by({**given, "ORIGIN": airport.code}, LEAVING)
         as_of = {"as_of": str(leaving["carrier"]["as_of"]["height"])}
         arriving = breakdowns.by({**given, **as_of, "DEST": airport.code}, ARRIVING)

@@ -8,6 +8,7 @@ from frontend.asking import Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
+from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import FIGURES, KEYS, SORTS, Ranking, Row, ranking, rows_of
 from frontend.questions.intervals import offered, whole
@@ -62,6 +63,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     def ranked(given: dict[str, str]) -> Ranked:
         """The ranking that a request asks for. Raises Refused, BackendAway."""
         options = _options(given)
+        require_known(given, DEFAULTS)
         known = keeper.now()
         question = whole(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
         answer = backend.get("/average_delays", question | {"group_by": options["by"]})

@@ -6,15 +6,14 @@ from frontend import fields
 from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
-from frontend.errors import Refused
 from frontend.flight_numbers import CARRIER, NUMBER, understood
+from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.intervals import offered, whole
 from frontend.questions.report_card import SIGNS, cards
 from frontend.tables import csv_twin, json_twin
 
 PATH = "/report"
-DAYS = ("INITIAL_DATE", "FINAL_DATE")
 COLUMNS = (*fields.TRANSACTION_NAMES, "BLOCK_HEIGHT", "status")
 
 
@@ -24,9 +23,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
 
     def answer(given: dict[str, str]) -> Json:
         """All flights of the number in the interval. Raises Refused, BackendAway."""
-        for name in given:
-            if name not in {NUMBER, CARRIER, *DAYS}:
-                raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
+        require_known(given, (NUMBER, CARRIER))
         known = keeper.now()
         given = whole(known) | understood(given, known)
         first = given.pop("INITIAL_DATE", "")

@@ -1,13 +1,15 @@
 """Asks the backend for several breakdowns of the same flights, all as of the same block."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
+from frontend.errors import Refused
 from frontend.questions.intervals import whole
 
 PATH = "/average_delays"
 DAYS = ("INITIAL_DATE", "FINAL_DATE")
+OPTIONS = ("as_of", "engine")
 MOST_ORIGINS = 4
 """A ledger with so few airports of departure, and many more of arrival, is a region's."""
 
@@ -39,6 +41,18 @@ class Breakdowns:
         answer = self._backend.get(PATH, {**whole(known), "group_by": "origin"})
         codes = [one["ORIGIN"] for one in answer["by_origin"]]
         return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
+
+
+def require_known(given: Mapping[str, str], names: Collection[str]) -> None:
+    """Raise Refused for a parameter that is neither among `names` nor about days, nor an option."""
+    for name in given:
+        if name not in {*names, *DAYS, *OPTIONS}:
+            raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
+
+
+def asked_like(given: Mapping[str, str]) -> dict[str, str]:
+    """The days and options of a request, for another question of the same page."""
+    return {name: given[name] for name in (*DAYS, *OPTIONS) if name in given}
 
 
 def interval_of(answer: Json) -> dict[str, str]:

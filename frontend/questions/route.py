@@ -7,7 +7,13 @@ from functools import cached_property
 from frontend.backend_client import Json
 from frontend.coverage import Airport, Coverage
 from frontend.errors import Refused
-from frontend.questions.breakdowns import DAYS, Breakdowns, Groups, interval_of
+from frontend.questions.breakdowns import (
+    Breakdowns,
+    Groups,
+    asked_like,
+    interval_of,
+    require_known,
+)
 from frontend.questions.groups import Extremes, Row, extremes, other_airports, place, rows_of
 
 ENDS = {
@@ -85,17 +91,15 @@ class Route:
 
 def asked_route(given: Mapping[str, str], known: Coverage, breakdowns: Breakdowns) -> Route:
     """The route that a request asks for. Raises Refused, BackendAway."""
-    for name in given:
-        if name not in {*ENDS, *DAYS}:
-            raise Refused({"field": name, "detail": f"unknown parameter {name}"}, 400, None)
+    require_known(given, ENDS)
     ends = {name: given[name].upper() if name in {"ORIGIN", "DEST"} else given[name]
             for name in ENDS if name in given}  # fmt: skip
     for end in ("ORIGIN", "DEST"):
         _require_known(ends, end, known)
-    days = {name: given[name] for name in DAYS if name in given}
-    answers = breakdowns.by(ends | days, GROUPS)
+    more = asked_like(given)
+    answers = breakdowns.by(ends | more, GROUPS)
     height = answers["carrier"]["as_of"]["height"]
-    back = breakdowns.total(turned(ends) | days, height)
+    back = breakdowns.total(turned(ends) | more, height)
     is_one_way = not (answers["carrier"]["flights"] and back["flights"])
     only = breakdowns.only_origins(known) if is_one_way else []
     return Route(known, ends, answers, back, only)

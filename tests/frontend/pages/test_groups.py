@@ -157,7 +157,7 @@ def test_the_page_of_a_route_names_airports_and_offers_the_whole_cities(
         ("ORIGIN=ZZZ&DEST=LAX", "no airport in the ledger has the code ZZZ"),
         ("ORIGIN_CITY_NAME=Atlantis&DEST=LAX", "no city in the ledger matches “Atlantis”"),
         ("ORIGIN=LAX", "Please fill this in"),
-        ("ORIGIN=LAX&DEST=SFO&engine=scan", "unknown parameter engine"),
+        ("ORIGIN=LAX&DEST=SFO&group_by=day", "unknown parameter group_by"),
     ],
 )
 def test_a_route_that_cannot_be_is_refused_in_words(
@@ -196,4 +196,23 @@ def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClien
     answer = pages.get("/airports/ZZZ")
     assert answer.status_code == 404
     assert "airport in the ledger has the code ZZZ" in answer.text
-    assert pages.get("/airports/LAX.json?as_of=1").status_code == 400
+    assert pages.get("/airports/LAX.json?group_by=day").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/rankings.json?by=route",
+        "/route.json?ORIGIN={0}&DEST={1}",
+        "/airports/{0}.json?INITIAL_DATE=2015-01-01",
+        "/report.json?OP_CARRIER_FL_NUM=1",
+    ],
+)
+@pytest.mark.parametrize("height", [1, 2])
+def test_a_page_answers_as_of_a_block_and_from_a_scan_the_same(
+    pages: FlaskClient, busiest: tuple[str, str], address: str, height: int
+) -> None:
+    asked = f"{address.format(*busiest)}&as_of={height}"
+    found, scanned = (pages.get(asked + more).text for more in ("", "&engine=scan"))
+    assert f'"height": {height}' in found
+    assert scanned.replace('"engine": "scan"', '"engine": "index"') == found

@@ -67,7 +67,7 @@ def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
         ("OP_CARRIER_FL_NUM=x", "must be a whole number"),
         ("OP_CARRIER_FL_NUM=ZZ1", "no carrier in this ledger has the code ZZ"),
         ("OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
-        ("OP_CARRIER_FL_NUM=1&engine=scan", "unknown parameter engine"),
+        ("OP_CARRIER_FL_NUM=1&group_by=day", "unknown parameter group_by"),
     ],
 )
 def test_what_is_no_flight_number_is_refused_beside_the_field(
