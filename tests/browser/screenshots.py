@@ -31,9 +31,8 @@ SHOTS = (
     Shot("flight_status", "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=2013-07-01"),
     Shot(
         "average_delays",
-        "/average_delays?OP_CARRIER_AIRLINE_ID=20366&OP_CARRIER_AIRLINE_ID=19790"
-        "&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31",
-        1000,
+        "/average_delays?OP_CARRIER_AIRLINE_ID=19977&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31",
+        1140,
     ),
     Shot(
         "flight_counter",
