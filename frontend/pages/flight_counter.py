@@ -6,9 +6,10 @@ from frontend.asking import asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.charts.coordinates import Places
 from frontend.charts.maps import Maps
-from frontend.coverage import CoverageKeeper
+from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
+from frontend.questions.breakdowns import Breakdowns
 from frontend.questions.flight_counts import DESTINATION, ORIGIN, Report, unknown
 from frontend.questions.intervals import offered, whole
 from frontend.tables import csv_twin, json_twin
@@ -34,6 +35,12 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         question.pop("group_by", None)
         return found | {"reverse_count": backend.get(PATH, question | back)["count"]}
 
+    def _only_origins(found: Json | None, known: Coverage) -> list[str]:
+        """See `Breakdowns`; looked up only where there are no flights the other way."""
+        if found is None or found["reverse_count"]:
+            return []
+        return Breakdowns(backend, keeper).only_origins(known)
+
     @routes.get(PATH)
     def page() -> Response:
         """The form, and the answer if something is asked."""
@@ -51,6 +58,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             found=found,
             report=Report(found, known) if found else None,
             map=maps.route(known, interval[ORIGIN], interval[DESTINATION]) if found else None,
+            only_origins=_only_origins(found, known),
             unknown=unknown(known, interval) if found and not found["count"] else [],
             answered=(answered := [Answered("flight_counter", found)] if found else []),
             citation=cited.verdict(answered),

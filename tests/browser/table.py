@@ -54,7 +54,6 @@ PAGES = (
     Row("/route?ORIGIN_CITY_NAME={origin}&DEST_CITY_NAME={destination}"),
     Row("/route?ORIGIN=ZZZ&DEST_CITY_NAME={destination}", 400),
     Row("/airports/{airport}"),
-    Row("/airports/ZZZ", 404),
     Row("/report"),
     Row("/report?OP_CARRIER_FL_NUM={number}"),
     Row("/report?OP_CARRIER_FL_NUM=99999"),
