@@ -70,8 +70,8 @@ def _is_help_wanted() -> bool:
 def main() -> None:
     """Keep flight records in a blockchain, and ask three questions about them.
 
-    FLIGHTCHAIN_… environment variables set the chain's folder and everything else; README.md has
-    the table.
+    FLIGHTCHAIN_… environment variables set the chain's folder and all other options; README.md
+    lists them.
     """
 
 
@@ -82,13 +82,13 @@ def main() -> None:
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--nycflights", is_flag=True, help="Import the 336,776 flights of New York in 2013.")
 @click.option("--generate", type=click.IntRange(1), metavar="N", help="Import N made-up flights.")
-@click.option("--seed", type=int, default=1, show_default=True, help="The seed of --generate.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed for --generate.")
 @click.option(
     "--if-empty", is_flag=True, help="Import what FLIGHTCHAIN_DATA names if the chain is empty."
 )
-@click.option("--then-serve", is_flag=True, help="Run `serve` when all is imported.")
-@click.option("--frontend", is_flag=True, help="With --then-serve: serve the pages for a browser.")
-@click.option("--skip-bad", is_flag=True, help="Leave bad rows out and count them.")
+@click.option("--then-serve", is_flag=True, help="Run `serve` after the import.")
+@click.option("--frontend", is_flag=True, help="With --then-serve, also serve the pages.")
+@click.option("--skip-bad", is_flag=True, help="Skip invalid rows and count them.")
 @click.pass_obj
 def import_command(
     settings: Settings,
@@ -101,12 +101,13 @@ def import_command(
     frontend: bool,
     skip_bad: bool,
 ) -> None:
-    """Import flights from FILES, from a package, or made-up ones.
+    """Import flights from FILES or from a package, or make them up.
 
-    FILES are on-time CSV of BTS or what `GET /flights` exports (CSV or NDJSON), plain or as .gz,
-    .xz or .zip; or block files of the study.
+    FILES are CSV files of the BTS (on-time performance) or exports of `GET /flights` (CSV or
+    NDJSON), plain or as .gz, .xz or .zip; or block files of the study.
 
-    Run it again to continue after Ctrl-C or a crash: flights that are there already are left out.
+    Run it again to continue after Ctrl-C or a crash: it leaves out flights that it has imported
+    already.
     """
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
@@ -211,16 +212,16 @@ def _source(specification: str) -> Any:
 
 
 @main.command()
-@click.option("--only-http", is_flag=True, help="Do not start the miner; run it elsewhere.")
-@click.option("--frontend", is_flag=True, help="Serve the pages for a browser, too.")
+@click.option("--only-http", is_flag=True, help="Do not start the miner; you run it separately.")
+@click.option("--frontend", is_flag=True, help="Also serve the pages.")
 @click.pass_obj
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
-    """Answer over HTTP and mine, until SIGTERM or Ctrl-C."""
+    """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
     from backend import tokens
     from backend.service import supervisor
 
     if only_http and frontend:
-        raise click.UsageError("--only-http starts no frontend: run `python -m frontend`")
+        raise click.UsageError("--only-http does not start the frontend: run `python -m frontend`")
     if only_http:
         from backend.service.web_server import run_http
 
@@ -243,12 +244,12 @@ def _require_all_to_serve(settings: Settings, *, frontend: bool) -> None:
 
 
 @main.command()
-@click.option("--once", is_flag=True, help="Seal what is pending now, and end.")
+@click.option("--once", is_flag=True, help="Seal the flights that are pending now, then exit.")
 @click.pass_obj
 def mine(settings: Settings, once: bool) -> None:
-    """Seal pending flights into blocks, until SIGTERM or Ctrl-C.
+    """Seal pending flights into blocks until SIGTERM or Ctrl-C.
 
-    The block at hand is finished first.
+    The command finishes the current block before it ends.
     """
     from backend.processes.systemd import Notifier
     from backend.sealing.miner import Miner, Sealer
@@ -270,7 +271,7 @@ def mine(settings: Settings, once: bool) -> None:
 def token() -> None:
     """Add, list and remove tokens for writing.
 
-    Posts need a token when others can reach the service.
+    Posting flights needs a token if other machines can reach the service.
     """
 
 
@@ -278,18 +279,18 @@ def token() -> None:
 @click.argument("name")
 @click.pass_obj
 def add_token(settings: Settings, name: str) -> None:
-    """Make a token for NAME and print it; it is never shown again."""
+    """Create a token for NAME and print it once."""
     from backend.tokens import Tokens
 
     secret = Tokens(settings.folder).add(name)
-    say(f"the token of {name} follows; only its hash is stored, so keep it:")
+    say(f"this is the token of {name}; only its hash is stored, so keep it:")
     click.echo(secret)
 
 
 @token.command("list")
 @click.pass_obj
 def list_tokens(settings: Settings) -> None:
-    """Print the names that have a token."""
+    """List the names that have a token."""
     from backend.tokens import Tokens
 
     for one in Tokens(settings.folder).all():
@@ -300,11 +301,11 @@ def list_tokens(settings: Settings) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove_token(settings: Settings, name: str) -> None:
-    """Remove the token of NAME, with effect at once."""
+    """Revoke NAME's token immediately."""
     from backend.tokens import Tokens
 
     Tokens(settings.folder).remove(name)
-    say(f"the token of {name} is removed")
+    say(f"the token of {name} is revoked")
 
 
 # --- looking ---------------------------------------------------------------------------------
@@ -316,11 +317,11 @@ def remove_token(settings: Settings, name: str) -> None:
     type=click.IntRange(1, 64),
     default=lambda: min(MOST_CHECKING, len(os.sched_getaffinity(0))),
     show_default=f"one for each core, at most {MOST_CHECKING}",
-    help="How many processes check blocks at the same time.",
+    help="Number of processes that check blocks at the same time.",
 )
 @click.pass_obj
 def verify(settings: Settings, processes: int) -> None:
-    """Check every byte of the chain, the index and what is pending."""
+    """Check every byte of the chain, the index and the pending flights."""
     from backend.checking.audit import verify as audit
 
     with counting("verifying", "block") as progress:
@@ -336,21 +337,21 @@ def verify(settings: Settings, processes: int) -> None:
 @click.argument("height")
 @click.pass_obj
 def show(settings: Settings, height: str) -> None:
-    """Print block HEIGHT, or the newest with `tip`, as plain JSON."""
+    """Print block HEIGHT, or the newest block (`tip`), as JSON."""
     with _ledger(settings) as ledger:
         if height == "tip":
             wanted = int(ledger.tip()["height"])
         elif height.isascii() and height.isdigit() and len(height) <= 15:
             wanted = int(height)
         else:
-            raise click.BadParameter(f"{height!r} is neither a height nor `tip`")
+            raise click.BadParameter(f"{height!r} is not a height, nor `tip`")
         _print(ledger.block(wanted, 0, 1000))
 
 
 @main.command()
 @click.pass_obj
 def tip(settings: Settings) -> None:
-    """Print the newest block's height and hash, and what is pending."""
+    """Print the newest block and how many flights are pending."""
     with _ledger(settings) as ledger:
         _print(ledger.tip())
 
@@ -363,8 +364,8 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     """Ask one of the three questions.
 
     QUESTION is filter_transactions, average_delays or flight_counter; the parameters are those of
-    REST. For example: query average_delays OP_CARRIER_AIRLINE_ID=20366 INITIAL_DATE=2013-01-01
-    FINAL_DATE=2013-01-31
+    the REST service. For example: query average_delays OP_CARRIER_AIRLINE_ID=20366
+    INITIAL_DATE=2013-01-01 FINAL_DATE=2013-01-31
     """
     from backend.questions.values import (
         AverageDelays,
@@ -388,15 +389,18 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
             case "flight_counter":
                 _print(ledger.flight_counter(*asked(FlightCounter, given)))
             case _:
-                raise click.BadParameter(f"{question!r} is none of the three questions")
+                raise click.BadParameter(
+                    f"unknown question {question!r}; allowed: "
+                    "filter_transactions, average_delays, flight_counter"
+                )
 
 
 @main.command()
 @click.pass_obj
 def reindex(settings: Settings) -> None:
-    """Make the index anew from the chain.
+    """Rebuild the index from the chain.
 
-    Meanwhile the service goes on with the old index.
+    The service uses the old index meanwhile.
     """
     from backend.sealing.miner import Sealer
 
@@ -416,10 +420,10 @@ def reindex(settings: Settings) -> None:
 @click.option("--full", is_flag=True, help="Read and check the whole backup again.")
 @click.pass_obj
 def backup(settings: Settings, folder: Path, full: bool) -> None:
-    """Bring the backup in FOLDER up to date, or begin one.
+    """Create or update the backup in FOLDER.
 
-    The first backup goes into an empty folder. The service may run meanwhile. Only what is new is
-    copied, then read again and checked.
+    The first backup needs an empty folder. The service may run meanwhile. The command copies only
+    what is new, then reads it again and checks it.
     """
     from backend.backup import back_up
 
@@ -445,9 +449,10 @@ def backup(settings: Settings, folder: Path, full: bool) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.pass_obj
 def restore(settings: Settings, folder: Path) -> None:
-    """Make a ledger and its index from the backup in FOLDER.
+    """Restore a ledger and its index from the backup in FOLDER.
 
-    There must be no ledger yet. The whole backup is checked before anything is put in its place.
+    The ledger's folder must not hold a ledger yet. The command checks the whole backup before it
+    puts anything in place.
     """
     from backend.backup import restore as restore_backup
 

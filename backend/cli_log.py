@@ -52,12 +52,12 @@ def rotate_key(settings: Settings) -> None:
 
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
         found = rotate(settings.folder)
-    say("the log has a new key, which the old one has signed; it follows:")
+    say("the log has a new key, which the old key has signed; the new key is:")
     click.echo(str(found.verifier))
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Ask for the newest checkpoint, and end.")
+@click.option("--once", is_flag=True, help="Ask once, about the newest checkpoint, then exit.")
 @click.pass_obj
 def cosign(settings: Settings, once: bool) -> None:
     """Ask witnesses to cosign each checkpoint.
@@ -70,7 +70,7 @@ def cosign(settings: Settings, once: bool) -> None:
     from backend.witness.asking import Asker, witnesses_in
 
     if settings.witnesses == NO_WITNESS:
-        raise click.UsageError("FLIGHTCHAIN_WITNESSES names no witness")
+        raise click.UsageError("FLIGHTCHAIN_WITNESSES does not name any witness")
     with closing(BlockStore(settings.folder)) as store:
         witnesses = witnesses_in(settings.witnesses)
         asker = Asker(settings.folder, HistoryTree(store), witnesses, say)
@@ -128,11 +128,12 @@ def _address(text: str) -> tuple[str, int]:
 @click.option("--key", "keys", type=_key, metavar="KEY", multiple=True,
               help="The key of a log; may be given several times.")  # fmt: skip
 @click.option("--silent-after", type=click.FloatRange(0), default=24.0, show_default=True,
-              metavar="HOURS", help="How long a log may go without a new block.")  # fmt: skip
+              metavar="HOURS", help="Hours that a log may go without a new block.")  # fmt: skip
 @click.option("--alarm", type=_command, metavar="COMMAND",
-              help="Run COMMAND with a message if a log is not fine.")  # fmt: skip
+              help="Run COMMAND with a message if a log has a problem.")  # fmt: skip
 @click.option("--listen", type=_address, metavar="HOST:PORT",
-              help="Cosign what logs send, instead of looking.")  # fmt: skip
+              help="Wait for logs to send checkpoints, and cosign them, instead of "
+              "asking.")  # fmt: skip
 def witness(
     urls: tuple[str, ...],
     folder: Path,
@@ -152,7 +153,7 @@ def witness(
     if bool(urls) == bool(listen):
         raise click.UsageError("name the logs to look at, or --listen")
     if len({key.name for key in keys}) < len(set(keys)):
-        raise click.UsageError("--key names two keys of the same log; name the one that holds now")
+        raise click.UsageError("--key names two keys of the same log; name only its current key")
     if listen and not keys:
         raise click.UsageError(LISTEN_TAKES)
     if listen:
@@ -206,7 +207,7 @@ def _witness(folder: Path, name: str | None) -> "Witness":
     if name not in {None, kept}:
         raise click.UsageError(
             f"--name: the witness in {folder} is named {kept}, and keeps its name; "
-            "another one needs another --folder"
+            "use another --folder for another witness"
         )
     if warning := exposure(folder, WITNESS):
         say(warning)
@@ -222,12 +223,12 @@ def _tell(found: "Finding", alarm: list[str] | None) -> None:
         try:
             raise_alarm(alarm, found.message)
         except AlarmFailed as error:
-            say(f"the alarm cannot be raised: {error}")
+            say(f"the alarm command failed: {error}")
 
 
 @click.command()
 def cheat() -> None:
-    """Try to cheat on a throw-away chain, and tell what notices it."""
+    """Try to cheat on a temporary chain and show which check notices it."""
     from backend.cheating.cheats import try_all
 
     for one in try_all():

@@ -61,7 +61,7 @@ def ask(
         reason = getattr(error, "reason", error)  # urllib wraps what went wrong
         raise NoAnswer(f"{url} cannot be read: {reason}") from error
     if len(answer.body) > most_bytes:
-        raise NoAnswer(f"{url} has more than {most_bytes} bytes")
+        raise NoAnswer(f"{url} sends more than {most_bytes} bytes")
     return answer
 
 

@@ -67,7 +67,7 @@ COMMIT_POLL_S = 0.02
 MOST_DUPLICATES_SHOWN = 100
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
 _OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
-NO_CHAIN = "there is no chain yet; the miner makes one when it starts"
+NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
 
 
 class Encoded(NamedTuple):
@@ -135,7 +135,9 @@ class Ledger:
     def tile(self, tile: Tile) -> bytes:
         """A tile of the log. Raises NotFound if the log is not long enough for it."""
         if not tiles.is_there(tile, size := self._tree.size()):
-            raise NotFound(f"there is no tile {tile.name} in a log of {counted(size, 'block')}")
+            raise NotFound(
+                f"the log has {counted(size, 'block')}, so tile {tile.name} does not exist"
+            )
         return tiles.content(self._tree, tile)
 
     # --- the three questions -----------------------------------------------------------------
@@ -324,7 +326,7 @@ class Ledger:
             where = self.where_mined(transaction_id)
             if where is not None:  # it has just been sealed
                 return self._mined_transaction(transaction_id, where)
-            raise NotFound(f"there is no transaction {transaction_id}")
+            raise NotFound(f"transaction {transaction_id} does not exist")
         flight, timestamp = pending
         transaction = _transaction(flight, transaction_id, timestamp)
         return {"state": "pending", "transaction": transaction, "block": None}
@@ -465,14 +467,14 @@ class Ledger:
         """How far the scrub is. Raises TryLater before one has begun."""
         found = scrub_state.read(self.settings.folder)
         if found is None:
-            raise TryLater("nothing has been scrubbed yet")
+            raise TryLater("the scrub has not checked anything yet")
         return found
 
     def scrub_completed_s(self) -> float:
         """When the last whole pass of the scrub ended, Unix seconds. Raises TryLater."""
         completed_at = self.scrub().completed_at
         if completed_at is None:
-            raise TryLater("not everything has been scrubbed yet")
+            raise TryLater("the scrub has not checked everything yet")
         return completed_at / 1000
 
     # --- accepting ---------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
     for name, text in given.items():
         if name not in known:
-            raise InvalidSetting(name, text, "there is no such setting; see README.md")
+            raise InvalidSetting(name, text, "is not a setting; README.md lists all settings")
     values = {known[name].name: _parsed(name, known[name], text) for name, text in given.items()}
     return Settings(**values)  # type: ignore[arg-type]
 
@@ -225,7 +225,7 @@ def _parsed(name: str, setting: "Field[object]", text: str) -> object:
     except ValueError:
         raise InvalidSetting(name, text, "must be a number") from None
     if not low <= number <= high:
-        raise InvalidSetting(name, text, f"must lie between {low} and {high}")
+        raise InvalidSetting(name, text, f"must be between {low} and {high}")
     return number
 
 

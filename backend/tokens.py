@@ -25,7 +25,7 @@ from backend.storage import files
 FILE_NAME = "tokens.json"
 MAX_NAME_CHARACTERS = 60
 ADD = "python -m backend token add NAME"
-MAKE_ONE = f"make one: {ADD}"
+MAKE_ONE = f"create one with: {ADD}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class Tokens:
         tokens = self._kept()
         if tokens is None and self._lock_path.exists():
             raise Damage(
-                f"{self._path} is missing, and tokens were made here once: restore it, or make new "
-                f"ones: {ADD}"
+                f"{self._path} is missing, although tokens existed here: restore it, or create new "
+                f"ones with: {ADD}"
             )
         return tokens or []
 
@@ -96,8 +96,9 @@ class Tokens:
             return None
         except (msgspec.MsgspecError, ValueError) as error:
             raise Damage(
-                f"{self._path} is no list of tokens: {error}; restore it, or remove it and make "
-                f"new tokens: {ADD}"
+                f"{self._path} is not a list of tokens: {error}; restore it, or remove it and "
+                "create "
+                f"new tokens with: {ADD}"
             ) from None
         return self._read[1]
 
@@ -113,7 +114,9 @@ class Tokens:
         with self._changing():
             tokens = self._kept() or []
             if any(token.name == name for token in tokens):
-                raise InvalidInput("name", name, "has a token; remove it first to make a new one")
+                raise InvalidInput(
+                    "name", name, "has a token already; remove it first to create a new one"
+                )
             self._write([*tokens, Token(name, _hash(secret))])
         return secret
 
@@ -123,7 +126,9 @@ class Tokens:
             tokens = self._kept() or []
             kept = [token for token in tokens if token.name != name]
             if len(kept) == len(tokens):
-                raise InvalidInput("name", name, "has no token; `token list` shows the names")
+                raise InvalidInput(
+                    "name", name, "has no token; `token list` shows the names that have one"
+                )
             self._write(kept)
 
     def _changing(self) -> files.FileLock:
@@ -142,11 +147,13 @@ class Tokens:
         """The owner of the token in an Authorization header. Raises NotAllowed."""
         scheme, _, secret = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
-            raise NotAllowed(f"writing needs a token, sent as Authorization: Bearer; {MAKE_ONE}")
+            raise NotAllowed(
+                f"writing needs a token in the header Authorization: Bearer TOKEN; {MAKE_ONE}"
+            )
         hashed = _hash(secret.strip())
         owners = [t.name for t in self.all() if hmac.compare_digest(t.sha256, hashed)]
         if not owners:
-            raise NotAllowed("this token is unknown, or was removed")
+            raise NotAllowed("this token is unknown or was revoked")
         return owners[0]
 
 
@@ -156,9 +163,9 @@ def require_some(settings: Settings) -> None:
         reason = (
             "FLIGHTCHAIN_REQUIRE_TOKEN asks for tokens"
             if settings.require_token
-            else f"{reachable(settings)} can be reached from elsewhere"
+            else f"others can reach {reachable(settings)}"
         )
-        raise FlightchainError(f"{reason}, and there is no token yet; {MAKE_ONE}")
+        raise FlightchainError(f"{reason}, but no token exists yet; {MAKE_ONE}")
 
 
 def _sound(kept: _Kept) -> Token:

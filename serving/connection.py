@@ -55,12 +55,12 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _REFUSALS: tuple[tuple[type[Exception], int, str], ...] = (
     (parser.LimitRequestLine, 414, "the request line is too long"),
     (parser.LimitRequestHeaders, 431, "the head of the request is too large"),
-    (parser.UnsupportedTransferCoding, 501, "this Transfer-Encoding is not understood"),
-    (parser.InvalidRequestMethod, 400, "the method is not one of HTTP"),
-    (parser.InvalidHTTPVersion, 400, "the version of HTTP is unknown"),
+    (parser.UnsupportedTransferCoding, 501, "this Transfer-Encoding is not supported"),
+    (parser.InvalidRequestMethod, 400, "this is not an HTTP method"),
+    (parser.InvalidHTTPVersion, 400, "this version of HTTP is unknown"),
     (parser.InvalidHeaderName, 400, "a header has a name that HTTP does not allow"),
-    (parser.ParseError, 400, "this is no HTTP request"),
-    (errors.ParseException, 400, "this is no HTTP request"),
+    (parser.ParseError, 400, "this is not an HTTP request"),
+    (errors.ParseException, 400, "this is not an HTTP request"),
 )
 _PARSE_ERRORS = tuple(kind for kind, _, _ in _REFUSALS)
 
@@ -180,7 +180,7 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._body_receiver.expect_continue = False
             self._safe_write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if not self.worker.has_room_for(self):
-            raise Refused(503, "too much is being sent at once; try later")
+            raise Refused(503, "clients are sending too much at the same time; try later")
 
     def _on_headers_complete(self) -> bool:
         head = self._callback_parser
@@ -327,7 +327,7 @@ def _required_length(head: Any, max_body_bytes: int) -> int:
             reason = f"Content-Length: must be a number of at most {MAX_LENGTH_DIGITS} digits"
             raise Refused(400, reason, field="Content-Length")
         if name == b"expect" and value.lower() != b"100-continue":
-            reason = "Expect: only 100-continue is understood"
+            reason = "Expect: only 100-continue is supported"
             raise Refused(417, reason, field="Expect")
     length: int = head.content_length or 0
     if length > max_body_bytes:

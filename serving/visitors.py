@@ -81,7 +81,7 @@ class Visitors:
             return Refusal(400, "Host", detail)
         if not self._takes_all and not self._is_ours(found[1]):
             detail = (
-                f"Host {_shown(host)}: is no name of this service; if it should be one, add it to "
+                f"Host {_shown(host)}: is not a name of this service; if it should be, add it to "
                 f"{SETTING} and start the service again"
             )
             return Refusal(421, "Host", detail)
@@ -102,7 +102,7 @@ def names_in(text: str) -> frozenset[str]:
     for name in names:
         if name != EVERY_NAME and _address(name) is None and not _NAME.fullmatch(name):
             raise ValueError(
-                f"{_shown(name)} is no name or address; separate names by commas, without ports"
+                f"{_shown(name)} is not a name or address; separate names by commas, without ports"
             )
     return frozenset(map(_compared, names))
 

@@ -285,7 +285,7 @@ def test_a_huge_height_is_not_found_either(world: World) -> None:
 @pytest.mark.parametrize("height", ["0" * 16, "9" * 16, "9" * 40, "9" * 5000], ids=len)
 def test_more_than_fifteen_digits_are_no_height(world: World, height: str) -> None:
     said = refusal(call(world.settings.folder, "show", height), 2)
-    assert "is neither a height nor `tip`" in said
+    assert "is not a height, nor `tip`" in said
 
 
 def test_verify_says_what_it_found(world: World) -> None:
@@ -723,7 +723,7 @@ LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for a
     [
         (["witness"], "name the logs to look at, or --listen"),
         (["witness", "http://x/log", "--listen", "127.0.0.1:1"], "name the logs to look at, or"),
-        (["witness", "http://x/log", "--key", "nonsense"], "--key: 'nonsense' is no key"),
+        (["witness", "http://x/log", "--key", "nonsense"], "--key: 'nonsense' is not a key"),
         (
             ["witness", "http://x/log", "--key", LOG_KEY, "--key", OTHER_LOG_KEY],
             "--key names two keys of the same log",
@@ -731,7 +731,7 @@ LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for a
         (["witness", "--listen", "nowhere"], "--listen takes HOST:PORT"),
         (["witness", "--listen", "127.0.0.1:99999", "--key", LOG_KEY], "--listen takes HOST:PORT"),
         (["witness", "--listen", "127.0.0.1:1"], "--key names the logs to cosign"),
-        (["cosign"], "FLIGHTCHAIN_WITNESSES names no witness"),
+        (["cosign"], "FLIGHTCHAIN_WITNESSES does not name any witness"),
     ],
 )
 def test_a_wrong_call_for_witnesses_is_told(

@@ -91,7 +91,7 @@ def test_a_damaged_index_is_refused_said_to_be_so_and_made_anew_at_once(folder: 
             assert service.json(question(leg))["flights"] == right(world, leg)
         assert metric(service, "flightchain_index_believed") == 1
         until(lambda: metric(service, "flightchain_index_rebuilds_total") == 1)
-        assert "the index was made anew: " in service.said()
+        assert "the index was rebuilt: " in service.said()
 
 
 def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_copy_made_by_hand_never_answers_wrongly(folder: Path, tmp_path: Path)
         until(is_ready)
         assert service.json(question(leg))["flights"] == right(world, leg)
         assert seen <= {200, 503}
-        assert "the index was made anew: it stands at block" in service.said()
+        assert "the index was rebuilt: it stands at block" in service.said()
     finally:
         service.end()
 

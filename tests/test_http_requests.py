@@ -112,7 +112,7 @@ def test_redirections_share_the_limit_of_time() -> None:
 def test_an_answer_that_is_too_long_is_none() -> None:
     with answering(saying(HEAD + b"x" * 101)) as url:
         assert len(ask(url, most_bytes=101).body) == 101
-        with pytest.raises(NoAnswer, match="has more than 100 bytes"):
+        with pytest.raises(NoAnswer, match="sends more than 100 bytes"):
             ask(url, most_bytes=100)
 
 

@@ -104,10 +104,10 @@ def seal(folder: Path) -> int:
 
 
 def test_without_a_chain_there_is_no_tip_and_no_block(nowhere: Ledger) -> None:
-    with pytest.raises(TryLater, match="there is no chain yet"):
+    with pytest.raises(TryLater, match="the chain does not exist yet"):
         nowhere.tip()
     assert nowhere.blocks(None, 10).headers == []
-    with pytest.raises(NotFound, match="no block 0"):
+    with pytest.raises(NotFound, match="block 0 does not exist"):
         nowhere.block(0, 0, 10)
 
 
@@ -127,13 +127,13 @@ def test_without_a_chain_questions_are_for_later(nowhere: Ledger, ask: str) -> N
 
 @pytest.mark.parametrize("ask", QUESTIONS)
 def test_without_a_chain_a_scan_as_of_a_height_is_for_later(nowhere: Ledger, ask: str) -> None:
-    with pytest.raises(TryLater, match="there is no chain yet"):
+    with pytest.raises(TryLater, match="the chain does not exist yet"):
         QUESTIONS[ask](nowhere, Options("scan", 0))
 
 
 def test_without_anything_three_reasons_are_given_for_not_being_ready(nowhere: Ledger) -> None:
     chain, miner, index = nowhere.not_ready()
-    assert "no chain" in chain
+    assert "the chain does not exist yet" in chain
     assert "no miner" in miner
     assert "index" in index
 
@@ -218,7 +218,7 @@ def test_a_block_shows_as_many_transactions_as_are_asked_for(
 
 @pytest.mark.parametrize("height", [-1, TIP + 1, 10**15])
 def test_a_block_that_is_not_there_is_not_found(ledger: Ledger, height: int) -> None:
-    with pytest.raises(NotFound, match=f"no block {height}; the tip is block {TIP}"):
+    with pytest.raises(NotFound, match=f"block {height} does not exist; the newest is block {TIP}"):
         ledger.block(height, 0, 10)
 
 
@@ -309,7 +309,7 @@ def test_with_a_miner_and_an_index_at_the_tip_it_is_ready(chain: Path, ledger: L
     with mining(chain, 4321):
         assert ledger.tip()["next_block_at"] == 4321
         assert ledger.not_ready() == []
-    assert ledger.not_ready() == ["no miner is running: what is posted stays pending"]
+    assert ledger.not_ready() == ["no miner is running, so new flights stay pending"]
 
 
 def test_while_the_index_is_behind_it_is_not_ready(chain: Path, ledger: Ledger) -> None:

@@ -42,7 +42,7 @@ def test_a_token_is_known_until_it_is_removed(tmp_path: Path) -> None:
     assert Tokens(tmp_path).owner_of(f"Bearer {secret}") == "lab"
     assert tokens.owner_of(f"bearer  {other} ") == "home"
     Tokens(tmp_path).remove("lab")
-    with pytest.raises(NotAllowed, match="is unknown, or was removed"):
+    with pytest.raises(NotAllowed, match="is unknown or was revoked"):
         tokens.owner_of(f"Bearer {secret}")
     assert tokens.owner_of(f"Bearer {other}") == "home"
 
@@ -50,10 +50,10 @@ def test_a_token_is_known_until_it_is_removed(tmp_path: Path) -> None:
 def test_tokens_that_are_gone_are_damage_and_new_ones_can_be_made(tmp_path: Path) -> None:
     secret = Tokens(tmp_path).add("lab")
     (tmp_path / "tokens.json").unlink()
-    with pytest.raises(Damage, match="is missing, and tokens were made here once"):
+    with pytest.raises(Damage, match="is missing, although tokens existed here"):
         Tokens(tmp_path).owner_of(f"Bearer {secret}")
     Tokens(tmp_path).add("lab")
-    with pytest.raises(NotAllowed, match="is unknown, or was removed"):
+    with pytest.raises(NotAllowed, match="is unknown or was revoked"):
         Tokens(tmp_path).owner_of(f"Bearer {secret}")
 
 
@@ -104,7 +104,7 @@ def test_every_flipped_bit_in_the_file_is_named(tmp_path: Path) -> None:
             assert Tokens(tmp_path).all() == kept, (bit // 8, bit % 8)
             same += 1
         except Damage as error:
-            assert f"{path} is no list of tokens" in str(error)
+            assert f"{path} is not a list of tokens" in str(error)
     assert same <= 2  # \u00eb may be written \u00EB
     path.write_bytes(data)
     assert Tokens(tmp_path).owner_of(f"Bearer {secrets['Zoë']}") == "Zoë"

@@ -30,7 +30,7 @@ KINDS = {
 
 ON_ERROR = Choice(
     "on_error",
-    "What a bad row causes: with `reject` no flight is accepted, with `skip` the good rows are.",
+    "What to do if a row is invalid: `reject` accepts no flight, `skip` accepts the valid rows.",
     "skip",
     default="reject",
     choices=("reject", "skip"),

@@ -48,13 +48,17 @@ LIMIT = Number(
 )
 BEFORE = Number("before", "Only headers of blocks below this height; all if left out.", "300")
 HEADERS = Number("limit", "The most headers to return.", "5", default=20, least=1, most=100)
-WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this, or begins so.", "0" * 64)
+WITH_HASH = Hash("hash", "Only headers of blocks whose hash is this or begins with it.", "0" * 64)
 
 TIP = Operation(
     "tip",
     BLOCKS,
-    "Where the ledger stands",
-    {200: Answer("The newest block, and what is pending.", {JSON: Media(ref("Tip"))})},
+    "State of the ledger",
+    {
+        200: Answer(
+            "The newest block, and the number of pending transactions.", {JSON: Media(ref("Tip"))}
+        )
+    },
     has_etag=True,
 )
 GET_BLOCK = Operation(

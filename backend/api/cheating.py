@@ -14,7 +14,7 @@ from serving.environs import Environ
 CHEATS = Operation(
     "cheats",
     PROOFS,
-    "Attempts to cheat, and what notices them",
+    "Attempts to cheat, and the checks that notice them",
     {200: Answer("The attempts, in order.", {JSON: Media(ref("Cheats"))})},
     has_etag=True,
 )

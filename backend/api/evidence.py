@@ -26,11 +26,10 @@ To check it you need Python 3.11 or later, and no network:
 
     python verify.py proof.ndjson --key log.vkey
 
-What this prints after VERIFIED is proved, and nothing else: the question, the answer, and the
-blocks that it is from. The log has signed blocks 0 to {newest} (checkpoint). The answer is from
-blocks 0 to {last} of these. Compare what is printed with answer.json, which tells more than is
-proved; flights.csv has the flights behind the answer, for reading. verify.py reads neither
-answer.json nor flights.csv.
+Only what this prints after VERIFIED is proved: the question, the answer, and the blocks that it is
+from. The log has signed blocks 0 to {newest} (checkpoint). The answer is from blocks 0 to {last} of
+these. Compare it with answer.json, which says more than is proved; flights.csv has the flights
+behind the answer, for reading. verify.py reads neither answer.json nor flights.csv.
 
 These files cannot vouch for themselves. Take verify.py from the project, where it is in the folder
 scripts: it is short and written to be read. The one that comes with these files has the SHA-256
@@ -42,10 +41,10 @@ Compare the key with one from somebody you trust:
     {key}
 
 If you kept a checkpoint of this log from another day, add `--kept FILE`: that shows whether the log
-still holds what it held then. That the answer leaves nothing out rests on the sums that each block
-has of its flights; the proof of the chain (/proofs/chain) shows whether they are right. No proof
-shows that the flights are true, or that the log tells everybody the same, unless witnesses have
-signed the checkpoint (--witness KEY).
+still holds what it held then. The check that the answer leaves nothing out relies on the sums that
+each block has of its flights; the proof of the chain (/proofs/chain) shows whether they are right.
+No proof shows that the flights are true, or that the log tells everybody the same, unless witnesses
+have signed the checkpoint (--witness KEY).
 """
 
 

@@ -100,7 +100,7 @@ FORMATS = {form.name: form for form in (NDJSON, CSV)}
 
 FORMAT = Choice(
     "format",
-    "The format of the answer; it overrides `Accept`.",
+    "The format of the answer. It overrides `Accept`.",
     "csv",
     choices=tuple(FORMATS),
 )

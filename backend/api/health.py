@@ -18,7 +18,7 @@ LIVE = Operation(
     "health_live",
     OPERATION,
     "Does the service answer?",
-    {200: Answer("It does.", {JSON: Media(ref("Status"))})},
+    {200: Answer("The service answers.", {JSON: Media(ref("Status"))})},
 )
 READY = Operation(
     "health_ready",

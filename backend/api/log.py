@@ -44,7 +44,11 @@ WITNESSES = Operation(
     "log_witnesses",
     PROOFS,
     "Who has cosigned the newest checkpoint",
-    {200: Answer("The witnesses, and when they cosigned.", {JSON: Media(ref("Witnesses"))})},
+    {
+        200: Answer(
+            "The witnesses, and the times at which they cosigned.", {JSON: Media(ref("Witnesses"))}
+        )
+    },
     errors=(404,),
 )
 TILE = Operation(
@@ -81,7 +85,7 @@ def rows(ledger: Ledger) -> list[Row]:
         TILE.given(environ)
         found = tiles.parse(tile)
         if found is None:
-            raise NotFound(f"there is no tile {tile!r}: see C2SP tlog-tiles for their names")
+            raise NotFound(f"{tile!r} is not the name of a tile; C2SP tlog-tiles defines the names")
         body = ledger.tile(found)
         return versioned(environ, body, tag_of_content(body), SETTLED, mimetype=BYTES)
 

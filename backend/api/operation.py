@@ -21,11 +21,11 @@ STUDY = "The study's paths"
 OPERATION = "Operation"
 
 TAGS = {
-    QUESTIONS: "What happened to a flight, how late a carrier was, how many flights went.",
-    READING: "Many flights at once, and completions of what a user types.",
-    ADDING: "Flights one by one or many at once. This may need a token.",
-    BLOCKS: "The ledger itself.",
-    PROOFS: "What lets anyone check the ledger without trusting the service. `scripts/verify.py` "
+    QUESTIONS: "What happened to a flight, how late a carrier was, and how many flights went.",
+    READING: "Exports many flights at once, and completes what a user types.",
+    ADDING: "Adds flights one by one or many at once. This may need a token.",
+    BLOCKS: "Shows what the ledger holds.",
+    PROOFS: "Lets anyone check the ledger without trusting the service. `scripts/verify.py` "
     "reads the proofs, and tools for transparency logs read the log.",
     STUDY: "The addresses of the study's own service, for its load scripts. Blocks are mined by "
     "the miner alone: `GET /mine` is 405.",

@@ -94,7 +94,7 @@ class Problems:
         if isinstance(error, OSError):
             return _refused_by_system(error, request_id)
         _log.exception("unexpected error (request %s)", request_id, exc_info=error)
-        return problem(500, "something went wrong in the service; its log says what")
+        return problem(500, "the service failed; its log says why")
 
     def install(self, app: Flask) -> None:
         """Let `app` answer errors this way."""

@@ -32,17 +32,19 @@ from backend.questions.values import (
 from serving.environs import Environ
 
 TIP = Number(
-    "tip", "Prove it for blocks 0 to this height; by default for all that are signed.", "300"
+    "tip",
+    "Height of the last block that the proof covers; by default the last signed block.",
+    "300",
 )
-OLD_SIZE = Number("from", "Number of blocks of the older tree.", "300", required=True, least=1)
+OLD_SIZE = Number("from", "Number of blocks in the older tree.", "300", required=True, least=1)
 SIZE = Number(
-    "to", "Number of blocks of the newer tree; by default all that are signed.", "338", least=1
+    "to", "Number of blocks in the newer tree; by default all signed blocks.", "338", least=1
 )
 
 PROVE_TRANSACTION = Operation(
     "prove_transaction",
     PROOFS,
-    "That a transaction is in the ledger",
+    "Prove that a transaction is in the ledger",
     {200: Answer("The proof.", {JSON: Media(ref("TransactionProof"))})},
     parameters=(TIP,),
     in_path=(TRANSACTION_ID,),
@@ -52,7 +54,7 @@ PROVE_TRANSACTION = Operation(
 PROVE_CONSISTENCY = Operation(
     "prove_consistency",
     PROOFS,
-    "That the ledger has only grown",
+    "Prove that the ledger has only grown",
     {200: Answer("The proof.", {JSON: Media(ref("ConsistencyProof"))})},
     parameters=(OLD_SIZE, SIZE),
     errors=(404,),
@@ -61,19 +63,24 @@ PROVE_CONSISTENCY = Operation(
 ZIP = "application/zip"
 FORM = Choice(
     "format",
-    "The proof alone, or a zip file with answer, flights, proof, key, checkpoint and verify.py.",
+    "Send the proof alone, or a zip file with answer, flights, proof, key, checkpoint and "
+    "verify.py.",
     "ndjson",
     default=NDJSON.name,
     choices=(NDJSON.name, "zip"),
 )
 _LINES = {NDJSON.mimetype: Media({"type": "string"})}
 _FILES = {**_LINES, ZIP: Media({"type": "string", "format": "binary"})}
-_IN_LINES = Answer("The proof, a line for each block.", _LINES, headers=("Content-Disposition",))
-_IN_FILES = Answer("The proof, a line for each block.", _FILES, headers=("Content-Disposition",))
+_IN_LINES = Answer(
+    "The proof, with a line for each block.", _LINES, headers=("Content-Disposition",)
+)
+_IN_FILES = Answer(
+    "The proof, with a line for each block.", _FILES, headers=("Content-Disposition",)
+)
 PROVE_CHAIN = Operation(
     "prove_chain",
     PROOFS,
-    "All blocks, for a check of everything",
+    "Send all blocks, so that everything can be checked",
     {200: _IN_LINES},
     parameters=(AS_OF,),
     errors=(404,),
@@ -94,10 +101,10 @@ def _proof_of(kind: type[Question], name: str, summary: str) -> Operation:
 PROVE_LEGS = _proof_of(
     FilterTransactions,
     "filter_transactions",
-    "What happened to a flight, from all blocks",
+    "Prove what happened to a flight",
 )
-PROVE_DELAYS = _proof_of(AverageDelays, "average_delays", "How late a carrier was, from all blocks")
-PROVE_COUNT = _proof_of(FlightCounter, "flight_counter", "How many flights went, from all blocks")
+PROVE_DELAYS = _proof_of(AverageDelays, "average_delays", "Prove how late a carrier was")
+PROVE_COUNT = _proof_of(FlightCounter, "flight_counter", "Prove how many flights went")
 
 
 def rows(ledger: Ledger, streams: Streams) -> list[Row]:

@@ -163,7 +163,7 @@ def _groups(prefix: str) -> dict[str, Schema]:
     lists = {f"by_{by}": array(ref(_name_of(prefix, by))) for by in GROUPS}
     return {
         **lists,
-        "groups": COUNT | {"description": "how many there are with least_flights or more"},
+        "groups": COUNT | {"description": "how many groups have least_flights or more"},
         "without_hour": COUNT
         | {"description": "flights whose hour of scheduled departure is not known"},
     }
@@ -214,7 +214,7 @@ SCHEMAS: dict[str, Schema] = {
     "Flight": record(
         {field.name: sent(field) for field in FIELDS},
         *(field.name for field in FIELDS if field.nullable),
-        description='A flight as it is sent. Numbers may also be texts (`"-11.00"`), and an '
+        description='A flight as a client sends it. Numbers may also be texts (`"-11.00"`), and an '
         "empty text is null; YEAR and DAY_OF_WEEK agree with FL_DATE.",
         examples=[FLIGHT_EXAMPLE],
     ),
@@ -277,7 +277,7 @@ SCHEMAS: dict[str, Schema] = {
             "transaction_count": nullable(COUNT),
             "detail": {"type": "string", "description": "what is wrong with it"},
         },
-        description="A block that cannot be read, and what the table of heights says of it",
+        description="A block that cannot be read, with what the table of heights says about it",
     ),
     "TransactionState": record(
         {
@@ -402,8 +402,14 @@ SCHEMAS: dict[str, Schema] = {
         {
             "name": TEXT,
             "what": TEXT,
-            "verify": {**TEXT_OR_NULL, "description": "what `verify` says; null: it sees nothing"},
-            "witness": {**TEXT_OR_NULL, "description": "what a witness says, likewise"},
+            "verify": {
+                **TEXT_OR_NULL,
+                "description": "what `verify` says; null: it notices nothing",
+            },
+            "witness": {
+                **TEXT_OR_NULL,
+                "description": "what a witness says; null: it notices nothing",
+            },
         }
     ),
     "Status": record({"status": {"type": "string"}}),
@@ -413,7 +419,7 @@ SCHEMAS: dict[str, Schema] = {
             "title": TEXT,
             "status": {"type": "integer"},
             "detail": TEXT,
-            "field": {**TEXT, "description": "the field at fault"},
+            "field": {**TEXT, "description": "the field that is wrong"},
             "value": {"description": "the value of the field, as it was given"},
             "errors": array(ref("Error")),
             "reasons": array(TEXT),

@@ -38,8 +38,8 @@ PROBLEMS = {
         "Writing needs a token here; the request has none, or an unknown one.",
         headers=("WWW-Authenticate",),
     ),
-    404: Answer("The ledger has no such height or id, or nothing on that page."),
-    406: Answer("There is no answer in any format that `Accept` names."),
+    404: Answer("The ledger does not have this height or id, or that page is empty."),
+    406: Answer("The answer is not available in any format that `Accept` names."),
     411: Answer("The body must be sent with a Content-Length."),
     413: Answer("The body is too large."),
     415: Answer("The body has another media type, or is compressed (`Content-Encoding`)."),
@@ -47,7 +47,7 @@ PROBLEMS = {
     422: Answer(
         "A flight or row is not valid, or the Idempotency-Key came with another request before."
     ),
-    500: Answer("The service has a fault."),
+    500: Answer("The service failed."),
     503: Answer(
         "The service cannot answer now: it is full, starting or busy, the disk refuses or has "
         "damaged something, or the clock is doubted; `detail` says what.",

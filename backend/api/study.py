@@ -34,14 +34,14 @@ FLIGHT_STATUS = question(
     FilterTransactions,
     "flight_status",
     STUDY,
-    "As /filter_transactions",
+    "Answer as /filter_transactions does",
     "Legs",
     "The legs.",
 )
 NEW_TRANSACTION = Operation(
     "new_transaction",
     STUDY,
-    "As POST /transactions, but 201 when it is on the disk",
+    "Accept a flight as POST /transactions does, but answer 201 when it is on the disk",
     {201: Answer("The flight is accepted.", {JSON: Media(ref("Receipt"))}, headers=("Location",))},
     body=ONE_FLIGHT,
     writes=True,
@@ -80,7 +80,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
         page, count = PAGE.of(given), PER_PAGE.of(given)
         found = ledger.transactions(page * count, count)
         if not found:
-            raise NotFound(f"there is no page {page} of {counted(count, 'transaction')}")
+            raise NotFound(f"page {page} is beyond the last of {counted(count, 'transaction')}")
         return answer({"transactions": found})
 
     together = Group(prepare, writing.accept_all)

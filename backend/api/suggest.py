@@ -26,8 +26,8 @@ SUGGEST = Operation(
 COVERAGE = Operation(
     "coverage",
     READING,
-    "What the ledger covers",
-    {200: Answer("Days, carriers and airports.", {JSON: Media(ref("Coverage"))})},
+    "Days, carriers and airports in the ledger",
+    {200: Answer("What the ledger covers.", {JSON: Media(ref("Coverage"))})},
     has_etag=True,
 )
 

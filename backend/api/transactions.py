@@ -38,7 +38,7 @@ ADD_TRANSACTION = Operation(
 GET_TRANSACTION = Operation(
     "get_transaction",
     BLOCKS,
-    "A flight, pending or mined, and its block",
+    "Show a flight, pending or mined, with its block",
     {
         200: Answer(
             "The transaction; it has an ETag once it is mined.",

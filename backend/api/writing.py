@@ -44,7 +44,7 @@ ONE_FLIGHT = {JSON: Media(ref("Flight"), FLIGHT_EXAMPLE)}
 
 DRY_RUN = Choice(
     "dry_run",
-    "With `true`, the answer only says what would happen.",
+    "If `true`, nothing is accepted; the answer says what would happen.",
     "true",
     default="false",
     choices=("false", "true"),

@@ -77,8 +77,7 @@ def _sound_segments(mempool: Mempool) -> tuple[int, Iterator[tuple[str, bytes]]]
         return mempool.whole_segments()
     except NeedsRepair as error:
         raise DamagedMempool(
-            f"{error}; start the service or run `mine --once`, which puts that right, then back "
-            "up again"
+            f"{error}; start the service or run `mine --once`, which repairs it, then back up again"
         ) from error
 
 
@@ -126,7 +125,9 @@ def _keep(path: Path, data: bytes) -> int:
         return 0
     files.write_new(path, data)
     if _read_from_disk(path) != data:
-        raise BackupRefused(f"{path} reads back with other bytes: do not trust the disk it is on")
+        raise BackupRefused(
+            f"{path} has other bytes when it is read back: do not trust the disk it is on"
+        )
     return len(data)
 
 

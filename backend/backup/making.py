@@ -58,7 +58,7 @@ def back_up(
     require_apart(settings.folder, folder)
     with closing(BlockStore(settings.folder)) as store:
         if store.height() < 0:
-            raise BackupRefused(f"there is no chain in {settings.folder} to make a backup of")
+            raise BackupRefused(f"{settings.folder} holds no chain to back up")
         files.make_folder(folder)
         _require_backup_or_empty(folder)
         lock = files.FileLock(folder / LOCK_NAME)
@@ -102,7 +102,7 @@ def _begun(store: BlockStore, folder: Path) -> Manifest:
         manifests.write(folder, found)
     if found.genesis_hash != genesis_hash:
         raise BackupRefused(
-            f"{folder} is the backup of another ledger, whose genesis is {found.genesis_hash}; "
+            f"{folder} is the backup of another ledger, whose block 0 is {found.genesis_hash}; "
             "choose another folder"
         )
     return found
@@ -111,7 +111,7 @@ def _begun(store: BlockStore, folder: Path) -> Manifest:
 def _what_is_left(folder: Path) -> str:
     left = manifests.read(folder)
     if left is None or not left.is_complete:
-        return "the backup is not complete; run it again when that is put right"
+        return "the backup is not complete; run it again when the problem is solved"
     return f"the backup of {left.time}, up to block {left.height}, is still good"
 
 

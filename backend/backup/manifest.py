@@ -54,7 +54,7 @@ def read(folder: Path) -> Manifest | None:
     except msgspec.MsgspecError as error:
         raise BackupRefused(f"{path} is damaged ({error}); make a new backup elsewhere") from None
     if found.format != FORMAT:
-        raise BackupRefused(f"{path} is of format {found.format}; this release knows {FORMAT}")
+        raise BackupRefused(f"{path} has format {found.format}; this release reads format {FORMAT}")
     return found
 
 

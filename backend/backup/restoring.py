@@ -100,7 +100,7 @@ def _locked(folder: Path) -> Iterator[None]:
                 lock.acquire(wait=False)
             except WriterBusy as error:
                 raise BackupRefused(
-                    f"{error}: a miner, an import or a service is at work in {folder}; stop it"
+                    f"{error}: a miner, an import or a service is using {folder}; stop it"
                 ) from error
             held.callback(lock.release)
         yield
@@ -147,7 +147,7 @@ def _check(settings: Settings, manifest: Manifest, stage: Path, progress: Progre
     there = (found.tip_hash, found.transactions, pending)
     named = (manifest.tip_hash, manifest.transactions, manifest.pending)
     if there != named:
-        raise BackupRefused(f"{manifests.NAME} says {named}, but there is {there}")
+        raise BackupRefused(f"{manifests.NAME} says {named}, but the backup holds {there}")
 
 
 def _put_in_place(stage: Path, folder: Path) -> None:

@@ -51,7 +51,7 @@ def _text(value: object) -> str:
         raise ValueError(f"must have at most {MAX_TEXT_CHARACTERS} characters")
     is_plain = normal.isascii() and normal.isprintable()
     if not is_plain and any(unicodedata.category(c) in _INVISIBLE for c in normal):
-        raise ValueError("must not hold control or formatting characters or broken Unicode")
+        raise ValueError("must not contain control or formatting characters or broken Unicode")
     return normal
 
 
@@ -70,7 +70,7 @@ def _date(value: object) -> str:
     except ValueError:
         raise ValueError("is not a day of the calendar") from None
     if not FIRST_YEAR <= parsed.year <= LAST_YEAR:
-        raise ValueError(f"must lie between {FIRST_YEAR} and {LAST_YEAR}")
+        raise ValueError(f"must be between {FIRST_YEAR} and {LAST_YEAR}")
     return parsed.isoformat()
 
 
@@ -93,7 +93,7 @@ def _between(minimum: int, maximum: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         number = _integer(value)
         if not minimum <= number <= maximum:
-            raise ValueError(f"must lie between {minimum} and {maximum}")
+            raise ValueError(f"must be between {minimum} and {maximum}")
         return number
 
     return parse
@@ -125,7 +125,7 @@ class Field:
         if bare is None or bare == "":
             if self.nullable:
                 return None
-            raise InvalidFlight(self.name, value, "is missing; it must be given")
+            raise InvalidFlight(self.name, value, "is missing; this field is required")
         try:
             return _PARSERS[self.name](bare)
         except ValueError as error:
@@ -155,9 +155,9 @@ FIELDS: tuple[Field, ...] = (
     _string("DEST_CITY_NAME", "text", "city of the destination airport", "Tampa, FL"),
     _string("DEST_STATE_NM", "text", "state of the destination airport", "Florida"),
     _string("DEP_TIME", "time", "actual local departure, hhmm", "2003", True),
-    _number("DEP_DELAY", -10000, 10000, "minutes late at departure, negative = early", 8, True),
+    _number("DEP_DELAY", -10000, 10000, "minutes late at departure; negative if early", 8, True),
     _string("ARR_TIME", "time", "actual local arrival, hhmm", "2211", True),
-    _number("ARR_DELAY", -10000, 10000, "minutes late at arrival, negative = early", -14, True),
+    _number("ARR_DELAY", -10000, 10000, "minutes late at arrival; negative if early", -14, True),
     _number("CANCELLED", 0, 1, "1 if the flight was cancelled", 0, False),
     _number("AIR_TIME", 0, 3000, "minutes in the air", 116, True),
 )

@@ -129,7 +129,7 @@ def _examined_each(record: Mapping[str, object]) -> tuple[Flight, list[InvalidFl
 def unknown_reason(name: str) -> str:
     """What is wrong with a field that a flight does not have."""
     if name in {"TRANSACTION_ID", "timestamp"}:
-        return "is given by the ledger and must not be sent"
+        return "must not be sent, because the ledger sets it"
     return "is not a field of a flight"
 
 

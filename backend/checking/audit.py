@@ -52,7 +52,7 @@ def verify(
     with closing(BlockStore(folder)) as store, IndexCheck(folder) as index:
         height = store.height()
         if height < 0:
-            raise Damage(f"there is no chain in {folder}")
+            raise Damage(f"{folder} holds no chain")
         stretches = list(stretches_of(store, height))
         processes = min(processes, len(stretches))
         with mapping(processes) as each:
@@ -126,9 +126,9 @@ def _wrong_flight(index: IndexCheck, store: BlockStore) -> str:
 def _index_words(index: IndexCheck, height: int) -> str:
     position = index.position
     if index.is_outdated:
-        return f"there is no index yet: {OUTDATED}; the miner makes it anew"
+        return f"the index does not exist yet: {OUTDATED}; the miner rebuilds it"
     if position is None:
-        return "there is no index yet; the miner makes it"
+        return "the index does not exist yet; the miner makes it"
     if position.height < height:
-        return f"the index agrees up to block {position.height}; the miner will take in the rest"
+        return f"the index agrees up to block {position.height}; the miner will add the rest"
     return "the index agrees with every block"

@@ -174,7 +174,7 @@ def _require_adjacent(store: BlockStore, place: Place, height: int, end: End) ->
     size = store.file_bytes(end[0])
     if size != end[1]:
         told = counted(size - end[1], "byte stands", "bytes stand")
-        raise DamagedBlock(height - 1, f"after it {told} that belong to no block")
+        raise DamagedBlock(height - 1, f"after it {told} that do not belong to any block")
 
 
 def _whole(data: bytes, height: int) -> Block:
@@ -259,7 +259,7 @@ def _received(theirs: Connection) -> Checked:
         found: Checked | Exception = theirs.recv()
     except (EOFError, OSError):  # it may have died in the middle of a result
         raise FlightchainError(
-            "a process that checked blocks has died, perhaps for want of memory; "
+            "a process that checked blocks died, perhaps because memory ran out; "
             "try again with `--processes 1`"
         ) from None
     if isinstance(found, Exception):

@@ -260,7 +260,7 @@ class Scrub:
             if not problem or self._is_over:
                 return ""
             damage_mark.mark(index.path, problem)
-            return f"the index is wrong: {problem}; the miner makes it anew"
+            return f"the index is wrong: {problem}; the miner rebuilds it"
 
     def _read_index_again(self) -> None:
         """Have the kernel read the index from the disk again, a little at a time.
@@ -308,7 +308,7 @@ class Scrub:
         if [p.what for p in known] == [what] or not (known or what):
             return
         for problem in known if not what else ():
-            self._report(f"what the scrub found is well again: {problem.what}")
+            self._report(f"a problem that the scrub found is solved: {problem.what}")
         if what and len(others) < MOST_PROBLEMS:
             self._report(f"the scrub found that {what}")
             others.append(Problem(kind, number, what, self._now()))
@@ -333,7 +333,7 @@ class Scrub:
         try:
             write(self._folder, self.state)
         except WriteFailed as error:
-            self._report(f"{error}; the scrub goes on")
+            self._report(f"{error}; the scrub continues")
         self._is_unsaved = False
 
 

@@ -40,7 +40,8 @@ Report = Callable[[str], None]
 
 NO_FILE: File = ("", -1)
 RETRY_AFTER_S = 5
-NOT_YET = "the index is being made; try again, or ask with engine=scan"
+NOT_YET = "the index is being built; try again, or ask with engine=scan, which reads the blocks "
+"instead"
 UNCHECKED = (
     "the index is not as its writer left it; the miner checks it when it starts and in each round; "
     "try again, or ask with engine=scan"
@@ -241,7 +242,7 @@ class Connections:
 
 def _refusal(reason: str) -> TryLater:
     wrong = f": {reason}" if reason == OUTDATED else f" is wrong ({reason})"
-    words = f"the index{wrong}; the miner makes it anew, as `reindex` does"
+    words = f"the index{wrong}; the miner rebuilds it, as `reindex` does"
     return TryLater(f"{words}; until then ask with engine=scan", RETRY_AFTER_S)
 
 

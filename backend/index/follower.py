@@ -58,7 +58,9 @@ class IndexFollower:
             except apsw.Error as error:
                 self._given_up(error)
                 if not damage_mark.mark(self._path.resolve(), str(error)):  # for the next session
-                    raise WriteFailed(f"the index is wrong, and not marked so: {error}") from error
+                    raise WriteFailed(
+                        f"the index is wrong, but cannot be marked as wrong: {error}"
+                    ) from error
 
     def follow(self, progress: Progress = no_progress) -> None:
         """Begin a session: bring the index to the tip, made anew if it is not one of this chain.
@@ -105,7 +107,7 @@ class IndexFollower:
         """Make an index anew that is wrong, and say why."""
         self.rebuild(progress)
         self.made_anew += 1
-        self._report(f"the index was made anew: {problem}")
+        self._report(f"the index was rebuilt: {problem}")
 
     def rebuild(self, progress: Progress = no_progress) -> None:
         """Make the index anew; readers have the old one until it is complete."""

@@ -42,7 +42,7 @@ def typed(field: str, q: str) -> str:
         raise InvalidQuery("field", field, f"must be one of {', '.join(FIELDS)}")
     bare = q.strip()
     if field == "flight_number" and bare and not (bare.isascii() and bare.isdigit()):
-        raise InvalidQuery("q", q, "must be the first digits of a flight number")
+        raise InvalidQuery("q", q, "must be the beginning of a flight number, in digits")
     try:
         return str(FIELD["ORIGIN_CITY_NAME"].parse(bare)) if bare else ""
     except InvalidFlight as error:

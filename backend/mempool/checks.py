@@ -27,9 +27,9 @@ from backend.mempool.salvage import (
 from backend.mempool.segments import Segment, aside_in, lost_in, segments_in
 from backend.words import counted
 
-WHAT_NEXT = "the next process that accepts or mines flights puts it right, and says what is lost"
+WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says what is lost"
 MARK_MISSING = "is missing or damaged, so nobody can tell whether the end of the log was lost"
-MARK_WHAT_NEXT = "the next process that accepts or mines flights makes it anew from the log"
+MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class _LogCheck:
             if is_end and self._is_mark_known and self._mark.next <= self.next:
                 return  # it is being written, or its writer died
             raise DamagedMempool(
-                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} no record, after "
+                f"{where}: {counted(len(piece.data), 'byte is', 'bytes are')} not a record, after "
                 f"transaction {self.next - 1}; {WHAT_NEXT}"
             )
         if record.first < self.next:

@@ -183,8 +183,9 @@ class Keys:
         """Raise DamagedMempool if the file is missing and held a key of the last day."""
         if _is_of_a_day(self.kept_until - KEPT_MS, now_ms) and not self._path.exists():
             raise DamagedMempool(
-                f"{self._path} is missing, so it is not known what was sent with a key in the last "
-                "day; put it back, or make an empty file of that name to go on without it"
+                f"{self._path} is missing, so the ledger does not know what was sent with a key "
+                "in the last "
+                "day; restore it, or create an empty file with that name to continue without it"
             )
 
     def _make_checked(self) -> None:

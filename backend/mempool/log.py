@@ -185,7 +185,7 @@ class Log:
         if mark.mined:
             raise DamagedMempool(
                 f"there are no blocks, but they held {counted(mark.mined, 'transaction')} once: is "
-                "the disk mounted? Else restore the chain from a backup; for a new chain, begin in "
+                "the disk mounted? If it is, restore the chain from a backup; for a new chain, use "
                 "an empty folder"
             )
 
@@ -295,7 +295,7 @@ class Log:
         Salvage(self._folder, self._chain_transactions(), mark, self._report).run()
         self._reset()
         if self._read_on():
-            raise NeedsRepair(f"{self._here()}: it was damaged again when it was just put right")
+            raise NeedsRepair(f"{self._here()}: it was damaged again right after its repair")
 
     def _make_mark_anew(self) -> None:
         """Note all of the log and the chain as acknowledged, because all of it may have been."""

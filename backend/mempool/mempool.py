@@ -205,7 +205,9 @@ class Mempool:
         except BaseException as error:
             self._accepting.release()
             if isinstance(error, WriterBusy):
-                raise TryLater(f"{error}; nothing is accepted until it lets go") from error
+                raise TryLater(
+                    f"{error}; nothing is accepted until that process releases it"
+                ) from error
             raise
         self._exclusive_thread = threading.get_ident()
 
@@ -397,4 +399,4 @@ def _for_readers() -> Iterator[None]:
     try:
         yield
     except NeedsRepair as error:
-        raise TryLater(f"the mempool is being put right: {error}") from error
+        raise TryLater(f"the mempool is being repaired: {error}") from error

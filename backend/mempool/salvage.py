@@ -53,12 +53,12 @@ from backend.words import counted
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 SEGMENTS_MISSING = f"a segment of the log is missing; blocks hold its flights; {KEYS_FORGOTTEN}"
 MARK_UNKNOWN = (
-    "acknowledged.dat was missing or damaged, so nobody knows whether what stood there was "
+    "acknowledged.dat was missing or damaged, so nobody knows whether the data there was "
     "acknowledged"
 )
-BIT_PUT_RIGHT = "a bit had flipped on the disk and was put right; nothing is lost"
+BIT_PUT_RIGHT = "a bit had flipped on the disk and was repaired; nothing is lost"
 OLD_BIT_PUT_RIGHT = (
-    "a bit had flipped on the disk in a record of an earlier release and was put right as its CRC "
+    "a bit had flipped on the disk in a record of an earlier release and was repaired as its CRC "
     "says; its flights are valid now, but there is no hash that would prove them"
 )
 
@@ -92,7 +92,7 @@ def lost_words(first: int, flights: int, lost: Path) -> str:
     return (
         f"{counted(flights, 'acknowledged flight is lost', 'acknowledged flights are lost')}, "
         f"transactions {first} to {first + flights - 1}; "
-        f"void entries take their places, and what is left of them is kept in {lost}: post them "
+        f"void entries take their places, and {lost} keeps what is left of them: post them "
         "again, then move that file out of the folder; idempotency keys that came with them may be "
         "used again"
     )

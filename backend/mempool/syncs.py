@@ -101,7 +101,7 @@ class SyncSoon:
             try:
                 self._sync(written)
             except WriteFailed as error:  # `GroupCommit` remembers it and refuses from now on
-                _log.error("flights that were accepted before they were durable: %s", error)
+                _log.error("flights were accepted but may not be on the disk: %s", error)
 
     def close(self) -> None:
         """Sync what is left, and end the thread."""

@@ -145,7 +145,7 @@ class Numbers:
         line = json.dumps([lives, count, *key]).encode() + b"\n"
         end = self._names_end + len(line)
         if end > FILE_BYTES or self._next_place + count > PLACES:
-            _log.warning("the metrics have no room for %s", key)
+            _log.warning("the metrics leave out %s, because they are full", key)
             return 0
         self._whole[self._names_end : end] = line
         self._names_end = end

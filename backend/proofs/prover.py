@@ -87,7 +87,7 @@ class Prover:
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError:
-            raise NotFound(f"{if_missing}; the miner makes it when it starts") from None
+            raise NotFound(f"{if_missing}; the miner creates it when it starts") from None
 
     def anchor(self, tip: int | None = None) -> Anchor:
         """Blocks 0 to `tip`, or all that are signed. Raises NotFound, TryLater."""
@@ -125,7 +125,7 @@ class Prover:
         where = self._blocks.where_transaction(transaction_id)
         if where is None or where.height >= anchor.size:
             place = "block that is signed" if tip is None else f"block up to {tip}"
-            raise NotFound(f"transaction {transaction_id} is in no {place}")
+            raise NotFound(f"transaction {transaction_id} is not in any {place}")
         block = self._blocks.block_lately(where.height)
         columns = decode_body(block.body, block.header.transaction_count)
         texts = transaction_bytes(columns, block.header.first_transaction)

@@ -112,8 +112,8 @@ def _require_times_of_now(blocks: list[Unsealed], now: int) -> None:
     newest = max(int(time or 0) for values in times for time in values)
     if newest - now > LEAP_MS:
         raise TryLater(
-            "the clock leapt ahead during the import and is back now; what was sealed before "
-            "stays, run the import again"
+            "the clock jumped ahead during the import and is back now; the sealed blocks stay, so "
+            "run the import again"
         )
 
 
@@ -157,5 +157,7 @@ def _received(connection: Connection) -> Message:
     try:
         message: Message = connection.recv()
     except (EOFError, OSError):  # it may have died in the middle of a message
-        raise FlightchainError("the process that reads the source died; run again") from None
+        raise FlightchainError(
+            "the process that reads the source died; run the import again"
+        ) from None
     return message

@@ -118,7 +118,7 @@ class Sealer:
         self._report(str(doubt))
         while waits_on(doubt):
             if (doubt := self.clock.doubt()) is None:
-                self._report("the clock is believed; going on")
+                self._report("the clock is trusted again; mining continues")
                 break
         return True
 

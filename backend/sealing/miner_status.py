@@ -72,11 +72,11 @@ def why_no_miner(folder: Path) -> str:
     if status is None:
         if files.is_locked(folder / LOCK_NAME):
             return f"the miner is starting, or cannot write {STATUS_NAME}; its log says which"
-        return "no miner is running: what is posted stays pending"
+        return "no miner is running, so new flights stay pending"
     if late_s := status.overdue_s(time.monotonic()):
         return (
             f"the miner hangs: process {status.pid} should have reported {late_s:.0f} s ago, and "
-            "what is posted stays pending; if it is not restarted automatically, restart it"
+            "new flights stay pending; if nothing restarts it, restart it"
         )
     return ""
 
@@ -126,5 +126,5 @@ class Announcer:
             files.replace_unsynced(self._path, _encode(status))
             self._status = status
         except WriteFailed as error:
-            self._report(f"{error}; mining goes on")
+            self._report(f"{error}; mining continues")
             self.silent()  # with an old status, a working miner would look as if it hung

@@ -170,7 +170,7 @@ class TrustedClock:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
-            self._report(f"{self._path} is not used: {error}; it is written anew")
+            self._report(f"{self._path} is not used: {error}; it is rewritten")
             return None
 
     def _note_now_and_then(self, now: int) -> None:
@@ -193,7 +193,7 @@ class TrustedClock:
             with self._noting:
                 files.replace_unsynced(self._path, _encode(_Noted(now)))
         except WriteFailed as error:
-            self._report(f"{error}; the clock is believed all the same")
+            self._report(f"{error}; the clock is trusted anyway")
 
 
 def _shown(ms: int) -> str:

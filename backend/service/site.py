@@ -54,7 +54,7 @@ class ServiceSite:
 
     def full(self, lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""
-        detail = f"as many requests as may wait for the lane {lane} wait already; try again"
+        detail = f"too many requests are waiting already for the lane {lane}; try again"
         response = problem(503, detail)
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
         return response

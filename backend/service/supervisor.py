@@ -186,7 +186,7 @@ def _announce_if_ready(
     pages = base_url(settings.frontend_host, settings.frontend_port)
     try:
         shows_pages = not frontend or _ask(f"{pages}/health/live").status == http.HTTPStatus.OK
-        detail = _refusal(_ask(f"{url}/health/ready")) if shows_pages else "no page is shown"
+        detail = _refusal(_ask(f"{url}/health/ready")) if shows_pages else "the pages are not shown"
         can_be_asked = shows_pages and (not detail or _waits_for_clock(settings))
     except NoAnswer as error:
         detail, can_be_asked = str(error), False
@@ -200,7 +200,7 @@ def _announce_if_ready(
     report(f"Flightchain answers at {url}")
     report(f"for example: curl '{url}{_example(url)}'")
     if detail:
-        report(f"it takes no flights yet: {detail}")
+        report(f"it does not accept flights yet: {detail}")
     return True
 
 
@@ -208,7 +208,9 @@ def _refusal(answer: Answer) -> str:
     """Why the service is not ready, in its own words; "" if it is."""
     if answer.status == http.HTTPStatus.OK:
         return ""
-    return str(json.loads(answer.body or b"{}").get("detail", f"it answers {answer.status}"))
+    return str(
+        json.loads(answer.body or b"{}").get("detail", f"it answers with status {answer.status}")
+    )
 
 
 def _waits_for_clock(settings: Settings) -> bool:
@@ -245,11 +247,11 @@ def require_lab(settings: Settings) -> None:
         raise InvalidSetting(
             name,
             speedup,
-            "makes the service slow on purpose, only for the lab; leave it out, or set "
+            "makes the service slow on purpose, which only the lab needs; leave it out, or set "
             f"{variable('lab')}=yes if this is the lab",
         )
     if let_in := tokens.reachable(settings):
-        reason = f"is only for loopback, and {let_in} can be reached from elsewhere"
+        reason = f"is only for loopback, but others can reach {let_in}"
         raise InvalidSetting(name, speedup, reason)
 
 
@@ -259,8 +261,8 @@ def require_ports(settings: Settings, *, frontend: bool) -> None:
     if frontend:
         if settings.frontend_port == settings.port:
             raise FlightchainError(
-                f"{variable('frontend_port')} {settings.frontend_port} is also the port of the "
-                "service; choose another"
+                f"{variable('frontend_port')} {settings.frontend_port} is the port of the "
+                "service, too; choose another"
             )
         _require_port(settings, "frontend_host", "frontend_port")
 

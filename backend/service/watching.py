@@ -114,7 +114,7 @@ class Asking:
             asking.setblocking(False)
         except OSError as error:
             asking.close()
-            self._what = f"it cannot be asked whether it lives ({error.strerror or error})"
+            self._what = f"it cannot be reached ({error.strerror or error})"
         else:
             self._socket = asking
 
@@ -125,11 +125,11 @@ class Asking:
         except BlockingIOError:
             if now < self._asked_at + ANSWER_WITHIN_S:
                 return
-            self._what = f"it did not answer within {ANSWER_WITHIN_S:g} s whether it lives"
+            self._what = f"it did not answer within {ANSWER_WITHIN_S:g} s"
         except OSError as error:
-            self._what = f"it did not say whether it lives ({error.strerror or error})"
+            self._what = f"it did not answer ({error.strerror or error})"
         else:
             is_good = answer.split(b" ")[1:2] == [b"200"]
-            self._what = "" if is_good else f"it says that it does not live ({answer[:20]!r})"
+            self._what = "" if is_good else f"it answers that it is not alive ({answer[:20]!r})"
         self._socket.close()
         self._socket = None

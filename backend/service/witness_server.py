@@ -75,8 +75,10 @@ def answer(witness: Witness, logs: Mapping[str, VerifierKey], request: Request) 
                 return _cosigned(witness, logs, request.get_data())
             except FlightchainError as error:
                 request.environ["wsgi.errors"].write(f"{printable(str(error))}\n")
-                return Response("this witness cannot do its work now; its owner has to look\n", 503)
-    return Response("there are POST /add-checkpoint and GET /key\n", 404)
+                return Response(
+                    "this witness does not work at the moment; its owner must look into it\n", 503
+                )
+    return Response("unknown address; allowed: POST /add-checkpoint and GET /key\n", 404)
 
 
 def _cosigned(witness: Witness, logs: Mapping[str, VerifierKey], body: bytes) -> Response:
@@ -84,7 +86,7 @@ def _cosigned(witness: Witness, logs: Mapping[str, VerifierKey], body: bytes) ->
         old, proof, note = _parts(body)
         log = logs.get(checkpoints.in_note(note)[1].origin)
         if log is None:
-            return Response("this log is not known here\n", 404)
+            return Response("this witness does not know this log\n", 404)
         signed = witness.cosign(note, log, lambda _old, _size: proof, old)
     except NoteError as error:
         return Response(f"{error}\n", 400)

@@ -69,7 +69,7 @@ class Generated:
         if flights < 0:
             raise InvalidInput("flights", flights, "must not be negative")
         if not 10 <= flights_per_day <= MAX_FLIGHTS_PER_DAY:
-            reason = f"must lie between 10 and {MAX_FLIGHTS_PER_DAY}"
+            reason = f"must be between 10 and {MAX_FLIGHTS_PER_DAY}"
             raise InvalidInput("flights_per_day", flights_per_day, reason)
         self._flights, self._seed, self._per_day = flights, seed, flights_per_day
         self._first_day = _day(first_day)
@@ -120,7 +120,7 @@ def _day(text: str) -> date:
     except ValueError:
         raise InvalidInput("first_day", text, "must be a date, YYYY-MM-DD") from None
     if day.year < FIRST_YEAR:
-        raise InvalidInput("first_day", text, f"must not lie before {FIRST_YEAR}")
+        raise InvalidInput("first_day", text, f"must not be before {FIRST_YEAR}")
     return day
 
 

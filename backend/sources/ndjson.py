@@ -71,13 +71,16 @@ class _End:
     def require_none_before(self, line: int) -> None:
         """Raise InvalidInput if an earlier line said that the file is complete."""
         if self._line:
-            raise self._file.problem(f"goes on in line {line} after it said that it is complete")
+            raise self._file.problem(
+                f"continues in line {line} after the line that says it is complete"
+            )
 
     def check(self, found: int) -> None:
         """Raise InvalidInput if the file does not have as many flights as it says."""
         if self._line and self._count != found:
             raise self._file.problem(
-                f"has {counted(found, 'flight')} and says {self._count:,}; get it again"
+                f"has {counted(found, 'flight')} but says that it has {self._count:,}; download "
+                "it again"
             )
 
 

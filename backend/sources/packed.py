@@ -127,7 +127,7 @@ class PackedFile:
         try:
             yield
         except _UNPACK_ERRORS as error:
-            reason = f"is damaged or cut short ({error}); fetch it again"
+            reason = f"is damaged or incomplete ({error}); download it again"
             raise self.problem(reason) from error
         except _UNSUPPORTED_ERRORS as error:
             raise self.problem(f"cannot be unpacked ({error}); unpack it first") from error

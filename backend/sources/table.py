@@ -72,7 +72,7 @@ class TableLines:
                 rows.append(cells)
                 good.append(number)
             elif cells:
-                reason = f"has {len(cells)} cells where the header has {width}"
+                reason = f"has {len(cells)} cells, but the header has {width}"
                 faults.append(Fault(number, "line", line, reason))
         return TableRows(rows, good, faults)
 

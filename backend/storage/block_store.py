@@ -82,7 +82,7 @@ class BlockStore:
         """The place of one block. Raises NotFound if there is no such block."""
         found = self.places(height, 1)
         if not found:
-            raise NotFound(f"there is no block {height}; the tip is block {self.height()}")
+            raise NotFound(f"block {height} does not exist; the newest is block {self.height()}")
         return found[0]
 
     def tip(self) -> tuple[int, Place] | None:
@@ -108,11 +108,11 @@ class BlockStore:
             if place is None:
                 raise Damage(
                     f"the entry of block {first + len(found)} in {self._table_path} is damaged; "
-                    "start the service again: the table is made anew from the block files"
+                    "restart the service, which rebuilds the table from the block files"
                 )
             found.append(place)
         if not found:
-            raise NotFound(f"there is no block {first} any more; the chain has been cut")
+            raise NotFound(f"block {first} no longer exists, because the chain has been cut")
         return found
 
     def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
@@ -175,7 +175,7 @@ class BlockStore:
         """The block that holds a transaction. Raises NotFound if no block holds it."""
         found = self.place_of_transaction(transaction_id)
         if found is None:
-            raise NotFound(f"no block holds transaction {transaction_id}")
+            raise NotFound(f"transaction {transaction_id} is not in any block")
         return found[0]
 
     def place_of_transaction(self, transaction_id: int) -> tuple[int, Place] | None:

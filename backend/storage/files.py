@@ -172,7 +172,7 @@ def require_room(folder: Path, wanted: int) -> None:
     """Raise WriteFailed if the disk of `folder` has less than `wanted` bytes left for a copy."""
     free = free_bytes(folder)
     if free < wanted:
-        raise WriteFailed(f"the disk of {folder} has {free:,} bytes free, {wanted:,} are wanted")
+        raise WriteFailed(f"the disk of {folder} has {free:,} bytes free, but needs {wanted:,}")
 
 
 def require_free(folder: Path, bytes_needed: int) -> None:
@@ -180,7 +180,8 @@ def require_free(folder: Path, bytes_needed: int) -> None:
     free = free_bytes(folder)
     if free < bytes_needed:
         raise TryLater(
-            f"the disk of {folder} is nearly full: {free} bytes free, {bytes_needed} wanted; "
+            f"the disk of {folder} is nearly full: {free} bytes are free, {bytes_needed} are "
+            "needed; "
             "free some space or lower FLIGHTCHAIN_MIN_FREE_BYTES",
             retry_after_s=60,
         )

@@ -231,7 +231,7 @@ def _without_bad_tip(blocks: Path, places: list[Place]) -> _BadTip | None:
     if places and isinstance(below := _frame_at(blocks, places[-1]), _Bad):
         raise _damaged(len(places) - 1, f"{below.problem}; it is below the tip")
     if places and _is_wrong_about_the_tip(blocks, places):
-        problem = "another block stands in its place; it is below the tip"
+        problem = "another block is in its place; it is below the tip"
         raise _damaged(len(places) - 1, problem)
     return _BadTip(tip, found.problem)
 
@@ -258,7 +258,7 @@ def _left_out(
     if not 0 <= _size(_path(blocks, place.file)) < place.end:
         raise _damaged(height, f"{problem}; it was on the disk when the table of heights named it")
     if rest is not None and rest.has_valid_blocks():
-        raise _damaged(height, f"{problem}; more stands behind it")
+        raise _damaged(height, f"{problem}; more data follows it")
     if not pending.holds(place.first_transaction, place.next_transaction):
         raise _damaged(height, f"{problem}; the mempool does not hold its transactions any more")
     return f"block {height} was torn ({problem}) and is left out; its transactions are mined again"
@@ -319,7 +319,7 @@ def _require_uncommitted(
     """
     problem = rest.bad.problem
     if not is_table_good and rest.has_valid_blocks():
-        raise _damaged(height, f"{problem}; more stands behind it")
+        raise _damaged(height, f"{problem}; more data follows it")
     written = _entries_written(table or b"")
     if height < written:
         raise _damaged(height, f"{problem}; the table of heights had {counted(written, 'block')}")

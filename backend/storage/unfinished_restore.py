@@ -17,7 +17,4 @@ def is_unfinished(folder: Path) -> bool:
 
 def words(folder: Path) -> str:
     """A message about an unfinished restore into `folder`, and what to do."""
-    return (
-        f"a backup was being restored to {folder}, and that has not come to its end; "
-        "restore it again"
-    )
+    return f"a backup was restored to {folder}, but not completely; restore it again"

@@ -12,4 +12,4 @@ CHECKPOINT_NAME = "checkpoint"
 COSIGNED_NAME = "cosigned"  # the checkpoint that witnesses have signed last
 KEY_NAME, VERIFIER_NAME = "log.key", "log.vkey"
 
-SIGNED_ANEW = "start the service again: the miner signs it anew"
+SIGNED_ANEW = "restart the service: the miner signs it again"

@@ -82,7 +82,7 @@ def key_parts(text: str) -> tuple[str, str, bytes, bytes]:
     data = decoded(key, "the key")
     is_known = data[:1] in {ED25519, COSIGNATURE} and len(data) == 1 + KEY_BYTES
     if not is_name(name) or not is_known:
-        raise NoteError(f"{text[:100]!r} is no key: NAME+ID+KEY, with a key of Ed25519")
+        raise NoteError(f"{text[:100]!r} is not a key; it must be NAME+ID+KEY, with an Ed25519 key")
     return name, key_id, data[:1], data[1:]
 
 
@@ -120,7 +120,7 @@ def parse_signature(line: str) -> Signature:
     name, _, signature = rest.partition(" ")
     data = decoded(signature, "the signature")
     if dash != _DASH or not is_name(name) or len(data) <= ID_BYTES:
-        raise NoteError(f"{line[:100]!r} is no signature line")
+        raise NoteError(f"{line[:100]!r} is not a signature line")
     return Signature(name, data[:ID_BYTES], data[ID_BYTES:])
 
 

@@ -120,7 +120,7 @@ def log_key(folder: Path) -> SecretKey:
     """The key of the log of the chain in `folder`. Raises NotFound, Damage."""
     found = key_in(folder)
     if found is None:
-        raise NotFound("the log has no key yet; the miner makes it when it starts")
+        raise NotFound("the log has no key yet; the miner creates it when it starts")
     return found
 
 

@@ -13,10 +13,10 @@ class AlarmFailed(FlightchainError):
 
 
 def command_in(text: str) -> list[str]:
-    """The words of a command, as a shell reads them. Raises ValueError if there is no command."""
+    """The words of a command, as a shell reads them. Raises ValueError if the command is empty."""
     words = shlex.split(text)
     if not words or not words[0]:
-        raise ValueError("there is no command")
+        raise ValueError("the command is empty")
     return words
 
 

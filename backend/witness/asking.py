@@ -147,7 +147,7 @@ class Asker:
                 raise Refused(f"it has cosigned {blocks}, more than the {new.size} that there are")
             self._sizes[witness] = size
         if answer.status != HTTPStatus.OK:
-            raise Refused(f"it answers {answer.status}: {answer.text.strip()[:200]}")
+            raise Refused(f"it answers with status {answer.status}: {answer.text.strip()[:200]}")
         signature = _signature_in(answer.text, note, witness.key)
         self._sizes[witness] = new.size
         return signature
@@ -171,7 +171,7 @@ def _signature_in(answer: str, note: Note, key: VerifierKey) -> Signature:
     except NoteError as error:
         raise Refused(str(error)) from error
     if found is None:
-        raise Refused("its answer has no signature of it")
+        raise Refused("its answer does not have its signature")
     ahead_s = seconds_of(found, key) - int(time.time())
     if abs(ahead_s) > MOST_OFF_S:
         days = f"{counted(abs(ahead_s) // 86_400, 'day')} {'from now' if ahead_s > 0 else 'ago'}"

@@ -46,7 +46,7 @@ class RemoteLog:
         try:
             return notes.parse_key(self._read("key").decode(errors="replace"))
         except NoteError as error:
-            raise Unreachable(f"{self.url}/key is no key: {error}") from error
+            raise Unreachable(f"{self.url}/key is not a key: {error}") from error
 
     def consistency_proof(self, old_size: int, size: int) -> Sequence[bytes]:
         """The proof that the tree of `old_size` entries is a beginning of that of `size`.
@@ -93,7 +93,7 @@ class RemoteLog:
         except NoAnswer as error:
             raise Unreachable(str(error)) from error
         if answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
-            raise Gone(f"{url} answers {answer.status}")
+            raise Gone(f"{url} answers with status {answer.status}")
         if answer.status != HTTPStatus.OK:
-            raise Unreachable(f"{url} answers {answer.status}")
+            raise Unreachable(f"{url} answers with status {answer.status}")
         return answer.body

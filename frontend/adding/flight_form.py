@@ -53,7 +53,7 @@ MISSING_DEPARTURE = "Please fill this in, or tick that the flight was cancelled.
 NO_TIME = "Must be a time of day such as 05:17, from 00:00 to 24:00."
 NO_DAY = "Must be a day such as 2013-01-31."
 REWORDED = {
-    "is missing; it must be given": MISSING,
+    "is missing; this field is required": MISSING,
     "must be a date, YYYY-MM-DD": NO_DAY,
     "must be an airport code of three or four capitals or digits": "Must be an airport's code of "
     "three or four letters or digits, such as ORD.",

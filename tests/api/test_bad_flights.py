@@ -119,7 +119,7 @@ def test_a_field_that_is_none_is_refused(client: FlaskClient, name: str, value: 
 @pytest.mark.parametrize("name", ["TRANSACTION_ID", "timestamp"])
 def test_the_ledger_alone_gives_ids_and_times(client: FlaskClient, name: str) -> None:
     body = problem(post(client, {**GOOD, name: 0}), 422, field=name, value=0)
-    assert "given by the ledger" in body["detail"]
+    assert "because the ledger sets it" in body["detail"]
 
 
 # --- fields that contradict each other -----------------------------------------------------------

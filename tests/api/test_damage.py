@@ -78,7 +78,7 @@ def test_a_lost_flight_is_named_and_void_and_posts_go_on(settings: Settings) -> 
     with client_of(settings) as client:
         for path in ("/transactions/0", "/transactions/2", "/tip"):
             detail = problem(client.get(path), 503)["detail"]
-            assert "is being put right" in detail
+            assert "is being repaired" in detail
             assert "pending-0000000000000000.log" in detail
         assert good(post(client, 4), 202)["TRANSACTION_ID"] == 3
         lost = good(client.get("/transactions/0"))
@@ -144,7 +144,7 @@ def test_damaged_tokens_are_named_and_nobody_may_write(folder: Path, what: str) 
     settings = settings_for(folder, require_token=1)
     with client_of(settings) as client:
         detail = problem(post(client, 1, Authorization="Bearer x"), 503)["detail"]
-        assert "tokens.json is no list of tokens" in detail
+        assert "tokens.json is not a list of tokens" in detail
         assert "python -m backend token add NAME" in detail
         good(client.get("/blocks/0"))
 

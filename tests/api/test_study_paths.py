@@ -68,4 +68,4 @@ def test_a_page_that_there_is_not_is_named_in_words(
     client: FlaskClient, per_page: int, said: str
 ) -> None:
     answer = client.get(f"/transactions_pages?page=9999999&per_page={per_page}")
-    assert problem(answer, 404)["detail"] == f"there is no page 9999999 of {said}"
+    assert problem(answer, 404)["detail"] == f"page 9999999 is beyond the last of {said}"

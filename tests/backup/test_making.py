@@ -174,7 +174,7 @@ REFUSED: list[tuple[Callable[[House], Path], str]] = [
     (lambda house: house.root, "must not be in one folder"),
     (is_not_empty, "is not empty and holds no backup"),
     (is_another_chain, "is not empty and holds no backup"),
-    (is_of_another_ledger, "is the backup of another ledger, whose genesis is"),
+    (is_of_another_ledger, "is the backup of another ledger, whose block 0 is"),
 ]
 
 
@@ -191,7 +191,7 @@ def test_a_folder_that_does_not_fit_is_refused_and_left_alone(
 
 def test_without_a_chain_there_is_nothing_to_back_up(tmp_path: Path) -> None:
     house = House(tmp_path)
-    with pytest.raises(BackupRefused, match="there is no chain in"):
+    with pytest.raises(BackupRefused, match="holds no chain to back up"):
         house.back_up()
     assert not house.backup.exists()
 

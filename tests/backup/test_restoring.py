@@ -297,7 +297,7 @@ def test_a_manifest_of_another_chain_is_named(house: House) -> None:
 def test_a_manifest_of_a_format_to_come_is_named(house: House) -> None:
     path = house.backup / manifests.NAME
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    assert_refused(house, "is of format 2; this release knows 1")
+    assert_refused(house, "has format 2; this release reads format 1")
 
 
 def test_a_folder_without_a_backup_is_named(house: House) -> None:
@@ -357,7 +357,7 @@ def test_a_restore_may_be_killed_anywhere(house: House) -> None:
             if (house.restored / layout.RESTORING_FOLDER).exists():
                 with (
                     closing(Sealer(settings, print)) as miner,
-                    pytest.raises(WriteFailed, match="not come to its end; restore it again"),
+                    pytest.raises(WriteFailed, match="not completely; restore it again"),
                     miner.writing(wait=False),
                 ):
                     raise AssertionError("another chain was begun")
@@ -388,7 +388,7 @@ def test_nothing_is_accepted_where_a_restore_was_killed(
         (interrupted.folder / layout.RESTORING_FOLDER).mkdir(parents=True)
     with (
         closing(Mempool(interrupted, lambda: 0, print)) as mempool,
-        pytest.raises(TryLater, match="not come to its end; restore it again"),
+        pytest.raises(TryLater, match="not completely; restore it again"),
     ):
         accept_in(mempool, flights(3, 900), now_ms())
     house.restore()

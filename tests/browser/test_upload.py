@@ -198,7 +198,7 @@ def test_what_was_stopped_goes_on_where_it_was(page: Page, pages: Pages, tmp_pat
 def test_what_is_no_table_is_said_at_once(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
     for content, said in (
-        (b"a,b\n1,2\n", "It has no column of a flight"),
+        (b"a,b\n1,2\n", "It does not have any column of a flight"),
         (b"", "The file is empty."),
         (csv_of(FLIGHTS).encode("utf-16"), "The file is UTF-16"),
         (csv_of(FLIGHTS).encode() + b"\xe9", f"Line {len(FLIGHTS) + 2}: The file has a character"),

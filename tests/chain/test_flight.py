@@ -35,7 +35,7 @@ def test_a_required_field_must_be_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["TRANSACTION_ID", "timestamp"])
 def test_what_the_ledger_gives_must_not_be_sent(name: str) -> None:
-    with pytest.raises(InvalidFlight, match="given by the ledger") as caught:
+    with pytest.raises(InvalidFlight, match="because the ledger sets it") as caught:
         flight_of({**GOOD, name: 1})
     assert caught.value.field == name
 

@@ -141,7 +141,7 @@ def test_acceptance_times_that_go_back_are_not_built(accepted: list[int]) -> Non
 
 @pytest.mark.parametrize("bits", [-1, 65, 256])
 def test_a_difficulty_that_nobody_could_mine_is_refused(bits: int) -> None:
-    with pytest.raises(ValueError, match="difficulty_bits must lie between 0 and 64"):
+    with pytest.raises(ValueError, match="difficulty_bits must be between 0 and 64"):
         empty_state(bits)
 
 

@@ -26,7 +26,7 @@ VERIFY = {
 WITNESS = {
     "sign-it-all": "had 6 blocks, and has signed other 6 blocks: both are in witness/",
     "sign-with-a-new-key": "had 6 blocks, and has signed other 6 blocks: both are in witness/",
-    "roll-back-and-sign": "had 6 blocks, and shows 4 now: it was put back",
+    "roll-back-and-sign": "had 6 blocks, and shows 4 now: it was restored",
     "sign-a-fork": "had 6 blocks, and has signed other 6 blocks: both are in witness/",
 }
 

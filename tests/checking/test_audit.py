@@ -131,7 +131,7 @@ def test_a_chain_longer_than_what_is_read_at_once_passes(
 
 
 def test_without_a_chain_there_is_nothing_to_verify(tmp_path: Path) -> None:
-    with pytest.raises(Damage, match="there is no chain"):
+    with pytest.raises(Damage, match="holds no chain"):
         verify(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -140,12 +140,12 @@ def test_an_index_that_is_not_there_or_behind_is_no_damage(folder: Path) -> None
     make_chain(folder, [[plain_flight()], []])
     assert f"up to block {TIP}" in verify(folder).index
     shutil.rmtree(index_path(folder).parent)
-    assert verify(folder).index.startswith("there is no index yet")
+    assert verify(folder).index.startswith("the index does not exist yet")
 
 
 def test_an_index_of_an_earlier_release_is_no_damage(folder: Path) -> None:
     as_of_earlier_release(folder)
-    words = "there is no index yet: it was made by an earlier release; the miner makes it anew"
+    words = "the index does not exist yet: it was made by an earlier release; the miner rebuilds it"
     assert verify(folder).index == words
     follow(folder)
     assert verify(folder).index == "the index agrees with every block"
@@ -567,7 +567,7 @@ def test_a_process_that_dies_is_an_error_and_none_is_left(good: Path) -> None:
     with closing(BlockStore(good)) as store:
         stretches = list(stretches_of(store, TIP))
     with (
-        pytest.raises(FlightchainError, match=r"has died.*--processes 1"),
+        pytest.raises(FlightchainError, match=r"died.*--processes 1"),
         chain_check.mapping(2) as each,
     ):
         joined(stretches, each(die, stretches), TIP, lambda done, to_do: None)
@@ -641,7 +641,7 @@ def test_the_command_names_the_block_the_transaction_and_the_field(folder: Path)
 def test_the_command_fails_where_there_is_no_chain(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "error: there is no chain" in done.stderr
+    assert "holds no chain" in done.stderr
 
 
 def test_every_header_field_is_among_the_changed_ones() -> None:

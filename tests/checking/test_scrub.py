@@ -276,7 +276,7 @@ def test_a_problem_is_withdrawn_soon_after_it_has_gone(bench: Bench) -> None:
     bench.until(lambda state: len(state.problems) == 1)
     assert bench.clock.now_s - gone_s <= 2 * LOOK_AGAIN_S + 1
     assert bench.found() == [one]
-    assert bench.said[-1] == f"what the scrub found is well again: {other}"
+    assert bench.said[-1] == f"a problem that the scrub found is solved: {other}"
     stored = read(bench.folder)
     assert stored is not None
     assert stored.problems == bench.scrub.state.problems
@@ -317,7 +317,7 @@ def test_an_index_that_was_made_anew_is_well_again(bench: Bench) -> None:
     with following(bench.folder) as (follower, _):
         follower.rebuild()
     bench.until(lambda state: not state.problems)
-    assert bench.said[-1].startswith("what the scrub found is well again: the index is wrong")
+    assert bench.said[-1].startswith("a problem that the scrub found is solved: the index is wrong")
     bench.passes()
     assert bench.found() == []
 
@@ -455,7 +455,7 @@ def test_a_scrub_that_cannot_go_on_says_so_tries_again_and_withdraws_it(
     bench.scrub = bench.begun()
     bench.passes()
     assert bench.found() == []
-    assert bench.said[-1] == f"what the scrub found is well again: {expected}"
+    assert bench.said[-1] == f"a problem that the scrub found is solved: {expected}"
 
 
 # --- between runs --------------------------------------------------------------------------------
@@ -505,7 +505,7 @@ def test_a_state_that_cannot_be_written_is_said_and_the_scrub_goes_on(bench: Ben
     temporary.mkdir()
     bench.passes()
     assert bench.scrub.state.done == PIECES
-    expected = f"cannot write {bench.folder / NAME}: Is a directory; the scrub goes on"
+    expected = f"cannot write {bench.folder / NAME}: Is a directory; the scrub continues"
     assert set(bench.said) == {expected}
     temporary.rmdir()
 

@@ -3,7 +3,7 @@
 A small library in front of the system's gives the service another clock, whose offset stands in a
 file. While it is years ahead nothing may be sealed with that time, because block times never go
 back: all later blocks would have it, too. `/health/ready` says that the miner waits. When the clock
-is right again, mining goes on.
+is right again, mining continues.
 """
 
 import shutil

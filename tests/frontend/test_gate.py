@@ -75,7 +75,7 @@ def test_pages_for_all_addresses_take_addresses_and_no_names() -> None:
 
 
 def test_a_name_that_is_none_is_refused_at_the_start() -> None:
-    with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_HOSTS 'a:80': 'a:80' is no name"):
+    with pytest.raises(InvalidSetting, match="FLIGHTCHAIN_HOSTS 'a:80': 'a:80' is not a name"):
         from_environment({"FLIGHTCHAIN_HOSTS": "a:80"})
 
 

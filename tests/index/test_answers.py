@@ -195,5 +195,5 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
 @pytest.mark.parametrize("above", [1, 1000, 10**15 - 1])
 def test_a_height_above_the_tip_is_not_found(larger: Chain, engine: str, above: int) -> None:
     question = FlightCounter("Washington, DC", "Tampa, FL", "2008-01-01", "2008-12-31")
-    with larger.ledger(0) as ledger, pytest.raises(NotFound, match="there is no block"):
+    with larger.ledger(0) as ledger, pytest.raises(NotFound, match="does not exist"):
         ask(ledger, question, Options(engine, larger.tip + above))

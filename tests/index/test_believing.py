@@ -162,7 +162,7 @@ def test_an_index_that_is_wrong_is_refused_by_all_readers_and_made_anew(
     reports: list[str] = []
     reader, other = IndexReader(indexed, report=reports.append), IndexReader(indexed)
     spoil(indexed)
-    with pytest.raises(TryLater, match=r"the index is wrong \(.+\); the miner makes it anew"):
+    with pytest.raises(TryLater, match=r"the index is wrong \(.+\); the miner rebuilds it"):
         ASKS[ask](reader)
     for one in (reader, other, IndexReader(indexed)):
         with pytest.raises(TryLater, match="ask with engine=scan"):

@@ -95,7 +95,7 @@ def test_a_bit_that_flipped_is_put_right_wherever_it_is(house: House) -> None:
             assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
             assert everything(mempool) == [*ALL, (len(ALL), NEW)]
             assert [line.partition(": ")[2] for line in said] == [
-                "a bit had flipped on the disk and was put right; nothing is lost"
+                "a bit had flipped on the disk and was repaired; nothing is lost"
             ]
         assert house.segment().read_bytes()[: len(data)] == data
         assert house.lost() == {}
@@ -126,7 +126,7 @@ def test_a_bit_that_flips_after_it_was_read_is_put_right_by_who_accepts(house: H
         house.segment().write_bytes(data[:100] + bytes([data[100] ^ 2]) + whole[101:])
         assert accept_in(worker, [flight(0)], T).copies == [0]
         assert house.segment().read_bytes().startswith(whole)
-        assert "a bit had flipped on the disk and was put right" in said[0]
+        assert "a bit had flipped on the disk and was repaired" in said[0]
 
 
 # --- more than a bit ---------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_garbage_after_it_was_read_is_met_by_who_seals_and_by_who_accepts(house:
                 assert mempool.pending_count() == len(ALL)
             house.segment().write_bytes(garbage(data, at))
             lost = next(iter(_ids(batches[0])))
-            with pytest.raises(TryLater, match="is being put right"):
+            with pytest.raises(TryLater, match="is being repaired"):
                 other.find(lost)
             assert everything(miner) == without(*batches)
             assert other.find(lost) == (VOID, T)
@@ -190,9 +190,9 @@ def test_readers_neither_forget_nor_deny_while_nobody_has_put_it_right(house: Ho
         before = house.segment().read_bytes()
         with opened(house) as (reader, _):
             for look in (reader.pending_count, lambda: reader.find(3)):
-                with pytest.raises(TryLater, match="is being put right"):
+                with pytest.raises(TryLater, match="is being repaired"):
                     look()
-            assert any("is being put right" in reason for reason in reader.not_ready())
+            assert any("is being repaired" in reason for reason in reader.not_ready())
         assert house.segment().read_bytes() == before
         assert house.lost() == {}
 
@@ -240,7 +240,7 @@ def test_cut_at_any_byte_acknowledged_flights_are_named_as_lost(house: House) ->
     for size in range(len(data)):
         restore(house, data[:size])
         whole = hit(ends, size)
-        with opened(house) as (reader, _), pytest.raises(TryLater, match="is being put right"):
+        with opened(house) as (reader, _), pytest.raises(TryLater, match="is being repaired"):
             reader.pending_count()
         with opened(house) as (mempool, said):
             assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
@@ -296,7 +296,7 @@ def test_a_removed_segment_is_noticed_and_its_flights_are_named(
         assert everything(worker) == everything(reader) == ALL
     for first in removed:
         house.segment(first).unlink()
-    with pytest.raises(TryLater, match="is being put right"):
+    with pytest.raises(TryLater, match="is being repaired"):
         reader.pending_count()
     assert accept_in(worker, [NEW], T).first_transaction == len(ALL)
     for mempool in (worker, reader, house.mempool()):
@@ -535,7 +535,7 @@ def test_without_a_mark_a_record_at_the_end_may_have_been_acknowledged(house: Ho
                 assert str(kept) in said[0]
                 assert given == 2
                 assert house.lost() == {}
-            assert "nobody knows whether what stood there was acknowledged" in said[0]
+            assert "nobody knows whether the data there was acknowledged" in said[0]
 
 
 @pytest.mark.parametrize("is_old", [False, True])
@@ -547,7 +547,7 @@ def test_without_a_mark_a_torn_record_costs_its_ids(house: House, is_old: bool) 
     else:
         data, _ = batches_written(house)
     restore(house, data[:-4], acknowledged_up_to=None)
-    with pytest.raises(DamagedMempool, match="bytes are no record"):
+    with pytest.raises(DamagedMempool, match="bytes are not a record"):
         check_mempool(house.folder, house.chain)
     with opened(house) as (mempool, _):
         assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)

@@ -357,7 +357,7 @@ def test_a_copy_has_the_keys_of_the_ids_that_are_wanted(tmp_path: Path, is_old: 
 
 # --- a file that is gone -----------------------------------------------------------------------
 
-MISSING = rf"{FILE_NAME} is missing, so it is not known what was sent with a key"
+MISSING = rf"{FILE_NAME} is missing, so the ledger does not know what was sent with a key"
 
 
 def without_keys(house: House, accepted_at: int) -> Path:
@@ -382,8 +382,8 @@ def test_a_missing_file_stands_in_the_way_of_keys_alone(house: House) -> None:
     assert isinstance(last, Accepted)
     assert isinstance(refused, DamagedMempool)
     assert str(refused) == (
-        f"{path} is missing, so it is not known what was sent with a key in the last day; "
-        "put it back, or make an empty file of that name to go on without it"
+        f"{path} is missing, so the ledger does not know what was sent with a key in the last day; "
+        "restore it, or create an empty file with that name to continue without it"
     )
     assert mempool.not_ready() == [str(refused)]
     with pytest.raises(DamagedMempool, match=MISSING):

@@ -22,8 +22,8 @@ from tests.proofs.proofs import DAYS, fetched
 @pytest.mark.parametrize(
     ("path", "status", "detail"),
     [
-        ("/transactions/1400/proof", 404, "transaction 1400 is in no block that is signed"),
-        ("/transactions/700/proof?tip=3", 404, "transaction 700 is in no block up to 3"),
+        ("/transactions/1400/proof", 404, "transaction 1400 is not in any block that is signed"),
+        ("/transactions/700/proof?tip=3", 404, "transaction 700 is not in any block up to 3"),
         ("/transactions/7/proof?tip=31", 404, "block 31 is not signed yet; the newest"),
         ("/transactions/7/proof?tip=x", 400, "tip 'x': must be a whole number"),
         ("/transactions/x/proof", 400, "TRANSACTION_ID 'x'"),
@@ -143,4 +143,4 @@ def test_the_evidence_says_what_is_proved_and_what_is_not(
     assert "verify.py reads neither answer.json nor flights.csv" in told
     assert sha256((tmp_path / "verify.py").read_bytes()).hexdigest() in told
     assert "Take verify.py from the project" in told
-    assert "rests on the sums" in told
+    assert "relies on the sums" in told

@@ -44,12 +44,12 @@ GOOD: dict[Kind, dict[str, str]] = {
 }
 
 NUMBER = "must be a whole number"
-BETWEEN = "must lie between 1 and 99999"
+BETWEEN = "must be between 1 and 99999"
 DATE = "must be a date, YYYY-MM-DD"
 CALENDAR = "is not a day of the calendar"
-YEARS = "must lie between 1900 and 2199"
+YEARS = "must be between 1900 and 2199"
 MISSING = "is missing; for example"
-TEXT = "must not hold control"
+TEXT = "must not contain control"
 LONG = "must have at most 100 characters"
 ENGINE = "must be one of index, scan"
 HEIGHT = "must be a block height, a whole number from 0"

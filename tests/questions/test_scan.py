@@ -108,7 +108,7 @@ def test_a_scan_of_no_block_finds_nothing(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SCANS)
 def test_a_scan_beyond_the_tip_is_not_found(folder: Path, kind: str) -> None:
-    with cached(folder) as blocks, pytest.raises(NotFound, match="no block 6"):
+    with cached(folder) as blocks, pytest.raises(NotFound, match="block 6 does not exist"):
         SCANS[kind](blocks, TIP + 1)
 
 

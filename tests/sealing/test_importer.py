@@ -313,7 +313,7 @@ def test_a_killed_reader_ends_the_import_with_a_word_and_it_is_continued(
         if batch == 3:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(FlightchainError, match="reads the source died; run again"):
+    with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
         import_flights(chosen, Scripted(rows, die))
     assert transactions_in(chosen.folder) in {2000, 3000}
     import_flights(chosen, Scripted(rows, lambda batch: None))
@@ -339,7 +339,7 @@ def test_a_reader_killed_in_the_middle_of_a_message_is_no_different(
 
     with monkeypatch.context() as patch:
         patch.setattr(Connection, "send", send)
-        with pytest.raises(FlightchainError, match="reads the source died; run again"):
+        with pytest.raises(FlightchainError, match="reads the source died; run the import again"):
             import_flights(chosen, Scripted(rows, lambda batch: None))
     import_flights(chosen, Scripted(rows, lambda batch: None))
     assert_holds(chosen, rows)
@@ -458,7 +458,7 @@ def test_the_command_names_a_bad_row_in_one_line(tmp_path: Path, chosen: Setting
     assert status == 1
     assert "Traceback" not in said
     last = said.splitlines()[-1]
-    assert last.startswith("error: flights.csv, line 1502: OP_CARRIER_FL_NUM '0': must lie between")
+    assert last.startswith("error: flights.csv, line 1502: OP_CARRIER_FL_NUM '0': must be between")
     status, said = command(chosen, "--skip-bad", path)
     assert status == 0
     assert "left out: flights.csv, line 1502: OP_CARRIER_FL_NUM '0'" in said

@@ -724,7 +724,7 @@ def test_an_index_that_is_marked_as_damaged_is_made_anew_at_once(tmp_path: Path)
         mark(first, "a page of it was wrong")
         eventually(lambda: index_path(tmp_path).resolve() != first)
         eventually(lambda: not first.exists())
-        eventually(lambda: "the index was made anew: a page of it was wrong" in running.messages)
+        eventually(lambda: "the index was rebuilt: a page of it was wrong" in running.messages)
 
 
 def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(

@@ -389,7 +389,7 @@ def test_the_miner_waits_says_so_and_goes_on_when_the_clock_is_back(
     assert WAIT_S - 10 < said["clock_doubted_until_s"] - time.monotonic() <= WAIT_S
     chain.clocks.now_ms -= 3650 * DAY_MS
     until(lambda: chain.store.height() > 2)
-    assert "the clock is believed; going on" in mining
+    assert "the clock is trusted again; mining continues" in mining
     assert len([line for line in mining if "the clock says" in line]) == 1
     assert chain.store.block(2).header.timestamp == TODAY_MS
     said = json.loads((chain.folder / STATUS_NAME).read_text())
@@ -490,7 +490,7 @@ def test_the_command_line_waits_on_standard_error(old_folder: Path) -> None:
     done = backend(old_folder, "import", "--generate", "5", FLIGHTCHAIN_CLOCK_WAIT_S=2)
     assert done.returncode == 0
     assert "the clock says" in done.stderr
-    assert "the clock is believed; going on" in done.stderr
+    assert "the clock is trusted again; mining continues" in done.stderr
     assert len(on_disk(old_folder).flights) == 8
 
 

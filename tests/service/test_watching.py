@@ -184,7 +184,7 @@ def test_a_word_that_cannot_be_renewed_is_taken_back(mined: Path) -> None:
     announcer.next_round(60)
     (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").mkdir()
     announcer.next_round(60)
-    assert "mining goes on" in lines[-1]
+    assert "mining continues" in lines[-1]
     assert miner_status(mined) is None
     (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").rmdir()
     announcer.working()
@@ -229,7 +229,7 @@ def test_a_server_that_answers_lives_and_one_that_refuses_or_is_silent_does_not(
     clock.now_s += ASK_EVERY_S
     asking.symptom(PID)
     answer(listener, b"503")
-    assert "does not live" in after_a_look(asking, clock)
+    assert "is not alive" in after_a_look(asking, clock)
     clock.now_s += ASK_EVERY_S
     asking.symptom(PID)
     answer(listener, b"200")
@@ -246,4 +246,4 @@ def test_a_server_that_answers_lives_and_one_that_refuses_or_is_silent_does_not(
 
 def test_a_server_that_nobody_can_connect_to_does_not_live(clock: Clock) -> None:
     asking = Asking(f"http://127.0.0.1:{free_port()}", clock)
-    assert "cannot be asked" in asking.symptom(PID)
+    assert "cannot be reached" in asking.symptom(PID)

@@ -144,7 +144,7 @@ def test_the_setting_adds_names_and_addresses() -> None:
 
 @pytest.mark.parametrize("text", ["", "a,", "a b", "http://a", "a:80", "*.a", "a/b", "ä", "a,,b"])
 def test_a_list_with_what_is_no_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no name or address"):
+    with pytest.raises(ValueError, match="is not a name or address"):
         names_in(text)
 
 

@@ -82,7 +82,7 @@ def test_missing_columns_are_named_beside_what_was_found(tmp_path: Path) -> None
     with pytest.raises(InvalidInput, match=r"lacks the columns CANCELLED, AIR_TIME; it has YEAR, "):
         flights_of(BtsFile(path))
     with pytest.raises(
-        InvalidInput, match="has no column of a flight; its first line is 'name, age'"
+        InvalidInput, match="does not have any column of a flight; its first line is 'name, age'"
     ):
         flights_of(BtsFile(written(tmp_path, "name,age\nAda,36\n")))
 
@@ -142,11 +142,11 @@ def test_header_that_is_no_csv_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (LINE + ",7", "has 20 cells where the header has 19"),
-        (LINE.rpartition(",")[0], "has 18 cells where the header has 19"),
+        (LINE + ",7", "has 20 cells, but the header has 19"),
+        (LINE.rpartition(",")[0], "has 18 cells, but the header has 19"),
         (LINE.replace('"Tampa, FL"', '"Tampa, FL'), "is not CSV (unexpected end of data)"),
         (LINE.replace("19393", '"19393'), "is not CSV ("),
-        (LINE.replace("Tampa, FL", "Tampa\0, FL"), "must not hold control"),
+        (LINE.replace("Tampa, FL", "Tampa\0, FL"), "must not contain control"),
         (LINE.replace("Tampa, FL", "T" * 5000), "must have at most 100 characters"),
         (LINE.replace("Tampa, FL", "T" * 200_000), "is not CSV (field larger than field limit"),
         (LINE.replace("TPA", "T\rPA"), "is not CSV (new-line character"),
@@ -209,7 +209,7 @@ def test_damage_in_the_middle_is_told_after_the_flights_before_it(tmp_path: Path
     packed = PACKINGS["gzip"]("\n".join([",".join(FIELD_NAMES), *lines]).encode())
     batches = validated(BtsFile(written(tmp_path, packed[: len(packed) // 2])))
     assert len(next(batches)[0]) == BATCH_ROWS
-    with pytest.raises(InvalidInput, match=r"'flights\.csv': is damaged or cut short"):
+    with pytest.raises(InvalidInput, match=r"'flights\.csv': is damaged or incomplete"):
         list(batches)
 
 

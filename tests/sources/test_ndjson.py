@@ -49,9 +49,9 @@ def test_no_flights_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        ((*LINES[:2], COMPLETE), "has 2 flights and says 3"),
-        ((*LINES, COMPLETE, LINES[0]), "goes on in line 5"),
-        ((*LINES, COMPLETE, COMPLETE), "goes on in line 5"),
+        ((*LINES[:2], COMPLETE), "has 2 flights but says that it has 3"),
+        ((*LINES, COMPLETE, LINES[0]), "continues in line 5"),
+        ((*LINES, COMPLETE, COMPLETE), "continues in line 5"),
     ],
 )
 def test_a_file_that_is_not_what_its_end_says_is_refused(

@@ -38,10 +38,13 @@ def test_a_folder_is_one_of_block_files(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         ("", "is empty"),
-        ("\n\n", "has no column of a flight"),
-        ("a letter\nto somebody\n", "has no column of a flight; its first line is 'a letter'"),
+        ("\n\n", "does not have any column of a flight"),
+        (
+            "a letter\nto somebody\n",
+            "does not have any column of a flight; its first line is 'a letter'",
+        ),
         ("YEAR,ORIGIN\n", "lacks the columns FL_DATE, "),
-        (b"\x1f\x8b\x08 and no more", "is damaged or cut short"),
+        (b"\x1f\x8b\x08 and no more", "is damaged or incomplete"),
         (b"BZh91AY&SY\xff\xff\n", "line 1: .* is not UTF-8"),
     ],
 )

@@ -22,9 +22,9 @@ BAD_CHANGES = [
     ("FL_DATE", "2008-02-30", "is not a day of the calendar"),
     ("YEAR", "2009", "disagrees with FL_DATE 2008-01-03"),
     ("DAY_OF_WEEK", "5", "disagrees with FL_DATE 2008-01-03, which is day 4 (1 = Monday)"),
-    ("ORIGIN", "", "is missing; it must be given"),
+    ("ORIGIN", "", "is missing; this field is required"),
     ("ARR_DELAY", "late", "must be a whole number"),
-    ("DEST_CITY_NAME", "Tam\0pa", "must not hold control"),
+    ("DEST_CITY_NAME", "Tam\0pa", "must not contain control"),
     ("DEST_CITY_NAME", "T" * 101, "must have at most 100 characters"),
     ("CANCELLED", "1", "must be empty: the flight was cancelled"),
 ]

@@ -71,7 +71,7 @@ def test_asking_beyond_either_end_finds_nothing(
     restore(tmp_path, sample.files(sample.data, sample.table))
     store = BlockStore(tmp_path)
     for ask in (store.block, store.frame, store.place):
-        with pytest.raises(NotFound, match=f"no block {height}; the tip is block 5"):
+        with pytest.raises(NotFound, match=f"block {height} does not exist; the newest is block 5"):
             ask(height)
     assert store.places(height, 3) == []
     assert store.frames(height, 3) == []

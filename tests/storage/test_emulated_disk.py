@@ -28,11 +28,11 @@ HEADER = "X-Emulated-Disk"
         ({}, "set FLIGHTCHAIN_LAB=yes if this is the lab"),
         (
             {"FLIGHTCHAIN_LAB": "yes", "FLIGHTCHAIN_HOST": "0.0.0.0"},
-            "FLIGHTCHAIN_HOST 0.0.0.0 can be reached from elsewhere",
+            "others can reach FLIGHTCHAIN_HOST 0.0.0.0",
         ),
         (
             {"FLIGHTCHAIN_LAB": "yes", "FLIGHTCHAIN_FRONTEND_HOST": "192.0.2.1"},
-            "FLIGHTCHAIN_FRONTEND_HOST 192.0.2.1 can be reached from elsewhere",
+            "others can reach FLIGHTCHAIN_FRONTEND_HOST 192.0.2.1",
         ),
     ],
 )

@@ -245,7 +245,7 @@ def test_a_flipped_bit_in_an_earlier_block_stops_a_writer_without_a_table(
     restore(tmp_path, sample.files(sample.data, None))
     for at in range(sample.starts[height], sample.starts[height + 1]):
         flip(block_file(tmp_path), at)
-        assert_stops(tmp_path, height, "; more stands behind it")
+        assert_stops(tmp_path, height, "; more data follows it")
         flip(block_file(tmp_path), at)
 
 
@@ -378,7 +378,7 @@ def test_behind_an_intact_table_nothing_was_committed(
         assert is_cut(cut, len(torn), start)
         assert rest == ([added(4, 5)] if named == 4 else [])
     restore(tmp_path, sample.files(data, None))
-    assert_stops(tmp_path, 6, "; more stands behind it")
+    assert_stops(tmp_path, 6, "; more data follows it")
 
 
 @pytest.mark.parametrize("height", [4, 5])
@@ -402,7 +402,7 @@ def test_a_table_without_any_entry_does_not_make_damage_look_uncommitted(
     """Genesis alone can have been uncommitted; a table that lacks it and more was damaged."""
     restore(tmp_path, sample.files(sample.data, table))
     flip(block_file(tmp_path), sample.starts[height] + 300)
-    assert_stops(tmp_path, height, "; more stands behind it")
+    assert_stops(tmp_path, height, "; more data follows it")
 
 
 # what stands behind the last block
@@ -626,7 +626,7 @@ def test_a_missing_earlier_file_is_named_when_the_table_is_made_again(
 ) -> None:
     block_file(five_files, missing).unlink()
     table_path(five_files).unlink()
-    what = f"blocks-{missing + 1:010d}.dat does not start with block {missing}; more stands behind"
+    what = f"blocks-{missing + 1:010d}.dat does not start with block {missing}; more data follows"
     assert_stops(five_files, missing, what)
 
 
@@ -666,7 +666,7 @@ def test_a_torn_tip_with_a_later_file_behind_it_stops_the_writer(five_files: Pat
     table = table_path(five_files).read_bytes()
     table_path(five_files).write_bytes(table[: 64 * 4])
     os.truncate(block_file(five_files, 3), 100)
-    assert_stops(five_files, 3, "more stands behind it")
+    assert_stops(five_files, 3, "more data follows it")
 
 
 def test_a_torn_file_behind_the_table_is_set_aside_with_the_files_behind_it(
@@ -690,7 +690,7 @@ def test_a_torn_file_with_a_later_file_behind_it_stops_a_writer_without_a_table(
 ) -> None:
     table_path(five_files).unlink()
     flip(block_file(five_files, 3), 100)
-    assert_stops(five_files, 3, "; more stands behind it")
+    assert_stops(five_files, 3, "; more data follows it")
 
 
 def test_files_that_are_not_block_files_are_left_alone(five_files: Path) -> None:
@@ -797,7 +797,7 @@ def test_damage_stops_a_writer_that_makes_a_lying_table_again(
     table = sample.entries(0, 5) + entry(sample, 5, transaction_count=7)
     restore(tmp_path, sample.files(sample.data, table))
     flip(block_file(tmp_path), sample.starts[height] + 300)
-    assert_stops(tmp_path, height, "; more stands behind it")
+    assert_stops(tmp_path, height, "; more data follows it")
 
 
 @pytest.mark.parametrize(

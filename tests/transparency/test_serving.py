@@ -57,7 +57,7 @@ def test_before_anything_is_signed_there_is_no_checkpoint(world: World, tmp_path
     with client_of(settings_for(folder)) as client:
         for path in ("/log/checkpoint", "/log/key"):
             detail = problem(client.get(path), 404)["detail"]
-            assert "the miner makes it when it starts" in detail
+            assert "the miner creates it when it starts" in detail
 
 
 # --- tessera's fsck ---------------------------------------------------------------------------

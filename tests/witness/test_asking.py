@@ -80,12 +80,15 @@ def test_two_witnesses_of_the_same_name_are_two(asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("²\n", "it answers 409: ²"),
-        ("9" * 5000, "it answers 409: 999"),
-        ("-1", "it answers 409: -1"),
-        ("٣", "it answers 409: ٣"),
-        ("", "it answers 409"),
-        ("the log has signed other 5 blocks\n", "it answers 409: the log has signed other 5"),
+        ("²\n", "it answers with status 409: ²"),
+        ("9" * 5000, "it answers with status 409: 999"),
+        ("-1", "it answers with status 409: -1"),
+        ("٣", "it answers with status 409: ٣"),
+        ("", "it answers with status 409"),
+        (
+            "the log has signed other 5 blocks\n",
+            "it answers with status 409: the log has signed other 5",
+        ),
         ("7\n", "it has cosigned 7 blocks, more than the 5 that there are"),
     ],
 )

@@ -250,7 +250,7 @@ def test_an_alarm_that_cannot_be_raised_is_told_and_the_others_are_raised(
     urls = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
     done = call(*urls, "--alarm", "no-such-command")
     assert done.exit_code == 3
-    assert done.stderr.count("the alarm cannot be raised: no-such-command") == 2
+    assert done.stderr.count("the alarm command failed: no-such-command") == 2
     done = call(*urls, "--alarm", "sh -c 'exit 7'")
     assert done.exit_code == 3
     assert done.stderr.count("ended with status 7") == 2

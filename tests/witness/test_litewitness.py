@@ -127,4 +127,4 @@ def test_it_does_not_cosign_a_log_that_was_put_back(
         assert Asker(folder, HistoryTree(store), [litewitness], said.append).look()
     with closing(BlockStore(older)) as store:
         assert not Asker(older, HistoryTree(store), [litewitness], said.append).look()
-    assert "does not cosign: it answers 422: bad consistency proof" in said[0]
+    assert "does not cosign: it answers with status 422: bad consistency proof" in said[0]

@@ -36,9 +36,9 @@ def test_the_beginning_of_a_full_tile_serves_for_a_partial_one_that_is_gone() ->
 
 def test_a_tile_that_is_nowhere_is_named() -> None:
     with answering(lambda path, body: (404, b"")) as url:
-        with pytest.raises(Unreachable, match=r"tile/0/000\.p/200 answers 404"):
+        with pytest.raises(Unreachable, match=r"tile/0/000\.p/200 answers with status 404"):
             RemoteLog(url).consistency_proof(3, 200)
-        with pytest.raises(Unreachable, match="tile/0/000 answers 404"):
+        with pytest.raises(Unreachable, match="tile/0/000 answers with status 404"):
             RemoteLog(url).consistency_proof(3, 256)
 
 

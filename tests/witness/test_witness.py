@@ -236,7 +236,7 @@ def test_a_witness_refuses_as_the_protocol_says(folder: Path, tmp_path: Path) ->
         add = f"{address.url}/add-checkpoint"
         assert asked(f"{address.url}/nothing") == (
             404,
-            "there are POST /add-checkpoint and GET /key\n",
+            "unknown address; allowed: POST /add-checkpoint and GET /key\n",
         )
         for body, status in (
             (b"nonsense", 400),

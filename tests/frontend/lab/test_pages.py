@@ -184,7 +184,7 @@ def test_every_question_of_the_calculator_is_a_link(lab_pages: FlaskClient) -> N
         shown = source(lab_pages, preset.address)
         assert preset.told in shown
         assert 'aria-current="true">' + preset.name in shown
-        assert ("Beside the study's Pi" in shown) is ("against" in preset.values)
+        assert ("Compared with the study's Pi" in shown) is ("against" in preset.values)
 
 
 def test_an_answer_is_on_the_page_and_in_its_twins(lab_pages: FlaskClient) -> None:

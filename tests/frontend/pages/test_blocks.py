@@ -182,7 +182,7 @@ def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, st
     answer = pages.get(address)
     assert answer.status_code == status
     if address.endswith((".json", ".csv")):
-        assert answer.get_json(force=True)["detail"].startswith("there is no block 9999")
+        assert answer.get_json(force=True)["detail"].startswith("block 9999")
     else:
         assert "What to try" in answer.get_data(as_text=True)
 
