@@ -418,7 +418,7 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
             kinds = ", ".join(CONTENT_TYPES)
             raise ValueError(f"{path}: the name must end in {kinds}; those with .gz; or in .zip")
     except (EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged or cut short ({error})") from error
+        raise ValueError(f"{path} is damaged or incomplete ({error})") from error
 
 
 def _member(path: Path, archive: zipfile.ZipFile) -> str:

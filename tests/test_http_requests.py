@@ -51,7 +51,16 @@ def answering(serve: Serve, *, is_read: bool = True) -> Iterator[str]:
 
 
 def saying(data: bytes) -> Serve:
-    return lambda connection: connection.sendall(data)
+    """Send it; what still comes is read, because a connection closed before that is reset."""
+
+    def serve(connection: socket.socket) -> None:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(5)
+        while connection.recv(65536):
+            pass
+
+    return serve
 
 
 def dripping(first: bytes) -> Serve:

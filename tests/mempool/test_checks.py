@@ -60,7 +60,7 @@ def test_every_flipped_bit_and_every_cut_is_named(
             with pytest.raises(DamagedMempool, match=rf"{path}, byte 0: a bit of the record has"):
                 check(house)
             path.write_bytes(data[:at])
-            with pytest.raises(DamagedMempool, match="puts it right"):
+            with pytest.raises(DamagedMempool, match="repairs it"):
                 check(house)
         path.write_bytes(data)
     check(house)

@@ -354,7 +354,7 @@ def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
 def test_a_miner_that_has_mended_the_index_promises_its_next_round_again(tmp_path: Path) -> None:
     with mining(settings_for(tmp_path, 20)) as running:
         mark(index_path(tmp_path).resolve(strict=True), "a page of it was wrong")
-        eventually(lambda: any("made anew" in line for line in running.messages))
+        eventually(lambda: any("was rebuilt" in line for line in running.messages))
         eventually(lambda: promised_s(tmp_path) < 25)
 
 

@@ -493,7 +493,7 @@ def test_service_and_frontend_need_a_port_each(folder: Path) -> None:
     ports = {"FLIGHTCHAIN_PORT": port, "FLIGHTCHAIN_FRONTEND_PORT": port}
     found = backend(folder, "serve", "--frontend", **ports)
     assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is also ")
+    assert found.stderr.startswith(f"error: FLIGHTCHAIN_FRONTEND_PORT {port} is ")
 
 
 def test_an_address_that_is_not_ours_is_said_in_one_line(folder: Path) -> None:

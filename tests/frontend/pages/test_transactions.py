@@ -94,7 +94,7 @@ def test_what_there_is_not_is_told_in_words(pages: FlaskClient, address: str, st
     answer = pages.get(address)
     assert answer.status_code == status
     if "1400" in address:
-        assert "here is no transaction 1400" in answer.get_data(as_text=True)
+        assert "ransaction 1400 does not exist" in answer.get_data(as_text=True)
 
 
 # --- pending
