@@ -42,7 +42,7 @@ SHOTS = (
     ),
     Shot("ranking", "/rankings?by=route&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31", 760),
     Shot("report", "/report?OP_CARRIER_FL_NUM=UA1545", 900),
-    Shot("route", "/route?ORIGIN=JFK&DEST=LAX", 860),
+    Shot("route", "/route?ORIGIN=JFK&DEST=LAX", 800),
 )
 
 
