@@ -51,3 +51,4 @@ def test_pages_say_that_it_is_away_and_come_back_by_themselves(
             after_a_while(home, lambda: "may be old" not in live.inner_text())
             after_a_while(page, lambda: page.locator("[data-come-back]").count() == 0)
             expect(page.locator("h1")).not_to_have_text("The ledger does not answer")
+            page.wait_for_load_state("networkidle")  # the site goes away next, with its scripts
