@@ -6,6 +6,7 @@ flights into the mempool; it never writes a block. It is safe for threads.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -156,9 +157,7 @@ class Ledger:
             legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
             legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
-        shown = options.shown
-        end = None if shown.limit is None else shown.offset + shown.limit
-        flights = legs[shown.offset : end]
+        flights = options.shown.page(legs)
         return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
 
     def average_delays(
@@ -309,12 +308,12 @@ class Ledger:
 
     def _damaged(self, height: int, error: Damage) -> Json:
         """What is known of a block that cannot be read."""
-        try:
+        known: Json = dict.fromkeys(_OF_PLACE)
+        with suppress(Damage):  # of its entry in the table of heights
             place = self._store.place(height)
-        except Damage:  # its entry in the table of heights is damaged, too
-            return {"height": height, **dict.fromkeys(_OF_PLACE), "detail": str(error)}
-        known = (place.hash.hex(), place.first_transaction, place.transaction_count)
-        return {"height": height, **dict(zip(_OF_PLACE, known, strict=True)), "detail": str(error)}
+            values = (place.hash.hex(), place.first_transaction, place.transaction_count)
+            known = dict(zip(_OF_PLACE, values, strict=True))
+        return {"height": height, **known, "detail": str(error)}
 
     def transaction(self, transaction_id: int) -> Json:
         """A transaction, pending or mined. Raises NotFound."""

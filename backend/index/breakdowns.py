@@ -53,11 +53,7 @@ _SLOTS = {
 _LONGEST = {"day": DAY, "month": MONTH, "hour": MONTH, "weekday": MONTH}
 _AIRPORTS = {"origin": "route.origin", "destination": "route.dest", "route": "route.route"}
 
-_DELAYS_RANGE = f"""
-    SELECT counts FROM carrier_delays
-    WHERE carrier IN ({KNOWN_CARRIERS}) AND span = ? AND period BETWEEN ? AND ?"""  # noqa: S608  our own names
-_DELAYS_OF_CARRIER = """
-    SELECT counts FROM carrier_delays WHERE carrier = ? AND span = ? AND period BETWEEN ? AND ?"""
+_PERIODS = "span = ? AND period BETWEEN ? AND ?"
 
 
 class _Where(NamedTuple):
@@ -68,10 +64,25 @@ class _Where(NamedTuple):
     carrier: int | None
 
 
-def totals_by(
+def totals(
     rows: Rows, question: Question, group_by: str | None, below: int | None
-) -> dict[Key, DelayTotals]:
-    """The totals of each group that has flights. group_by: a name of GROUPS; None: one group."""
+) -> tuple[DelayTotals, dict[Key, DelayTotals]]:
+    """The totals of all flights, and of each group that has some.
+
+    group_by: a name of GROUPS; None: there are no groups.
+    """
+    groups = {} if group_by is None else _counts_by(rows, question, group_by, below)
+    # Every flight is in one group, but for those whose hour is not known.
+    is_partition = group_by not in {None, "hour"}
+    parts = groups if is_partition else _counts_by(rows, question, None, below)
+    total = DelayTotals(*map(sum, zip(*parts.values(), strict=True)))
+    return total, {key: DelayTotals(*counts) for key, counts in groups.items()}
+
+
+def _counts_by(
+    rows: Rows, question: Question, group_by: str | None, below: int | None
+) -> dict[Key, list[int]]:
+    """The counts of each group that has flights. group_by: as `totals`, but None is one group."""
     where = _where(question)
     first, last = _days(question)
     key_of = _keys(rows, group_by)
@@ -91,7 +102,7 @@ def totals_by(
             key = key_of(raw, span)
             known = found.get(key)
             found[key] = counts if known is None else list(map(add, known, counts))
-    return {key: DelayTotals(*counts) for key, counts in found.items()}
+    return found
 
 
 def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Counter[int]:
@@ -105,10 +116,10 @@ def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Coun
             dict(rows(f"{select} {source} AND arr_delay IS NOT NULL GROUP BY 1", values))
         )
     total: Counter[int] = Counter()
-    statement = _DELAYS_RANGE if where.carrier is None else _DELAYS_OF_CARRIER
-    carrier = [] if where.carrier is None else [where.carrier]
+    carriers, values = _of_carriers(where)
+    select = "SELECT counts FROM carrier_delays"
     for periods in cover(first, last):
-        for (stored,) in rows(statement, (*carrier, *periods)):
+        for (stored,) in rows(f"{select} WHERE {carriers} AND {_PERIODS}", (*values, *periods)):
             total.update(decode_counts(stored))
     return total
 
@@ -123,13 +134,13 @@ def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) 
     if where.places or group_by in _AIRPORTS:
         source = "route CROSS JOIN route_total AS total ON total.route = route.route"
         conditions, values = _and_carrier(where)
-        conditions = f"{where.places or 'true'} AND span = ? AND period BETWEEN ? AND ?{conditions}"
+        conditions = f"{where.places or 'true'} AND {_PERIODS}{conditions}"
         values = [*where.values, *periods, *values]
     else:
         source = "carrier_total"
-        carriers = f"IN ({KNOWN_CARRIERS})" if where.carrier is None else "= ?"
-        conditions = f"carrier {carriers} AND span = ? AND period BETWEEN ? AND ?"
-        values = [*([] if where.carrier is None else [where.carrier]), *periods]
+        carriers, values = _of_carriers(where)
+        conditions = f"{carriers} AND {_PERIODS}"
+        values = [*values, *periods]
     select = f"SELECT {raw}, {SUMS} FROM {source}"  # noqa: S608  our own names
     return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
@@ -184,6 +195,13 @@ def _where(question: Question) -> _Where:
     places = " AND ".join(_ENDS[name] for name in given)
     carrier = getattr(question, "OP_CARRIER_AIRLINE_ID", None)
     return _Where(places, list(given.values()), carrier)
+
+
+def _of_carriers(where: _Where) -> tuple[str, list[object]]:
+    """The condition on a table whose key begins with the carrier, and the values for it."""
+    if where.carrier is None:
+        return f"carrier IN ({KNOWN_CARRIERS})", []
+    return "carrier = ?", [where.carrier]
 
 
 def _and_carrier(where: _Where) -> tuple[str, list[object]]:

@@ -246,8 +246,7 @@ class IndexReader:
             return self._agreeing((Delays(DelayTotals(*found[0][2:])), _as_of(found)))
 
         def ask(rows: Rows) -> Delays:
-            (total,) = breakdowns.totals_by(rows, question, None, below).values() or [DelayTotals()]
-            groups = breakdowns.totals_by(rows, question, group_by, below) if group_by else {}
+            total, groups = breakdowns.totals(rows, question, group_by, below)
             counts = breakdowns.delay_counts(rows, question, below) if options.distribution else {}
             return Delays(total, groups, counts)
 
@@ -263,8 +262,7 @@ class IndexReader:
             return self._agreeing((FlightCounts(found[0][2]), _as_of(found)))
 
         def ask(rows: Rows) -> FlightCounts:
-            (total,) = breakdowns.totals_by(rows, question, None, below).values() or [DelayTotals()]
-            groups = breakdowns.totals_by(rows, question, group_by, below) if group_by else {}
+            total, groups = breakdowns.totals(rows, question, group_by, below)
             return FlightCounts(total.flights, {key: of.flights for key, of in groups.items()})
 
         return self.snapshot(ask)

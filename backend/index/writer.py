@@ -39,6 +39,12 @@ _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 
 _AIRPORTS = "SELECT place, airport_id, code, name, state FROM place JOIN city USING (city)"
 
+# The members of both airports of a flight.
+_ROUTE_COLUMNS = (
+    *("ORIGIN_AIRPORT_ID", "ORIGIN", "ORIGIN_CITY_NAME", "ORIGIN_STATE_NM"),
+    *("DEST_AIRPORT_ID", "DEST", "DEST_CITY_NAME", "DEST_STATE_NM"),
+)
+
 T = TypeVar("T")
 Airport = tuple[Value, Value, Value, Value]  # DOT number, code, city, state
 Route = tuple[int, int]  # the places of departure and arrival
@@ -264,17 +270,16 @@ def flight_rows(
 
 
 def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> Iterable[int]:
-    """The route of each row."""
-    origins, dests = _airports(columns, "ORIGIN"), _airports(columns, "DEST")
-    pairs = list(zip(origins, dests, strict=True))
-    routes = {pair: route_of(*pair) for pair in dict.fromkeys(pairs)}
-    return map(routes.__getitem__, pairs)
-
-
-def _airports(columns: Columns, end: str) -> Iterable[Airport]:
-    """The airport at the `end` ("ORIGIN" or "DEST") of each row."""
-    names = (f"{end}_AIRPORT_ID", end, f"{end}_CITY_NAME", f"{end}_STATE_NM")
-    return zip(*(columns[name].expanded() for name in names), strict=True)
+    """The route of each row. Codes are compared, not texts: an import does this for each flight."""
+    told_by = [columns[name] for name in _ROUTE_COLUMNS]
+    codes = list(zip(*(column.codes for column in told_by), strict=True))
+    routes: dict[tuple[int, ...], int] = {}
+    for one in dict.fromkeys(codes):
+        a, b, c, d, e, f, g, h = (
+            column.values[code] for column, code in zip(told_by, one, strict=True)
+        )
+        routes[one] = route_of((a, b, c, d), (e, f, g, h))
+    return map(routes.__getitem__, codes)
 
 
 def _mapped(column: Column, convert: Memo[Value, T]) -> Iterator[T]:

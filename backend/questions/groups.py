@@ -12,15 +12,16 @@ DEP_DELAY, as most cancelled ones are, has no known hour of scheduled departure 
 of that kind.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from backend.chain.fields import Value
 
 Key = tuple[Value, ...]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,11 @@ class Shown:
     offset: int = 0
     limit: int | None = None
 
+    def page(self, found: Sequence[Item]) -> list[Item]:
+        """The part of an ordered list that is shown."""
+        end = None if self.limit is None else self.offset + self.limit
+        return list(found[self.offset : end])
+
 
 EVERYTHING = Shown()
 
@@ -129,5 +135,4 @@ def arranged(
         found.sort(key=lambda one: -one[1][count])
     elif shown.is_descending:
         found.reverse()
-    end = None if shown.limit is None else shown.offset + shown.limit
-    return [one for _, one in found[shown.offset : end]], len(found)
+    return [one for _, one in shown.page(found)], len(found)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.questions.parameters import AS_OF, Given, OfField, by_name, require_order
-from backend.questions.values import PERIOD
+from backend.questions.values import PERIOD, Between
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Between):
     """Flights from INITIAL_DATE to FINAL_DATE; None for a carrier or city means any."""
 
     INITIAL_DATE: str
@@ -19,11 +19,6 @@ class Selection:
     OP_CARRIER_AIRLINE_ID: int | None = None
     ORIGIN_CITY_NAME: str | None = None
     DEST_CITY_NAME: str | None = None
-
-    @property
-    def interval(self) -> tuple[str, str]:
-        """The first and the last day."""
-        return self.INITIAL_DATE, self.FINAL_DATE
 
 
 EQUAL = by_name(

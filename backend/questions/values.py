@@ -27,6 +27,20 @@ from backend.questions.parameters import (
 )
 
 
+class Between:
+    """A question about the days from INITIAL_DATE to FINAL_DATE, which its class has as fields."""
+
+    __slots__ = ()
+
+    INITIAL_DATE: str
+    FINAL_DATE: str
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """The first and the last day."""
+        return self.INITIAL_DATE, self.FINAL_DATE
+
+
 @dataclass(frozen=True, slots=True)
 class FilterTransactions:
     """Which legs flew as number OP_CARRIER_FL_NUM, of one carrier or of all?
@@ -46,7 +60,7 @@ class FilterTransactions:
 
 
 @dataclass(frozen=True, slots=True)
-class AverageDelays:
+class AverageDelays(Between):
     """How late were flights from INITIAL_DATE to FINAL_DATE?
 
     Everything else narrows down which flights are meant; None means any.
@@ -61,11 +75,6 @@ class AverageDelays:
     DEST: str | None = None
 
     @property
-    def interval(self) -> tuple[str, str]:
-        """The first and the last day."""
-        return self.INITIAL_DATE, self.FINAL_DATE
-
-    @property
     def is_the_studys(self) -> bool:
         """Whether it is about all flights of one carrier."""
         places = (self.ORIGIN, self.DEST, self.ORIGIN_CITY_NAME, self.DEST_CITY_NAME)
@@ -73,7 +82,7 @@ class AverageDelays:
 
 
 @dataclass(frozen=True, slots=True)
-class FlightCounter:
+class FlightCounter(Between):
     """How many flights went from INITIAL_DATE to FINAL_DATE?
 
     Everything else narrows down which flights are meant; None means any.
@@ -85,11 +94,6 @@ class FlightCounter:
     FINAL_DATE: str
     ORIGIN: str | None = None
     DEST: str | None = None
-
-    @property
-    def interval(self) -> tuple[str, str]:
-        """The first and the last day."""
-        return self.INITIAL_DATE, self.FINAL_DATE
 
     @property
     def is_the_studys(self) -> bool:
