@@ -110,7 +110,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _SecureConnection(_Connection, http.client.HTTPSConnection):
-    """The same for HTTPS."""
+    """A connection by HTTPS whose answer is read until the deadline."""
 
 
 class _Response(http.client.HTTPResponse):

@@ -10,6 +10,7 @@ from frontend.charts.time_axis import TimeAxis, in_days, shown
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
+from frontend.questions.breakdowns import Breakdowns, Groups
 from frontend.questions.delay_panels import GROUPS, Panels, panels
 from frontend.questions.delays import (
     DAY_COLUMNS,
@@ -19,12 +20,12 @@ from frontend.questions.delays import (
     day_rows,
     report,
 )
-from frontend.questions.intervals import offered, whole
+from frontend.questions.intervals import offered
 from frontend.tables import csv_twin, json_twin
 
 CARRIER = "OP_CARRIER_AIRLINE_ID"
 MOST_CARRIERS = 6  # more could not be told apart
-BREAKDOWN = {"group_by": "day", "distribution": "true"}
+ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}
 ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}
 """What the answer for another group adds to that of the days."""
 
@@ -32,6 +33,7 @@ ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}
 def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     """`/average_delays` and its twins."""
     routes = Blueprint("average_delays", __name__)
+    breakdowns = Breakdowns(backend, keeper)
 
     def answers(given: dict[str, str]) -> Json:
         """The answers for all carriers, up to the same block, each with all its groups.
@@ -44,15 +46,13 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             raise Refused({"field": CARRIER, "detail": detail}, 400, None)
         if not carriers:
             raise Refused({"field": CARRIER, "detail": "please choose at least one"}, 400, None)
-        question = whole(keeper.now()) | given
+        question = dict(given)
         found: list[Json] = []
         for carrier in carriers:
-            asked_of = {CARRIER: carrier}
-            found.append(backend.get("/average_delays", question | BREAKDOWN | asked_of))
+            by_group = breakdowns.by(question | {CARRIER: carrier}, ASKED)
+            added = {name: by_group[by][name] for by in GROUPS for name in ADDED[by]}
+            found.append(by_group["day"] | added)
             question["as_of"] = str(found[0]["as_of"]["height"])
-            for by in GROUPS:
-                group = backend.get("/average_delays", question | {"group_by": by} | asked_of)
-                found[-1] |= {name: group[name] for name in ADDED[by]}
         return {"carriers": found}
 
     @routes.get("/average_delays")

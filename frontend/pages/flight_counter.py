@@ -21,6 +21,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
     """`/flight_counter` and its twins."""
     routes = Blueprint("flight_counter", __name__)
     maps = Maps(Places())
+    breakdowns = Breakdowns(backend, keeper)
 
     def answer(given: dict[str, str]) -> Json:
         """The backend's answers by day and by carrier, up to the same block, as one answer."""
@@ -36,10 +37,10 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         return found | {"reverse_count": backend.get(PATH, question | back)["count"]}
 
     def _only_origins(found: Json | None, known: Coverage) -> list[str]:
-        """See `Breakdowns`; looked up only where there are no flights the other way."""
+        """The airports from which all flights leave; looked up if none go the other way."""
         if found is None or found["reverse_count"]:
             return []
-        return Breakdowns(backend, keeper).only_origins(known)
+        return breakdowns.only_origins(known)
 
     @routes.get(PATH)
     def page() -> Response:

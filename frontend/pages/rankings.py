@@ -10,7 +10,17 @@ from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
 from frontend.questions.breakdowns import require_known
 from frontend.questions.delays import FEW_ARRIVALS
-from frontend.questions.groups import FIGURES, KEYS, SORTS, Ranking, Row, ranking, rows_of
+from frontend.questions.groups import (
+    FIGURES,
+    KEYS,
+    SORTS,
+    Extremes,
+    Ranking,
+    Row,
+    extremes,
+    ranking,
+    rows_of,
+)
 from frontend.questions.intervals import offered, whole
 from frontend.tables import csv_twin, json_twin
 
@@ -49,7 +59,12 @@ class Ranked:
         """How many pages there are."""
         return -(-len(self.ranking.ranked) // ROWS_A_PAGE)
 
-    def address(self, **changed: str) -> str | list[tuple[str, str]]:
+    @property
+    def extremes(self) -> Extremes | None:
+        """The best and the worst of all groups."""
+        return extremes(self.ranking.ranked)
+
+    def address(self, **changed: str) -> list[tuple[str, str]]:
         """The parameters of this page with others in their place."""
         options = {**self.options, "page": "1", **changed}
         given = {name: text for name, text in options.items() if DEFAULTS[name] != text}
@@ -87,6 +102,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
             asked=result,
             ranked=found,
             kinds=BY,
+            rows_a_page=ROWS_A_PAGE,
             few_arrivals=FEW_ARRIVALS,
             intervals=offered(known, found.interval["FINAL_DATE"] if found else None),
         )

@@ -9,14 +9,12 @@ from frontend.charts.plots import Axis, Bars, axis, bars_of_groups
 from frontend.coverage import Coverage
 from frontend.fields import WEEKDAYS
 from frontend.questions.delays import FEW_IN_A_SLOT, Delays
-from frontend.questions.groups import Extremes, Interval, Row, extremes, hours, rows_of
+from frontend.questions.groups import KEYS, Extremes, Interval, Row, extremes, rows_of
 from frontend.words import counted, minutes
 
 GROUPS = ("weekday", "hour")
 HEADS = {"weekday": "Weekday", "hour": "Scheduled departure"}
 COARSE_HOURS = 3  # so many hours from tick to tick on a narrow chart
-
-_KEY = {"weekday": "DAY_OF_WEEK", "hour": "hour"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Panels:
         for key in self.keys:
             rows = [of_carrier.get(key) for of_carrier in self.rows]
             if any(rows):
-                yield _name(self.by, key), rows
+                yield next(row.name for row in rows if row), rows
 
     @property
     def extremes(self) -> Extremes | None:
@@ -90,7 +88,7 @@ def panels(
     """The panels by kind of group. answers: of `carriers`, each with all `GROUPS`."""
     found = {
         by: [
-            {row.key[_KEY[by]]: row for row in rows_of(answer, by, known, interval)}
+            {row.key[KEYS[by][0]]: row for row in rows_of(answer, by, known, interval)}
             for answer in answers
         ]
         for by in GROUPS
@@ -113,7 +111,3 @@ def _kind(each: Delays, row: Row) -> str:
 def _text(row: Row) -> str:
     arrived = counted(row.figures["arrived"], "arrival")
     return f"{row.name}: {minutes(row.mean, 1)} ({arrived})"
-
-
-def _name(by: str, key: int) -> str:
-    return WEEKDAYS[key - 1] if by == "weekday" else hours(key)

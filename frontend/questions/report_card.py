@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from functools import cached_property
 from statistics import median
 
+from frontend.charts.time_axis import slots
 from frontend.coverage import Carrier, Coverage
 from frontend.questions.legs import Leg, outcome_of_all, scheduled_departure, status_of, worst
 from frontend.words import short_day
@@ -127,15 +128,11 @@ class Card:
         days = list(self.days)
         end = date.fromisoformat(days[-1])
         earliest = end - timedelta(days=MOST_CALENDAR_DAYS - 1)
-        day = max(date.fromisoformat(days[0]), earliest)
-        month: list[CalendarDay] = []
-        while day <= end:
-            month.append(self._calendar_day(day.isoformat()))
-            following = day + timedelta(days=1)
-            if following.month != day.month or following > end:
-                yield f"{day:%b %Y}", month
-                month = []
-            day = following
+        start = max(date.fromisoformat(days[0]), earliest)
+        for month in slots(start, end, "month"):
+            of_month = slots(month.first, month.last, "day")
+            shown = [self._calendar_day(day.first.isoformat()) for day in of_month]
+            yield f"{month.first:%b %Y}", shown
 
     def _calendar_day(self, iso: str) -> CalendarDay:
         legs = self.days.get(iso, [])

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from frontend import words
 from frontend.coverage import Carrier, Coverage
+from frontend.questions.intervals import whole
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
 from frontend.search.times import Days
@@ -48,8 +49,7 @@ class Lead:
 
     counted: path and question of the backend's answer whose `count` tells whether there are any
     flights to show; None if that is known. A question without days is about all of them.
-    is_shown_empty: whether the page explains why there are
-    none.
+    is_shown_empty: whether the page explains why there are none.
     """
 
     label: str
@@ -97,11 +97,7 @@ class _Asked:
     @property
     def whole_interval(self) -> dict[str, str]:
         """The parameters of the days; of all days if none are named."""
-        everything = {
-            "INITIAL_DATE": self.known.first_date or "",
-            "FINAL_DATE": self.known.last_date or "",
-        }
-        return self.interval or everything
+        return self.interval or whole(self.known)
 
     @property
     def phrase(self) -> str:

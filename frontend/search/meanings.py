@@ -1,4 +1,4 @@
-"""What of the chain a text may name: an id, a height, or the beginning of a hash. Pure.
+"""Tells what a text may name in the chain: an id, a height, or the beginning of a hash. Pure.
 
 Whether it exists is asked elsewhere. `meanings` compares the text with a table of patterns; every
 row that fits adds a meaning, so that "335" may be a transaction and a block. That it may be a

@@ -61,7 +61,7 @@ class Days:
         return f"from {self.name}"
 
     def in_year(self, year: int) -> "Days":
-        """The same day or month of another year. Raises ValueError if there is none."""
+        """The same day or month in another year. Raises ValueError where no such days exist."""
         if self.is_one:
             return day_of(year, self.first.month, self.first.day)
         if self == month_of(self.first.year, self.first.month):
