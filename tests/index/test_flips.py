@@ -43,6 +43,7 @@ FLIPS = 300
 # Asked after each flip. If readers believed an index whatever its writer noted, 42 flips would give
 # a wrong answer to one of so many, and 45 to one of a hundred; without checksums of pages, 3 and 3.
 QUESTIONS = 40
+ASKED_ABOUT = 3  # of the newest flights every third
 SETTLED_AT, TIP = 6, 22  # the heights of the file when the writer that is killed begins, and ends
 PAGE, CHECKSUM, WAL_HEAD, FRAME_HEAD = 4096, 8, 32, 24
 
@@ -86,7 +87,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
     path = in_use(folder)
     blocks += make_chain(folder, contents[SETTLED_AT:])
     whole = files_of(path), noted(path)
-    questions = questions_about(rows_of(contents, blocks)[-2 * (TIP - SETTLED_AT) :])
+    newest = rows_of(contents, blocks)[-2 * (TIP - SETTLED_AT) :]
+    questions = questions_about(newest[::ASKED_ABOUT])
     right = {
         height: answers_at(tmp_path_factory.mktemp("right"), folder, height, questions)
         for height in range(SETTLED_AT, TIP + 1, 2)
