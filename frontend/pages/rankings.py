@@ -138,9 +138,9 @@ def _options(given: dict[str, str]) -> dict[str, str]:
     allowed = {"by": BY, "sort": SORTS, "order": ("descending", "ascending")}
     for name, choices in allowed.items():
         if options[name] not in choices:
-            detail = f"must be one of {', '.join(choices)}"
-            raise Refused({"field": name, "detail": f"{name}: {detail}"}, 400, None)
+            reason = f"must be one of {', '.join(choices)}"
+            raise Refused.parameter(name, options[name], reason)
     page = options["page"]
     if not (page.isascii() and page.isdigit() and 0 < int(page[:9]) < 10**6):
-        raise Refused({"field": "page", "detail": "page: must be a number from 1"}, 400, None)
+        raise Refused.parameter("page", page, "must be a number from 1")
     return options

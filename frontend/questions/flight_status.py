@@ -160,8 +160,7 @@ def _iso(name: str, text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        detail = f"{name} {text!r}: must be a date, YYYY-MM-DD"
-        raise Refused({"detail": detail, "field": name}, 400, None) from None
+        raise Refused.parameter(name, text, "must be a date, YYYY-MM-DD") from None
 
 
 def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:

@@ -33,6 +33,12 @@ def named(coverage: Coverage, typed: str) -> list[str]:
     return sorted(found, key=lambda city: wanted not in _names(city))[:MOST]
 
 
+def called(coverage: Coverage, typed: str) -> list[str]:
+    """The cities with exactly that name, with or without their state."""
+    wanted = folded(typed)
+    return [city for city in coverage.cities if wanted in _names(city)]
+
+
 def meant(coverage: Coverage, typed: str) -> list[str]:
     """The cities `named`; if none is, those with the text in their names, or with similar ones."""
     return named(coverage, typed) or _holding(coverage, typed) or _alike(coverage, typed)

@@ -58,7 +58,13 @@ def test_an_interval_and_a_carrier_narrow_it_down(
 def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
     answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
     assert answer.status_code == 200
-    assert "has no flights with this number" in answer.text
+    assert "The ledger has no flights with the number 99999 on these days." in answer.text
+
+
+def test_a_number_that_a_carrier_did_not_fly_is_told_with_the_carrier(pages: FlaskClient) -> None:
+    text = pages.get("/report?OP_CARRIER_FL_NUM=99999&OP_CARRIER_AIRLINE_ID=19393").text
+    told = "The ledger has no flights of Southwest Airlines (WN) with the number 99999 on these"
+    assert told in text
 
 
 @pytest.mark.parametrize(
