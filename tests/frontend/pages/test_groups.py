@@ -236,6 +236,17 @@ def test_an_airport_with_its_departures_and_arrivals(
     assert len(lines) > 10
 
 
+@pytest.mark.parametrize(
+    ("airport", "missing"),
+    [("LAX", "flights from LAX are missing"), ("EWR", "flights to these airports are missing")],
+)
+def test_what_a_ledger_of_a_region_lacks_is_told(
+    pages: FlaskClient, airport: str, missing: str
+) -> None:
+    told = pages.application.jinja_env.get_template("macros/groups.html").module
+    assert missing in told.only_departures(["EWR", "JFK"], airport)  # type: ignore[attr-defined]
+
+
 def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClient) -> None:
     answer = pages.get("/airports/ZZZ")
     assert answer.status_code == 404

@@ -82,3 +82,23 @@ def test_what_is_no_flight_number_is_refused_beside_the_field(
     answer = pages.get(f"/report?{query}")
     assert answer.status_code == 400
     assert said.lower() in answer.text.lower()
+
+
+def test_a_flight_that_was_never_late_has_no_longest_delay(
+    pages: FlaskClient, world: World
+) -> None:
+    legs = Counter(
+        (e["OP_CARRIER_FL_NUM"], e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"])
+        for e in world.transactions
+    )
+    early = next(
+        e
+        for e in world.transactions
+        if (e["ARR_DELAY"] or 0) < 0
+        and legs[e["OP_CARRIER_FL_NUM"], e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"]] == 1
+    )
+    query = {name: early[name] for name in ("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID")}
+    days = dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), early["FL_DATE"])
+    text = pages.get("/report", query_string=query | days).text
+    assert "Mean delay" in text
+    assert "The longest delay" not in text
