@@ -8,7 +8,7 @@ from frontend.asking import Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
-from frontend.questions.breakdowns import require_known
+from frontend.questions.breakdowns import interval_of, require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import (
     FIGURES,
@@ -82,7 +82,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         known = keeper.now()
         question = whole(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
         answer = backend.get("/average_delays", question | {"group_by": options["by"]})
-        interval = {name: answer["query"][name] for name in ("INITIAL_DATE", "FINAL_DATE")}
+        interval = interval_of(answer)
         rows = rows_of(answer, options["by"], known, interval)
         order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
         return Ranked(answer, order, options, interval)
