@@ -47,6 +47,12 @@ class Refused(FrontendError):
         self.problem = dict(problem)
         self.damaged_blocks: Sequence[int] = problem.get("damaged_blocks") or ()
 
+    @classmethod
+    def parameter(cls, name: str, value: object, reason: str) -> "Refused":
+        """The refusal of a parameter of a page, in the form that the backend uses for its own."""
+        detail = f"{name} {value!r}: {reason}"
+        return cls({"field": name, "value": value, "detail": detail}, 400, None)
+
     @property
     def fields(self) -> list[str]:
         """The names of all fields at fault, each once, in the order of the answer."""

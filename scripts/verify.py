@@ -136,7 +136,7 @@ def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> byte
         return sha256(NODE, walk(low, middle), walk(middle, high))
 
     root = walk(0, size) if size else sha256()
-    require(first >= 0 and stop <= size and not others, "the hashes beside cells do not fit")
+    require(first >= 0 and stop <= size and not others, "the hashes beside the cells do not fit")
     return root
 
 
@@ -159,7 +159,7 @@ def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
         x2 = (y * y - 1) * pow(d * y * y + 1, -1, p) % p
         x = pow(x2, (p + 3) // 8, p)
         x = x if x * x % p == x2 else x * pow(2, (p - 1) // 4, p) % p
-        require(y < p and x * x % p == x2 and (x or not sign), "a key or signature is no point")
+        require(y < p and x * x % p == x2 and (x or not sign), "a key or signature is wrong")
         return x if x & 1 == sign else p - x, y
 
     base = point_of((4 * pow(5, -1, p) % p).to_bytes(32, "little"))
@@ -174,7 +174,7 @@ def key_of(text: str, kind: str) -> tuple[str, bytes, bytes]:
     name, key_id, rest = ["", "", *text.split("+", 2)][-3:]
     data = b64(rest, 33)
     is_right = sha256(name.encode(), b"\n", data).hex()[:8] == key_id and data[0] == TYPES[kind]
-    require(is_right, f"{text[:60]!r} is no key of a {kind}")
+    require(is_right, f"{text[:60]!r} is not the key of a {kind}, NAME+ID+KEY")
     return name, bytes.fromhex(key_id), data[1:]
 
 
@@ -213,15 +213,15 @@ def chained(lines: Iterator[Json], size: int, roots: Roots) -> Iterator[tuple[Js
     for block in lines:
         (header, hashed), place = header_of(block["header"]), f"block {tree.size}"
         require(header["height"] == tree.size < size, f"{place} is not the next one")
-        require(header["previous_hash"] == below, f"{place} does not name the one below")
-        require(header["history_root"] == tree.root().hex(), f"{place} has a wrong history_root")
-        require(header["first_transaction"] == first, f"{place} does not begin at {first}")
-        require(header["timestamp"] >= at, f"{place} is older than the one below")
+        require(header["previous_hash"] == below, f"{place} does not name the one before")
+        require(header["history_root"] == tree.root().hex(), f"{place} has another history")
+        require(header["first_transaction"] == first, f"{place} does not begin with id {first}")
+        require(header["timestamp"] >= at, f"{place} is older than the block before")
         below, first, at = hashed.hex(), first + header["transaction_count"], header["timestamp"]
         tree.add(hashed)
         roots[tree.size] = tree.root()
         yield block, header
-    require(tree.size == size, f"the proof is cut: it has {tree.size} of {size} blocks")
+    require(tree.size == size, f"the proof is cut off: it has {tree.size} of {size} blocks")
 
 
 def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
@@ -238,16 +238,16 @@ def opened(block: Json, header: Json) -> tuple[Json, list[Json]]:
         codes, rest = rest[size : size + code_size], rest[size + code_size :]
         if len(values) > 256:  # all low bytes come first, then all high bytes
             codes = [a | b << 8 for a, b in zip(codes[:count], codes[count:], strict=True)]
-        require(len(codes) == count, f"{place}: column {name} has not {count} rows")
+        require(len(codes) == count, f"{place}: column {name} lacks rows")
         written = [f'"{name}":{text}' for text in in_lines(values)[1:-1].split("\n")]
         columns[name], texts[name] = [values[c] for c in codes], [written[c] for c in codes]
-    require(not rest, f"{place}: its body has more than its columns")
+    require(not rest, f"{place}: its body goes on after its columns")
     rows = zip(*(texts[name] for name in sorted(texts)), strict=True)
     root = Tree(*(f"{{{','.join(row)}}}".encode() for row in rows)).root()
-    require(root.hex() == header["transactions_root"], f"{place}: wrong transactions_root")
+    require(root.hex() == header["transactions_root"], f"{place} has other transactions")
     cells = cells_of(columns)
     root = Tree(*(canonical(cell).encode() for cell in cells)).root()
-    require(root.hex() == header["summary_root"], f"{place}: wrong summary_root")
+    require(root.hex() == header["summary_root"], f"{place}: sums of other flights")
     return {**columns, "BLOCK_HEIGHT": [header["height"]] * count}, cells
 
 
@@ -268,7 +268,7 @@ def shown(block: Json, header: Json, low: Any, high: Any) -> tuple[Json, list[Js
     cells = [parsed(text, "a cell") for text in block["cells"]]
     first, count, place = block["first"], block["count"], f"block {header['height']}"
     root = spanned(first, block["cells"], count, block["hashes"])
-    require(root.hex() == header["summary_root"], f"{place}: it has other cells")
+    require(root.hex() == header["summary_root"], f"{place} has other cells than these")
     keys = [(cell[CARRIER] + 0, cell[DAY] + "") for cell in cells]  # which fail for other types
     require(keys == sorted(set(keys)), f"{place}: its cells are out of order")
     is_all = (first == 0 or keys[0] < low) and (first + len(cells) == count or keys[-1] > high)
@@ -280,16 +280,16 @@ def answer_to(asked: Json, blocks: Iterator[tuple[Json, Json]]) -> Json:
     """The answer to a question, from what blocks show."""
     name, carrier, legs, t = asked["name"], asked.get(CARRIER), list[Json](), dict.fromkeys(SUMS, 0)
     kinds = {one: type(value) for one, value in asked.items() if one != "name"}
-    require(kinds in PARAMETERS.get(name, []), f"{name!r} is not asked with these parameters")
+    require(kinds in PARAMETERS.get(name, []), f"{name!r} does not have these parameters")
     since, until = days = [str(asked.get(one, asked.get(DAY))) for one in PERIOD]
-    require([str(date.fromisoformat(day)) for day in days] == sorted(days), "the days are none")
+    require([str(date.fromisoformat(day)) for day in days] == sorted(days), "the days are wrong")
     ends = ((-1, ""), (2**64, "")) if carrier is None else ((carrier, since), (carrier, until))
     equal = {one: value for one, value in asked.items() if one in NAMES}.items()
     for block, header in blocks:
         columns, cells = opened(block, header) if "body" in block else shown(block, header, *ends)
         cells = [c for c in cells if carrier in {None, c[CARRIER]} and since <= c[DAY] <= until]
         is_enough = columns or name == "average_delays" or not cells
-        require(is_enough, f"block {header['height']} does not show flights that may count")
+        require(is_enough, f"block {header['height']} leaves out flights that may count")
         t = {one: t[one] + sum(cell[one] for cell in cells) for one in SUMS}
         for row in zip(*columns.values(), strict=True):
             leg = dict(zip(columns, row, strict=True))
@@ -320,11 +320,11 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
     if kind == "consistency":
         old_root = b64(head["from_root"])
         roots.update({old: old_root, size: extended(old, size, old_root, head["path"])})
-        require(roots[size] == b64(head["root"]), "it does not lead to the root that it names")
+        require(roots[size] == b64(head["root"]), "the proof leads to another root")
         return f"the log of {size} blocks begins with that of {old} blocks"
     if kind == "chain":
         count = sum(len(opened(*block)[0]["YEAR"]) for block in blocks)
-        return f"{below} hang together, and headers say what they hold: {count} transactions"
+        return f"{below} are one chain, and their headers fit them: {count} transactions"
     require(kind == "answer", f"proofs of the kind {kind!r} are unknown")
     found = answer_to(head["question"], blocks)
     require(canonical(found) == canonical(head["answer"]), f"the answer is wrong: it is {found}")
@@ -347,13 +347,13 @@ def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
         is_signed_by_log = origin == key_of(key, "log")[0] and signed_at(key, note)
         require(is_signed_by_log, f"the checkpoint of {origin} is not signed by that key")
         times = {one: str(signed_at(one, note, "witness")) for one in witnesses}
-        require("None" not in times.values(), f"it is not cosigned by all witnesses: {times}")
+        require("None" not in times.values(), f"not cosigned by all witnesses: {times}")
         what, covered, roots = f"the log has {size} blocks", size, Roots()
         if not is_note:
             what, covered = proved(head, lines, roots), head["size"]
             top = extended(covered, size, roots[covered], head["consistency"])
-            require(top == root, "it does not lead to the signed checkpoint")
-            require(next(lines, None) is None, "it goes on behind what it proves")
+            require(top == root, "the proof does not lead to the signed checkpoint")
+            require(next(lines, None) is None, "the file goes on after its proof")
         roots[size] = root
     found = {"proved": what, "log": origin, "key": key, "covered": covered, "blocks": size}
     if head.get("kind") in {"answer", "chain"} and covered < size:
@@ -378,16 +378,16 @@ def main() -> int:
         known = {least: top}
         for about in args.files:
             one, roots = checked(about, key, witnesses)
-            require(not args.kept or log == one["log"], f"it is of {one['log']}, not of {log}")
+            require(not args.kept or log == one["log"], f"its log is {one['log']}, not {log}")
             low, high = sorted((least, max(roots)))
-            why = f"nothing connects it with --kept: get /proofs/consistency?from={low}&to={high}"
+            why = f"nothing connects it with --kept; get /proofs/consistency?from={low}&to={high}"
             require(max(known.keys() & roots.keys(), default=0) >= low, why)
             for size, root in roots.items():
-                require(known.setdefault(size, root) == root, f"a fork: other {size} blocks")
+                require(known.setdefault(size, root) == root, f"a fork: it has other {size} blocks")
             found.append({"file": about, **one})
     except Exception as error:  # noqa: BLE001  whatever goes wrong, nothing is verified
         is_told = type(error) is ValueError or isinstance(error, OSError)
-        reason = str(error) if is_told else f"it is damaged, or it is something else: {error!r}"
+        reason = str(error) if is_told else f"it is damaged, or is not a proof: {error!r}"
         verdict, found = "refused", [{"file": about, "reason": reason}]
     lines = [verdict.upper(), *(f"{name}: {v}" for one in found for name, v in one.items())]
     text = "\n  ".join(line.encode("unicode_escape").decode() for line in lines)

@@ -90,13 +90,14 @@ GROUPS: Mapping[str, Group] = {
 class Shown:
     """Which groups an answer shows, and in which order.
 
-    sort: a member of a group by which they are ordered; None is each group's own order: periods as
-    they follow each other, others by their flights, the most first. least_flights: groups with
-    fewer are left out. offset, limit: the first one that is shown, and how many at most.
+    sort: a member of a group by which they are ordered; None: periods are ordered as they follow
+    each other, others by their flights. is_descending: None is the usual order, which is ascending,
+    but the most flights first without `sort`. least_flights: groups with fewer are left out.
+    offset, limit: the first one that is shown, and how many at most.
     """
 
     sort: str | None = None
-    is_descending: bool = False
+    is_descending: bool | None = None
     least_flights: int = 0
     offset: int = 0
     limit: int | None = None
@@ -129,10 +130,10 @@ def arranged(
         sort = shown.sort
         without = [one for one in found if one[1][sort] is None]
         found = [one for one in found if one[1][sort] is not None]
-        found.sort(key=lambda one: one[1][sort], reverse=shown.is_descending)
+        found.sort(key=lambda one: one[1][sort], reverse=bool(shown.is_descending))
         found += without
     elif not group.is_period:
-        found.sort(key=lambda one: -one[1][count])
+        found.sort(key=lambda one: one[1][count], reverse=shown.is_descending is not False)
     elif shown.is_descending:
         found.reverse()
     return [one for _, one in shown.page(found)], len(found)

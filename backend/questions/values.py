@@ -195,14 +195,18 @@ PARAMETERS: dict[type[Question], dict[str, OfField]] = {
 """For each question the parameters that ask it."""
 
 GROUP_BY = Choice(
-    "group_by", "Add the same numbers for each of these.", "carrier", choices=tuple(GROUPS)
+    "group_by",
+    "Add the same numbers for each of these. Only with it do the parameters about groups matter.",
+    "carrier",
+    choices=tuple(GROUPS),
 )
 DISTRIBUTION = Choice(
     "distribution", "Add the distribution of ARR_DELAY.", "true", choices=("true",)
 )
 ORDER = Choice(
     "order",
-    "Of groups that are sorted, or follow each other: smallest or largest first.",
+    "Smallest or earliest group first, or largest or latest; by default ascending, but without "
+    "`sort` the most flights first.",
     "descending",
     choices=("ascending", "descending"),
 )
@@ -263,9 +267,10 @@ def options_from(kind: type[Question], parameters: Given) -> Options:
     if parameters.keys() <= PARAMETERS[kind].keys():
         return _PLAIN  # most questions are asked without options
     found: dict[str, Any] = {name: one.find(parameters) for name, one in BREAKDOWNS[kind].items()}
+    order = found.get("order")
     shown = Shown(
         found.get("sort"),
-        found.get("order") == "descending",
+        None if order is None else order == "descending",
         found.get("least_flights") or 0,
         found["offset"] or 0,
         found["limit"],
@@ -285,6 +290,9 @@ def asked_for(question: Question) -> dict[str, Value]:
     return {name: value for name, value in values if value is not None}
 
 
+_ORDERS: Mapping[bool | None, str] = {False: "ascending", True: "descending"}
+
+
 def understood(question: Question, options: Options) -> dict[str, Value]:
     """The question and its options as parameters, without those that were not given."""
     shown = options.shown
@@ -292,7 +300,7 @@ def understood(question: Question, options: Options) -> dict[str, Value]:
         "group_by": options.group_by,
         "distribution": options.distribution or None,
         "sort": shown.sort,
-        "order": "descending" if shown.is_descending else None,
+        "order": _ORDERS.get(shown.is_descending),
         "least_flights": shown.least_flights or None,
         "offset": shown.offset or None,
         "limit": shown.limit,

@@ -1,5 +1,5 @@
-"""Forms to start from: the study's numbers, and what an SSD, a faster processor or our index would
-do with them. Each is a filled-in form, compared with the study.
+"""Offers forms to start from: the study's numbers, and what an SSD, a faster processor or our index
+would change. Each is a form that is filled in, and all but the study's are compared with it.
 """
 
 from collections.abc import Mapping
@@ -44,18 +44,19 @@ _READING_S = study.BLOCK_READS * study.FILE_READ_S  # per request
 _NOT_FILE_S = study.DISK_S - study.FILE_READ_S  # per visit to the "disk"
 
 _SSD = (
-    "The authors' own profile splits the 46 ms of the disk: about 17 ms read the file, the rest "
-    "decodes JSON and makes objects. So an SSD, were it infinitely fast, takes 17 ms from each of "
-    "the 513 reads, and not 46."
+    "Each visit to the disk takes 46 ms. The authors' profile shows that about 17 ms of this read "
+    "the file, and the rest decodes JSON and creates objects. So even an infinitely fast SSD saves "
+    "only 17 ms on each of the 513 reads."
 )
 _CPU = (
-    "All but the 17 ms of reading the file is the processor's work, also 29 of the disk's 46 ms. A "
-    "processor twice as fast halves that work; the disk keeps its 17 ms."
+    "The processor does all of the work but reading the file: 29 of the 46 ms of each visit to the "
+    "disk are its work, too. A processor that is twice as fast halves this work; reading the file "
+    "still takes 17 ms."
 )
 _INDEX = (
-    "The index answers with one visit and reads no chain. 0.14 ms is what our benchmark gives "
-    "(about 7,400 answers a second on two cores of a Xeon, see the README), not a measurement of a "
-    "Pi: put in what you measure on yours."
+    "The index answers with one visit and reads no blocks. The 0.14 ms are from our benchmark "
+    "(about 7,400 answers a second on two cores of a Xeon; see the README), not from a Pi: enter "
+    "what you measure on yours."
 )
 
 
@@ -74,19 +75,19 @@ def _queue(name: str, told: str, service_time_s: float, cv: float = study.CV) ->
 QUEUES = (
     _queue(
         STUDY,
-        "One request at a time in 40.5 s, nearly always the same (cv 0.029), at the highest of the "
-        "study's loads: 0.85 of what the Pi can do.",
+        "The server takes one request at a time, for 40.5 s that hardly vary (cv 0.029). Requests "
+        "arrive at the highest rate of the study, 0.85 of the highest throughput.",
         study.SERVICE_TIME_S,
     ),
     _queue("What would an SSD do?", _SSD, study.SERVICE_TIME_S - _READING_S),
     _queue(
-        "Twice the CPU?",
+        "What would a CPU twice as fast do?",
         _CPU,
         _READING_S + (study.SERVICE_TIME_S - _READING_S) / SPEED_UP,
     ),
     _queue(
-        "Our index?",
-        f"{_INDEX} How much service times vary was not measured; cv 1 is a cautious guess.",
+        "What would our index do?",
+        f"{_INDEX} How much its service times vary was not measured; cv 1 is a cautious guess.",
         study.INDEX_S,
         INDEX_CV,
     ),
@@ -118,8 +119,9 @@ def _studied_with(cpu_s: float, disk_s: float, delay_s: float) -> tuple[Visited,
 NETWORKS = (
     _network(
         STUDY,
-        "The network of the study's report. It describes a server with several threads; theirs "
-        "took one request at a time, so its throughput could not exceed 1/D = 0.0227/s.",
+        "This network is that of the study's report. It describes a server with several threads; "
+        "the study's own server took one request at a time, so its throughput could not exceed "
+        "1/D = 0.0227/s.",
         STUDIED,
     ),
     _network(
@@ -128,7 +130,7 @@ NETWORKS = (
         _studied_with(study.CPU_S, _NOT_FILE_S, study.DELAY_S),
     ),
     _network(
-        "Twice the CPU?",
+        "What would a CPU twice as fast do?",
         _CPU,
         _studied_with(
             study.CPU_S / SPEED_UP,
@@ -136,7 +138,7 @@ NETWORKS = (
             study.DELAY_S / SPEED_UP,
         ),
     ),
-    _network("Our index?", _INDEX, (Visited("Service", 1, study.INDEX_S),)),
+    _network("What would our index do?", _INDEX, (Visited("Service", 1, study.INDEX_S),)),
 )
 
 

@@ -10,6 +10,7 @@ from frontend.charts.time_axis import TimeAxis, in_days, shown
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
 from frontend.evidence import Answered, Citation, uncited
+from frontend.flight_numbers import CARRIER
 from frontend.questions.breakdowns import Breakdowns, Groups
 from frontend.questions.delay_panels import GROUPS, Panels, panels
 from frontend.questions.delays import (
@@ -23,7 +24,6 @@ from frontend.questions.delays import (
 from frontend.questions.intervals import offered
 from frontend.tables import csv_twin, json_twin
 
-CARRIER = "OP_CARRIER_AIRLINE_ID"
 MOST_CARRIERS = 6  # more could not be told apart
 ASKED: Groups = {"day": {"distribution": "true"}, **{by: {} for by in GROUPS}}
 ADDED = {"weekday": ("by_weekday",), "hour": ("by_hour", "without_hour")}

@@ -205,6 +205,5 @@ def _is_wanted(name: str, given: dict[str, str], value: str) -> bool:
     """Whether `name` has that value; takes it out of `given`. Raises Refused for another value."""
     text = given.pop(name, None)
     if text not in {None, value}:
-        detail = f"{name} {text!r}: must be {value}, or left out"
-        raise Refused({"detail": detail, "field": name}, 400, None)
+        raise Refused.parameter(name, text, f"must be {value}, or left out")
     return text is not None

@@ -8,7 +8,7 @@ from frontend.asking import Asked, asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import CoverageKeeper
 from frontend.errors import Refused
-from frontend.questions.breakdowns import require_known
+from frontend.questions.breakdowns import interval_of, require_known
 from frontend.questions.delays import FEW_ARRIVALS
 from frontend.questions.groups import (
     FIGURES,
@@ -82,7 +82,7 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         known = keeper.now()
         question = whole(known) | {n: text for n, text in given.items() if n not in DEFAULTS}
         answer = backend.get("/average_delays", question | {"group_by": options["by"]})
-        interval = {name: answer["query"][name] for name in ("INITIAL_DATE", "FINAL_DATE")}
+        interval = interval_of(answer)
         rows = rows_of(answer, options["by"], known, interval)
         order = ranking(rows, options["sort"], is_descending=options["order"] == "descending")
         return Ranked(answer, order, options, interval)
@@ -138,9 +138,9 @@ def _options(given: dict[str, str]) -> dict[str, str]:
     allowed = {"by": BY, "sort": SORTS, "order": ("descending", "ascending")}
     for name, choices in allowed.items():
         if options[name] not in choices:
-            detail = f"must be one of {', '.join(choices)}"
-            raise Refused({"field": name, "detail": f"{name}: {detail}"}, 400, None)
+            reason = f"must be one of {', '.join(choices)}"
+            raise Refused.parameter(name, options[name], reason)
     page = options["page"]
     if not (page.isascii() and page.isdigit() and 0 < int(page[:9]) < 10**6):
-        raise Refused({"field": "page", "detail": "page: must be a number from 1"}, 400, None)
+        raise Refused.parameter("page", page, "must be a number from 1")
     return options

@@ -8,12 +8,13 @@ from datetime import date
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Coverage, CoverageKeeper
 from frontend.errors import Refused
+from frontend.flight_numbers import CARRIER, NUMBER
 from frontend.questions import flight_days, legs
 from frontend.questions.flight_days import Day, Found
 from frontend.questions.legs import Leg
 
 PATH = "/filter_transactions"
-NUMBER, DAY, CARRIER = "OP_CARRIER_FL_NUM", "FL_DATE", "OP_CARRIER_AIRLINE_ID"
+DAY = "FL_DATE"
 DAYS_AROUND = 3
 DAYS_OFFERED = 10
 NUMBERS_OFFERED = 8
@@ -160,8 +161,7 @@ def _iso(name: str, text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        detail = f"{name} {text!r}: must be a date, YYYY-MM-DD"
-        raise Refused({"detail": detail, "field": name}, 400, None) from None
+        raise Refused.parameter(name, text, "must be a date, YYYY-MM-DD") from None
 
 
 def _by_carrier(flights: list[Leg], known: Coverage) -> list[OfCarrier]:

@@ -15,6 +15,7 @@ from frontend.questions.breakdowns import (
     require_known,
 )
 from frontend.questions.groups import Extremes, Row, extremes, other_airports, place, rows_of
+from frontend.search.cities import called, meant
 
 ENDS = {
     "ORIGIN": "DEST",
@@ -92,10 +93,9 @@ class Route:
 def asked_route(given: Mapping[str, str], known: Coverage, breakdowns: Breakdowns) -> Route:
     """The route that a request asks for. Raises Refused, BackendAway."""
     require_known(given, ENDS)
-    ends = {name: given[name].upper() if name in {"ORIGIN", "DEST"} else given[name]
-            for name in ENDS if name in given}  # fmt: skip
+    ends: dict[str, str] = {}
     for end in ("ORIGIN", "DEST"):
-        _require_known(ends, end, known)
+        ends |= _end(given, end, known)
     more = asked_like(given)
     answers = breakdowns.by(ends | more, GROUPS)
     height = answers["carrier"]["as_of"]["height"]
@@ -110,19 +110,36 @@ def turned(ends: Mapping[str, str]) -> dict[str, str]:
     return {ENDS[name]: text for name, text in ends.items()}
 
 
-def _require_known(ends: Mapping[str, str], end: str, known: Coverage) -> None:
-    """Raise Refused unless an end is named, by an airport or a city that the ledger knows."""
-    code, name = ends.get(end), f"{end}_CITY_NAME"
+def _end(given: Mapping[str, str], end: str, known: Coverage) -> dict[str, str]:
+    """The parameters that name an end, as the backend knows it: an airport, a city, or both.
+
+    Raises Refused if the end is not named, or the ledger does not know it.
+    """
+    code, name = given.get(end, "").upper(), f"{end}_CITY_NAME"
     if code and known.airport(code) is None:
-        detail = f"no airport in the ledger has the code {code}"
-        raise Refused({"field": end, "value": code, "detail": detail}, 400, None)
-    if code:
-        return
-    if name not in ends:
+        raise Refused.parameter(end, code, f"no airport in the ledger has the code {code}")
+    if name in given:
+        return ({end: code} if code else {}) | _place(given[name], end, known)
+    if not code:
         raise Refused({"field": name, "detail": "is missing"}, 400, None)
-    if ends[name] not in known.cities:
-        detail = f"no city in the ledger matches “{ends[name]}”"
-        raise Refused({"field": name, "value": ends[name], "detail": detail}, 400, None)
+    return {end: code}
+
+
+def _place(typed: str, end: str, known: Coverage) -> dict[str, str]:
+    """The city that is called so, or the airport with that code. Raises Refused."""
+    name = f"{end}_CITY_NAME"
+    if airport := known.airport(typed.upper()):
+        return {end: airport.code}
+    cities = [typed] if typed in known.cities else called(known, typed)
+    if len(cities) == 1:
+        return {name: cities[0]}
+    offered = " or ".join(meant(known, typed))
+    reason = f"no city in the ledger matches “{typed}”"
+    if cities:
+        reason = f"several cities in the ledger are called “{typed}”"
+    raise Refused.parameter(
+        name, typed, f"{reason}; did you mean {offered}?" if offered else reason
+    )
 
 
 def _name(ends: Mapping[str, str], end: str, known: Coverage) -> str:

@@ -32,6 +32,7 @@ from frontend.search.vocabulary import (
     QUIETEST,
     ROUTE,
     UNRANKED,
+    WEEK,
     WORST,
 )
 
@@ -60,11 +61,16 @@ class Lead:
 
 
 def leads(reading: Reading, known: Coverage) -> list[Lead]:
-    """The pages for a reading; [] if it has unknown words or days that the ledger lacks."""
+    """The pages for a reading; [] if it has unknown words, or days that the ledger lacks.
+
+    So it is for a week of the days that are named: the text does not tell which days are meant.
+    """
     if reading.unknown or not known.first_date or not known.last_date:
         return []
     covered = None
     if reading.days:
+        if WEEK in reading.wanted:
+            return []
         first, last = map(date.fromisoformat, (known.first_date, known.last_date))
         covered = reading.days.within(first, last)
         if covered is None:
@@ -231,9 +237,11 @@ _SUBJECTS: dict[str, tuple[tuple[str, str], ...]] = {  # the first word asked fo
     CARRIER: (("carrier", "Carriers"),),
 }
 
-_DELAY, _PUNCTUALITY, _FLIGHTS = "average_delay", "on_time_share_of_arrived", "flights"
+_DELAY, _PUNCTUALITY = "average_delay", "on_time_share_of_arrived"
+_FLIGHTS, _CANCELLED = "flights", "cancelled"
 _ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort, order, name
-    ({CANCELLED}, UNSORTED),
+    ({LEAST, CANCELLED}, (_CANCELLED, "ascending", ", least cancelled first")),
+    ({CANCELLED}, (_CANCELLED, "descending", ", most cancelled first")),
     ({WORST, ON_TIME}, (_PUNCTUALITY, "ascending", ", least punctual first")),
     ({LEAST, ON_TIME}, (_PUNCTUALITY, "ascending", ", least punctual first")),
     ({ON_TIME}, (_PUNCTUALITY, "descending", ", most punctual first")),
@@ -250,9 +258,8 @@ _ORDERS: tuple[tuple[set[str], tuple[str, str, str]], ...] = (  # words -> sort,
 
 def _names_a_ranking(reading: Reading) -> bool:
     """Whether something is ranked; of a period without a subject there is no ranking."""
-    return bool(reading.wanted - {UNRANKED}) and (
-        UNRANKED not in reading.wanted or bool(reading.wanted & _SUBJECTS.keys())
-    )
+    ranked = reading.wanted - {UNRANKED, WEEK}
+    return bool(ranked) and (ranked == reading.wanted or bool(ranked & _SUBJECTS.keys()))
 
 
 _TABLE: tuple[

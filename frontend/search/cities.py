@@ -5,10 +5,10 @@ of its airports; the beginning of its name; a part of its name or of its state's
 name.
 """
 
-import unicodedata
 from difflib import get_close_matches
 
 from frontend.coverage import Coverage
+from frontend.search.names import bare
 
 MOST = 5
 LEAST_LIKENESS = 0.75  # by difflib: from 0 to 1
@@ -16,8 +16,7 @@ LEAST_LIKENESS = 0.75  # by difflib: from 0 to 1
 
 def folded(text: str) -> str:
     """`text` without case and accents."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).casefold()
+    return bare(text).casefold()
 
 
 def named(coverage: Coverage, typed: str) -> list[str]:
@@ -31,6 +30,12 @@ def named(coverage: Coverage, typed: str) -> list[str]:
     wanted = folded(typed)
     found = [city for city in coverage.cities if folded(city).startswith(wanted)]
     return sorted(found, key=lambda city: wanted not in _names(city))[:MOST]
+
+
+def called(coverage: Coverage, typed: str) -> list[str]:
+    """The cities with exactly that name, with or without their state."""
+    wanted = folded(typed)
+    return [city for city in coverage.cities if wanted in _names(city)]
 
 
 def meant(coverage: Coverage, typed: str) -> list[str]:

@@ -18,7 +18,7 @@ from frontend.search.cities import meant
 from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
-from frontend.search.vocabulary import GENERIC, UNRANKED, YEAR_FOLLOWS
+from frontend.search.vocabulary import GENERIC, UNRANKED, WEEK, YEAR_FOLLOWS
 
 MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
@@ -125,8 +125,8 @@ def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
         yield replace(reading, days=None, carriers=())
     if reading.origin and reading.destination:
         yield replace(reading, origin=reading.destination, destination=reading.origin)
-    if UNRANKED in reading.wanted:
-        yield replace(reading, wanted=reading.wanted - {UNRANKED})
+    if unranked := reading.wanted & {UNRANKED, WEEK}:
+        yield replace(reading, wanted=reading.wanted - unranked)
 
 
 def written(thing: Thing) -> str:

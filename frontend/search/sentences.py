@@ -23,6 +23,7 @@ from frontend.search.vocabulary import (
     FROM,
     JOINING,
     NUMBER_FOLLOWS,
+    PHRASES,
     TO,
     WANTED,
     YEAR_FOLLOWS,
@@ -181,6 +182,9 @@ class _Scanner:
         named, after_name = self._name_at(at)
         days, after_days = self._days_at(at)
         token = self._tokens[at]
+        for words, wanted in PHRASES.items():
+            if words == self._words(at, len(words)):
+                return ([Wanted(wanted)] if wanted else []), at + len(words)
         if days and after_days >= after_name:
             if _FOUR_DIGITS.fullmatch(token.text) and after_days == at + 1:
                 return self._year_or_number(days, at), after_days

@@ -129,7 +129,15 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
     number = _month(month)
     if day is None:
         return _latest(year, newest, lambda in_year: month_of(in_year, number))
-    return _latest(year, newest, lambda in_year: day_of(in_year, number, int(day)))
+    last = parts.get("last") or day
+    return _latest(year, newest, lambda in_year: _days_of(in_year, number, int(day), int(last)))
+
+
+def _days_of(year: int, month: int, first: int, last: int) -> Days:
+    """Days of one month. Raises ValueError if the month has no such days."""
+    if first > last:
+        raise ValueError
+    return Days(date(year, month, first), date(year, month, last))
 
 
 def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days:
@@ -167,7 +175,11 @@ _YEAR = r"(?P<year>\d{4})"
 _NUMBER = r"(?P<month>\d{1,2})"
 _DAY = r"(?P<day>\d{1,2})"
 _NAME = rf"(?P<month>{'|'.join([*MONTHS, 'sept', *(name[:_LETTERS] for name in MONTHS)])})\.?"
-_NTH = rf"(?:the )?{_DAY}(?:st|nd|rd|th)?\.?"
+_ENDING = r"(?:st|nd|rd|th)?\.?"
+_NTH = rf"(?:the )?{_DAY}{_ENDING}"
+_BETWEEN = r"(?P<between>(?<=between ))?"
+_UP_TO = r"(?(between) and |(?: ?[-–—→] ?| (?:to|through|until|till) ))"
+_SOME = rf"{_NTH}{_UP_TO}(?:the )?(?P<last>\d{{1,2}}){_ENDING}"
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
 _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
@@ -177,6 +189,8 @@ _PATTERNS = tuple(
         rf"{_DAY}\.{_NUMBER}\.{_YEAR}",
         rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}(?:(?:,? |-){_YEAR})?",
         rf"{_WEEKDAY}{_NAME} {_NTH}(?:,? {_YEAR})?",
+        rf"{_BETWEEN}{_SOME} (?:of )?{_NAME}(?:,? {_YEAR})?",
+        rf"{_BETWEEN}{_NAME} {_SOME}(?:,? {_YEAR})?",
         rf"{_NAME}(?:,? (?:of )?{_YEAR})?",
         rf"{_YEAR}[-/]{_NUMBER}",
         rf"{_NUMBER}[/.]{_YEAR}",

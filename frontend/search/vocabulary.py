@@ -33,11 +33,12 @@ CARRIER, ROUTE, AIRPORT, ORIGIN, DESTINATION = (
 )
 DELAYS, ON_TIME, CANCELLED = "delays", "on_time", "cancelled"
 UNRANKED = "unranked"  # of days, hours and flights there is no ranking; pages of a name show them
+WEEK = "week"  # is not ranked either, and is less than the days that are named with it
 
 WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("worst", "latest", "slowest", "worse", "unpunctual"), WORST),
     **dict.fromkeys(("best", "better", "earliest", "good", "fastest"), BEST),
-    **dict.fromkeys(("punctual", "reliable", "punctuality", "ontime", "time"), ON_TIME),
+    **dict.fromkeys(("punctual", "reliable", "punctuality", "ontime"), ON_TIME),
     **dict.fromkeys(("busiest", "largest", "biggest", "busy", "popular"), BUSIEST),
     **dict.fromkeys(("quietest", "smallest", "rarest"), QUIETEST),
     **dict.fromkeys(("carrier", "carriers", "airline", "airlines", "company"), CARRIER),
@@ -46,13 +47,14 @@ WANTED: dict[str, str] = {  # word -> what it asks for
     **dict.fromkeys(("origin", "origins", "departure", "departures"), ORIGIN),
     **dict.fromkeys(("destination", "destinations", "arrival", "arrivals"), DESTINATION),
     **dict.fromkeys(("late", "later", "lateness", "delay", "delays", "delayed"), DELAYS),
-    **dict.fromkeys(("day", "days", "week", "weeks", "weekday", "weekdays", "weekend"), UNRANKED),
-    "flight": UNRANKED,
+    **dict.fromkeys(("day", "days", "weekday", "weekdays", "time", "times", "flight"), UNRANKED),
+    **dict.fromkeys(("week", "weeks", "weekend", "weekends"), WEEK),
     **dict.fromkeys(("most", "highest"), MOST),
     **dict.fromkeys(("least", "fewest", "lowest"), LEAST),
     **dict.fromkeys(("month", "months", "year", "years", "hour", "hours", "when"), UNRANKED),
     **dict.fromkeys(("ranked", "ranking", "rankings", "rank"), DELAYS),
     **dict.fromkeys(("cancelled", "canceled", "cancellation", "cancellations"), CANCELLED),
+    **dict.fromkeys(("cancel", "cancels", "cancelling", "canceling"), CANCELLED),
 }
 
 _FILLER = """
@@ -61,7 +63,7 @@ _FILLER = """
     details did do does during each early evening ever every find first flew flies flights flown
     fly flying for friday fridays full general get give go goes going had has have how hows i if
     in info information is it its journey leave leaves like line long look many me mean monday
-    mondays more morning much my need night no noon normally number of often on overall per
+    mondays more morning much my need night no noon normally number of often on one ones overall per
     performance pick plane planes please really record report right saturday saturdays say
     schedule scheduled search see should show statistics stats status sunday sundays take tell
     that the their them there they thursday thursdays travel trip tuesday tuesdays typical
@@ -70,6 +72,12 @@ _FILLER = """
     """
 FILLER = frozenset(_FILLER.split())
 """Words without which a question is the same; an answer shows all weekdays and hours anyway."""
+
+PHRASES: dict[tuple[str, ...], str | None] = {  # words -> what they ask for together, if anything
+    ("on", "time"): ON_TIME,
+    **dict.fromkeys((("the", "us"), ("the", "usa"), ("the", "united", "states")), None),
+    **dict.fromkeys((("united", "states"), ("usa",)), None),  # every ledger is about its flights
+}
 
 NUMBER_FOLLOWS = frozenset(("flight", "flights", "number", "no"))
 YEAR_FOLLOWS = frozenset(("in", "year", "of", "during"))

@@ -48,7 +48,7 @@ function parsed(text, what) {
   require(typeof text === "string", `${what} is missing`);
   const found = JSON.parse(text);
   const areKnown = found && Object.values(found).every((one) => kindOf(one) !== "none of these");
-  require(areKnown && canonical(found) === text, `${what} is not canonical`);
+  require(areKnown && canonical(found) === text, `${what} is not canonical JSON`);
   return found;
 }
 
@@ -59,9 +59,9 @@ function headerOf(text) {
   const header = parsed(text, "a header");
   const hashed = sha256(bytesOf(text));
   const { version, difficulty_bits: bits, transaction_count: count } = header;
-  require(version === 1 && whole(count) && count <= 1000, "a header is of no known version");
+  require(version === 1 && whole(count) && count <= 1000, "a header is of an unknown form");
   const isWorked = whole(bits) && bits <= HASH_BITS && BigInt(`0x${hex(hashed)}`) >> BigInt(HASH_BITS - bits) === 0n;
-  require(isWorked, "a header has no proof of work");
+  require(isWorked, "a header lacks its proof of work");
   return [header, hashed];
 }
 
@@ -76,10 +76,10 @@ async function* chained(lines, size, roots, told) {
     const [header, hashed] = headerOf(block.header);
     const place = `block ${tree.size}`;
     require(header.height === tree.size && tree.size < size, `${place} is not the next one`);
-    require(header.previous_hash === below, `${place} does not name the one below`);
-    require(header.history_root === hex(tree.root()), `${place} has a wrong history_root`);
-    require(header.first_transaction === first, `${place} does not begin at ${first}`);
-    require(whole(header.timestamp) && header.timestamp >= at, `${place} is older than the one below`);
+    require(header.previous_hash === below, `${place} does not name the hash of the block before`);
+    require(header.history_root === hex(tree.root()), `${place} names other blocks before it`);
+    require(header.first_transaction === first, `${place} does not begin with id ${first}`);
+    require(whole(header.timestamp) && header.timestamp >= at, `${place} is older than the block before`);
     [below, first, at] = [hex(hashed), first + header.transaction_count, header.timestamp];
     tree.add(hashed);
     yield [block, header];
@@ -89,7 +89,7 @@ async function* chained(lines, size, roots, told) {
       pausedAt = performance.now();
     }
   }
-  require(tree.size === size, `the proof is cut: it has ${tree.size} of ${size} blocks`);
+  require(tree.size === size, `the proof is cut off: it has ${tree.size} of ${size} blocks`);
   roots.set(size, tree.root());
 }
 
@@ -107,7 +107,7 @@ async function unpacked(packed, place) {
       require(size <= MOST_BYTES, `${place}: its body is too large`);
     }
   } catch (error) {
-    throw error instanceof Refused ? error : new Refused(`${place}: wrong body`);
+    throw error instanceof Refused ? error : new Refused(`${place} has another body`);
   }
   return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
@@ -116,7 +116,7 @@ async function unpacked(packed, place) {
 async function columnsOf(block, header) {
   const place = `block ${header.height}`;
   const body = await unpacked(base64(block.body, 0), place);
-  require(hex(sha256(body)) === header.body_hash, `${place}: wrong body`);
+  require(hex(sha256(body)) === header.body_hash, `${place} has another body`);
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const end = body.indexOf(10);
   const sizes = JSON.parse(decoder.decode(body.subarray(0, end)));
@@ -132,11 +132,11 @@ async function columnsOf(block, header) {
     const values = parsed(decoder.decode(rest.subarray(at, at + valueBytes)), `${place}: column ${name}`);
     let codes = rest.subarray(at + valueBytes, (at += valueBytes + codeBytes));
     if (values.length > 256) { // all low bytes come first, then all high bytes
-      require(codes.length === 2 * count, `${place}: column ${name} has not ${count} rows`);
+      require(codes.length === 2 * count, `${place}: column ${name} lacks rows`);
       const [low, high] = [codes.subarray(0, count), codes.subarray(count)];
       codes = Array.from(low, (one, row) => one | (high[row] << 8));
     }
-    require(codes.length === count, `${place}: column ${name} has not ${count} rows`);
+    require(codes.length === count, `${place}: column ${name} lacks rows`);
     const written = values.map((value) => `"${name}":${canonical(value)}`);
     columns[name] = [];
     texts[name] = [];
@@ -146,14 +146,14 @@ async function columnsOf(block, header) {
       texts[name].push(written[code]);
     }
   });
-  require(at === rest.length, `${place}: its body has more than its columns`);
+  require(at === rest.length, `${place}: its body goes on after its columns`);
   const names = Object.keys(texts).sort();
   const tree = new Tree();
   for (let row = 0; row < count; row += 1) tree.add(bytesOf(`{${names.map((name) => texts[name][row]).join(",")}}`));
-  require(hex(tree.root()) === header.transactions_root, `${place}: wrong transactions_root`);
+  require(hex(tree.root()) === header.transactions_root, `${place} has other transactions`);
   const cells = cellsOf(columns);
   const summary = new Tree(...cells.map((cell) => bytesOf(canonical(cell)))).root();
-  require(hex(summary) === header.summary_root, `${place}: wrong summary_root`);
+  require(hex(summary) === header.summary_root, `${place} has sums of other flights`);
   return { columns, cells };
 }
 
@@ -192,7 +192,7 @@ function cellsShown(block, header, low, high) {
   require(Array.isArray(texts), `${place}: it shows no cells`);
   const cells = texts.map((text) => parsed(text, "a cell"));
   const root = spanned(first, texts.map((text) => leafHash(bytesOf(text))), count, block.hashes);
-  require(hex(root) === header.summary_root, `${place}: it has other cells`);
+  require(hex(root) === header.summary_root, `${place} has other cells than these`);
   const keys = cells.map((cell) => [cell[CARRIER], cell[DAY]]);
   const areKeys = keys.every(([carrier, day]) => Number.isSafeInteger(carrier) && typeof day === "string");
   const isOrdered = areKeys && keys.every((key, at) => !at || keyCompared(keys[at - 1], key) < 0);
@@ -221,10 +221,10 @@ async function answerTo(asked, blocks) {
   const isAverage = name === "average_delays";
   const kinds = canonical(Object.fromEntries(Object.entries(given).map(([one, value]) => [one, kindOf(value)])));
   const isKnown = Object.hasOwn(PARAMETERS, name) && PARAMETERS[name].some((form) => canonical(form) === kinds);
-  require(isKnown, `"${name}" is not asked with these parameters`);
+  require(isKnown, `"${name}" does not have these parameters`);
   const carrier = given[CARRIER] ?? null;
   const [since, until] = Object.keys(PERIOD).map((one) => given[one] ?? given[DAY]);
-  require(isDay(since) && isDay(until) && since <= until, "the days are none");
+  require(isDay(since) && isDay(until) && since <= until, "the days are wrong");
   const [low, high] = carrier === null ? [null, null] : [[carrier, since], [carrier, until]];
   const equal = Object.entries(given).filter(([one]) => NAMES.includes(one));
   const total = Object.fromEntries(SUMS.map((one) => [one, 0]));
@@ -233,7 +233,7 @@ async function answerTo(asked, blocks) {
     const found = "body" in block ? await columnsOf(block, header) : null;
     for (const cell of found ? found.cells : cellsShown(block, header, low, high)) {
       if ((carrier !== null && cell[CARRIER] !== carrier) || cell[DAY] < since || cell[DAY] > until) continue;
-      require(found || isAverage, `block ${header.height} does not show flights that may count`);
+      require(found || isAverage, `block ${header.height} leaves out flights that may count`);
       for (const one of SUMS) {
         require(Number.isSafeInteger(cell[one]), `block ${header.height}: a cell has no ${one}`);
         total[one] += cell[one];
@@ -272,14 +272,14 @@ export function checkpointOf(note) {
 // What a proof shows: {kind, …}. roots: takes those of the log's tree, by number of blocks.
 async function shown(head, lines, roots, told) {
   const { kind, size } = head;
-  require(head.flightchain_proof === 1, "the proof has a form that is not known here");
+  require(head.flightchain_proof === 1, "the proof is of an unknown form");
   require(whole(size), "the proof has no number of blocks");
   if (kind === "transaction") {
     const transaction = parsed(head.transaction, "the transaction");
     const [header, hashed] = headerOf(head.header);
     const row = transaction.TRANSACTION_ID - header.first_transaction;
     const root = included(leafHash(bytesOf(head.transaction)), row, header.transaction_count, head.path);
-    require(hex(root) === header.transactions_root, `it is not in block ${header.height}`);
+    require(hex(root) === header.transactions_root, `the transaction is not in block ${header.height}`);
     roots.set(size, included(leafHash(hashed), header.height, size, head.history));
     return { kind, transaction, text: head.transaction, height: header.height };
   }
@@ -287,7 +287,7 @@ async function shown(head, lines, roots, told) {
     const oldRoot = base64(head.from_root);
     roots.set(head.from, oldRoot);
     roots.set(size, extended(head.from, size, oldRoot, head.path));
-    require(hex(roots.get(size)) === hex(base64(head.root)), "it does not lead to the root that it names");
+    require(hex(roots.get(size)) === hex(base64(head.root)), "the proof does not lead to the root that it names");
     return { kind, from: head.from };
   }
   const blocks = chained(lines, size, roots, told);
@@ -308,7 +308,7 @@ async function shown(head, lines, roots, told) {
 function anchored(head, size, root) {
   const checkpoint = checkpointOf(head.checkpoint);
   const top = extended(size, checkpoint.size, root, head.consistency);
-  require(hex(top) === hex(base64(checkpoint.root)), "it does not lead to the signed checkpoint");
+  require(hex(top) === hex(base64(checkpoint.root)), "the proof does not lead to the signed checkpoint");
   const { checkpoint: note, key, successions = [] } = head;
   return { size, root: hex(root), checkpoint, note, key, successions };
 }
@@ -319,7 +319,7 @@ export async function proved(lines, told = () => {}) {
   require(!done && head !== null && typeof head === "object", "the proof is empty");
   const roots = new Map();
   const found = await shown(head, lines, roots, told);
-  require((await lines.next()).done, "it goes on behind what it proves");
+  require((await lines.next()).done, "the file goes on after its proof");
   return { ...found, ...anchored(head, head.size, roots.get(head.size)) };
 }
 
@@ -329,7 +329,7 @@ export function blockProved(headerText, head) {
   const [header, hashed] = headerOf(headerText);
   const { height } = header;
   const size = height + 1;
-  require(head.kind === "consistency" && head.size === size, "it is a proof of something else");
+  require(head.kind === "consistency" && head.size === size, "the proof is about something else");
   // The path has the hash of the new leaf; without that it is the path from the new leaf to the root.
   const isPeak = Math.log2(height) % 1 === 0; // then the path leaves out the one peak below
   const path = isPeak ? [btoa(String.fromCharCode(...fromHex(header.history_root)))] : head.path.filter((_, at) => at !== 1);

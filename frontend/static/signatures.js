@@ -28,7 +28,7 @@ async function isSigned(key, note) {
     require(right !== false, "the signature of the log is wrong");
     return right;
   }
-  require(false, "the checkpoint is not signed by that key");
+  require(false, "the checkpoint is not signed by the key of the log");
 }
 
 async function verified(key, message, signature) {

@@ -16,7 +16,7 @@ const encoder = new TextEncoder();
 export const whole = (value, least = 0) => Number.isSafeInteger(value) && value >= least;
 
 export function bytesOf(text) {
-  require(!/\p{Surrogate}/u.test(text), "a text has half a character");
+  require(!/\p{Surrogate}/u.test(text), "a text ends within a character");
   return encoder.encode(text);
 }
 
@@ -35,7 +35,7 @@ export function base64(text, size = 32) {
   try {
     data = atob(text);
   } catch {
-    throw new Refused(`"${String(text).slice(0, 50)}" is no Base64`);
+    throw new Refused(`"${String(text).slice(0, 50)}" is not Base64`);
   }
   require(btoa(data) === text && (!size || data.length === size), `"${text.slice(0, 50)}" is not ${size || "some"} bytes in Base64`);
   return Uint8Array.from(data, (one) => one.charCodeAt(0));
@@ -75,7 +75,7 @@ export class Tree {
 
 // The root of the tree of `size` leaves to which a path leads from the hash of leaf `index`.
 export function included(hashed, index, size, path) {
-  require(whole(index) && whole(size) && index < size && Array.isArray(path) && size > 1 === path.length > 0, "a path does not fit its tree");
+  require(whole(index) && whole(size) && index < size && Array.isArray(path) && size > 1 === path.length > 0, "a path does not fit the size of its tree");
   if (size === 1) return hashed;
   const below = path.slice(0, -1);
   const other = base64(path.at(-1));
@@ -87,7 +87,7 @@ export function included(hashed, index, size, path) {
 // The root of the tree of `size` leaves, if a path shows that it begins with an older tree.
 export function extended(old, size, oldRoot, path) {
   require(Array.isArray(path), "a proof has no path");
-  const reason = `${size} blocks do not begin with the ${old}`;
+  const reason = `the log of ${size} blocks does not begin with that of ${old}`;
   const hashes = path.map((one) => base64(one));
   require(whole(old, 1) && whole(size) && old <= size, reason);
   const taken = () => {
@@ -115,7 +115,7 @@ export function extended(old, size, oldRoot, path) {
 
 // The root of the tree of `size` leaves, from adjacent ones and the subtrees beside them.
 export function spanned(first, leaves, size, beside) {
-  const reason = "the hashes beside cells do not fit";
+  const reason = "the hashes beside the cells do not fit";
   require(whole(first) && whole(size) && Array.isArray(beside), reason);
   const others = beside.map((one) => base64(one));
   const stop = first + leaves.length;

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -108,8 +109,11 @@ def values_in(folder: Path) -> dict[str, str]:
         tip = store.height()
         newest = store.place(tip).hash.hex()
     origin = flight["ORIGIN_CITY_NAME"]
+    used = {(each["OP_CARRIER_FL_NUM"], each["OP_CARRIER_AIRLINE_ID"]) for each in flights}
+    common = Counter(number for number, _ in sorted(used)).most_common(1)
     values = {
         "number": flight["OP_CARRIER_FL_NUM"],
+        "shared_number": common[0][0] if common else flight["OP_CARRIER_FL_NUM"],
         "carrier": flight["OP_CARRIER_AIRLINE_ID"],
         "day": flight["FL_DATE"],
         "first": days[0],

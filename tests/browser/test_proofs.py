@@ -298,7 +298,7 @@ def test_what_the_proof_does_not_show_is_refused(visit: Visit, site: Site) -> No
         ),
         (block, f"**{block}", ('data-hash="', 'data-hash="0'), "not that of its header"),
         (block, f"**{block}", ('class="lead"><code>', 'class="lead"><code>0'), "not that of its"),
-        (block, "**/consistency*", ('"consistency":[]', '"consistency":["x"]'), "is no Base64"),
+        (block, "**/consistency*", ('"consistency":[]', '"consistency":["x"]'), "is not Base64"),
         (DELAYS, "**/proof?*", ('"arrived":', '"arrived":1'), "the answer is wrong: arrived"),
         (
             DELAYS,

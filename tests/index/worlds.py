@@ -445,7 +445,7 @@ def grouped(
         known.sort(key=lambda one: -one[sort] if shown.is_descending else one[sort])
         found = known + [one for one in found if one[sort] is None]
     elif by not in {"day", "weekday", "hour", "month", "year"}:
-        found.sort(key=lambda one: -one[count])
+        found.sort(key=lambda one: one[count] if shown.is_descending is False else -one[count])
     elif shown.is_descending:
         found = found[::-1]
     limit = len(found) if shown.limit is None else shown.limit
@@ -525,6 +525,7 @@ BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
     FlightCounter: [
         {},
         *({"group_by": by} for by in GROUPS),
+        {"group_by": "route", "shown": Shown(is_descending=False)},
         {"group_by": "month", "shown": Shown("count", is_descending=True, limit=2)},
     ],
 }

@@ -63,7 +63,7 @@ def test_a_question_of_other_names_or_types_is_refused(
     asked = proofs[kind][0]["question"]
     for question in ({**asked, **changes}, {"name": asked["name"]}):
         reason = judge.of(forger.chain(kind="answer", question=question, answer={}))["reason"]
-        assert "is not asked with these parameters" in reason
+        assert "does not have these parameters" in reason
 
 
 def test_a_character_that_nobody_sees_is_shown(
@@ -126,7 +126,7 @@ def test_a_kept_checkpoint_counts_whatever_it_says(
     proofs: Proofs, judge: Judge, forger: Forger
 ) -> None:
     kept = judge.file(f"\n3\n{43 * 'A'}=\n".encode(), "kept")
-    assert "it is of flightchain/" in judge.of(proofs["transaction"], kept=kept)["reason"]
+    assert "its log is flightchain/" in judge.of(proofs["transaction"], kept=kept)["reason"]
     for note in ("", "x", f"{forger.origin}\n0\n{43 * 'A'}=\n", "/nowhere"):
         path = judge.file(note.encode(), "kept")
         found = judge.of(proofs["transaction"], kept=path)
@@ -190,8 +190,8 @@ def test_keys_of_another_type_are_refused(forger: Forger, judge: Judge, tmp_path
     public = forger.key.verifier.public
     for kind in (b"\x00", b"\x04", b"\x09"):
         other = str(notes.VerifierKey(forger.origin, public, kind))
-        assert "is no key of a log" in Judge(tmp_path, other).says(data)["reason"]
-    assert "is no key of a witness" in judge.says(data, witness=judge.key)["reason"]
+        assert "is not the key of a log" in Judge(tmp_path, other).says(data)["reason"]
+    assert "is not the key of a witness" in judge.says(data, witness=judge.key)["reason"]
 
 
 def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) -> None:
@@ -202,12 +202,12 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
             assert found["file"] == "--key, --witness"
             assert key in found["reason"]
     found = Judge(tmp_path, judge.key[:-1]).says(path)
-    assert "it is damaged, or it is something else" in found["reason"]
+    assert "it is damaged, or is not a proof" in found["reason"]
     found = judge.says(path, kept=nowhere)
     assert found["file"] == f"--kept {nowhere}"
     assert "No such file" in found["reason"]
     for data in (b"{}", b"\xff"):
-        assert "it is damaged, or it is something else" in judge.of(data)["reason"]
+        assert "it is damaged, or is not a proof" in judge.of(data)["reason"]
     for data in (b"", b"[]", b"x\n"):
         assert "no number of blocks" in judge.of(data)["reason"]
 
@@ -272,9 +272,7 @@ def test_cells_are_of_numbers_and_days(
 
 def test_a_proof_of_the_chain_says_what_it_shows(proofs: Proofs, judge: Judge) -> None:
     told = judge.of(proofs["chain"])["proved"]
-    assert told == (
-        "blocks 0 to 30 hang together, and headers say what they hold: 1400 transactions"
-    )
+    assert told == ("blocks 0 to 30 are one chain, and their headers fit them: 1400 transactions")
 
 
 def test_what_hides_behind_wrong_sums_is_found_by_the_proof_of_the_chain(
@@ -290,7 +288,7 @@ def test_what_hides_behind_wrong_sums_is_found_by_the_proof_of_the_chain(
         header = answer[height + 1]["header"]
         answer[height + 1] = {"header": header, "first": 0, "count": 0, "cells": [], "hashes": []}
     assert judge.of(answer)["verdict"] == "verified"
-    assert f"block {hiding[0]}: wrong summary_root" in judge.of(forger.chain())["reason"]
+    assert f"block {hiding[0]}: sums of other flights" in judge.of(forger.chain())["reason"]
 
 
 def has_days(block: Block, question: Json) -> bool:

@@ -94,12 +94,13 @@ REASONS = {
     "checkpoint": "signed|signature|Base64|number|begin|lead|damaged|invalid literal",
     "transaction": "canonical|not in block|fit|damaged|none",
     "path": "not in block|Base64|fit|begin|lead|damaged",
-    "header": "canonical|not in block|version|next|damaged|lead|name|begin|wrong|cells|older|cut",
+    "header": "canonical|not in block|version|next|lead|name|begin|wrong|other|cells|older|cut"
+    "|damaged",
     "history": "begin|lead|Base64|fit|damaged",
     "from": "begin|lead",
     "from_root": "begin|Base64",
     "root": "lead|Base64",
-    "question": "question|parameters|answer is wrong|damaged|cells|show|isoformat|none",
+    "question": "question|parameters|answer is wrong|damaged|cells|leaves|isoformat|wrong|none",
     "answer": "answer is wrong|damaged",
     "first": "cells|fit|damaged|none",
     "cells": "canonical|cells|fit|damaged",
@@ -226,7 +227,7 @@ def test_flights_that_are_hidden_behind_cells_are_noticed(
     other = fetched(client, "/filter_transactions/proof", OP_CARRIER_FL_NUM=1, FL_DATE="1999-01-01")
     assert not any("body" in line for line in other)
     other[0].update(question=some, answer={"count": 0, "flights": []})
-    assert "does not show flights that may count" in judge.of(other)["reason"]
+    assert "leaves out flights that may count" in judge.of(other)["reason"]
 
 
 # --- keys, checkpoints, and what was kept -----------------------------------------------------
@@ -281,7 +282,7 @@ def test_another_kept_checkpoint_shows_a_fork(
     forked = judge.file(other.encode(), "forked")
     assert "a fork" in judge.of(proofs[kind], kept=forked)["reason"]
     foreign = judge.file(b"elsewhere" + kept.read_bytes(), "foreign")
-    assert "it is of flightchain/" in judge.of(proofs[kind], kept=foreign)["reason"]
+    assert "its log is flightchain/" in judge.of(proofs[kind], kept=foreign)["reason"]
 
 
 # --- other programs ---------------------------------------------------------------------------

@@ -312,6 +312,12 @@ def test_what_is_shown_of_groups_is_checked(name: str) -> None:
         assert (error.field, error.value) == (name, value)
 
 
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_an_order_that_is_given_is_told(order: str) -> None:
+    question, options = asked(FlightCounter, {**GOOD[FlightCounter], "order": order})
+    assert understood(question, options)["order"] == order
+
+
 UNKNOWN = ["fl_date", "FL_DATE ", "", "\0", "page", "TRANSACTION_ID", "東京", "engine[]", "ENGINE"]
 
 

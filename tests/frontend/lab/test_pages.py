@@ -213,7 +213,7 @@ def test_a_network_has_a_row_for_each_number_of_customers(lab_pages: FlaskClient
 def test_too_many_arrivals_are_answered_in_words(lab_pages: FlaskClient) -> None:
     found = text(lab_pages, OPEN)
     assert "It cannot keep up." in found
-    assert "The line grows by 360.0 requests each hour, for ever." in found
+    assert "The line grows by 360.0 requests each hour, without end." in found
     twin = lab_pages.get(OPEN.replace("open?", "open.json?")).get_json()
     assert twin["is_stable"] is False
     assert twin["models"] == {}

@@ -44,7 +44,7 @@ def test_queues_are_compared_at_one_arrival_rate() -> None:
 def test_the_index_is_one_visit_with_a_number_to_be_edited() -> None:
     assert NETWORKS[3].values["visits_1"] == "1"
     assert "name_2" not in NETWORKS[3].values
-    assert "not a measurement of a Pi" in NETWORKS[3].told
+    assert "not from a Pi" in NETWORKS[3].told
 
 
 def test_a_form_is_a_preset_only_as_it_is() -> None:

@@ -93,13 +93,13 @@ def test_the_page_of_a_ranking_links_each_group_and_each_order(pages: FlaskClien
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("by=city", "by: must be one of carrier"),
-        ("sort=name", "sort: must be one of flights"),
-        ("order=up", "order: must be one of descending"),
-        ("page=0", "page: must be a number from 1"),
-        ("page=x", "page: must be a number from 1"),
+        ("by=city", "</a>: Must be one of carrier, route, origin, destination"),
+        ("sort=name", "Sort &#39;name&#39;: must be one of flights"),
+        ("order=up", "Order &#39;up&#39;: must be one of descending"),
+        ("page=0", "Page &#39;0&#39;: must be a number from 1"),
+        ("page=x", "Page &#39;x&#39;: must be a number from 1"),
         ("INITIAL_DATE=2015-02-01&FINAL_DATE=2015-01-01", "Must not be after the last day"),
-        ("engine=scan&by=x", "by: must be one of carrier"),
+        ("engine=scan&by=x", "</a>: Must be one of carrier"),
     ],
 )
 def test_a_ranking_that_cannot_be_made_is_refused_in_words(
@@ -111,8 +111,16 @@ def test_a_ranking_that_cannot_be_made_is_refused_in_words(
 
 
 def test_a_page_beyond_the_last_one_is_empty_and_says_so(pages: FlaskClient) -> None:
-    answer = pages.get("/rankings?page=7")
+    answer = pages.get("/rankings?page=7&sort=flights")
     assert answer.status_code == 200
+    assert "<table" not in answer.text.partition("<details")[0]
+    assert 'There is no page 7 of this ranking. <a href="/rankings?sort=flights' in answer.text
+
+
+def test_a_refusal_of_a_twin_names_the_parameter_and_its_value(pages: FlaskClient) -> None:
+    answer = pages.get("/rankings.json?by=city")
+    assert answer.status_code == 400
+    assert answer.get_json()["detail"].startswith("by 'city': must be one of carrier")
 
 
 def test_a_route_by_carrier_hour_weekday_and_airports(
@@ -168,6 +176,42 @@ def test_a_route_that_cannot_be_is_refused_in_words(
     assert said.lower() in answer.text.lower()
 
 
+@pytest.mark.parametrize("change", [str.lower, str.upper, lambda city: city.partition(",")[0]])
+def test_a_city_may_be_typed_as_people_do(
+    pages: FlaskClient, world: World, change: Callable[[str], str]
+) -> None:
+    cities = {e["DEST_CITY_NAME"] for e in world.transactions}
+    known = next(c for c in sorted(cities) if sum(c.split(",")[0] in one for one in cities) == 1)
+    query = {"ORIGIN": "LAX", "DEST_CITY_NAME": change(known)}
+    found = pages.get("/route.json", query_string=query).get_json()
+    assert found["carrier"]["query"]["DEST_CITY_NAME"] == known
+
+
+def test_a_code_in_the_place_of_a_city_means_that_airport(
+    pages: FlaskClient, busiest: tuple[str, str]
+) -> None:
+    origin, dest = busiest
+    query = {"ORIGIN_CITY_NAME": origin.lower(), "DEST": dest}
+    asked = pages.get("/route.json", query_string=query).get_json()["carrier"]["query"]
+    assert (asked["ORIGIN"], asked.get("ORIGIN_CITY_NAME")) == (origin, None)
+
+
+def test_a_misspelled_city_gets_an_offer(pages: FlaskClient, world: World) -> None:
+    city = min(e["DEST_CITY_NAME"] for e in world.transactions)
+    query = {"ORIGIN": "LAX", "DEST_CITY_NAME": f"{city.partition(',')[0]}x"}
+    answer = pages.get("/route", query_string=query)
+    assert answer.status_code == 400
+    assert f"did you mean {city}" in answer.text
+
+
+def test_a_route_from_an_airport_to_itself_has_no_other_direction(
+    pages: FlaskClient, busiest: tuple[str, str]
+) -> None:
+    answer = pages.get(f"/route?ORIGIN={busiest[0]}&DEST={busiest[0]}")
+    assert answer.status_code == 200
+    assert "other direction" not in answer.text
+
+
 def test_a_route_without_flights_says_so(pages: FlaskClient, world: World) -> None:
     routes = {(e["ORIGIN"], e["DEST"]) for e in world.transactions}
     codes = sorted({code for route in routes for code in route})
@@ -190,6 +234,17 @@ def test_an_airport_with_its_departures_and_arrivals(
     assert "Arrivals" in text
     lines = pages.get(f"/airports/{code}.csv").text.splitlines()
     assert len(lines) > 10
+
+
+@pytest.mark.parametrize(
+    ("airport", "missing"),
+    [("LAX", "flights from LAX are missing"), ("EWR", "flights to these airports are missing")],
+)
+def test_what_a_ledger_of_a_region_lacks_is_told(
+    pages: FlaskClient, airport: str, missing: str
+) -> None:
+    told = pages.application.jinja_env.get_template("macros/groups.html").module
+    assert missing in told.only_departures(["EWR", "JFK"], airport)  # type: ignore[attr-defined]
 
 
 def test_an_airport_that_the_ledger_does_not_have_is_not_found(pages: FlaskClient) -> None:

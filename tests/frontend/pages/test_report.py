@@ -58,7 +58,13 @@ def test_an_interval_and_a_carrier_narrow_it_down(
 def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
     answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
     assert answer.status_code == 200
-    assert "has no flights with this number" in answer.text
+    assert "The ledger has no flights with the number 99999 on these days." in answer.text
+
+
+def test_a_number_that_a_carrier_did_not_fly_is_told_with_the_carrier(pages: FlaskClient) -> None:
+    text = pages.get("/report?OP_CARRIER_FL_NUM=99999&OP_CARRIER_AIRLINE_ID=19393").text
+    told = "The ledger has no flights of Southwest Airlines (WN) with the number 99999 on these"
+    assert told in text
 
 
 @pytest.mark.parametrize(
@@ -76,3 +82,23 @@ def test_what_is_no_flight_number_is_refused_beside_the_field(
     answer = pages.get(f"/report?{query}")
     assert answer.status_code == 400
     assert said.lower() in answer.text.lower()
+
+
+def test_a_flight_that_was_never_late_has_no_longest_delay(
+    pages: FlaskClient, world: World
+) -> None:
+    legs = Counter(
+        (e["OP_CARRIER_FL_NUM"], e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"])
+        for e in world.transactions
+    )
+    early = next(
+        e
+        for e in world.transactions
+        if (e["ARR_DELAY"] or 0) < 0
+        and legs[e["OP_CARRIER_FL_NUM"], e["OP_CARRIER_AIRLINE_ID"], e["FL_DATE"]] == 1
+    )
+    query = {name: early[name] for name in ("OP_CARRIER_FL_NUM", "OP_CARRIER_AIRLINE_ID")}
+    days = dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), early["FL_DATE"])
+    text = pages.get("/report", query_string=query | days).text
+    assert "Mean delay" in text
+    assert "The longest delay" not in text

@@ -11,12 +11,14 @@ ALL_DAYS = "INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-20"
 FEBRUARY = "INITIAL_DATE=2013-02-01&FINAL_DATE=2013-02-28"
 MARCH = "INITIAL_DATE=2013-03-01&FINAL_DATE=2013-03-31"
 JULY = "INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31"
+FIRST_WEEK = "INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-07"
 YEAR = ALL_DAYS  # as far as the ledger goes
 UNITED = "OP_CARRIER_AIRLINE_ID=19977"
 DELTA = "OP_CARRIER_AIRLINE_ID=19790"
 UA_1545 = f"OP_CARRIER_FL_NUM=1545&{UNITED}"
 CITIES = "ORIGIN_CITY_NAME=Newark%2C+NJ&DEST_CITY_NAME=Chicago%2C+IL"
 WORST = "sort=average_delay&order=descending"
+CANCELLED = "sort=cancelled&order=descending"
 BEST = "sort=average_delay&order=ascending"
 
 ADDRESSES: dict[str, list[str]] = {
@@ -82,7 +84,10 @@ ADDRESSES: dict[str, list[str]] = {
     "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
     "most delayed airline": [f"/rankings?by=carrier&{WORST}"],
     "airline with the fewest delays": [f"/rankings?by=carrier&{BEST}"],
-    "airline with most cancellations": ["/rankings?by=carrier"],
+    "airline with most cancellations": [f"/rankings?by=carrier&{CANCELLED}"],
+    "which airline cancels the most flights": [f"/rankings?by=carrier&{CANCELLED}"],
+    "cancelled flights in july": [f"/rankings?by=carrier&{JULY}&{CANCELLED}"],
+    "least cancelled route": ["/rankings?by=route&sort=cancelled&order=ascending"],
     "quietest route": ["/rankings?by=route&sort=flights&order=ascending"],
     "worst airport": [f"/rankings?by=origin&{WORST}", f"/rankings?by=destination&{WORST}"],
     "worst airport for departures": [f"/rankings?by=origin&{WORST}"],
@@ -91,6 +96,8 @@ ADDRESSES: dict[str, list[str]] = {
     "how late in july": [f"/rankings?by=carrier&{JULY}"],
     "which day is worst": [],
     "which flight is worst": [],
+    "best time to fly": [],
+    "worst week": [],
     # times
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
     "july": [f"/rankings?by=carrier&{JULY}"],
@@ -98,6 +105,9 @@ ADDRESSES: dict[str, list[str]] = {
     "2013": [f"/rankings?by=carrier&{YEAR}", "/report?OP_CARRIER_FL_NUM=2013"],
     "2013-07-04": ["/days/2013-07-04"],
     "on 4 July": ["/days/2013-07-04"],
+    "July 1-7": [f"/rankings?by=carrier&{FIRST_WEEK}"],
+    "first week of july": [],
+    "united in the first week of july": [],
     "July 2019": [],
     "united in 2019": [],
     "December 24, 2013": [],

@@ -104,6 +104,9 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "from JFK to LAX from March to May": route("JFK", "LAX", days="1 March to 31 May 2013"),
     "which airline is best from JFK to LAX": route("JFK", "LAX", wanted="best carrier"),
     "is the evening flight EWR-ORD worse": route("EWR", "ORD", wanted="unranked worst"),
+    "is the evening flight EWR-ORD worse than the morning one": route(
+        "EWR", "ORD", wanted="unranked worst"
+    ),
     # places
     "Chicago": [{"at": "Chicago, IL"}],
     "chicago, il": [{"at": "Chicago, IL"}],
@@ -126,6 +129,15 @@ READINGS: dict[str, list[dict[str, Any]]] = {
     "march and may": [{"unknown": ""}],
     "may 2013 to march 2013": [{"unknown": ""}],
     "most punctual airline": [{"wanted": "carrier most on_time"}],
+    "july 1 to 7": [{"days": "1 to 7 July 2013"}],
+    "between 1 and 7 july": [{"days": "1 to 7 July 2013"}],
+    "UA july 4-6": [{"carriers": [UA], "days": "4 to 6 July 2013"}],
+    "on time": [{"wanted": "on_time"}],
+    "on-time airline": [{"wanted": "carrier on_time"}],
+    "best time to fly": [{"wanted": "best unranked"}],
+    "first week of july": [{"days": "July 2013", "wanted": "week"}],
+    "best airline in the US": [{"wanted": "best carrier"}],
+    "worst route in the United States": [{"wanted": "route worst"}],
     # what names nothing
     "": [],
     "the": [],

@@ -8,6 +8,7 @@ from frontend.search.times import Days, interval, time_at
 
 NEWEST = date(2013, 12, 20)
 FIFTH = ("2013-01-05", "2013-01-05")
+WEEK = ("2013-07-01", "2013-07-07")
 JULY = ("2013-07-01", "2013-07-31")
 
 TIMES: dict[str, tuple[str, str] | None] = {
@@ -46,6 +47,14 @@ TIMES: dict[str, tuple[str, str] | None] = {
     "0000": None,
     "Julyish": None,
     "33": None,
+    "July 1 to 7": WEEK,
+    "July 1-7, 2013": WEEK,
+    "July 1st through 7th": WEEK,
+    "1-7 July": WEEK,
+    "1 – 7 July 2013": WEEK,
+    "1st to 7th of July": WEEK,
+    "7 to 1 July": None,
+    "1 to 40 July": None,
 }
 
 
@@ -58,6 +67,13 @@ def test_a_text_names_these_days(text: str, expected: tuple[str, str] | None) ->
     found = time_at(text, 0, NEWEST)
     assert (dates(found[0]) if found else None) == expected
     assert found is None or found[1] == len(text)
+
+
+def test_both_days_behind_between_belong_together() -> None:
+    text = "between July 1 and 7"
+    found = time_at(text, len("between "), NEWEST)
+    assert found is not None
+    assert (dates(found[0]), found[1]) == (WEEK, len(text))
 
 
 def test_days_are_found_inside_a_text_and_end_where_they_end() -> None:
