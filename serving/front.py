@@ -10,11 +10,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
+from io import BytesIO
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 from serving.connection import CONNECTION
-from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_of, environ_of
+from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_from, environ_of
 from serving.lanes import GROUPED, INLINE, Group, LaneFullError, LaneNumbers, RequestGroups, Threads
 
 PIECE_BYTES = 256 * 1024  # how much of a longer answer is in memory at a time
@@ -115,7 +116,9 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, of which head and body have come."""
-        environ = environ_of(scope, await body_of(scope, receive))
+        environ = environ_of(scope)
+        if "CONTENT_LENGTH" in environ:
+            environ["wsgi.input"] = BytesIO(await body_from(receive))
         refusal = self.site.receive(environ)
         try:
             if refusal is None:
