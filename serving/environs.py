@@ -25,6 +25,7 @@ _ALWAYS: Environ = {
     "wsgi.multithread": True,
     "wsgi.multiprocess": True,
     "wsgi.run_once": False,
+    "wsgi.input_terminated": True,  # it ends where the body ends
 }
 
 

@@ -30,10 +30,13 @@ BODY_ENTRY_BYTES = 300  # the same of a body alone
 Question = tuple[type[object], str]  # the kind of question, and the query string
 
 
-def answer(body: Any, status: int = 200) -> Response:
-    """A JSON response that holds only for this moment, so that no cache may keep it."""
+def answer(body: Any, status: int = 200, *more: Pair) -> Response:
+    """A JSON response that holds only for this moment, so that no cache may keep it.
+
+    more: further headers.
+    """
     kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
-    return Whole(encode(body), kind, control, status=status)
+    return Whole(encode(body), kind, control, *more, status=status)
 
 
 def versioned(
