@@ -125,6 +125,10 @@ class Ledger:
         """
         self._is_stopping = True
 
+    def before_each_block(self, wait: Callable[[], None]) -> None:
+        """Have scans and exports call `wait` before each block, to let other requests go first."""
+        self._blocks.give_way = wait
+
     def close(self) -> None:
         """Close every file."""
         self._mempool.close()

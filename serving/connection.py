@@ -18,9 +18,8 @@ application before the body has arrived. `Connection` adds what is missing and n
 It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` checks:
 the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
 `is_complete`, `is_chunked` and `content_length`; `_feed_callback_parser`, by which all bytes come
-to it; `_serve_http_request`, once for each request, and `_handle_http_request`, which answers it;
-`_arm_keepalive_timer`, called when no request is in hand; `_send_error_response` and
-`_close_transport`.
+to it; `_serve_http_request`, once for each request; `_build_http_scope` and `_will_close`, which
+only look; `_arm_keepalive_timer`, called when no request is in hand; and `_close_transport`.
 """
 
 import asyncio
@@ -33,6 +32,7 @@ from typing import Any, Protocol
 from gunicorn.asgi import parser, protocol
 from gunicorn.http import errors
 
+from serving.sending import Sending
 from serving.visitors import without_secrets
 
 MAX_HEAD_BYTES = 32 * 1024
@@ -206,10 +206,22 @@ class Connection(_Protocol):  # type: ignore[misc]
         if not self._callback_parser.is_complete:
             self._whole = self.worker.loop.create_future()
             await self._whole
-        keeps: bool = await self._handle_http_request(request, sockname, peername)
+        is_kept = await self._is_answered(request, sockname, peername)
         if self._callback_parser._buffer:  # the next request is here; others have their turn first
             await asyncio.sleep(0)
-        return keeps
+        return is_kept
+
+    async def _is_answered(self, request: Any, sockname: Any, peername: Any) -> bool:
+        """Have the application answer. Returns whether the connection can be kept after that."""
+        scope, sending = self._build_http_scope(request, sockname, peername), Sending(self, request)
+        try:
+            await self.app(scope, self._body_receiver.receive, sending.send)
+        except Exception:
+            self.log.exception("a request could not be answered")
+            if not sending.has_begun:
+                self._safe_write(self.worker.problem(self, 500, "Internal Server Error"))
+            return False
+        return sending.is_kept
 
     def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> dict[str, Any]:
         scope: dict[str, Any] = super()._build_http_scope(request, sockname, peername)
@@ -226,14 +238,6 @@ class Connection(_Protocol):  # type: ignore[misc]
         return self.received_bytes + (len(parsed._buffer) if parsed.is_complete else 0)
 
     # --- answering ---------------------------------------------------------------------------
-
-    def _send_response_start(
-        self, status: int, headers: Any, request: Any, close: bool = False
-    ) -> None:
-        """Begin an answer. HTTP/1.0 has to be told that its connection is kept."""
-        if not close and request.version < (1, 1):
-            headers = [*headers, (b"Connection", b"keep-alive")]
-        super()._send_response_start(status, headers, request, close)
 
     def pause_writing(self) -> None:
         """Give the client time to read the bytes that wait for it."""
@@ -255,10 +259,6 @@ class Connection(_Protocol):  # type: ignore[misc]
         """Answer an incomplete request with a problem, and end."""
         self._safe_write(self.worker.problem(self, status, detail, **more))
         self._close_transport()
-
-    def _send_error_response(self, status: int, message: str, extra_headers: Any = ()) -> None:  # noqa: ARG002
-        """Answer a request with a problem because the application failed to answer it."""
-        self._safe_write(self.worker.problem(self, status, message))
 
     # --- ending ------------------------------------------------------------------------------
 
@@ -358,10 +358,3 @@ class Parser(parser.PythonProtocol):
 def use_quick_parser() -> None:
     """Let gunicorn make a `Parser` for each connection."""
     vars(protocol)["PythonProtocol"] = Parser
-
-
-def use_all_phrases(phrases: dict[int, str]) -> None:
-    """Teach gunicorn the reason phrases that its own table of statuses lacks."""
-    known: dict[int, str] = vars(protocol)["_REASON_PHRASES"]
-    for status, phrase in phrases.items():
-        known.setdefault(status, phrase)

@@ -25,13 +25,12 @@ _ALWAYS: Environ = {
     "wsgi.multithread": True,
     "wsgi.multiprocess": True,
     "wsgi.run_once": False,
+    "wsgi.input_terminated": True,  # it ends where the body ends
 }
 
 
-async def body_of(scope: Scope, receive: Receive) -> bytes:
+async def body_from(receive: Receive) -> bytes:
     """The body of a request."""
-    if b"content-length" not in dict(scope["headers"]):
-        return b""
     pieces: list[bytes] = []
     while True:
         message = await receive()
@@ -40,7 +39,7 @@ async def body_of(scope: Scope, receive: Receive) -> bytes:
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def environ_of(scope: Scope, body: bytes) -> Environ:
+def environ_of(scope: Scope, body: bytes = b"") -> Environ:
     """The environ of a request."""
     target: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]

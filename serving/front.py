@@ -10,13 +10,15 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
+from io import BytesIO
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
 from serving.connection import CONNECTION
-from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_of, environ_of
+from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_from, environ_of
 from serving.lanes import GROUPED, INLINE, Group, LaneFullError, LaneNumbers, RequestGroups, Threads
 
+MOMENT_S, MOST_MOMENTS = 0.001, 2  # how long and how often long work waits for others
 PIECE_BYTES = 256 * 1024  # how much of a longer answer is in memory at a time
 
 Headers = list[tuple[str, str]]
@@ -108,6 +110,18 @@ class Front:
         """The numbers of each lane to count; its waits are those since the last call."""
         return [lane.numbers() for lane in self._all_lanes()]
 
+    def let_others_go(self, lane: str) -> None:
+        """Wait a moment if there are posts in groups, or requests in `lane`.
+
+        Long work calls this often, in its own thread. The interpreter runs one thread at a time, so
+        that others wait for it whenever they come back from the disk or from a lock.
+        """
+        threads = self.site.lanes[lane]
+        for _ in range(MOST_MOMENTS):
+            if not threads.in_hand and not any(g.is_busy() for g in list(self._groups.values())):
+                return
+            time.sleep(MOMENT_S)
+
     def close(self) -> None:
         """End the threads, when all their work is done."""
         for lane in self._all_lanes():
@@ -115,7 +129,9 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, of which head and body have come."""
-        environ = environ_of(scope, await body_of(scope, receive))
+        environ = environ_of(scope)
+        if "CONTENT_LENGTH" in environ:
+            environ["wsgi.input"] = BytesIO(await body_from(receive))
         refusal = self.site.receive(environ)
         try:
             if refusal is None:

@@ -194,6 +194,10 @@ class RequestGroups:
         self._patient_until = now + min(PATIENCE * (now - started), MOST_PATIENT_S)
         self._fix_start(loop)
 
+    def is_busy(self) -> bool:
+        """Whether posts are in hand or wait. It may be called in any thread."""
+        return self._in_hand > 0 or bool(self._waiting)
+
     def close(self) -> None:
         """End the thread."""
         self._threads.shutdown()

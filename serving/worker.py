@@ -26,7 +26,7 @@ from typing import Any
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from serving.connection import MAX_HEAD_BYTES, Connection, use_all_phrases, use_quick_parser
+from serving.connection import MAX_HEAD_BYTES, Connection, use_quick_parser
 from serving.front import Front
 
 MAX_RECEIVED_BYTES = 32 * 2**20  # of incomplete requests, in one worker
@@ -40,7 +40,6 @@ DESCRIPTORS_A_THREAD = 4
 MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
 
-use_all_phrases({status.value: status.phrase for status in HTTPStatus})
 use_quick_parser()
 
 

@@ -78,7 +78,9 @@ class Small:
         self.problems = Problems(lambda: None)
         self.unread = Unread(self.metrics, access_log=False, always=())
         self.table = Table(self._rows())
-        self.ledger = SimpleNamespace(stop_waiting=lambda: None)
+        self.ledger = SimpleNamespace(
+            stop_waiting=lambda: None, before_each_block=lambda wait: None
+        )
         self.flask: Any = Response(status=404)
 
     def _rows(self) -> Iterator[Row]:

@@ -77,7 +77,8 @@ def known_encoding(environ: Environ, tag: str) -> str | None:
 
 def wants_any(environ: Environ) -> bool:
     """Whether the client has some answer already, and wants none if there is one."""
-    return str(environ.get("HTTP_IF_NONE_MATCH", "")).strip() == "*"
+    given: str | None = environ.get("HTTP_IF_NONE_MATCH")
+    return given is not None and given.strip() == "*"
 
 
 def not_modified(tag: str, encoding: str, cache_control: str) -> Response:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from random import randrange
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from flask import Response
@@ -24,15 +24,19 @@ from serving.environs import Environ
 
 encode = msgspec.json.Encoder().encode
 MIMETYPE = "application/json"
-ENTRY_BYTES = 300  # about what an entry takes besides the texts of question and answer
+ENTRY_BYTES = 900  # about what an answer takes besides the texts of question and answer
+BODY_ENTRY_BYTES = 300  # the same of a body alone
 
 Question = tuple[type[object], str]  # the kind of question, and the query string
 
 
-def answer(body: Any, status: int = 200) -> Response:
-    """A JSON response that holds only for this moment, so that no cache may keep it."""
+def answer(body: Any, status: int = 200, *more: Pair) -> Response:
+    """A JSON response that holds only for this moment, so that no cache may keep it.
+
+    more: further headers.
+    """
     kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
-    return Whole(encode(body), kind, control, status=status)
+    return Whole(encode(body), kind, control, *more, status=status)
 
 
 def versioned(
@@ -54,12 +58,16 @@ def versioned(
             return known
         if wants_any(environ):
             return not_modified(tag, "", cache_control)
-    if len(body) < LEAST_BYTES:
-        return _whole(body, quoted(tag), cache_control, mimetype)
-    encoding = encoding_for(environ)
+    encoding = encoding_for(environ) if len(body) >= LEAST_BYTES else ""
     if encoding:
         return encoded(compress(encoding, body), encoding, tag, cache_control, mimetype)
-    return _whole(body, quoted(tag), cache_control, mimetype, VARY)
+    return plain(body, tag, cache_control, mimetype)
+
+
+def plain(body: bytes, tag: str, cache_control: str, mimetype: str = MIMETYPE) -> Response:
+    """A response with `body` as it is."""
+    more = () if len(body) < LEAST_BYTES else (VARY,)
+    return _whole(body, quoted(tag), cache_control, mimetype, *more)
 
 
 def encoded(
@@ -79,7 +87,7 @@ class KeptBodies(LruCache[Hashable, bytes]):
     """Encoded bodies of things that never change, within `capacity_bytes`. Safe for threads."""
 
     def __init__(self, capacity_bytes: int) -> None:
-        super().__init__(capacity_bytes, lambda body: len(body) + ENTRY_BYTES)
+        super().__init__(capacity_bytes, lambda body: len(body) + BODY_ENTRY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +101,19 @@ class AnswerStatistics:
     bytes: int
 
 
+class Kept(NamedTuple):
+    """An answer as it goes out, perhaps to several clients at a time, so that nobody may change it.
+
+    tip_hash: hash of the block up to which it counts.
+    """
+
+    body: bytes
+    tip_hash: str
+    response: Response
+
+
 class AnswerCache:
-    """Keeps encoded answers of one state of the index, the latest asked for; bounded in bytes.
+    """Keeps answers of one state of the index, the latest asked for; bounded in bytes.
 
     An answer at a tip never changes, and people and load tests ask the same again and again.
     Answers are forgotten as soon as there are answers of another state. When they take too much
@@ -108,7 +127,7 @@ class AnswerCache:
         self._counting = Lock()
         self._hits = self._misses = self._evictions = 0
 
-    def find(self, state: Hashable, question: Question) -> bytes | None:
+    def find(self, state: Hashable, question: Question) -> Kept | None:
         """The answer to `question` in this state, if it is kept."""
         kept = self._kept
         found = kept.answers.get(question) if state == kept.state else None
@@ -119,7 +138,7 @@ class AnswerCache:
                 self._hits += 1
         return found
 
-    def keep(self, state: Hashable, question: Question, answer: bytes) -> None:
+    def keep(self, state: Hashable, question: Question, answer: Kept) -> None:
         """Keep an answer, if it is not too large."""
         kept = self._kept
         if state != kept.state:
@@ -141,12 +160,12 @@ class _OfState:
 
     def __init__(self, state: Hashable) -> None:
         self.state = state
-        self.answers: dict[Question, bytes] = {}
+        self.answers: dict[Question, Kept] = {}
         self._questions: list[Question] = []
         self.bytes = 0
         self._changing = Lock()
 
-    def add(self, question: Question, answer: bytes, most_bytes: int) -> int:
+    def add(self, question: Question, answer: Kept, most_bytes: int) -> int:
         """Keep an answer. Returns how many others had to make room for it."""
         size = _kept_bytes(question, answer)
         with self._changing:
@@ -168,6 +187,6 @@ class _OfState:
         self.bytes -= _kept_bytes(question, self.answers.pop(question))
 
 
-def _kept_bytes(question: Question, answer: bytes) -> int:
+def _kept_bytes(question: Question, answer: Kept) -> int:
     """What keeping an answer takes in memory."""
-    return len(question[1]) + len(answer) + ENTRY_BYTES
+    return len(question[1]) + len(answer.body) + ENTRY_BYTES

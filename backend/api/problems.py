@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 from backend.api.conditions import NO_STORE
 from backend.api.observing import REQUEST_ID
 from backend.api.reading import BadBody
+from backend.api.responses import Pair, Whole
 from backend.errors import (
     BadRow,
     Damage,
@@ -73,6 +74,12 @@ def problem(status: int, detail: str, **more: object) -> Response:
     response = Response(problem_body(status, detail, **more), status, content_type=MIMETYPE)
     response.headers["Cache-Control"] = NO_STORE
     return response
+
+
+def whole_problem(status: int, detail: str, *pairs: Pair) -> Response:
+    """A problem response that may go out many times. pairs: further headers."""
+    kind, control = ("Content-Type", MIMETYPE), ("Cache-Control", NO_STORE)
+    return Whole(problem_body(status, detail), kind, control, *pairs, status=status)
 
 
 class Problems:

@@ -6,15 +6,22 @@ its purpose.
 """
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Protocol
 
 from flask import Response
 
-from backend.api.conditions import REVALIDATE, SETTLED, tag_of, unchanged
-from backend.api.encodings import compressed
+from backend.api.conditions import (
+    REVALIDATE,
+    SETTLED,
+    not_modified,
+    tag_of,
+    unchanged,
+    wants_any,
+)
+from backend.api.encodings import LEAST_BYTES, compressed, encoding_for
 from backend.api.flight_lines import FORMAT, FORMATS, IN_LINES, LineFormat, table
-from backend.api.json_answers import AnswerCache, encode, versioned
+from backend.api.json_answers import AnswerCache, Kept, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
 from backend.api.reading import given_in, query_string
@@ -44,6 +51,15 @@ _DEFAULTS: dict[str, str | None] = {
     FORMAT.name: None,
 }
 """Parameters, each with the value with which an answer is kept; None: only if it is left out."""
+
+
+class _State(Hashable, Protocol):
+    """The state of the index from which answers are kept."""
+
+    @property
+    def tip_hash(self) -> str:
+        """Hash of the block at which the index stands."""
+
 
 Ask = Callable[[Asked, Options, Costs | None], Json]
 
@@ -81,31 +97,45 @@ class Answering:
     def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a request that holds a question of `kind`. ask: asks the ledger."""
         given = given_in(environ)
-        if any(given.get(name, default) != default for name, default in _DEFAULTS.items()):
+        if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
             return self._answered_anew(environ, kind, ask)
-        query, route = query_string(environ), kind.__name__
-        state = self._ledger.recent_state()
+        query, state = query_string(environ), self._ledger.recent_state()
         if "HTTP_IF_NONE_MATCH" in environ:
-            known = unchanged(environ, tag_of(state.tip_hash, route, query), REVALIDATE)
+            tag = tag_of(state.tip_hash, kind.__name__, query)
+            known = unchanged(environ, tag, REVALIDATE)
             if known is not None:
                 return known
-        tip_hash, body = state.tip_hash, self._kept.find(state, (kind, query))
-        if body is None:
-            found = _timed(environ, ask, *asked(kind, given))
-            body, tip_hash = encode(found), found["as_of"]["tip_hash"]
+        found = self._kept.find(state, (kind, query)) or self._asked(environ, kind, ask, state)
+        if wants_any(environ):
+            return not_modified(tag_of(found.tip_hash, kind.__name__, query), "", REVALIDATE)
+        encoding = encoding_for(environ)
+        if encoding and len(found.body) >= LEAST_BYTES:
+            found = self._encoded(found, encoding, kind, query, state)
+        return found.response
+
+    def _asked(self, environ: Environ, kind: type[Asked], ask: Ask[Asked], state: _State) -> Kept:
+        """Ask, and keep the answer if it is of this state."""
+        query = query_string(environ)
+        answer = _timed(environ, ask, *asked(kind, given_in(environ)))
+        body, tip_hash = encode(answer), answer["as_of"]["tip_hash"]
+        tag = tag_of(tip_hash, kind.__name__, query)
+        made = Kept(body, tip_hash, plain(body, tag, REVALIDATE))
+        if tip_hash == state.tip_hash:
+            self._kept.keep(state, (kind, query), made)
+        return made
+
+    def _encoded(
+        self, answer: Kept, encoding: str, kind: type[Question], query: str, state: _State
+    ) -> Kept:
+        """The same answer in an encoding."""
+        name, tip_hash = (kind, f"{encoding} {query}"), answer.tip_hash
+        found = self._kept.find(state, name) if tip_hash == state.tip_hash else None
+        if found is None:
+            body, tag = compressed(encoding, answer.body), tag_of(tip_hash, kind.__name__, query)
+            found = Kept(body, tip_hash, encoded(body, encoding, tag, REVALIDATE))
             if tip_hash == state.tip_hash:
-                self._kept.keep(state, (kind, query), body)
-
-        def compress(encoding: str, body: bytes) -> bytes:
-            name = (kind, f"{encoding} {query}")
-            data = self._kept.find(state, name)
-            if data is None:
-                data = compressed(encoding, body)
-                if tip_hash == state.tip_hash:
-                    self._kept.keep(state, name, data)
-            return data
-
-        return versioned(environ, body, tag_of(tip_hash, route, query), REVALIDATE, compress)
+                self._kept.keep(state, name, found)
+        return found
 
     def _answered_anew(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a question with options, for which no answer is kept."""
@@ -151,6 +181,11 @@ def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
         return Lane.INLINE if engine == ENGINE.default and plain.issuperset(given) else Lane.THREAD
 
     return lane
+
+
+def _has_options(given: Mapping[str, str]) -> bool:
+    """Whether an answer with these parameters is not kept."""
+    return any(given.get(name, default) != default for name, default in _DEFAULTS.items())
 
 
 def _format_for(kind: type[Asked], given: dict[str, str]) -> LineFormat | None:

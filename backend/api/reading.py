@@ -23,7 +23,6 @@ from serving.environs import Environ
 MAX_JSON_BYTES = 64 * 1024
 MAX_KEY_CHARACTERS = 255
 IDENTITY = "identity"
-GIVEN = "flightchain.given"  # in the environ: parameters by name
 
 
 class BadBody(InvalidInput):
@@ -40,7 +39,8 @@ def query_string(environ: Environ) -> str:
     return query
 
 
-def parameters(query: str) -> dict[str, str]:
+@lru_cache(maxsize=1024)  # a query is read for its lane and for its answer, and comes again
+def parameters(query: str) -> Mapping[str, str]:
     """Parameter name -> text. Raises InvalidQuery for one given twice or not in UTF-8."""
     found: dict[str, str] = {}
     if not query:
@@ -59,11 +59,8 @@ def parameters(query: str) -> dict[str, str]:
 
 
 def given_in(environ: Environ) -> Mapping[str, str]:
-    """The parameters of a request, which are parsed once. Raises InvalidQuery as `parameters`."""
-    found: Mapping[str, str] | None = environ.get(GIVEN)
-    if found is None:
-        found = environ[GIVEN] = parameters(query_string(environ))
-    return found
+    """The parameters of a request. Raises InvalidQuery as `parameters`."""
+    return parameters(query_string(environ))
 
 
 def _utf8(query: str) -> str:

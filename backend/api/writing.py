@@ -142,10 +142,9 @@ class Writing:
         finally:
             if waits:
                 self._places.release()
-        response = answer({**told, **more}, 201 if told["state"] == "mined" else 202)
         first = told.get("TRANSACTION_ID", told.get("first_transaction"))
-        response.headers["Location"] = f"/transactions/{first}"
-        return response
+        status = 201 if told["state"] == "mined" else 202
+        return answer({**told, **more}, status, ("Location", f"/transactions/{first}"))
 
 
 def _answer(post: Post, outcome: Any) -> Response | Exception:

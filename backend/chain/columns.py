@@ -24,7 +24,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, chain
 
 import msgspec
@@ -144,19 +144,25 @@ def decode_body(body: bytes, count: int, names: Sequence[str] = COLUMN_NAMES) ->
         raise BodyError(f"not a body of {counted(count, 'transaction')}: {error}") from error
 
 
-def directory_of(body: bytes) -> list[tuple[int, int, int]]:
+def directory_of(body: bytes) -> Sequence[tuple[int, int, int]]:
     """Return for each column where its dictionary and its codes begin, and where these end.
 
     Raises one of UNREADABLE.
     """
-    line_end = body.index(b"\n")
-    sizes = _decode_directory(body[:line_end])
+    places = _places(body[: body.index(b"\n")])
+    if places[-1][-1] != len(body):
+        raise BodyError(f"{counted(len(body), 'byte')} instead of {places[-1][-1]:,}")
+    return places
+
+
+@lru_cache(maxsize=128)  # transactions of the same blocks are asked for again and again
+def _places(line: bytes) -> Sequence[tuple[int, int, int]]:
+    """What the first line of a body says of each column."""
+    sizes = _decode_directory(line)
     if len(sizes) != len(COLUMN_NAMES):
         raise BodyError(f"{counted(len(sizes), 'column')} instead of {len(COLUMN_NAMES)}")
-    places = list(accumulate(chain.from_iterable(sizes), initial=line_end + 1))
-    if places[-1] != len(body):
-        raise BodyError(f"{counted(len(body), 'byte')} instead of {places[-1]:,}")
-    return list(zip(places[:-1:2], places[1::2], places[2::2], strict=True))
+    places = list(accumulate(chain.from_iterable(sizes), initial=len(line) + 1))
+    return tuple(zip(places[:-1:2], places[1::2], places[2::2], strict=True))
 
 
 def _decode(body: bytes, count: int, names: Sequence[str]) -> Columns:

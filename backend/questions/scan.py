@@ -175,6 +175,7 @@ def _walk(
     costs = Costs() if costs is None else costs
     below = NO_PREVIOUS
     for at in range(height + 1):
+        blocks.give_way()
         block = blocks.block(at, costs)
         if block.header.previous_hash != below:
             raise DamagedBlock(at, f"it names {block.header.previous_hash} below it, not {below}")

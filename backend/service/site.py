@@ -5,12 +5,12 @@ thread.
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from backend.api import Service
 from backend.api.observing import ROUTE
-from backend.api.problems import problem
+from backend.api.problems import whole_problem
 from backend.api.routes import Lane, Match
 from backend.settings import Settings, most_commit_waiters
 from serving.environs import Environ
@@ -52,12 +52,10 @@ class ServiceSite:
             response = self.failed(error, environ)
         return response(environ, start_response)
 
-    def full(self, lane: str) -> Wsgi:
+    @staticmethod
+    def full(lane: str) -> Wsgi:
         """The answer to a request whose lane is full."""
-        detail = f"too many requests are waiting already for the lane {lane}; try again"
-        response = problem(503, detail)
-        response.headers["Retry-After"] = str(RETRY_AFTER_S)
-        return response
+        return _full(lane)
 
     def look(self) -> None:
         """Update the metrics; the front calls this again and again."""
@@ -66,6 +64,12 @@ class ServiceSite:
     def stop(self) -> None:
         """Answer the requests that wait for a block, because the worker stops."""
         self.service.ledger.stop_waiting()
+
+
+@cache  # clients that are refused may ask again at once, and many at a time
+def _full(lane: str) -> Wsgi:
+    detail = f"too many requests are waiting already for the lane {lane}; try again"
+    return whole_problem(503, detail, ("Retry-After", str(RETRY_AFTER_S)))
 
 
 def lanes_of(settings: Settings) -> dict[Lane, Threads]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.api import SERVICE, Service
+from backend.api.routes import Lane
 from backend.processes.parent_death import die_with_parent
 from backend.processes.shared_numbers import run_folder
 from backend.service.site import ServiceSite
@@ -33,9 +34,10 @@ def _loaded(settings: Settings) -> Any:
 
 
 def front_of(service: Service) -> Front:
-    """Make the front of a service, and let the service's metrics show the front's lanes."""
+    """Make the front of a service; metrics show its lanes, and scans make way for others."""
     front = Front(ServiceSite(service))
     service.metrics.watch(front.numbers)
+    service.ledger.before_each_block(partial(front.let_others_go, Lane.THREAD))
     return front
 
 

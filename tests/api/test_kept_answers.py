@@ -24,6 +24,7 @@ from tests.api.worlds import (
     client_of,
     generated,
     good,
+    kept,
     problem,
     seal,
     settings_for,
@@ -40,7 +41,7 @@ bodies = st.binary(max_size=ENTRY_BYTES)
 def kept_in(cache: AnswerCache) -> int:
     """Bytes of what is kept, counted anew."""
     found = cache._kept.answers
-    return sum(len(query) + len(body) + ENTRY_BYTES for (_, query), body in found.items())
+    return sum(len(query) + len(one.body) + ENTRY_BYTES for (_, query), one in found.items())
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), queries, bodies), max_size=60))
@@ -53,7 +54,7 @@ def test_the_bound_is_never_exceeded_and_nothing_is_mixed_up(
     for number, query, body in steps:
         if number != state:
             newest, state = {}, number
-        cache.keep(number, (str, query), body)
+        cache.keep(number, (str, query), kept(body))
         newest.setdefault(query, body)
         assert kept_in(cache) <= MOST_BYTES
         assert kept_in(cache) == cache._kept.bytes
@@ -69,14 +70,15 @@ def test_the_bound_is_never_exceeded_and_nothing_is_mixed_up(
 
 def test_an_answer_that_fits_is_found() -> None:
     cache = AnswerCache(MOST_BYTES)
-    cache.keep(1, (str, "query"), b"answer")
-    assert cache.find(1, (str, "query")) == b"answer"
+    answer = kept(b"answer")
+    cache.keep(1, (str, "query"), answer)
+    assert cache.find(1, (str, "query")) is answer
     assert cache.find(2, (str, "query")) is None
 
 
 def test_nothing_is_kept_without_room() -> None:
     cache = AnswerCache(0)
-    cache.keep(1, (str, ""), b"")
+    cache.keep(1, (str, ""), kept(b""))
     assert cache.find(1, (str, "")) is None
 
 
@@ -89,8 +91,9 @@ def test_threads_do_not_mix_up_states_or_lose_count() -> None:
         for n in range(3000):
             state, query = (n + seed) // 50 % 3, str(n % 40)
             found = cache.find(state, (str, query))
-            assert found in {None, f"{state} {query}".encode()}
-            cache.keep(state, (str, query), f"{state} {query}".encode())
+            body = f"{state} {query}".encode()
+            assert found is None or found.body == body
+            cache.keep(state, (str, query), kept(body))
 
     with ThreadPoolExecutor(4) as pool:
         for one in [pool.submit(use, seed) for seed in range(4)]:

@@ -23,7 +23,7 @@ from backend.api.metrics import METHODS, UNMATCHED, UNREAD
 from backend.processes.shared_numbers import PREFIX
 from backend.settings import Settings
 from tests.api.processes import Service, free_port, serving, until
-from tests.api.worlds import GOOD, World, client_of, generated, seal, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
 
@@ -223,11 +223,11 @@ def test_the_answer_cache_counts_what_has_to_go() -> None:
     cache = AnswerCache(3 * size + size // 2)
     for question in [(object, str(number)) for number in range(10)]:
         assert cache.find("tip", question) is None
-        cache.keep("tip", question, b"x" * 100)
+        cache.keep("tip", question, kept(b"x" * 100))
     found = cache.statistics()
     assert (found.hits, found.misses, found.evictions, found.answers) == (0, 10, 7, 3)
     assert 3 * size <= found.bytes <= 3 * size + size // 2
-    cache.keep("next tip", (object, "0"), b"")
+    cache.keep("next tip", (object, "0"), kept(b""))
     assert cache.statistics().answers == 1
 
 

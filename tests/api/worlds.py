@@ -17,6 +17,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from backend import api
+from backend.api.conditions import REVALIDATE
+from backend.api.json_answers import Kept, plain
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
 from backend.chain.flight import Flight
 from backend.clock import now_ms
@@ -128,6 +130,11 @@ def _made(folder: Path) -> World:
                 "BLOCK_HEIGHT": height,
             })  # fmt: skip
     return World(settings, transactions, hashes)
+
+
+def kept(body: bytes) -> Kept:
+    """An answer as the cache of answers keeps it."""
+    return Kept(body, "", plain(body, "tag", REVALIDATE))
 
 
 @contextmanager

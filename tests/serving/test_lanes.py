@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from flask import Response
 
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
+from serving import front
 from serving.environs import Environ
 from serving.front import PIECE_BYTES
 from serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
@@ -201,3 +203,24 @@ def test_a_client_that_posts_alone_waits_for_nobody() -> None:
 
     assert asyncio.run(run()) < 5 * 0.1 * (1 + PATIENCE)
     assert syncs.sizes == [1] * 5
+
+
+@pytest.mark.parametrize("path", ["/slow", "/together"])
+def test_long_work_waits_a_moment_while_others_wait_for_threads(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(front, "time", SimpleNamespace(**{**vars(time), "sleep": slept.append}))
+    with looping() as loop:
+        loop.worker.asgi.let_others_go(Lane.THREAD)
+        assert not slept
+        with held(loop):
+            client = loop.client(get(path))
+            loop.settle()
+            loop.worker.asgi.let_others_go(Lane.THREAD)
+            assert sum(slept) == pytest.approx(front.MOST_MOMENTS * front.MOMENT_S)
+        loop.until(lambda: bool(answers(client.read())))
+        loop.settle()
+        slept.clear()
+        loop.worker.asgi.let_others_go(Lane.THREAD)
+        assert not slept
