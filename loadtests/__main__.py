@@ -6,8 +6,13 @@ scripts/lab run open-workload --quick   measures and reports, in two minutes
 scripts/lab run all --out results       runs every experiment, each into a folder
 scripts/lab resume DIR                  continues an interrupted or disturbed run
 scripts/lab analyse DIR                 makes the report anew from the raw rows
+scripts/lab analyse FILE FILE           makes a report of raw rows that Locust wrote
 scripts/lab compare DIR DIR             compares two runs of one experiment
+scripts/lab forecast                    forecasts what changes of the service would do
+scripts/lab record                      tells how many of all forecasts held
 scripts/lab errata                      lists what the studies have printed wrong
+scripts/lab explain                     explains why study 000 measured less than M/G/1 says
+scripts/lab repeat 000                  tells how often a study's conclusion would have held
 """  # noqa: D301  click's mark for lines that it must not join
 
 import signal
@@ -18,7 +23,9 @@ from pathlib import Path
 import click
 
 from loadtests.experiments import NAMES, experiment
-from loadtests.lab import analysing, running
+from loadtests.experiments.what_if import record as recording
+from loadtests.lab import analysing, conclusions, explained, running
+from loadtests.lab.comparing import comparison_page
 from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.page import plain_page
@@ -28,6 +35,7 @@ from loadtests.wrk import WrkFailed
 
 RESULTS = PROJECT / "loadtests" / "results"
 INTERRUPTED = 130
+WHAT_IF = "what-if"
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -35,6 +43,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
+
+
+def _new_folder(name: str, out: Path | None) -> Path:
+    began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    return (out or RESULTS) / f"{name}-{began}"
 
 
 @click.group(help=__doc__)
@@ -52,7 +65,9 @@ def list_experiments() -> None:
 
 
 @main.command()
-@click.argument("names", nargs=-1, required=True, type=click.Choice([*NAMES, "all"]))
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", type=click.Choice([*NAMES, "all"])
+)
 @click.option(
     "--mode",
     type=click.Choice([str(mode) for mode in Mode]),
@@ -66,6 +81,8 @@ def list_experiments() -> None:
 @click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
 @click.option("--reps", type=click.IntRange(min=1), help="Number of replications.")
 @click.option("--quick", is_flag=True, help="Run everything once, within two minutes.")
+@click.option("--until-decided", is_flag=True, help="Measure until verdicts are decided.")
+@click.option("--host", default="", help="URL of a running service to measure, on any machine.")
 @click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
 def run(
     names: tuple[str, ...],
@@ -74,18 +91,23 @@ def run(
     seed: int,
     reps: int | None,
     quick: bool,
+    until_decided: bool,
+    host: str,
     out: Path | None,
 ) -> None:
     """Run experiments; each leaves a folder with raw rows and a report.
 
-    The exit status is 1 if an experiment answers its question with no, as the selftest may.
+    `list` shows the names; `all` stands for every one. The exit status is 1 if an experiment
+    answers its question with no, as the selftest may, or if all its runs were rejected.
     """
-    began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     failures = []
     for name in NAMES if "all" in names else names:
         found = experiment(name)
-        options = Options(Mode(mode) if mode else found.modes[0], scale, seed, reps, quick)
-        folder = (out or RESULTS) / f"{name}-{began}"
+        chosen = mode or (Mode.REAL if host else found.modes[0])
+        options = Options(
+            Mode(chosen), scale, seed, reps, quick, host=host, until_decided=until_decided
+        )
+        folder = _new_folder(name, out)
         _say(f"{name}: {found.title}")
         report = running.run(found, options, folder, _say)
         click.echo(folder)
@@ -96,21 +118,58 @@ def run(
 
 
 @main.command()
-@click.argument("folder", type=_FOLDER)
-def resume(folder: Path) -> None:
-    """Continue an open-workload that was interrupted or disturbed.
+@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--quick", is_flag=True, help="Do everything once, within two minutes.")
+@click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
+def forecast(seed: int, quick: bool, out: Path | None) -> None:
+    """Forecast what changes of the service would do on this machine.
 
-    It is disturbed if most of its runs were rejected. Runs that count are kept, and the missing
-    ones are measured.
+    `resume` makes the changes and measures them; `run what-if` does both.
     """
-    running.resume(folder, _say)
+    folder = _new_folder(WHAT_IF, out)
+    running.forecast(experiment(WHAT_IF), Options(Mode.REAL, seed=seed, quick=quick), folder, _say)
     click.echo(folder)
 
 
 @main.command()
-@click.argument("folders", nargs=-1, required=True, type=_FOLDER)
-def analyse(folders: tuple[Path, ...]) -> None:
-    """Make summaries and reports anew from their raw rows."""
+@click.argument("folder", type=_FOLDER, default=RESULTS)
+@click.option("--out", type=_FILE, default=Path("record.html"), show_default=True)
+def record(folder: Path, out: Path) -> None:
+    """Write all forecasts among the results in a folder as a page, and how many held."""
+    out.write_text(recording.page(folder), encoding="utf-8")
+    click.echo(out)
+
+
+@main.command()
+@click.argument("folder", type=_FOLDER)
+def resume(folder: Path) -> None:
+    """Continue an open-workload or what-if that was interrupted or disturbed.
+
+    It is disturbed if most of its runs were rejected. Runs that count are kept, and the missing
+    ones are measured; so are forecasts that wait for it.
+    """
+    report = running.resume(folder, _say)
+    click.echo(folder)
+    if report and report.failure:
+        raise click.ClickException(report.failure)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--workers", default=1, show_default=True, help="Of a server whose rows are brought.")
+@click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
+def analyse(paths: tuple[Path, ...], workers: int, out: Path | None) -> None:
+    """Make summaries and reports anew from their raw rows.
+
+    Files of raw rows make a result of open-workload together: an open run, and a closed run of one
+    customer, both by Locust with --raw.
+    """
+    files = [path for path in paths if path.is_file()]
+    folders = [path for path in paths if not path.is_file()]
+    if files:
+        folder = _new_folder("open-workload", out)
+        running.bring(files, folder, workers)
+        folders.append(folder)
     for folder in folders:
         analysing.analyse(Results(folder))
         click.echo(folder / REPORT)
@@ -122,7 +181,7 @@ def analyse(folders: tuple[Path, ...]) -> None:
 @click.option("--out", type=_FILE, default=Path("comparison.html"), show_default=True)
 def compare(before: Path, after: Path, out: Path) -> None:
     """Compare two runs of one experiment, side by side."""
-    out.write_text(analysing.comparison_page(Results(before), Results(after)), encoding="utf-8")
+    out.write_text(comparison_page(Results(before), Results(after)), encoding="utf-8")
     click.echo(out)
 
 
@@ -132,6 +191,28 @@ def errata(out: Path) -> None:
     """Write the errata of all five studies as a page."""
     lead = ["Every number of the five studies was computed again. These do not agree."]
     out.write_text(plain_page("Errata", lead, [errata_section()]), encoding="utf-8")
+    click.echo(out)
+
+
+@main.command()
+@click.option("--out", type=_FILE, default=Path("explained.html"), show_default=True)
+@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+def explain(out: Path, seed: int) -> None:
+    """Write why study 000 measured 102 s at 0.85 of L, where M/G/1 says 155 s, as a page."""
+    out.write_text(explained.page(seed), encoding="utf-8")
+    click.echo(out)
+
+
+@main.command()
+@click.argument("study", type=click.Choice(list(conclusions.STUDIES)))
+@click.option(
+    "--times", type=click.IntRange(min=1), default=conclusions.REPETITIONS, show_default=True
+)
+@click.option("--out", type=_FILE, default=Path("repeated.html"), show_default=True)
+@click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
+def repeat(study: str, times: int, out: Path, seed: int) -> None:
+    """Repeat a study's protocol in simulation: how often would its conclusion have held?"""
+    out.write_text(conclusions.page(study, times, seed), encoding="utf-8")
     click.echo(out)
 
 

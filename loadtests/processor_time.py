@@ -55,13 +55,13 @@ class Moment:
         return Usage(later.at_s - self.at_s, server_s, own_s, max(0.0, foreign_s))
 
 
-def moment(server_pid: int) -> Moment:
-    """The present moment, for the service with the process id `server_pid`."""
+def moment(server_pid: int | None) -> Moment:
+    """The present moment, for the service with this process id; None: it is on another machine."""
     ours = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     busy = sum(busy for busy, _ in core_ticks(_STAT.read_text(encoding="ascii")))
     return Moment(
         monotonic(),
-        sum(cpu_s(family(server_pid)).values()),
+        0.0 if server_pid is None else sum(cpu_s(family(server_pid)).values()),
         sum(one.ru_utime + one.ru_stime for one in ours),
         busy / _TICKS_PER_S,
     )

@@ -23,6 +23,7 @@ NAMES: tuple[str, ...] = (
     "mixed-clients",
     "itinerary",
     "capacity",
+    "what-if",
 )
 
 

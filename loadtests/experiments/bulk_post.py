@@ -21,10 +21,18 @@ from loadtests.generation.window import Window
 from loadtests.lab import published
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.repeated import (
+    Estimate,
+    accepted,
+    estimate,
+    measured,
+    rejected,
+    rejected_told,
+    that_count,
+)
 from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Shape, Source, drawn
 from loadtests.lab.results import Results, ResultsError, TableWriter
-from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.models.samples import quantile
 from loadtests.processes import Service, running
 
@@ -127,16 +135,14 @@ class Point:
         return self.counted[0].is_accepted
 
     @property
-    def throughput_per_s(self) -> float:
-        """The mean throughput of the runs."""
-        return sum(one.kept_per_s for one in self.counted) / len(self.counted)
+    def throughput(self) -> Estimate:
+        """The throughput over runs."""
+        return estimate([one.kept_per_s for one in self.counted])
 
     @property
-    def interval(self) -> Interval | None:
-        """The confidence interval of the mean throughput; None for a single run."""
-        if len(self.counted) < 2:
-            return None
-        return confidence_interval([one.kept_per_s for one in self.counted])
+    def throughput_per_s(self) -> float:
+        """The mean throughput of the runs."""
+        return self.throughput.value
 
     @property
     def latencies_s(self) -> list[float]:
@@ -196,7 +202,10 @@ threads were posting. Each thread waits for its answer before it posts again, so
 throughput of that many clients, not the highest that the service could reach.
 
 The study posted 10,000 transactions from each of 100 and 1000 threads and printed no throughput;
-here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run). The miner makes a block
+here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run), because ten million posts
+would take hours, and throughput is steady after seconds. The study's transactions went through
+consensus, by a single node; here they do not. Consensus waits for a cluster on several machines: on
+one machine its nodes would share the processors. The miner makes a block
 every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is a Python
 program: where it needs more than {BUSY_CLIENT:g} cores, the program is the limit, and the service
 could do more."""
@@ -221,7 +230,7 @@ def _points(results: Results) -> tuple[list[Point], list[str]]:
 
 
 def _point(mode: str, threads: int, runs: list[Measured]) -> Point:
-    return Point(mode, threads, [one for one in runs if one.is_accepted] or runs, len(runs))
+    return Point(mode, threads, that_count(runs), len(runs))
 
 
 def _measured(
@@ -246,23 +255,18 @@ def _modes(points: Sequence[Point]) -> dict[str, list[Point]]:
 
 def _throughput_figure(points: Sequence[Point]) -> Figure:
     series = [
-        Series(
-            mode,
-            _SOURCES[mode],
-            [point.threads for point in of],
-            [point.throughput_per_s for point in of],
-            [point.interval.low if point.interval else None for point in of],
-            [point.interval.high if point.interval else None for point in of],
-        )
-        for mode, of in _modes(points).items()
+        measured(mode, _SOURCES[mode], [one.threads for one in of], [one.throughput for one in of])
+        for mode, of in _modes(accepted(points)).items()
     ]
+    without = [one for one in points if not one.is_accepted]
+    series += rejected([one.threads for one in without], [one.throughput_per_s for one in without])
     x, y = Axis("threads", is_logarithmic=True), Axis("flights per second")
     rows: list[list[Cell]] = [
         [
             mode,
             point.threads,
             point.throughput_per_s,
-            point.interval.half_width if point.interval else None,
+            point.throughput.half_width,
             100 * point.less_share,
             point.failed,
             point.cpu("client"),
@@ -281,16 +285,18 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         "accepted, its rejected runs are shown and marked."
     )
     table = Table("Throughput", columns, rows, note)
-    best = max(points, key=lambda point: point.throughput_per_s)
-    told = (
-        f"Flights per second against threads, on a logarithmic axis. The highest throughput is "
-        f"{best.throughput_per_s:,.0f} with {best.threads} threads in mode {best.mode}."
-    )
+    told = "Flights per second against threads, on a logarithmic axis; crosses are rejected runs."
+    if counted := accepted(points):
+        best = max(counted, key=lambda point: point.throughput_per_s)
+        told += (
+            f" The highest throughput is {best.throughput_per_s:,.0f} with {best.threads} threads "
+            f"in mode {best.mode}."
+        )
     return Figure("Throughput against threads", drawn(x, y, series), told, table)
 
 
 def _latency_figure(points: Sequence[Point]) -> Figure:
-    series, modes = [], _modes(points)
+    series, modes = [], _modes(accepted(points))
     for mode, of in modes.items():
         threads = [point.threads for point in of]
         for name, p, is_line in (("median", 0.5, True), ("95 %", 0.95, False)):
@@ -313,7 +319,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
 
 def _latency_table(points: Sequence[Point]) -> Table:
     rows: list[list[Cell]] = []
-    for mode, of in _modes(points).items():
+    for mode, of in _modes(accepted(points)).items():
         for point in of:
             values = [point.latency_s(p) for p in PERCENTILES]
             known = point.latencies_s
@@ -328,7 +334,8 @@ def _latency_table(points: Sequence[Point]) -> Table:
 
 def _findings(points: Sequence[Point]) -> list[str]:
     findings = []
-    for mode, of in _modes(points).items():
+    counted = accepted(points)
+    for mode, of in _modes(counted).items():
         best = max(of, key=lambda point: point.throughput_per_s)
         median_s = best.latency_s(0.5)
         said = f"mode={mode}: at most {best.throughput_per_s:,.0f} flights per second, with "
@@ -342,28 +349,22 @@ def _findings(points: Sequence[Point]) -> list[str]:
                 "answers promised only what sync does, because enough requests waited for a "
                 "block already; these answers do not count."
             )
-    busy = [point for point in points if (point.cpu("client") or 0) > BUSY_CLIENT]
+    busy = [point for point in counted if (point.cpu("client") or 0) > BUSY_CLIENT]
     if busy:
         findings.append(
-            f"At {len(busy)} of {len(points)} points bulk_post itself needed more than "
+            f"At {len(busy)} of {len(counted)} points bulk_post itself needed more than "
             f"{BUSY_CLIENT:g} cores: there the program is the limit, and not the service."
         )
     if failed := sum(point.failed for point in points):
         findings.append(f"Failed requests: {failed}.")
-    if rejected := sum(not point.is_accepted for point in points):
-        findings.append(
-            f"{rejected} of {len(points)} points have only rejected runs, most likely because the "
-            "machine did other work; they are shown, and prove nothing."
-        )
-    return findings
+    return [*findings, *rejected_told(points)]
 
 
 def _metrics(points: Sequence[Point]) -> list[Metric]:
     metrics = []
-    for point in (point for point in points if point.is_accepted):
-        name, interval = f"[{point.mode}, {point.threads} threads]", point.interval
-        low, high = (interval.low, interval.high) if interval else (None, None)
-        metrics.append(Metric(f"throughput{name}", point.throughput_per_s, "1/s", low, high))
+    for point in accepted(points):
+        name = f"[{point.mode}, {point.threads} threads]"
+        metrics.append(point.throughput.metric(f"throughput{name}", "1/s"))
         if (median_s := point.latency_s(0.5)) is not None:
             metrics.append(Metric(f"latency_median{name}", median_s, "s"))
     return metrics

@@ -15,14 +15,21 @@ from loadtests.experiments.client_server.systems import (
 )
 from loadtests.generation.run import Target
 from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.repeated import accepted, measured
 from loadtests.lab.report.content import Figure, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
 FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
+
+
+DRAWN: tuple[tuple[str, Source, bool], ...] = (
+    ("measured", "ours", True),
+    ("rejected", "bound", False),
+)
 
 
 def measure(run: Run) -> None:
@@ -41,10 +48,11 @@ def measure(run: Run) -> None:
 def _measure(measured: Measuring, rig: Rig, target: Target, system: str) -> None:
     for kind, drawn_by in SYSTEMS[system].drawn.items():
         requests = from_flights(measured.run, drawn_by, rig.flights)
-        with measured.group(system, kind, requests) as group:
-            group.begin(target)
-            group.alone(target, SERVERS)
-            group.end(target)
+        for rep in measured.reps:
+            with measured.group(system, kind, requests, rep) as group:
+                group.begin(target)
+                group.alone(target, SERVERS)
+                group.end(target)
 
 
 def analyse(results: Results) -> Report:
@@ -58,71 +66,80 @@ def analyse(results: Results) -> Report:
             Section("Measured and predicted", parts=[telling.measured_table(found)]),
             Section(
                 "Is service exponential?",
-                [telling.exponential_told(p) for p in found],
+                [telling.exponential_told(p) for p in accepted(found)],
                 [telling.alone_table(found)],
             ),
             telling.CORRESPONDENCE,
             telling.study_section(),
         ],
-        metrics=[*telling.service_metrics(found), *telling.response_metrics(found)],
+        metrics=telling.metrics(found),
     )
 
 
 def _figure(kind: str, found: list[Point]) -> Figure | None:
     if not found:
         return None
+    counted = accepted(found)
     names = [
-        telling.title_of(point.system).replace(", ", ",\n") + ("\n(rejected)" * bool(point.reasons))
-        for point in found
+        telling.title_of(point.system) + " (rejected)" * bool(point.reasons) for point in found
     ]
-    measured = [point.measured for point in found]
-    predicted = [point.markov.response_time_s if point.markov else None for point in found]
     table = Table(
         f"Response time of “{kind}”",
         ("System", "Measured (ms)", "low", "high", "M/M/3 (ms)"),
         [
-            [telling.title_of(p.system), *map(telling.ms, (m.estimate, m.low, m.high, model))]
-            for p, m, model in zip(found, measured, predicted, strict=True)
+            [name, *map(telling.ms, (p.mean_s, p.response.low, p.response.high, p.markov_s))]
+            for name, p in zip(names, found, strict=True)
         ],
+    )
+    marks = [name.replace(", ", ",\n").replace(" (", "\n(") for name in names]
+    series = [
+        measured(
+            name,
+            source,
+            marks,
+            [point.response if point.is_accepted is counts else None for point in found],
+            factor=1e3,
+            shape="bars",
+        )
+        for name, source, counts in DRAWN
+    ]
+    series.append(
+        Series(
+            "M/M/3",
+            "model",
+            marks,
+            [telling.ms(p.markov_s) if p.is_accepted else None for p in found],
+            shape="bars",
+        )
     )
     svg = drawn(
         Axis(""),
         Axis("response time (ms)", is_logarithmic=True),
-        [
-            Series(
-                "measured",
-                "ours",
-                names,
-                [telling.ms(one.estimate) for one in measured],
-                [telling.ms(telling.lowest_s(point)) for point in found],
-                [telling.ms(one.high) for one in measured],
-                shape="bars",
-            ),
-            Series("M/M/3", "model", names, list(map(telling.ms, predicted)), shape="bars"),
-        ],
+        [one for one in series if any(one.ys)],
     )
-    least = min(found, key=lambda point: point.measured.estimate)
-    told = f"{telling.title_of(least.system)} is the fastest, with {_told(least)}."
+    told = telling.NONE_COUNTS
+    if counted:
+        least = min(counted, key=lambda point: point.mean_s)
+        told = (
+            f"{telling.title_of(least.system)} is the fastest, with "
+            f"{telling.told_ms(least.mean_s)}. m = {SERVERS}; requests hardly ever wait."
+        )
     return Figure(f"Figure 1, {kind}", svg, told, table)
-
-
-def _told(point: Point) -> str:
-    return telling.told_ms(point.measured.estimate)
 
 
 def _findings(found: list[Point]) -> list[str]:
     told = telling.rejected_told(found)
-    by = {(point.system, point.kind): point for point in found}
+    by = {(point.system, point.kind): point for point in accepted(found)}
     for kind in KINDS:
         answers = [
-            f"{telling.title_of(system)} {_told(by[system, kind])}"
+            f"{telling.title_of(system)} {telling.told_ms(by[system, kind].mean_s)}"
             for system in systems.SYSTEMS
             if (system, kind) in by
         ]
         if answers:
             told.append(f"{kind.capitalize()}: {'; '.join(answers)}.")
     told += _passed_over(by.get((POSITION, "average")))
-    return told
+    return told or [telling.NONE_COUNTS]
 
 
 def _passed_over(point: Point | None) -> list[str]:

@@ -29,6 +29,7 @@ from loadtests.experiments.client_server.systems import (
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
 from loadtests.lab.report.drawing import Axis, drawn
 from loadtests.lab.results import Results
@@ -54,8 +55,11 @@ def measure(run: Run) -> None:
     with measuring(run, QUICK if run.options.quick else FULL) as measured:
         with rig.known(SERVERS) as known:
             requests = exponential(run, KNOWN_SERVICE_TIME_S)
-            with measured.group(KNOWN, KNOWN_KIND, requests, KNOWN_SERVICE_TIME_S) as group:
-                _loads(group, known, SERVERS)
+            for rep in measured.reps:
+                with measured.group(
+                    KNOWN, KNOWN_KIND, requests, rep, KNOWN_SERVICE_TIME_S
+                ) as group:
+                    _loads(group, known, SERVERS)
         with rig.database(SERVERS) as database:
             _measure(measured, rig, database, POSITION)
             database.create_indexes()
@@ -74,8 +78,9 @@ def _measure(measured: Measuring, rig: Rig, target: Target, system: str) -> None
     busy = min(SERVERS, len(os.sched_getaffinity(0)))
     for kind in kinds:
         requests = from_flights(measured.run, SYSTEMS[system].drawn[kind], rig.flights)
-        with measured.group(system, kind, requests) as group:
-            _loads(group, target, busy)
+        for rep in measured.reps:
+            with measured.group(system, kind, requests, rep) as group:
+                _loads(group, target, busy)
 
 
 def _loads(group: Group, target: Target, busy: int) -> None:
@@ -122,7 +127,7 @@ def analyse(results: Results) -> Report:
             telling.CORRESPONDENCE,
             telling.study_section(),
         ],
-        metrics=[*telling.service_metrics(alone), *telling.response_metrics(loads)],
+        metrics=telling.metrics(found),
     )
 
 
@@ -158,17 +163,25 @@ def _figure(number: str, of: Sequence[Point]) -> Figure:
         Axis("response time (ms)", is_logarithmic=True),
         telling.curves(of, xs),
     )
-    last = of[-1]
-    told = (
-        f"The response time is {telling.told_ms(first.measured.estimate)} at {xs[0]:.3g} ms "
-        f"between arrivals (χ = {first.utilisation:.2f}) and "
-        f"{telling.told_ms(last.measured.estimate)} at {xs[-1]:.3g} ms."
-    )
+    told = telling.NONE_COUNTS
+    if counted := accepted(of):
+        busiest, last = counted[0], counted[-1]
+        told = (
+            f"With m = {SERVERS}, the response time is {telling.told_ms(busiest.mean_s)} at "
+            f"{1e3 * busiest.interarrival_s:.3g} ms between arrivals "
+            f"(χ = {busiest.utilisation:.2f}) and {telling.told_ms(last.mean_s)} at "
+            f"{1e3 * last.interarrival_s:.3g} ms."
+        )
     return Figure(f"{number}: {telling.name_of(first)}", svg, told, telling.measured_table(of))
 
 
 def _findings(found: Sequence[Point], loads: Sequence[Point]) -> list[str]:
-    groups = [of for kind in FIGURES for of in _by_system(found, kind) if len(of) > 1]
+    groups = [
+        of
+        for kind in FIGURES
+        for every in _by_system(found, kind)
+        if len(of := accepted(every)) > 1
+    ]
     return [
         *telling.rejected_told(loads),
         telling.verdicts_told(loads),
@@ -179,8 +192,8 @@ def _findings(found: Sequence[Point], loads: Sequence[Point]) -> list[str]:
 def _finding(busiest: Point, alone: Point) -> str:
     """A sentence with the response times at the lowest and highest rates, and the predictions."""
     said = [
-        f"M/M/3 {telling.told_ms(busiest.markov.response_time_s)}"
-        if busiest.markov
+        f"M/M/3 {telling.told_ms(busiest.markov_s)}"
+        if busiest.markov_s
         else "M/M/3 has no steady state",
         f"the replay {telling.told_ms(busiest.queued.mean_s)}",
     ]
@@ -188,8 +201,8 @@ def _finding(busiest: Point, alone: Point) -> str:
         said.append(f"with shared cores {telling.told_ms(busiest.shared.mean_s)}")
     return (
         f"{telling.name_of(busiest)}: "
-        f"{telling.told_ms(alone.measured.estimate)} alone, "
-        f"{telling.told_ms(busiest.measured.estimate)} at λ = {busiest.rate_per_s:.3g}/s "
+        f"{telling.told_ms(alone.mean_s)} alone, "
+        f"{telling.told_ms(busiest.mean_s)} at λ = {busiest.rate_per_s:.3g}/s "
         f"(χ = {busiest.utilisation:.2f}); {', '.join(said)}."
     )
 

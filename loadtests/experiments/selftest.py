@@ -1,6 +1,6 @@
-"""Selftest: checks that a known queue behaves on this machine as theory says.
+"""Selftest: checks that the known server behaves on this machine as theory says.
 
-A server that sleeps for as long as it is told, one request at a time, is an M/G/1 queue if requests
+The known server sleeps for as long as it is told, one request at a time: an M/G/1 queue if requests
 arrive as a Poisson process. Half a minute of it at ρ = 0.5, calibrated before and after, must agree
 within 5 % with the same arrivals replayed through such a queue. If it does not, the machine is too
 noisy for the other experiments, or the lab is wrong; the rules tell which is likely.
@@ -44,7 +44,7 @@ MOST_HANDLER_EXCESS = 0.01  # share of the demand that service may take longer
 OPEN = "open"
 
 GOOD = (
-    "This machine is good for measurements: the known queue behaves as theory says, within "
+    "This machine is good for measurements: the known server behaves as theory says, within "
     f"{TOLERANCE * 100:g} %, and no rule rejects the run."
 )
 CALIBRATION = ("run", "requests", "mean_s", "variance_s2", "overhead_s")
@@ -217,7 +217,8 @@ def analyse(results: Results) -> Report:
 
 
 _METHOD = (
-    "The same arrivals and demands were sent to the server and through a computed queue that "
+    "The known server sleeps as long as each request says, so this checks the lab's instruments "
+    "and nothing of ours. The same arrivals and demands were sent to it and through a queue that "
     "serves one at a time in order of arrival. Chance is the same for both, so only server and "
     "generator make a difference. The mean of so short a run tells little by itself: the simulated "
     "range shows how far from the formula it may be although all is well."
@@ -280,13 +281,13 @@ def _figure(seen: Observed) -> Figure:
         Axis("Arrival, s after the start"),
         Axis("Mean response time of a second, ms"),
         [
-            Series("measured", "ours", seconds, measured_ms),
-            Series("replayed through the queue", "model", seconds, replayed_ms),
+            Series("known server, measured", "ours", seconds, measured_ms),
+            Series("replayed through a queue", "model", seconds, replayed_ms),
         ],
     )
     told = "Where the lines differ, something other than the queue took time."
     table = Table("Means", ("Second", "Measured, ms", "Replayed, ms"), rows)
-    return Figure("Response time, second by second", svg, told, table)
+    return Figure("Known server: response time, second by second", svg, told, table)
 
 
 def _metrics(seen: Observed) -> list[Metric]:
@@ -302,10 +303,11 @@ EXPERIMENT = Experiment(
     name="selftest",
     study="",
     title="Selftest: is this machine good for measurements?",
-    reproduces="our own check: a queue of known service time at ρ = 0.5, compared with theory",
+    reproduces="our own check: the known server at ρ = 0.5, compared with theory",
     about=(
-        "A server of known service time gets half a minute of Poisson arrivals at ρ = 0.5. It must "
-        "agree within 5 % with the same arrivals replayed through a first-come-first-served queue."
+        "The known server, which sleeps as long as each request says, gets half a minute of "
+        "Poisson arrivals at ρ = 0.5. It must agree within 5 % with the same arrivals replayed "
+        "through a first-come-first-served queue."
     ),
     modes=(Mode.REAL,),
     measure=measure,

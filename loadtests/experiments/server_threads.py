@@ -26,6 +26,7 @@ from loadtests.experiments.client_server.systems import (
 from loadtests.generation.run import Target
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.experiment import Experiment, Mode, Run
+from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
 from loadtests.lab.report.drawing import Axis, drawn
 from loadtests.lab.results import Results
@@ -43,25 +44,27 @@ def measure(run: Run) -> None:
     rig = Rig(run, int(run.choose(QUICK_FLIGHTS, FULL_FLIGHTS)))
     counts = QUICK_SERVERS if run.options.quick else FULL_SERVERS
     offered = CORES_SHARE * len(os.sched_getaffinity(0))
+    asked_s = KNOWN_SERVICE_TIME_S
     with measuring(run, QUICK if run.options.quick else FULL) as measured:
-        requests = exponential(run, KNOWN_SERVICE_TIME_S)
-        with measured.group(KNOWN, KNOWN_KIND, requests, KNOWN_SERVICE_TIME_S) as group:
-            for servers in counts:
-                with rig.known(servers) as known:
-                    _step(group, known, servers, counts, KNOWN_OFFERED)
+        requests = exponential(run, asked_s)
+        for rep in measured.reps:
+            with measured.group(KNOWN, KNOWN_KIND, requests, rep, asked_s) as group:
+                for servers in counts:
+                    with rig.known(servers) as known:
+                        _step(group, known, servers, counts, KNOWN_OFFERED)
         requests = from_flights(run, SYSTEMS[POSITION].drawn[AVERAGE], rig.flights)
-        with (
-            rig.database(counts[0]) as database,
-            measured.group(POSITION, AVERAGE, requests) as group,
-        ):
-            for servers in counts:
-                database.set_workers(servers)
-                _step(group, database, servers, counts, offered)
+        with rig.database(counts[0]) as database:
+            for rep in measured.reps:
+                with measured.group(POSITION, AVERAGE, requests, rep) as group:
+                    for servers in counts:
+                        database.set_workers(servers)
+                        _step(group, database, servers, counts, offered)
         requests = from_flights(run, SYSTEMS[SCAN].drawn[AVERAGE], rig.flights)
-        with measured.group(SCAN, AVERAGE, requests) as group:
-            for servers in counts:
-                with rig.service(workers=servers, answer_cache_bytes=0) as service:
-                    _step(group, service, servers, counts, offered)
+        for rep in measured.reps:
+            with measured.group(SCAN, AVERAGE, requests, rep) as group:
+                for servers in counts:
+                    with rig.service(workers=servers, answer_cache_bytes=0) as service:
+                        _step(group, service, servers, counts, offered)
 
 
 def _step(
@@ -83,11 +86,12 @@ def analyse(results: Results) -> Report:
     loads = [point for point in found if point.role == LOAD]
     systems = list(dict.fromkeys(point.system for point in loads))
     groups = [[point for point in loads if point.system == name] for name in systems]
+    counted = [of for one in groups if (of := accepted(one))]
     return Report(
         findings=[
             *telling.rejected_told(loads),
             telling.verdicts_told(loads),
-            *(_finding(of) for of in groups),
+            *(_finding(of) for of in counted),
         ],
         sections=[
             Section(
@@ -103,7 +107,7 @@ def analyse(results: Results) -> Report:
             telling.CORRESPONDENCE,
             telling.study_section(),
         ],
-        metrics=[*telling.service_metrics(alone), *telling.response_metrics(loads)],
+        metrics=telling.metrics(found),
     )
 
 
@@ -114,24 +118,26 @@ def _figure(of: Sequence[Point]) -> Figure:
         telling.curves(of, [point.servers for point in of]),
     )
     title = f"Figure 5: {telling.title_of(of[0].system)}, λ = {of[0].rate_per_s:.3g}/s"
-    return Figure(title, svg, _finding(of), telling.measured_table(of))
+    counted = accepted(of)
+    told = _finding(counted) if counted else telling.NONE_COUNTS
+    return Figure(title, svg, told, telling.measured_table(of))
 
 
 def _finding(of: Sequence[Point]) -> str:
     first, last = of[0], of[-1]
     stable = next((point for point in of if point.utilisation < 1), None)
     told = (
-        f"{telling.title_of(first.system)}: {telling.told_ms(first.measured.estimate)} with "
+        f"{telling.title_of(first.system)}: {telling.told_ms(first.mean_s)} with "
         f"m = {first.servers} (χ = {first.utilisation:.2f}), "
-        f"{telling.told_ms(last.measured.estimate)} with m = {last.servers} "
+        f"{telling.told_ms(last.mean_s)} with m = {last.servers} "
         f"(χ = {last.utilisation:.2f})"
     )
-    if stable is None or stable.markov is None:
+    if stable is None or stable.markov_s is None:
         return f"{told}; no m has a steady state."
     return (
         f"{told}. At m = {stable.servers}, the lowest tried with a steady state, M/M/m predicts "
-        f"{telling.told_ms(stable.markov.response_time_s)}, and "
-        f"{telling.told_ms(stable.measured.estimate)} were measured."
+        f"{telling.told_ms(stable.markov_s)}, and "
+        f"{telling.told_ms(stable.mean_s)} were measured."
     )
 
 

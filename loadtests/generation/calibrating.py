@@ -1,9 +1,11 @@
 """Measures the service time with one customer, who asks again as soon as an answer comes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, variance
 
 from loadtests.generation.calibration import Calibration
+from loadtests.generation.rows import Row
 from loadtests.generation.run import Say, Target, closed_run, to_stderr
 from loadtests.generation.schedule import Choices
 from loadtests.processes import ProgramFailed
@@ -42,8 +44,12 @@ def calibrate(
     )
     if failed := [row for row in record.rows if not row.succeeded]:
         raise ProgramFailed(f"{run}: {len(failed)} requests failed, one with {failed[0].status}")
-    rows = record.rows[warm_up:]
+    return calibration_of(run, record.rows[warm_up:])
+
+
+def calibration_of(run: str, rows: Sequence[Row]) -> Calibration:
+    """The calibration by the rows of one customer that count, at least 2."""
     times_s = [row.closed_response_s for row in rows]
     told_s = [row.service_s for row in rows if row.service_s is not None]
     overhead_s = fmean(times_s) - fmean(told_s) if len(told_s) == len(rows) else None
-    return Calibration(run, len(rows), fmean(times_s), variance(times_s), overhead_s)
+    return Calibration(run, len(rows), fmean(times_s), variance(times_s), overhead_s, times_s)

@@ -5,8 +5,10 @@ HTTP), which queues like the rest: rates and models must be computed from this m
 time that was injected.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadtests.models.estimates import confidence_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,7 @@ class Calibration:
     """Response times of one customer.
 
     overhead_s: mean time beyond what the server reported; None if it did not report every time.
+    times_s: each response time, in the order of the requests.
     """
 
     run: str
@@ -21,6 +24,7 @@ class Calibration:
     mean_s: float
     variance_s2: float
     overhead_s: float | None
+    times_s: Sequence[float] = ()
 
     @property
     def cv(self) -> float:
@@ -32,6 +36,13 @@ class Calibration:
         """The rate at which one such server saturates: 1/E[S]."""
         return 1 / self.mean_s
 
-    def as_json(self) -> dict[str, Any]:
-        """The calibration as plain data, for the result folder."""
-        return asdict(self) | {"cv": self.cv}
+
+def chance_s(before: Calibration, after: Calibration) -> float:
+    """How much two means may differ by chance: half of a 95 % interval of their difference.
+
+    Both asked the same requests in the same order, so each is compared with itself, and what
+    differs between requests does not count. 0 if the times are not known.
+    """
+    pairs = zip(before.times_s, after.times_s, strict=True)
+    differences_s = [later - earlier for earlier, later in pairs]
+    return confidence_interval(differences_s).half_width if differences_s else 0.0

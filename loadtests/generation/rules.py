@@ -19,7 +19,8 @@ class Facts:
     requests: number of rows. failed: rows without a good answer. scheduled: arrivals of the
     schedule. lag_p99_s: 99th percentile of how late requests were sent. service_time_s: the
     calibrated E[S]. foreign_cpu, client_cpu: means over the run, in cores. before_s, after_s: mean
-    response times of the calibrations. is_interrupted: the run ended before its time.
+    response times of the calibrations. chance_s: how much these may differ by chance.
+    is_interrupted: the run ended before its time.
     """
 
     requests: int
@@ -31,6 +32,7 @@ class Facts:
     client_cpu: float | None = None
     before_s: float | None = None
     after_s: float | None = None
+    chance_s: float = 0.0
     is_interrupted: bool = False
 
 
@@ -58,7 +60,8 @@ def _lag_percent(facts: Facts) -> float | None:
 def _drift_percent(facts: Facts) -> float | None:
     if not facts.before_s or facts.after_s is None:
         return None
-    return 100 * abs(facts.after_s / facts.before_s - 1)
+    changed_s = abs(facts.after_s - facts.before_s)
+    return 100 * max(0.0, changed_s - facts.chance_s) / facts.before_s
 
 
 def _missed(facts: Facts) -> float | None:
@@ -116,7 +119,7 @@ RULES: Sequence[Rule] = (
         "calibration_drift",
         1,
         "%",
-        "the service time changed while it was measured",
+        "the service time changed while it was measured, by more than chance",
         _drift_percent,
     ),
 )

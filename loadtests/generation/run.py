@@ -29,7 +29,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
-from loadtests.generation.calibration import Calibration
+from loadtests.generation.calibration import Calibration, chance_s
 from loadtests.generation.interactions import Sequences
 from loadtests.generation.interactions import save as save_interactions
 from loadtests.generation.rows import Row, in_flight, read_rows
@@ -104,6 +104,7 @@ class RunRecord:
             client_cpu=_mean([sample.client_cpu for sample in during]),
             before_s=before.mean_s if before else None,
             after_s=after.mean_s if after else None,
+            chance_s=chance_s(before, after) if before and after else 0.0,
             is_interrupted=self.is_interrupted,
         )
 

@@ -34,7 +34,9 @@ class Options:
     """How an experiment is to be run.
 
     scale: K, by which the study's times are divided. reps: number of replications. None means the
-    experiment's own choice for both. quick: everything is run once, within two minutes.
+    experiment's own choice for both. quick: everything is run once, within two minutes. host: URL
+    of a running service on another machine, to be measured in place of one that is started here.
+    until_decided: what has a verdict is measured until it is decided.
     """
 
     mode: Mode
@@ -42,6 +44,8 @@ class Options:
     seed: int = 1
     reps: int | None = None
     quick: bool = False
+    host: str = ""
+    until_decided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,10 @@ class Experiment:
     reproduces: the tables and figures of the study, in words. scales: default K of a full and of a
     quick run with emulated storage. report_seconds: the formula by which the report of such a run
     gives times in the study's seconds; emulated_so: what it adds about how storage was emulated.
-    can_resume: `measure` measures only what its results still lack.
+    waited: what figures of emulated storage add to K, with the waits {read_ms} and {check_ms}.
+    can_resume: `measure` measures only what its results still lack. takes_host: it can measure a
+    service on another machine. can_decide: it knows the option `until_decided`. forecast: the part
+    of `measure` that says beforehand what it will find.
     """
 
     name: str
@@ -91,7 +98,11 @@ class Experiment:
     scales: tuple[float, float] | None = None
     report_seconds: str = "R/E[S] × 40.499"
     emulated_so: str = ""
+    waited: str = ""
     can_resume: bool = False
+    takes_host: bool = False
+    can_decide: bool = False
+    forecast: Callable[[Run], None] | None = None
 
     def with_scale(self, options: Options) -> Options:
         """`options` with the default K, if storage is emulated and no K was chosen."""

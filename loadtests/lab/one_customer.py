@@ -15,16 +15,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from itertools import islice
+from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import REQUESTS, RunRecord, append_verdict
+from loadtests.generation.run import REQUESTS, RunRecord, Target, append_verdict
 from loadtests.generation.schedule import Request
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results, TableWriter
-from loadtests.processes import Service
+from loadtests.processes import ANSWER_WITHIN_S
 from loadtests.processor_time import moment
 from loadtests.servers.timing import SERVER_TIMING, Entry, entries, told
 
@@ -39,7 +40,7 @@ def one_customer(results: Results) -> Iterator["Customer"]:
     """A customer whose requests are written to `results`. Only one may be open at a time."""
     with (
         closing(RowFile(results.folder / REQUESTS)) as rows,
-        results.table(PARTS, COLUMNS) as parts,
+        results.more(PARTS, COLUMNS) as parts,
     ):
         yield Customer(results, rows, parts)
 
@@ -52,7 +53,7 @@ class Customer:
 
     def asks(
         self,
-        service: Service,
+        server: Target,
         run: str,
         requests: Iterable[Request],
         *,
@@ -67,13 +68,15 @@ class Customer:
         """
         begun_unix_s, start_s = time.time(), time.monotonic()
         asked = enumerate(requests)
-        rows = [self._ask(service, run, start_s, each) for each in islice(asked, warm_up)]
-        before = moment(service.pid)
+        rows = [self._ask(server, run, start_s, each) for each in islice(asked, warm_up)]
+        before = moment(server.pid)
+        took_s = 0.0
         for each in asked:
-            rows.append(self._ask(service, run, start_s, each))
-            if len(rows) >= warm_up + least and time.monotonic() >= before.at_s + least_s:
+            rows.append(self._ask(server, run, start_s, each))
+            took_s += rows[-1].closed_response_s
+            if len(rows) >= warm_up + least and took_s >= least_s:
                 break
-        used = before.until(moment(service.pid))
+        used = before.until(moment(server.pid))
         facts = Facts(
             requests=len(rows),
             failed=sum(not row.succeeded for row in rows),
@@ -84,12 +87,10 @@ class Customer:
         append_verdict(self._results.folder, record, judge(facts))
         return rows
 
-    def _ask(
-        self, service: Service, run: str, start_s: float, numbered: tuple[int, Request]
-    ) -> Row:
+    def _ask(self, server: Target, run: str, start_s: float, numbered: tuple[int, Request]) -> Row:
         number, request = numbered
         sent_s = time.monotonic()
-        status, headers = _answer(service, request.path)
+        status, headers = _answer(server.url, request.path)
         done_s = time.monotonic()
         said = told(headers)
         row = Row(
@@ -116,10 +117,12 @@ class Customer:
         return row
 
 
-def _answer(service: Service, path: str) -> tuple[int, Mapping[str, str]]:
+def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
     """GET `path` and read the whole answer. Returns its status and its headers, in lower case."""
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
-        with service.connection() as connection:
+        with closing(kind(parts.netloc, timeout=ANSWER_WITHIN_S)) as connection:
             connection.request("GET", path, headers={"Connection": "close"})
             response = connection.getresponse()
             response.read()

@@ -43,8 +43,12 @@ class TableWriter:
             raise ValueError(f"row has {sorted(cells)}, the table has {sorted(self._columns)}")
         self._writer.writerow([_cell(cells[name]) for name in self._columns])
         if monotonic() >= self._flush_at_s:
-            self._stream.flush()
-            self._flush_at_s = monotonic() + FLUSH_EVERY_S
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand all rows to the system, so that they can be read."""
+        self._stream.flush()
+        self._flush_at_s = monotonic() + FLUSH_EVERY_S
 
 
 def _cell(value: object) -> object:

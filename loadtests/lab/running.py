@@ -6,13 +6,15 @@ far as possible.
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from loadtests.experiments import open_workload
 from loadtests.lab.analysing import analyse, experiment_of
 from loadtests.lab.experiment import Experiment, Mode, Options, Run
 from loadtests.lab.report.content import Report
@@ -31,21 +33,55 @@ def run(
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
     Returns None if too little was measured for a report. Raises ResultsError if the folder exists
-    or the experiment has no such mode, and KeyboardInterrupt after the measurements until then have
-    been analysed.
+    or the experiment has no such mode or nothing to decide, and KeyboardInterrupt after the
+    measurements until then have been analysed.
     """
     if options.mode not in experiment.modes:
         modes = ", ".join(experiment.modes)
         raise ResultsError(f"{experiment.name} has no mode {options.mode}; it has {modes}")
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise ResultsError(f"{folder} exists; results are never written over") from None
-    results = Results(folder)
+    if options.until_decided and (not experiment.can_decide or options.mode is Mode.MODEL):
+        raise ResultsError(f"{experiment.name} in mode {options.mode} has nothing to decide")
+    if options.host and not (experiment.takes_host and options.mode is Mode.REAL):
+        raise ResultsError(f"{experiment.name} cannot measure a service on another machine")
+    results = _new(folder)
     options = experiment.with_scale(options)
     manifest = _manifest(experiment, options, folder)
     results.write_manifest(manifest)
     return _measured(experiment, options, results, manifest, say)
+
+
+def forecast(
+    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
+) -> Report | None:
+    """Let `experiment` say what it will find; `resume` measures it. Otherwise as `run`."""
+    if experiment.forecast is None:
+        raise ResultsError(f"{experiment.name} makes no forecast")
+    return run(replace(experiment, measure=experiment.forecast), options, folder, say)
+
+
+def _new(folder: Path) -> Results:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ResultsError(f"{folder} exists; results are never written over") from None
+    return Results(folder)
+
+
+def bring(files: Sequence[Path], folder: Path, workers: int) -> None:
+    """Make `folder`, which must not exist, a result of open-workload from files of raw rows.
+
+    workers: of the server. Raises ResultsError.
+    """
+    results = _new(folder)
+    manifest = _manifest(open_workload.EXPERIMENT, Options(Mode.REAL), folder)
+    machine = {"cpu": "not known, because the rows were brought"}
+    try:
+        open_workload.bring(files, results, workers)
+    except ResultsError:
+        shutil.rmtree(folder)
+        raise
+    state = {"state": "complete", "ended": _now(), "machine": machine}
+    results.write_manifest({**manifest, **state})
 
 
 def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
@@ -59,6 +95,8 @@ def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
     if not experiment.can_resume:
         raise ResultsError(f"{folder} is a result of {experiment.name}, which cannot be resumed")
     told = {name: manifest[name] for name in ("scale", "seed", "reps", "quick")}
+    told["until_decided"] = manifest.get("until_decided", False)
+    told["host"] = manifest.get("host", "")
     manifest["state"] = INTERRUPTED
     now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
@@ -112,6 +150,8 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "seed": options.seed,
         "reps": options.reps,
         "quick": options.quick,
+        "until_decided": options.until_decided,
+        "host": options.host,
         "state": INTERRUPTED,  # until the run is complete
         "started": _now(),
         "ended": None,

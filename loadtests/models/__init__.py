@@ -8,7 +8,8 @@ models.
     steady_state    results of a model of an open queue; `Unstable` where there are none
     single_server   M/M/1, M/G/1 (first come, first served), M/G/1 with processor sharing
     multi_server    M/M/m, and M/G/m by Allen and Cunneen
-    laws            utilisation law, Little's law, forced flow, interactive response time
+    queue           any of these as one object: its formula and its replay
+    laws            utilisation law, Little's law, forced flow, service demand
     visits          visit ratios of a routing, service demands, the bottleneck
     stations        the stations of a closed network, for `bounds` and `mva`
     bounds          asymptotic and balanced-job bounds
@@ -22,8 +23,8 @@ models.
     student_t       quantiles of Student's t
     estimates       confidence intervals, paired differences, the verdict on a model
     scalability     the universal scalability law
-    recorded        customers in the system over time, Little's law, utilisation of a recorded run
-    curves          the curves of the study's figures 2 to 5
+    recorded        customers in the system over the time of a recorded run
+    curves          the load average, as in the study's figure 5
 
 Symbols and units, everywhere: arrival rate λ (1/s), service time S (s), its variance σ² (s²), its
 coefficient of variation cv = σ/E[S], utilisation ρ, waiting time W (s, without service), response

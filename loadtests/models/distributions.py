@@ -2,7 +2,7 @@
 
 Each has a mean in seconds, a coefficient of variation cv (standard deviation over mean) and a
 `draw`. Mean and cv do not determine the shape: `with_mean_and_cv` takes a gamma distribution, which
-is exact at cv = 0 (always the same time) and cv = 1 (exponential).
+at cv = 0 is always the same time and at cv = 1 the exponential one.
 """
 
 import math
@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from loadtests.models.domain import count, not_negative, positive
+from loadtests.models.domain import not_negative, positive
 from loadtests.models.samples import summary
+
+
+def gamma_time_s(mean_s: float, cv: float, rng: Random) -> float:
+    """A gamma distributed time: shape 1/cv², scale E[S]·cv². The mean and cv are not checked."""
+    if cv == 0:
+        return mean_s
+    if cv == 1:
+        return rng.expovariate(1 / mean_s)
+    return rng.gammavariate(cv**-2, mean_s * cv**2)
 
 
 class ServiceTimes(Protocol):
@@ -30,106 +39,25 @@ class ServiceTimes(Protocol):
         """One service time in seconds."""
 
 
-def with_mean_and_cv(mean_s: float, cv: float) -> ServiceTimes:
-    """Deterministic at cv = 0, exponential at cv = 1, otherwise gamma.
-
-    Raises ValueError unless the mean is positive and cv at least 0.
-    """
-    if not_negative("cv", cv) == 0:
-        return Deterministic(mean_s)
-    return Exponential(mean_s) if cv == 1 else Gamma(mean_s, cv)
-
-
-@dataclass(frozen=True, slots=True)
-class Deterministic:
-    """Always the same time."""
-
-    mean_s: float
-
-    def __post_init__(self) -> None:
-        positive("mean_s", self.mean_s)
-
-    @property
-    def cv(self) -> float:
-        """0."""
-        return 0.0
-
-    def draw(self, rng: Random) -> float:  # noqa: ARG002 - other distributions need it
-        """The mean."""
-        return self.mean_s
-
-
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """Exponentially distributed, without memory: cv = 1."""
-
-    mean_s: float
-
-    def __post_init__(self) -> None:
-        positive("mean_s", self.mean_s)
-
-    @property
-    def cv(self) -> float:
-        """1."""
-        return 1.0
-
-    def draw(self, rng: Random) -> float:
-        """One service time in seconds."""
-        return rng.expovariate(1 / self.mean_s)
-
-
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Gamma distributed: shape 1/cv², scale E[S]·cv². cv must be positive."""
+    """Gamma distributed. Raises ValueError unless the mean is positive and cv at least 0."""
 
     mean_s: float
     cv: float
 
     def __post_init__(self) -> None:
         positive("mean_s", self.mean_s)
-        positive("cv", self.cv)
+        not_negative("cv", self.cv)
 
     def draw(self, rng: Random) -> float:
         """One service time in seconds."""
-        return rng.gammavariate(self.cv**-2, self.mean_s * self.cv**2)
+        return gamma_time_s(self.mean_s, self.cv, rng)
 
 
-@dataclass(frozen=True, slots=True)
-class Erlang:
-    """The sum of `stages` exponential times with equal means: cv = 1/√stages."""
-
-    mean_s: float
-    stages: int
-
-    def __post_init__(self) -> None:
-        positive("mean_s", self.mean_s)
-        count("stages", self.stages)
-
-    @property
-    def cv(self) -> float:
-        """1/√stages."""
-        return 1 / math.sqrt(self.stages)
-
-    def draw(self, rng: Random) -> float:
-        """One service time in seconds."""
-        return rng.gammavariate(self.stages, self.mean_s / self.stages)
-
-
-@dataclass(frozen=True, slots=True)
-class Lognormal:
-    """The exponential of a normal variable with variance ln(1 + cv²). cv must be positive."""
-
-    mean_s: float
-    cv: float
-
-    def __post_init__(self) -> None:
-        positive("mean_s", self.mean_s)
-        positive("cv", self.cv)
-
-    def draw(self, rng: Random) -> float:
-        """One service time in seconds."""
-        variance = math.log1p(self.cv**2)
-        return rng.lognormvariate(math.log(self.mean_s) - variance / 2, math.sqrt(variance))
+def with_mean_and_cv(mean_s: float, cv: float) -> ServiceTimes:
+    """Deterministic at cv = 0, exponential at cv = 1, otherwise gamma. Raises ValueError."""
+    return Gamma(mean_s, cv)
 
 
 @dataclass(frozen=True, slots=True)

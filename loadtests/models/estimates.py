@@ -10,13 +10,14 @@ Source: A. M. Law, Simulation Modeling and Analysis (2015), chapter 9.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
 from loadtests.models import student_t
-from loadtests.models.domain import count, not_negative, positive, share
+from loadtests.models.domain import count, positive, share
 from loadtests.models.samples import Summary, summary
 
 CONFIDENCE = 0.95
@@ -25,7 +26,6 @@ REPLICATIONS = 10  # fewer do not support a claim about the steady state
 WARM_UP_ARRIVALS = 200
 WARM_UP_SHARE = 10  # one in this many arrivals belongs to the warm-up
 TOLERANCE = 0.05
-_MOST_VALUES = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,13 @@ class Interval:
         """Whether `value` lies in the interval, ends included."""
         return self.low <= value <= self.high
 
+    def times(self, factor: float) -> "Interval":
+        """The interval of `factor` times the mean."""
+        return replace(self, estimate=factor * self.estimate, half_width=factor * self.half_width)
+
     def plus(self, value: float) -> "Interval":
         """The interval, moved by `value`."""
-        return Interval(self.estimate + value, self.half_width, self.confidence, self.values)
+        return replace(self, estimate=self.estimate + value)
 
 
 def confidence_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -75,6 +79,26 @@ def _interval(of: Summary, confidence: float) -> Interval:
     t = student_t.two_sided(confidence, max(of.count - 1, 1))
     half_width = t * of.standard_deviation / math.sqrt(of.count)
     return Interval(of.mean, half_width, confidence, of.count)
+
+
+def clustered_interval(
+    values: Sequence[float], clusters: Sequence[Hashable], confidence: float = CONFIDENCE
+) -> Interval:
+    """The interval of the mean of values that are independent only if their clusters differ.
+
+    Each value has the same weight, and the clusters are the independent units: with clusters of one
+    size it is the interval of their means. Raises ValueError for fewer than two clusters or lists
+    of unequal length. Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986), with t for
+    clusters − 1 degrees of freedom.
+    """
+    mean, sums = summary(values).mean, defaultdict[Hashable, list[float]](list)
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster].append(value - mean)
+    units = count("the number of clusters", len(sums), least=2)
+    squares = math.fsum(math.fsum(deviations) ** 2 for deviations in sums.values())
+    error = math.sqrt(squares * units / (units - 1)) / len(values)
+    t = student_t.two_sided(share("confidence", confidence), units - 1)
+    return Interval(mean, t * error, confidence, units)
 
 
 def batch_means(
@@ -102,12 +126,17 @@ def without_warm_up(values: Sequence[float], least: int = WARM_UP_ARRIVALS) -> S
 
     Raises ValueError if nothing is left.
     """
-    dropped = max(least, math.ceil(len(values) / WARM_UP_SHARE))
+    dropped = warm_up_of(len(values), least)
     if len(values) <= dropped:
         raise ValueError(
             f"a run of {len(values)} arrivals is all warm-up; more than {dropped} are needed"
         )
     return values[dropped:]
+
+
+def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
+    """How many of the first arrivals of a run do not count: max(`least`, 10 %)."""
+    return max(least, math.ceil(arrivals / WARM_UP_SHARE))
 
 
 def replications(
@@ -138,20 +167,6 @@ def paired_difference(
     return batch_means(_differences(measured, replayed), batches, confidence)
 
 
-def paired_replications(
-    measured: Sequence[Sequence[float]],
-    replayed: Sequence[Sequence[float]],
-    confidence: float = CONFIDENCE,
-    least_runs: int = REPLICATIONS,
-) -> Interval:
-    """The interval of the mean difference over independent runs, each without its warm-up.
-
-    Raises ValueError for unequal lengths, too few runs, or a run that is all warm-up.
-    """
-    runs = [_differences(ours, theirs) for ours, theirs in zip(measured, replayed, strict=True)]
-    return replications(runs, confidence, least_runs)
-
-
 def _differences(measured: Sequence[float], replayed: Sequence[float]) -> list[float]:
     return [ours - theirs for ours, theirs in zip(measured, replayed, strict=True)]
 
@@ -177,50 +192,3 @@ def verdict(difference: Interval, predicted: float, tolerance: float = TOLERANCE
     if difference.low > room or difference.high < -room:
         return Verdict.DISAGREES
     return Verdict.NOT_DECIDED
-
-
-def required_values(
-    mean: float,
-    standard_deviation: float,
-    relative_half_width: float,
-    confidence: float = CONFIDENCE,
-) -> int:
-    """The least number n ≥ 2 of independent values with t·s/√n ≤ relative_half_width·|mean|.
-
-    Mean and standard deviation s are those of a pilot run. Raises ValueError for a mean of 0, a
-    negative standard deviation, a width that is not positive, and more than 10¹² values.
-    """
-    not_negative("standard_deviation", standard_deviation)
-    allowed = positive("relative_half_width", relative_half_width) * abs(mean)
-    positive("the mean's size times relative_half_width", allowed)
-
-    def is_enough(n: int) -> bool:
-        t = student_t.two_sided(confidence, n - 1)
-        return t * standard_deviation <= allowed * math.sqrt(n)
-
-    low, high = 1, 2
-    while not is_enough(high):
-        low, high = high, 2 * high
-        if high > _MOST_VALUES:
-            raise ValueError(f"more than {_MOST_VALUES} values would be needed")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
-
-
-def required_arrivals(
-    responses_s: Sequence[float],
-    relative_half_width: float,
-    batches: int = BATCHES,
-    confidence: float = CONFIDENCE,
-) -> int:
-    """Number of arrivals needed for this relative half-width, from response times of a pilot run.
-
-    It assumes that the pilot's batches are independent and that the width falls with 1/√arrivals.
-    The variance of few batches is itself uncertain: with 20, the result is accurate to about a
-    third.
-    """
-    positive("relative_half_width", relative_half_width)
-    pilot = batch_means(responses_s, batches, confidence)
-    return math.ceil(len(responses_s) * (pilot.relative_half_width / relative_half_width) ** 2)

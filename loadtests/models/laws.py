@@ -6,8 +6,6 @@ Surveys 10 (1978); E. D. Lazowska and others, Quantitative System Performance (1
 Every argument must be 0 or more, every divisor positive: otherwise ValueError.
 """
 
-from collections.abc import Sequence
-
 from loadtests.models.domain import not_negative, positive
 
 
@@ -42,37 +40,6 @@ def station_throughput_per_s(throughput_per_s: float, visit_ratio: float) -> flo
     )
 
 
-def interactive_response_time_s(
-    customers: float, throughput_per_s: float, think_time_s: float
-) -> float:
-    """Interactive response time law: R = N/X − Z for users who think for Z between requests.
-
-    Raises ValueError, too, if N/X < Z: the users could not have thought for so long.
-    """
-    cycle_s = response_time_s(customers, throughput_per_s)
-    not_negative("think_time_s", think_time_s)
-    if cycle_s < think_time_s:
-        raise ValueError(
-            f"{customers} customers at {throughput_per_s}/s have rounds of {cycle_s} s, "
-            f"which is less than think_time_s = {think_time_s}"
-        )
-    return cycle_s - think_time_s
-
-
 def service_demand_s(visit_ratio: float, service_time_s: float) -> float:
     """D = V·S, the service in seconds that a customer needs at a station in all its visits."""
     return not_negative("visit_ratio", visit_ratio) * not_negative("service_time_s", service_time_s)
-
-
-def measured_demand_s(utilisation: float, throughput_per_s: float) -> float:
-    """Service demand law: D = U/X, in s, from a measured utilisation and throughput."""
-    return not_negative("utilisation", utilisation) / positive("throughput_per_s", throughput_per_s)
-
-
-def general_response_time_s(visit_ratios: Sequence[float], visit_times_s: Sequence[float]) -> float:
-    """General response time law: R = Σ V·R over the stations (or the steps of a transaction).
-
-    Raises ValueError, too, for lists of unequal length.
-    """
-    pairs = zip(visit_ratios, visit_times_s, strict=True)
-    return sum(not_negative("visit_ratio", v) * not_negative("visit_time_s", r) for v, r in pairs)

@@ -97,19 +97,29 @@ def expectation(
         simulate_run(protocol.duration_s, arrival_rate_per_s, service, rng, discipline)
         for _ in range(simulated_runs)
     ]
+    return expected_of(protocol, simulated, rng, confidence)
+
+
+def expected_of(
+    protocol: Protocol, simulated: Sequence[Run | None], rng: Random, confidence: float
+) -> Expectation:
+    """What to expect of experiments by a protocol of which these runs were simulated.
+
+    Raises ValueError if fewer than two of them had customers.
+    """
     runs = [run for run in simulated if run is not None]
     if len(runs) < 2:
         raise ValueError(
-            f"{arrival_rate_per_s}/s for {protocol.duration_s} s are too few arrivals: "
-            f"only {len(runs)} of {simulated_runs} runs had a customer"
+            f"runs of {protocol.duration_s} s have too few arrivals: "
+            f"only {len(runs)} of {len(simulated)} runs had a customer"
         )
     means_s = [run.mean_s for run in runs]
     of_means = summary(means_s)
-    low_s, high_s = _range(means_s, protocol.runs, simulated_runs, confidence, rng)
+    low_s, high_s = _range(means_s, protocol.runs, len(simulated), confidence, rng)
     return Expectation(
-        simulated_runs,
-        empty_runs=simulated_runs - len(runs),
-        arrivals=sum(run.arrivals for run in runs) / simulated_runs,
+        len(simulated),
+        empty_runs=len(simulated) - len(runs),
+        arrivals=sum(run.arrivals for run in runs) / len(simulated),
         mean_s=of_means.mean,
         standard_error_s=of_means.standard_deviation / len(runs) ** 0.5,
         low_s=low_s,

@@ -1,4 +1,4 @@
-"""Computes from a recorded run the customers in the system, Little's law and utilisation.
+"""Computes the customers in the system from a recorded run.
 
 A run is the arrival and departure times (s) of its customers, in order of arrival; departures may
 be in any order. Functions raise ValueError for lists of unequal length, arrivals out of order, and
@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from loadtests.models.domain import count, recorded_times
-from loadtests.models.samples import summary
+from loadtests.models.domain import recorded_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +21,6 @@ class Step:
 
     time_s: float
     customers: int
-
-
-@dataclass(frozen=True, slots=True)
-class LittlesLaw:
-    """Both sides of N = λ·R over a window of time.
-
-    customers: the time average of N. arrival_rate_per_s: arrivals in the window over its length.
-    response_time_s: mean over the customers who arrived in the window (0 if none did).
-    """
-
-    customers: float
-    arrival_rate_per_s: float
-    response_time_s: float
-
-    @property
-    def predicted_customers(self) -> float:
-        """λ·R."""
-        return self.arrival_rate_per_s * self.response_time_s
-
-    @property
-    def difference(self) -> float:
-        """N − λ·R. It is 0 (up to rounding) if the system is empty at both ends of the window."""
-        return self.customers - self.predicted_customers
 
 
 def customers_over_time(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> list[Step]:
@@ -70,30 +46,10 @@ def peak_customers(steps: Sequence[Step]) -> int:
 
 def mean_customers(steps: Sequence[Step], from_s: float, until_s: float) -> float:
     """The time average of N from `from_s` to `until_s`. Raises ValueError for an empty window."""
-    return _time_average(steps, from_s, until_s, most=None)
-
-
-def utilisation(steps: Sequence[Step], from_s: float, until_s: float, servers: int = 1) -> float:
-    """The share of the window that each of m servers is busy on average: mean of min(N, m)/m.
-
-    It assumes that no server is idle while a customer waits. Raises ValueError for an empty window
-    or less than one server.
-    """
-    return _time_average(steps, from_s, until_s, count("servers", servers)) / servers
-
-
-def littles_law(
-    arrivals_s: Sequence[float], departures_s: Sequence[float], from_s: float, until_s: float
-) -> LittlesLaw:
-    """Both sides of Little's law from `from_s` to `until_s` (arrivals at `until_s` excluded)."""
-    customers = mean_customers(customers_over_time(arrivals_s, departures_s), from_s, until_s)
-    stays_s = [
-        departure_s - arrival_s
-        for arrival_s, departure_s in zip(arrivals_s, departures_s, strict=True)
-        if from_s <= arrival_s < until_s
-    ]
-    response_time_s = summary(stays_s).mean if stays_s else 0.0
-    return LittlesLaw(customers, len(stays_s) / (until_s - from_s), response_time_s)
+    if not from_s < until_s:
+        raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
+    areas = (length_s * customers for length_s, customers in _pieces(steps, from_s, until_s))
+    return sum(areas) / (until_s - from_s)
 
 
 def _check(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> None:
@@ -103,17 +59,6 @@ def _check(arrivals_s: Sequence[float], departures_s: Sequence[float]) -> None:
             raise ValueError(
                 f"customer {customer} arrives at {arrival_s} and leaves earlier, at {departure_s}"
             )
-
-
-def _time_average(steps: Sequence[Step], from_s: float, until_s: float, most: int | None) -> float:
-    """The time average of N, or of min(N, most)."""
-    if not from_s < until_s:
-        raise ValueError(f"the window from {from_s} s to {until_s} s is empty")
-    areas = (
-        length_s * (customers if most is None else min(customers, most))
-        for length_s, customers in _pieces(steps, from_s, until_s)
-    )
-    return sum(areas) / (until_s - from_s)
 
 
 def _pieces(steps: Sequence[Step], from_s: float, until_s: float) -> Iterator[tuple[float, int]]:

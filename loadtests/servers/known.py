@@ -1,42 +1,35 @@
-"""A server of known service time, to compare measurements on it with queueing theory.
+"""The known server: it sleeps for as long as a request says, to check the lab's own instruments.
 
 `GET /?service_s=0.0405` is served for that many seconds and answered with JSON; without the
-parameter the time is drawn from a gamma distribution (cv 0: deterministic, 1: exponential). Other
-paths are answered with 404, and a time that is not a number with 400. With `&status=503` the answer
-has that status after the service. Headers report when the handler began, how long it took and in
-which process (`loadtests.servers.timing`).
+parameter for `DEFAULT_S`. Other paths are answered with 404, and a time that is not a number with
+400. With `&status=503` the answer has that status after the service. Headers report when the
+handler began, how long it took and in which process (`loadtests.servers.timing`).
 
-The mode of service decides which model fits:
-- `sleep`: the server sleeps and uses no processor. With one worker that is FCFS. Sleeps end about
-  0.1 ms late; each thread shortens its next sleep by that, so that the mean is right.
-- `burn`: the thread computes until it has used that much processor time. Many threads share one
-  interpreter, and so one processor, in turns of some milliseconds: processor sharing.
-
+A sleeping server uses no processor. With one worker it is first come, first served; m workers or
+threads are m servers behind one queue. Sleeps end about 0.1 ms late; each thread shortens its next
+sleep by that, so that the mean is right.
 
     with known_server(FCFS, log=folder / "server.log") as server:
         server.url, server.pid
 """
 
 import json
-import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from time import monotonic, sleep, thread_time
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import parse_qs
 
-from loadtests.generation.schedule import gamma_demands
 from loadtests.processes import HOST, Service, free_port, plain_environment, serving
 from loadtests.servers.timing import headers
 
 TIMEOUT_S = 3600  # gunicorn's default of 30 would kill a worker during a long request
 LONGEST_S = 3600.0
-BURN_STEPS = 200
+DEFAULT_S = 0.01
 
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
@@ -70,7 +63,6 @@ class Gunicorn:
 
 
 FCFS = Gunicorn("sync", workers=1)
-PROCESSOR_SHARING = Gunicorn("gthread", threads=64)
 
 
 def m_workers(count: int) -> Gunicorn:
@@ -79,7 +71,7 @@ def m_workers(count: int) -> Gunicorn:
 
 
 def m_threads(count: int) -> Gunicorn:
-    """`count` threads of one process behind one queue: m servers, FCFS, in mode `sleep`."""
+    """`count` threads of one process behind one queue: m servers, FCFS."""
     return Gunicorn("gthread", threads=count)
 
 
@@ -95,21 +87,9 @@ def gunicorn_server(
     return serving(how.command(application, port), port, log, asking, plain_environment())
 
 
-def known_server(
-    how: Gunicorn,
-    log: Path,
-    mode: str = "sleep",
-    mean_s: float = 0.0405,
-    cv: float = 0.0,
-    seed: int = 1,
-) -> AbstractContextManager[Service]:
-    """Run a server of known service time. mean_s, cv, seed: for requests without a time.
-
-    Each worker process draws from a seed of its own. Raises ValueError, ProgramFailed.
-    """
-    application(mode, mean_s, cv, seed)  # raises ValueError for wrong arguments
-    made = f"loadtests.servers.known:application({mode!r}, {mean_s!r}, {cv!r}, {seed!r})"
-    return gunicorn_server(made, how, log, asking="/?service_s=0")
+def known_server(how: Gunicorn, log: Path) -> AbstractContextManager[Service]:
+    """Run a known server. Raises ProgramFailed."""
+    return gunicorn_server("loadtests.servers.known:application", how, log, asking="/?service_s=0")
 
 
 class Sleeper:
@@ -127,15 +107,7 @@ class Sleeper:
         self._thread.too_long_s = monotonic() - start_s - owed_s
 
 
-def burn(demand_s: float) -> None:
-    """Use `demand_s` seconds of processor time in this thread."""
-    end_s = thread_time() + demand_s
-    while thread_time() < end_s:
-        for _ in range(BURN_STEPS):
-            pass
-
-
-_MODES: dict[str, Callable[[], Callable[[float], None]]] = {"sleep": Sleeper, "burn": lambda: burn}
+_serve = Sleeper()
 
 
 class _Refused(Exception):
@@ -146,54 +118,28 @@ class _Refused(Exception):
         self.status = status
 
 
-def application(mode: str, mean_s: float, cv: float, seed: int) -> Application:
-    """The WSGI application. Raises ValueError for wrong arguments."""
-    if mode not in _MODES:
-        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(_MODES)}")
-    gamma_demands(mean_s, cv, Random(seed))  # noqa: S311  a load, no secrets
-    serve, drawn = _MODES[mode](), _Drawn(mean_s, cv, seed)
-
-    def answer(environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
-        start_s = monotonic()
-        try:
-            demand_s, status = _asked(environ, drawn)
-            serve(demand_s)
-            said: dict[str, object] = {"service_s": demand_s}
-        except _Refused as refused:
-            status, said = refused.status, {"detail": str(refused)}
-        body = json.dumps(said).encode()
-        kind = ("Content-Type", "application/json")
-        length = ("Content-Length", str(len(body)))
-        start_response(status, [kind, length, *headers(start_s)])
-        return [body]
-
-    return answer
+def application(environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
+    """The WSGI application."""
+    start_s = monotonic()
+    try:
+        demand_s, status = _asked(environ)
+        _serve(demand_s)
+        said: dict[str, object] = {"service_s": demand_s}
+    except _Refused as refused:
+        status, said = refused.status, {"detail": str(refused)}
+    body = json.dumps(said).encode()
+    kind = ("Content-Type", "application/json")
+    length = ("Content-Length", str(len(body)))
+    start_response(status, [kind, length, *headers(start_s)])
+    return [body]
 
 
-class _Drawn:
-    """Draws demands of the configured distribution. Each process has a seed of its own."""
-
-    def __init__(self, mean_s: float, cv: float, seed: int) -> None:
-        self._law, self._seed = (mean_s, cv), seed
-        self._demands_s: Iterator[float] | None = None
-        self._lock = threading.Lock()
-
-    def __call__(self) -> float:
-        with self._lock:
-            if self._demands_s is None:
-                self._demands_s = gamma_demands(*self._law, Random(f"{self._seed}/{os.getpid()}"))  # noqa: S311  a load, no secrets
-            return next(self._demands_s)
-
-
-def _asked(environ: dict[str, Any], drawn: Callable[[], float]) -> tuple[float, str]:
+def _asked(environ: dict[str, Any]) -> tuple[float, str]:
     """The service demand in seconds and the status to answer with. Raises _Refused."""
     if environ["PATH_INFO"] != "/":
         raise _Refused("404 Not Found", f"there is nothing at {environ['PATH_INFO']}")
     query = parse_qs(environ["QUERY_STRING"])
-    status = f"{query.get('status', ['200'])[0]} Chosen"
-    if "service_s" not in query:
-        return drawn(), status
-    text = query["service_s"][0]
+    (text,) = query.get("service_s", [str(DEFAULT_S)])[:1]
     try:
         demand_s = float(text)
     except ValueError:
@@ -202,4 +148,4 @@ def _asked(environ: dict[str, Any], drawn: Callable[[], float]) -> tuple[float, 
         raise _Refused(
             "400 Bad Request", f"service_s is {text!r}; it must be seconds from 0 to {LONGEST_S:g}"
         )
-    return demand_s, status
+    return demand_s, f"{query.get('status', ['200'])[0]} Chosen"

@@ -138,11 +138,6 @@ class Database:
             self.ask(f"CREATE INDEX IF NOT EXISTS {name} ON {DATABASE}.flights {columns}")
         self.ask(f"ANALYZE TABLE {DATABASE}.flights")
 
-    def drop_indexes(self) -> None:
-        """Drop all indexes but the primary key."""
-        for name in INDEXES:
-            self.ask(f"DROP INDEX IF EXISTS {name} ON {DATABASE}.flights")
-
     def set_workers(self, workers: int) -> None:
         """Change the number of groups of the thread pool while it runs."""
         self.ask(f"SET GLOBAL thread_pool_size = {int(workers)}")

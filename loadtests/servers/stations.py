@@ -18,6 +18,7 @@ from random import Random
 from threading import Lock
 from time import monotonic
 
+from loadtests.models.distributions import gamma_time_s
 from loadtests.waits import sleep_until
 
 SHORTEST_SLEEP_S = 0.0001
@@ -32,12 +33,7 @@ def law_of(cv: float) -> Law:
     """
     if not 0 <= cv < float("inf"):
         raise ValueError(f"cv {cv}: must be 0 or more")
-    if cv == 0:
-        return lambda mean_s, random: mean_s
-    if cv == 1:
-        return lambda mean_s, random: random.expovariate(1 / mean_s)
-    shape = 1 / cv**2
-    return lambda mean_s, random: random.gammavariate(shape, mean_s / shape)
+    return lambda mean_s, random: gamma_time_s(mean_s, cv, random)
 
 
 class FairLock:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadtests.experiments.capacity.cells import Cells, Configuration, Estimate, read
+from loadtests.experiments.capacity.cells import Cells, Configuration, read
 from loadtests.experiments.capacity.findings import (
     chosen,
     findings,
@@ -10,6 +10,7 @@ from loadtests.experiments.capacity.findings import (
     shown_knee,
 )
 from loadtests.experiments.capacity.rounds import ENDPOINTS, NOTHING, QUESTIONS, judged
+from loadtests.lab.repeated import Estimate, measured, rejected
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.results import Results
@@ -52,13 +53,13 @@ _LAW = (
     "X(N) = λN/(1 + σ(N−1) + κN(N−1)), fitted to all rounds that count. λ: throughput of one "
     "connection; σ: share of work that must be done one at a time; κ: cost of each connection for "
     "each other one. N* = √((1−σ)/κ) is the number of connections with the highest throughput, "
-    "1/σ the number from which contention is the limit. The interval is from a bootstrap over "
-    "rounds; of an end beyond the measured range only this is known."
+    "1/σ the number from which contention is the limit. The interval is from a bootstrap with "
+    "the spread of all rounds; of an end beyond the measured range only this is known."
 )
 _COLUMNS_TOLD = (
     "X: throughput, ± the half-width of its 95 % interval over turns. p50, p99: latency of the "
     "questions, medians over rounds. D: processor time of the service for one question. X·R/N is 1 "
-    "by Little's law. Rounds: accepted ones of all."
+    "if every connection has a request under way all the time. Rounds: accepted ones of all."
 )
 
 
@@ -82,7 +83,8 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
         for at, one in enumerate(of_type):
             source = _SOURCES[at % len(_SOURCES)]
             found = [cells.throughput(one, QUESTIONS, n) for n in cells.populations()]
-            series.append(_points(f"{one.workers}", source, cells.populations(), found))
+            name = f"{one.workers} worker{'s' if one.workers > 1 else ''}"
+            series.append(measured(name, source, cells.populations(), found, shape="points"))
             series += _curve(cells, one, source)
         series += _rejected(cells, kind)
         yield Figure(
@@ -101,20 +103,6 @@ def _throughput_axis(cells: Cells, of_type: Sequence[Configuration]) -> Axis:
     return Axis("Throughput X, 1/s", limits=(0, HEADROOM * max(reached)))
 
 
-def _points(
-    name: str, source: Source, xs: Sequence[int], found: Sequence[Estimate | None]
-) -> Series:
-    return Series(
-        f"{name} worker{'s' if name != '1' else ''}" if name.isdigit() else name,
-        source,
-        xs,
-        [one.value if one else None for one in found],
-        [one.low if one else None for one in found],
-        [one.high if one else None for one in found],
-        shape="points" if name.isdigit() else "line",
-    )
-
-
 def _curve(cells: Cells, of: Configuration, source: Source) -> list[Series]:
     law = cells.law(of, QUESTIONS)
     if law is None:
@@ -131,10 +119,7 @@ def _rejected(cells: Cells, kind: str) -> list[Series]:
         for one in cells.made
         if (one.worker_type, one.endpoint) == (kind, QUESTIONS) and not judged(one).accepted
     ]
-    if not rounds:
-        return []
-    xs = [one.connections for one in rounds]
-    return [Series("rejected", "bound", xs, [r.throughput_per_s for r in rounds], shape="points")]
+    return rejected([one.connections for one in rounds], [one.throughput_per_s for one in rounds])
 
 
 def _numbers(cells: Cells, of_type: Sequence[Configuration]) -> Table:
@@ -186,7 +171,7 @@ def _share_figure(cells: Cells) -> Figure:
     ns, types = cells.populations(), _types(cells)
     shares = {of: [cells.share_of_nothing(of, n) for n in ns] for of in types}
     series = [
-        _points(of.worker_type, source, ns, found)
+        measured(of.worker_type, source, ns, found)
         for source, (of, found) in zip(_SOURCES, shares.items(), strict=False)
     ]
     rows = [[n, *(_value(found[at]) for found in shares.values())] for at, n in enumerate(ns)]
@@ -289,9 +274,9 @@ def _row(cells: Cells, of: Configuration, n: int) -> Sequence[str | float | None
     return (
         n,
         _value(asked),
-        _half_width(asked),
+        asked.half_width if asked else None,
         _value(nothing),
-        _half_width(nothing),
+        nothing.half_width if nothing else None,
         _value(cells.share_of_nothing(of, n)),
         middle("p50_s", 1000),
         middle("p99_s", 1000),
@@ -301,10 +286,6 @@ def _row(cells: Cells, of: Configuration, n: int) -> Sequence[str | float | None
         middle("customers_seen", 1 / n),
         f"{len(cells.rounds(of, QUESTIONS, n))} of {made}",
     )
-
-
-def _half_width(found: Estimate | None) -> float | None:
-    return None if found is None or found.high is None else found.high - found.value
 
 
 # --- for comparisons -------------------------------------------------------------------------
@@ -317,10 +298,9 @@ def _metrics(cells: Cells) -> Iterator[Metric]:
             if peak := cells.peak(of, endpoint):
                 n, found = peak
                 name = f"throughput_peak[{at},{endpoint}]"
-                yield Metric(name, found.value, "1/s", found.low, found.high)
+                yield found.metric(name, "1/s")
                 if endpoint == QUESTIONS and (share := cells.share_of_nothing(of, n)):
-                    name = f"share_of_nothing[{at}]"
-                    yield Metric(name, share.value, "", share.low, share.high)
+                    yield share.metric(f"share_of_nothing[{at}]", "")
                 demand_s = cells.middle(of, endpoint, n, lambda one: one.demand_s)
                 if demand_s is not None:
                     yield Metric(f"demand[{at},{endpoint}]", demand_s, "s")

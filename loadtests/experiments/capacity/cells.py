@@ -14,9 +14,8 @@ from loadtests.experiments.capacity.rounds import (
     from_row,
     judged,
 )
-from loadtests.lab.report.page import shown
+from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
-from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
 
 RESAMPLES = 200
@@ -32,30 +31,6 @@ class Configuration:
 
     def __str__(self) -> str:
         return f"{self.workers} {self.worker_type} worker{'s' if self.workers > 1 else ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean and, from two values on, its 95 % interval (Student's t)."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return shown(self.value)
-        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
-
-
-def estimate(values: Sequence[float]) -> Estimate | None:
-    """The estimate from independent values; None if there are none."""
-    if not values:
-        return None
-    if len(values) == 1:
-        return Estimate(values[0])
-    found: Interval = confidence_interval(values)
-    return Estimate(found.estimate, found.low, found.high)
 
 
 class Cells:
@@ -83,7 +58,8 @@ class Cells:
 
     def throughput(self, of: Configuration, endpoint: str, connections: int) -> Estimate | None:
         """X(N), in 1/s; None if no round counts."""
-        return estimate([r.throughput_per_s for r in self.rounds(of, endpoint, connections)])
+        found = [r.throughput_per_s for r in self.rounds(of, endpoint, connections)]
+        return estimate(found) if found else None
 
     def middle(
         self,
@@ -102,7 +78,7 @@ class Cells:
         nothing = self._by_turn(of, NOTHING, connections)
         asked = self._by_turn(of, QUESTIONS, connections)
         both = sorted(asked.keys() & nothing.keys())
-        return estimate([asked[turn] / nothing[turn] for turn in both])
+        return estimate([asked[turn] / nothing[turn] for turn in both]) if both else None
 
     def _by_turn(self, of: Configuration, endpoint: str, connections: int) -> dict[int, float]:
         found = self.rounds(of, endpoint, connections)
@@ -124,7 +100,6 @@ class Cells:
                 off.setdefault(turn, []).append(found - mean)
         overall = fmean(means.values())
         over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
-        assert over is not None  # there is at least one turn
         ends = (None if end is None else exp(end) for end in (over.low, over.high))
         return Estimate(exp(overall), *ends)
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from loadtests.experiments.capacity.cells import Cells, Configuration, Estimate
+from loadtests.experiments.capacity.cells import Cells, Configuration
 from loadtests.experiments.capacity.rounds import QUESTIONS
+from loadtests.lab.repeated import Estimate
 from loadtests.models import laws
 from loadtests.models.scalability import ScalabilityLaw
 
@@ -35,7 +36,7 @@ def findings(cells: Cells) -> list[str]:
         *_knee(cells, of),
         *_share(cells, of),
         *_generator(cells, of),
-        *_little(cells),
+        *_under_way(cells),
     ]
 
 
@@ -165,8 +166,11 @@ def limit_per_s(cells: Cells, of: Configuration, endpoint: str, connections: int
     return laws.throughput_per_s(min(of.workers, cells.made[0].cores), demand_s)
 
 
-def _little(cells: Cells) -> Iterator[str]:
-    """Tell whether Little's law, X·R = N, holds in the rounds that count."""
+def _under_way(cells: Cells) -> Iterator[str]:
+    """Tell whether connections always had a request under way: X·R = N in the rounds that count.
+
+    It is a check of the generator and not of a law: without thinking, X·R = N holds for any server.
+    """
     by_type: dict[str, list[float]] = {}
     for one in cells.accepted:
         if one.customers_seen is not None:
@@ -174,13 +178,13 @@ def _little(cells: Cells) -> Iterator[str]:
             by_type.setdefault(one.worker_type, []).append(seen)
     for kind, shares in sorted(by_type.items()):
         off = [share for share in shares if abs(share - 1) > LITTLE_TOLERANCE]
-        told = f"X·R is {min(shares):.2f} to {max(shares):.2f} of N"
+        told = f"{kind}: X·R is {min(shares):.2f} to {max(shares):.2f} of N"
         if not off:
-            yield f"Little's law holds for {kind}: {told} in all {len(shares)} rounds."
+            yield f"{told} in {len(shares)} rounds, so connections always had a request under way."
         else:
             yield (
-                f"Little's law, {kind}: {told}, off by more than {LITTLE_TOLERANCE * 100:g} % in "
-                f"{len(off)} of {len(shares)} rounds. The difference is time that the generator "
-                "does not count as latency: opening a new connection, or waiting for an answer "
-                "that did not come before the round ended."
+                f"{told}, off by more than {LITTLE_TOLERANCE * 100:g} % in {len(off)} of "
+                f"{len(shares)} rounds. The difference is time that the generator does not count "
+                "as latency: opening a new connection, or waiting for an answer that did not come "
+                "before the round ended."
             )

@@ -2,8 +2,10 @@
 
 `points.csv` lists every run for the analysis:
 
-    run, system, kind, role, servers, rate_per_s, service_s, arrivals
+    run, system, kind, role, servers, name, rep, rate_per_s, service_s, arrivals
 
+name: of the point that the run is a repetition of. rep: its number; each has calibrations and a run
+alone of its own, as what is common to the runs between two calibrations does not average out.
 role: `alone` is an open run at so low a rate that customers hardly ever wait, which gives the
 service time as in the study; `load` is a run at a higher rate. service_s: the mean for one closed
 customer before, from which the rate was chosen. servers: m. After the last run of a group the same
@@ -32,6 +34,8 @@ COLUMNS = (
     "kind",
     "role",
     "servers",
+    "name",
+    "rep",
     "rate_per_s",
     "service_s",
     "arrivals",
@@ -61,13 +65,15 @@ class Plan:
 class Group:
     """Runs of one request type on one system, between two calibrations. `Measuring` makes them.
 
-    asked_s: the mean service time that requests ask for; None if the server decides.
+    rep: number of the repetition, from 1. asked_s: the mean service time that requests ask for;
+    None if the server decides.
     """
 
     measuring: "Measuring"
     system: str
     kind: str
     requests: Requests
+    rep: int = 1
     asked_s: float | None = None
     _before: Calibration | None = None
     _pending: list[tuple[str, RunRecord]] = field(default_factory=list)
@@ -102,13 +108,11 @@ class Group:
         plan = self.measuring.plan
         rate_per_s = ALONE_UTILISATION * servers / self.service_s
         count = min(plan.alone, max(LEAST, int(plan.alone_s * rate_per_s)))
-        self._open(target, ALONE, servers, rate_per_s, count, f"{self.name}-{ALONE}")
+        self._open(target, ALONE, servers, rate_per_s, count, ALONE)
 
     def load(self, target: Target, servers: int, rate_per_s: float, name: str) -> None:
-        """Make a run at this rate, or as many as --reps says. name: unique in the group."""
-        for rep in range(1, (self.measuring.run.options.reps or 1) + 1):
-            run, count = f"{self.name}-{name}-rep{rep:02d}", self.measuring.plan.load
-            self._open(target, LOAD, servers, rate_per_s, count, run)
+        """Make a run at this rate. name: of the point, unique in the group."""
+        self._open(target, LOAD, servers, rate_per_s, self.measuring.plan.load, name)
 
     def judge(self, after: Calibration | None) -> None:
         """Judge the runs by the rules, and list them.
@@ -123,35 +127,40 @@ class Group:
 
     def _calibrated(self, target: Target, when: str) -> Calibration:
         run, count = self.measuring.run, self.measuring.plan.calibration
-        asked = list(islice(self.requests(f"{self.name} calibration"), count))
+        asked = list(islice(self.requests(self._id("calibration")), count))
         return calibrate(
             target,
             {self.kind: asked},
             requests=count,
-            run=f"{self.name}-{when}",
+            run=self._id(when),
             folder=run.results.folder,
             seed=run.options.seed,
             say=run.say,
         )
 
+    def _id(self, name: str) -> str:
+        return f"{self.name}-{name}-rep{self.rep:02d}"
+
     def _open(
         self, target: Target, role: str, servers: int, rate_per_s: float, count: int, name: str
     ) -> None:
-        run = self.measuring.run
-        times_s = poisson_times(rate_per_s, run.random(f"{name} times"), count=count)
+        run, run_id = self.measuring.run, self._id(name)
+        times_s = poisson_times(rate_per_s, run.random(f"{run_id} times"), count=count)
         self.measuring.points.write(
-            run=name,
+            run=run_id,
             system=self.system,
             kind=self.kind,
             role=role,
             servers=servers,
+            name=name,
+            rep=self.rep,
             rate_per_s=rate_per_s,
             service_s=self.service_s,
             arrivals=count,
         )
-        schedule = arrivals(times_s, self.requests(name))
+        schedule = arrivals(times_s, self.requests(run_id))
         folder = run.results.folder
-        record = open_run(target, schedule, run=name, folder=folder, say=run.say)
+        record = open_run(target, schedule, run=run_id, folder=folder, say=run.say)
         self._pending.append((role, record))
 
 
@@ -163,13 +172,18 @@ class Measuring:
     plan: Plan
     points: TableWriter
 
+    @property
+    def reps(self) -> range:
+        """The repetitions, as many as --reps says. Each is a group of its own."""
+        return range(1, (self.run.options.reps or 1) + 1)
+
     @contextmanager
     def group(
-        self, system: str, kind: str, requests: Requests, asked_s: float | None = None
+        self, system: str, kind: str, requests: Requests, rep: int, asked_s: float | None = None
     ) -> Iterator[Group]:
         """A group of runs. If an exception ends it, the runs made until then are still listed."""
-        self.run.say(f"{system}, {kind}")
-        group = Group(self, system, kind, requests, asked_s)
+        self.run.say(f"{system}, {kind}, {rep} of {len(self.reps)}")
+        group = Group(self, system, kind, requests, rep, asked_s)
         try:
             yield group
         finally:

@@ -1,135 +1,162 @@
-"""Predicts each run by models, and judges whether the run agrees. It reads only files.
+"""Predicts each run by models, and judges whether the runs of a point agree. It reads only files.
 
 Service times come from the run `alone`, at a utilisation of 0.03, as in the study: their mean E[S]
 and coefficient of variation cv. The time that a request of another run would have taken alone is
 computed from the request: by a straight line through the run alone over the rows of the statement
 and the rows that it skips (`asked.sizes`), by the time that the known server was told to sleep, or,
-if neither is known, by the mean. With these times the arrivals of the run are sent through queues:
+if neither is known, by the mean; and what the run alone left unexplained is drawn from there. With
+these times the arrivals of the run are sent through queues, `DRAWS` times:
 
     m servers      one queue, m servers, in order of arrival: the study's station
     shared cores   all requests at once share the cores of the machine equally; none waits
 
 Each request is compared with its own prediction. These predictions do not assume exponential times;
 M/M/m does.
+
+Intervals. A point has one run, or several that were each calibrated and measured alone anew. The
+interval of several is Student's, so it has their calibrations in it. That of one is from batches,
+and is widened by what the replay moves if E[S] lies at the ends of its own interval. Near
+saturation, from `NEAR_SATURATION` on, batches of one run depend on each other: there it has no
+interval and decides nothing.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from random import Random
-from typing import Any
+from statistics import fmean
 
-from loadtests.experiments.client_server.asked import sizes
+from loadtests.experiments.client_server.alone import Alone, alone
 from loadtests.experiments.client_server.measuring import ALONE, POINTS
-from loadtests.experiments.client_server.systems import KNOWN, KNOWN_SERVICE_TIME_S
+from loadtests.experiments.client_server.systems import KNOWN
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
 from loadtests.lab.raw import rows_by_run
+from loadtests.lab.repeated import Estimate, estimate
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.results import Results
 from loadtests.models import replay
-from loadtests.models.distributions import Empirical, ServiceTimes, with_mean_and_cv
 from loadtests.models.estimates import (
     BATCHES,
     Interval,
     Verdict,
     batch_means,
-    paired_difference,
+    confidence_interval,
     verdict,
 )
-from loadtests.models.linear import least_squares
 from loadtests.models.multi_server import mgm_allen_cunneen, mmm
 from loadtests.models.protocol import Expectation, Protocol, expectation
 from loadtests.models.samples import quantile, summary
 from loadtests.models.steady_state import SteadyState, Unstable
 
 SIMULATED_RUNS = 200
-LEAST_R2 = 0.5  # a line that explains less is not used
-LEAST_COMPUTED_S = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A linear function for service times. coefficients_s: for the sizes of `asked.sizes`.
-
-    r2: the share of the variance that it explains.
-    """
-
-    coefficients_s: tuple[float, ...]
-    r2: float
-
-    def at(self, of: Sequence[float]) -> float:
-        """The time in seconds for these sizes."""
-        time_s = sum(b * x for b, x in zip(self.coefficients_s, of, strict=True))
-        return max(LEAST_COMPUTED_S, time_s)
+DRAWS = 10  # of the unexplained part of all service times of a run
+NEAR_SATURATION = 0.8  # the utilisation from which only several runs count
+LEAST_NEAR_SATURATION = 4  # runs that decide there
 
 
 @dataclass(frozen=True)
-class Alone:
-    """The service times (s) of a system at so low a rate that customers hardly ever wait.
+class OneRun:
+    """A run: its requests in order of arrival, and its system alone.
 
-    overhead_s: mean time that the known server takes beyond the time it is told to sleep; None for
-    other systems.
-    """
-
-    times_s: tuple[float, ...]
-    line: Line | None
-    overhead_s: float | None
-
-    @cached_property
-    def mean_s(self) -> float:
-        """E[S]: measured, or for the known server the chosen mean plus the measured overhead."""
-        if self.overhead_s is not None:
-            return KNOWN_SERVICE_TIME_S + self.overhead_s
-        return summary(self.times_s).mean
-
-    @cached_property
-    def cv(self) -> float:
-        """The coefficient of variation."""
-        if self.overhead_s is not None:
-            return KNOWN_SERVICE_TIME_S / self.mean_s
-        return summary(self.times_s).cv
-
-    @property
-    def distribution(self) -> ServiceTimes:
-        """The distribution for simulations: by the known mean and cv, or the measured times."""
-        if self.overhead_s is not None:
-            return with_mean_and_cv(self.mean_s, self.cv)
-        return Empirical(self.times_s)
-
-    @cached_property
-    def interval(self) -> Interval:
-        """The confidence interval of the measured mean."""
-        return batch_means(self.times_s, min(BATCHES, len(self.times_s)))
-
-    def of(self, arrival: Arrival) -> float:
-        """The time in seconds that this request would have taken alone."""
-        if arrival.demand_s is not None and self.overhead_s is not None:
-            return max(LEAST_COMPUTED_S, arrival.demand_s + self.overhead_s)
-        if self.line is not None:
-            return self.line.at(sizes(arrival.body))
-        return self.mean_s
-
-
-@dataclass(frozen=True)
-class Point:
-    """A run: its row of points.csv, its requests in order of arrival, and its system alone.
-
-    reasons: why it was rejected, "" if it counts. cores: number of cores of the machine.
+    reasons: why it was rejected, "" if it counts.
     """
 
     run: str
-    system: str
-    kind: str
-    role: str
-    servers: int
     rate_per_s: float
-    cores: int
     rows: tuple[Row, ...]
     schedule: tuple[Arrival, ...]
     alone: Alone
     reasons: str
+
+    def replayed(self, discipline: replay.Discipline) -> "Replay":
+        """The run sent through a queue."""
+        random = Random(self.run)  # noqa: S311  no secrets; the same report each time
+        arrivals_s = [arrival.intended_s for arrival in self.schedule]
+        draws = [self.alone.drawn(self.schedule, random) for _ in range(DRAWS)]
+
+        def mean_s(factor: float) -> float:
+            return summary(discipline(arrivals_s, [factor * s for s in draws[0]])).mean
+
+        responses_s = [discipline(arrivals_s, services_s) for services_s in draws]
+        error = min(self.alone.error, 0.5)
+        moved_s = abs(mean_s(1 + error) - mean_s(1 - error)) / 2
+        predicted_s = tuple(map(fmean, zip(*responses_s, strict=True)))
+        measured_s = [row.open_response_s for row in self.rows]
+        differences_s = [a - b for a, b in zip(measured_s, predicted_s, strict=True)]
+        return Replay(summary(predicted_s).mean, tuple(differences_s), moved_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run sent through a queue. mean_s: its mean response time there.
+
+    differences_s: measured − replayed of each request. moved_s: what the error of E[S] is worth.
+    """
+
+    mean_s: float
+    differences_s: tuple[float, ...]
+    moved_s: float
+
+    @property
+    def difference(self) -> Interval:
+        """The mean difference. Its interval is from batches, and has the error of E[S] in it."""
+        of = _batched(self.differences_s)
+        return replace(of, half_width=math.hypot(of.half_width, self.moved_s))
+
+
+def _batched(values: Sequence[float]) -> Interval:
+    return batch_means(values, min(BATCHES, len(values)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A system at one rate with m servers: the runs that count, or the rejected ones if none does.
+
+    made: number of all its runs. cores: number of cores of the machine.
+    """
+
+    system: str
+    kind: str
+    role: str
+    servers: int
+    cores: int
+    runs: tuple[OneRun, ...]
+    made: int
+
+    @property
+    def run(self) -> str:
+        """The id of its first run, which names the point."""
+        return self.runs[0].run
+
+    @property
+    def reasons(self) -> str:
+        """Why no run counts; "" if some do."""
+        return self.runs[0].reasons
+
+    @property
+    def alone(self) -> Alone:
+        """The service times that its first run was compared with."""
+        return self.runs[0].alone
+
+    @property
+    def rate_per_s(self) -> float:
+        """λ. Runs have their own, by their own calibrations."""
+        return fmean(one.rate_per_s for one in self.runs)
+
+    @property
+    def service_s(self) -> float:
+        """E[S]."""
+        return fmean(one.alone.mean_s for one in self.runs)
+
+    @property
+    def service(self) -> Interval:
+        """E[S] with its interval."""
+        if len(self.runs) > 1:
+            return confidence_interval([one.alone.mean_s for one in self.runs])
+        return self.alone.interval
 
     @property
     def interarrival_s(self) -> float:
@@ -137,26 +164,41 @@ class Point:
         return 1 / self.rate_per_s
 
     @property
-    def offered(self) -> float:
-        """The mean number of busy servers, a = λ·E[S]."""
-        return self.rate_per_s * self.alone.mean_s
-
-    @property
     def utilisation(self) -> float:
-        """χ = a/m."""
-        return self.offered / self.servers
+        """χ = λ·E[S]/m."""
+        return self.rate_per_s * self.service_s / self.servers
 
     @cached_property
     def responses_s(self) -> tuple[float, ...]:
         """Response times from the intended arrival; for a run alone service times from sending."""
-        if self.role == ALONE:
-            return self.alone.times_s
-        return tuple(row.open_response_s for row in self.rows)
+        return tuple(time_s for one in self.runs for time_s in self._responses_s(one))
 
-    @cached_property
-    def measured(self) -> Interval:
-        """The mean response time. Its interval is from batches, and too narrow for χ ≥ 0.8."""
-        return batch_means(self.responses_s, min(BATCHES, len(self.responses_s)))
+    def _responses_s(self, one: OneRun) -> Sequence[float]:
+        if self.role == ALONE:
+            return one.alone.times_s
+        return [row.open_response_s for row in one.rows]
+
+    @property
+    def mean_s(self) -> float:
+        """The mean response time over runs."""
+        return self.response.value
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether its runs count."""
+        return not self.reasons
+
+    @property
+    def response(self) -> Estimate:
+        """The mean response time, without an interval for a single run near saturation."""
+        if len(self.runs) > 1 or self.is_near_saturation:
+            return estimate([summary(self._responses_s(one)).mean for one in self.runs])
+        return estimated(_batched(self.responses_s))
+
+    @property
+    def is_near_saturation(self) -> bool:
+        """Whether batches of a run depend on each other."""
+        return self.role != ALONE and self.utilisation >= NEAR_SATURATION
 
     @property
     def p95_s(self) -> float:
@@ -164,25 +206,21 @@ class Point:
         return quantile(self.responses_s, 0.95)
 
     @property
-    def markov(self) -> SteadyState | None:
-        """M/M/m; None if it has no steady state."""
-        return _steady(partial(mmm, self.rate_per_s, self.alone.mean_s, self.servers))
+    def markov_s(self) -> float | None:
+        """The mean response time of M/M/m; None if it has no steady state."""
+        return _steady_s(partial(mmm, self.rate_per_s, self.service_s, self.servers))
 
     @property
-    def general(self) -> SteadyState | None:
-        """M/G/m by Allen and Cunneen, with the measured cv; None if it has no steady state."""
-        return _steady(
-            partial(
-                mgm_allen_cunneen,
-                *(self.rate_per_s, self.alone.mean_s, self.alone.cv, self.servers),
-            )
-        )
+    def general_s(self) -> float | None:
+        """That of M/G/m by Allen and Cunneen, with the measured cv; None without steady state."""
+        of = self.rate_per_s, self.service_s, self.alone.cv, self.servers
+        return _steady_s(partial(mgm_allen_cunneen, *of))
 
     @cached_property
     def simulated(self) -> Expectation:
         """Results of simulated runs like this one, in an m-server queue with measured times."""
         return expectation(
-            Protocol(len(self.schedule) * self.interarrival_s, runs=1),
+            Protocol(len(self.runs[0].schedule) * self.interarrival_s, runs=1),
             self.rate_per_s,
             self.alone.distribution,
             Random(self.run),  # noqa: S311  no secrets; the same report each time
@@ -192,40 +230,46 @@ class Point:
 
     @cached_property
     def queued(self) -> "Replayed":
-        """The run replayed through m servers in order of arrival."""
+        """The runs replayed through m servers in order of arrival."""
         return self._replayed(replay.with_servers(self.servers))
 
     @cached_property
     def shared(self) -> "Replayed | None":
-        """The run replayed through the machine's shared cores; None for the server that sleeps."""
+        """The runs replayed through the machine's shared cores; None for the server that sleeps."""
         if self.system == KNOWN:
             return None
         return self._replayed(partial(replay.processor_sharing, servers=self.cores))
 
     def _replayed(self, discipline: replay.Discipline) -> "Replayed":
-        arrivals_s = [arrival.intended_s for arrival in self.schedule]
-        services_s = [self.alone.of(arrival) for arrival in self.schedule]
-        predicted_s = discipline(arrivals_s, services_s)
-        batches = min(BATCHES, len(predicted_s))
-        difference = paired_difference(self.responses_s, predicted_s, batches)
-        return Replayed(summary(predicted_s).mean, difference, counts=not self.reasons)
+        found = [one.replayed(discipline) for one in self.runs]
+        mean_s = fmean(one.mean_s for one in found)
+        if len(found) == 1:
+            decides = not self.is_near_saturation
+            return Replayed(mean_s, found[0].difference, not self.reasons, decides)
+        difference = confidence_interval([fmean(one.differences_s) for one in found])
+        decides = not self.is_near_saturation or len(found) >= LEAST_NEAR_SATURATION
+        return Replayed(mean_s, difference, not self.reasons, decides)
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A run replayed through a queue. mean_s: its mean response time there.
+    """The runs of a point replayed through a queue. mean_s: the mean response time there.
 
-    difference: measured − replayed, request by request. counts: whether the run was accepted.
+    difference: measured − replayed. counts: whether the runs were accepted. decides: whether they
+    are enough for a verdict.
     """
 
     mean_s: float
     difference: Interval
     counts: bool
+    decides: bool
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict on the model; None for a rejected run."""
-        return verdict(self.difference, self.mean_s) if self.counts else None
+        """The verdict on the model; None for rejected runs."""
+        if not self.counts:
+            return None
+        return verdict(self.difference, self.mean_s) if self.decides else Verdict.NOT_DECIDED
 
     @property
     def told(self) -> str:
@@ -233,46 +277,46 @@ class Replayed:
         return str(self.verdict) if self.verdict else "rejected"
 
 
-def _steady(asked: Any) -> SteadyState | None:
+def _steady_s(asked: Callable[[], SteadyState]) -> float | None:
     try:
-        found: SteadyState = asked()
+        return asked().response_time_s
     except Unstable:
         return None
-    return found
 
 
 # --- from the files --------------------------------------------------------------------------
 
 
 def points(results: Results) -> list[Point]:
-    """Every complete run of points.csv, in order. Raises ResultsError.
+    """The points of points.csv that have a complete run, in order. Raises ResultsError.
 
     If a run alone was rejected, the runs that take their service times from it are rejected, too.
     """
     cores = int(results.manifest()["machine"]["cores"])
     rows = rows_by_run(results)
     reasons = {row["run"]: row["reasons"] for row in _optional(results, "runs")}
-    found, alone = [], dict[tuple[str, str], Alone]()
-    reasons_alone = dict[tuple[str, str], str]()
+    cells: dict[tuple[str, str, str, int, str], list[OneRun]] = {}
+    found = dict[tuple[str, str, str], tuple[Alone, str]]()
     for told in results.rows(POINTS):
-        run, of = told["run"], (told["system"], told["kind"])
+        run, of = told["run"], (told["system"], told["kind"], told["rep"])
         schedule = _schedule(results, run)
         answered = _answered(rows.get(run, ()), schedule)
         if answered is None:
             continue  # the run was cut short
         reason = reasons.get(run, "it was not judged")
         if told["role"] == ALONE:
-            alone[of], reasons_alone[of] = _alone(answered, schedule), reason
-        if of not in alone:
-            continue
-        found.append(
-            Point(
-                *(run, told["system"], told["kind"], told["role"], int(told["servers"])),
-                *(float(told["rate_per_s"]), cores, answered, schedule, alone[of]),
-                reason or reasons_alone[of],
+            found[of] = alone(answered, schedule), reason
+        if of in found:
+            own, of_alone = found[of]
+            one = OneRun(
+                *(run, float(told["rate_per_s"]), answered, schedule, own, reason or of_alone)
             )
-        )
-    return found
+            key = *of[:2], told["role"], int(told["servers"]), told["name"]
+            cells.setdefault(key, []).append(one)
+    return [
+        Point(*key[:4], cores, tuple(one for one in of if not one.reasons) or tuple(of), len(of))
+        for key, of in cells.items()
+    ]
 
 
 def _optional(results: Results, name: str) -> list[dict[str, str]]:
@@ -289,30 +333,3 @@ def _answered(rows: Sequence[Row], schedule: Sequence[Arrival]) -> tuple[Row, ..
     ordered = sorted(rows, key=lambda row: row.index)
     whole = schedule and [row.index for row in ordered] == [one.index for one in schedule]
     return tuple(ordered) if whole else None
-
-
-def _alone(rows: Sequence[Row], schedule: Sequence[Arrival]) -> Alone:
-    times_s = tuple(row.closed_response_s for row in rows)
-    overhead_s = None
-    demands_s = [arrival.demand_s for arrival in schedule if arrival.demand_s is not None]
-    if len(demands_s) == len(times_s):
-        overhead_s = summary(times_s).mean - summary(demands_s).mean
-    return Alone(times_s, line_through(times_s, [sizes(one.body) for one in schedule]), overhead_s)
-
-
-def line_through(times_s: Sequence[float], asked: Sequence[Sequence[float]]) -> Line | None:
-    """The line by least squares; None if sizes do not vary or it explains less than LEAST_R2."""
-    if len(asked[0]) == 1:
-        return None
-    try:
-        found = tuple(least_squares(asked, times_s))
-    except ValueError:
-        return None
-    mean_s = summary(times_s).mean
-    total = math.fsum((time_s - mean_s) ** 2 for time_s in times_s)
-    missed = math.fsum(
-        (time_s - sum(b * x for b, x in zip(found, of, strict=True))) ** 2
-        for time_s, of in zip(times_s, asked, strict=True)
-    )
-    r2 = 1 - missed / total if total else 0.0
-    return Line(found, r2) if r2 >= LEAST_R2 else None

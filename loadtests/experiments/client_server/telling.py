@@ -1,17 +1,23 @@
 """Makes the parts that the three reports share: tables of runs, curves, sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import factorial
 
-from loadtests.experiments.client_server.predicting import Point
+from loadtests.experiments.client_server.measuring import ALONE
+from loadtests.experiments.client_server.predicting import (
+    LEAST_NEAR_SATURATION,
+    NEAR_SATURATION,
+    Point,
+)
 from loadtests.experiments.client_server.systems import SYSTEMS
 from loadtests.generation.schedule import KNOWN_KIND
+from loadtests.lab.repeated import accepted, measured, rejected
 from loadtests.lab.report.content import Cell, Metric, Section, Table
-from loadtests.lab.report.drawing import Series
+from loadtests.lab.report.drawing import Series, Source
 from loadtests.lab.report.page import shown
 from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.multi_server import mmm
-from loadtests.models.steady_state import SteadyState, Unstable
+from loadtests.models.steady_state import Unstable
 
 STUDY_RATE_PER_S, STUDY_SERVERS = 5.0, 3
 # The study does not print μ. At 2/s its formula has been computed by hand, and three servers are
@@ -23,9 +29,13 @@ RATES_NOTE = (
     "long run; – means no steady state. The simulated range has 95 % of the means of runs as short "
     "as ours, in an m-server queue with service times drawn from those measured alone."
 )
+NONE_COUNTS = "No run counts; the table of runs has the reasons."
 VERDICTS_NOTE = (
     f"A replay sends the same arrivals through a queue, each with the service time that it would "
-    f"have had alone. A model agrees if the whole 95 % interval of measured − replayed lies within "
+    f"have had alone. The interval of several runs is over them, each with its own calibration "
+    f"(--reps); that of one is from its batches, and has the error of E[S] in it. From "
+    f"χ = {NEAR_SATURATION:g} on, fewer than {LEAST_NEAR_SATURATION} runs decide nothing. A model "
+    f"agrees if the whole 95 % interval of measured − replayed lies within "
     f"±{TOLERANCE:.0%} of the replayed mean, and disagrees if all of it lies outside. Rejected "
     "runs get no verdict."
 )
@@ -38,12 +48,13 @@ def ms(time_s: float | None) -> float | None:
 
 def rejected_told(points: Sequence[Point]) -> list[str]:
     """A sentence about rejected runs, if there are any."""
-    count = sum(bool(point.reasons) for point in points)
-    if not count:
+    made = sum(point.made for point in points)
+    rejected = made - sum(len(point.runs) for point in accepted(points))
+    if not rejected:
         return []
     told = (
-        f"{count} of {len(points)} runs were rejected by rule, or use service times of a rejected "
-        "run. They are shown, but no model is judged by them; the table of runs has the reasons."
+        f"{rejected} of {made} runs were rejected by rule, or use service times of a rejected run. "
+        "They are used for no finding, and drawn as rejected; the table of runs has the reasons."
     )
     return [told]
 
@@ -67,7 +78,8 @@ def name_of(point: Point) -> str:
 def measured_table(points: Sequence[Point]) -> Table:
     """A table with a row for each run: the measurements and the models' predictions."""
     columns = (
-        *("System", "Type", "m", "1/λ (ms)", "χ", "R measured (ms)", "low", "high", "95 % of R"),
+        *("System", "Type", "m", "1/λ (ms)", "χ", "Runs"),
+        *("R measured (ms)", "low", "high", "95 % of R"),
         *("M/M/m (ms)", "M/G/m (ms)", "Simulated, low", "high"),
     )
     return Table("Measured and predicted", columns, [_measured(p) for p in points], RATES_NOTE)
@@ -81,19 +93,16 @@ def _measured(point: Point) -> list[Cell]:
         point.servers,
         ms(point.interarrival_s),
         point.utilisation,
-        ms(point.measured.estimate),
-        ms(point.measured.low),
-        ms(point.measured.high),
+        "rejected" if point.reasons else f"{len(point.runs)} of {point.made}",
+        ms(point.mean_s),
+        ms(point.response.low),
+        ms(point.response.high),
         ms(point.p95_s),
-        ms(_response_s(point.markov)),
-        ms(_response_s(point.general)),
+        ms(point.markov_s),
+        ms(point.general_s),
         ms(simulated.low_s),
         ms(simulated.high_s),
     ]
-
-
-def _response_s(state: SteadyState | None) -> float | None:
-    return None if state is None else state.response_time_s
 
 
 def verdict_table(points: Sequence[Point]) -> Table:
@@ -144,9 +153,9 @@ def _alone(point: Point) -> list[Cell]:
     return [
         title_of(point.system),
         point.kind,
-        ms(alone.mean_s),
-        ms(alone.interval.low),
-        ms(alone.interval.high),
+        ms(point.service.estimate),
+        ms(point.service.low),
+        ms(point.service.high),
         alone.cv,
         *grown,
         None if alone.line is None else alone.line.r2,
@@ -154,58 +163,43 @@ def _alone(point: Point) -> list[Cell]:
 
 
 def curves(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
-    """Curves of measurements, models and replays (ms), with a gap where a model has no result."""
-    shared = [point.shared for point in points]
-    found = [
-        *measured_series(points, xs),
-        Series(
-            "M/M/m, the study's model", "model", xs, [ms(_response_s(p.markov)) for p in points]
-        ),
-        Series("M/G/m, measured cv", "second", xs, [ms(_response_s(p.general)) for p in points]),
-        Series("replay, m servers", "third", xs, [ms(p.queued.mean_s) for p in points]),
-    ]
-    if any(shared):
-        means = [ms(one.mean_s) if one else None for one in shared]
-        found.append(Series("replay, shared cores", "fourth", xs, means))
+    """Curves of measurements, models and replays (ms), with a gap where a model has no result.
+
+    Models use the service times of a run, so there are none where every run was rejected.
+    """
+    models: Mapping[str, tuple[Source, Callable[[Point], float | None]]] = {
+        "M/M/m, the study's model": ("model", lambda p: p.markov_s),
+        "M/G/m, measured cv": ("second", lambda p: p.general_s),
+        "replay, m servers": ("third", lambda p: p.queued.mean_s),
+        "replay, shared cores": ("fourth", lambda p: p.shared.mean_s if p.shared else None),
+    }
+    found = measured_series(points, xs)
+    for name, (source, of) in models.items():
+        ys = [None if p.reasons else ms(of(p)) for p in points]
+        if any(ys):
+            found.append(Series(name, source, xs, ys))
     return found
 
 
 def measured_series(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:
     """The mean response times (ms) of runs that count, with intervals; rejected ones as crosses."""
-    kept = [None if point.reasons else point for point in points]
-    found = []
-    if any(kept):
-        found.append(
-            Series(
-                "measured",
-                "ours",
-                xs,
-                [ms(one.measured.estimate) if one else None for one in kept],
-                [ms(lowest_s(one)) if one else None for one in kept],
-                [ms(one.measured.high) if one else None for one in kept],
-            )
-        )
-    rejected = [(x, p.measured.estimate) for x, p in zip(xs, points, strict=True) if p.reasons]
-    if rejected:
-        crosses = [x for x, _ in rejected], [ms(time_s) for _, time_s in rejected]
-        found.append(Series("measured, rejected", "bound", *crosses, shape="points"))
-    return found
-
-
-def lowest_s(point: Point) -> float:
-    """The lower end of the mean's interval to draw, at least the lowest value, as for any mean."""
-    return max(point.measured.low, min(point.responses_s))
+    kept = [point.response if point.is_accepted else None for point in points]
+    out = [(x, point) for x, point in zip(xs, points, strict=True) if point.reasons]
+    return [
+        *([measured("measured", "ours", xs, kept, factor=1e3)] if any(kept) else []),
+        *rejected([x for x, _ in out], [1e3 * point.mean_s for _, point in out]),
+    ]
 
 
 def verdicts_told(points: Sequence[Point]) -> str:
     """A sentence with the verdicts of the runs."""
-    counted = [point for point in points if not point.reasons]
-    if not counted:
+    found = accepted(points)
+    if not found:
         return "No run counts, so no model is judged."
-    queued = [point.queued.verdict for point in counted]
-    shared = [point.shared.verdict for point in counted if point.shared]
+    queued = [point.queued.verdict for point in found]
+    shared = [point.shared.verdict for point in found if point.shared]
     return (
-        f"Runs that count: {len(counted)}. With m servers in order of arrival, {_counts(queued)}; "
+        f"Points that count: {len(found)}. With m servers in order of arrival, {_counts(queued)}; "
         f"with cores shared by all, {_counts(shared)}."
     )
 
@@ -242,34 +236,21 @@ def exponential_told(point: Point) -> str:
     return f"{name_of(point)}: cv = {alone.cv:.2f}, {fits}."
 
 
-def response_metrics(points: Sequence[Point]) -> list[Metric]:
-    """The mean response time of every run that counts."""
-    return [
-        Metric(
-            f"response_time_mean[{point.run}]",
-            point.measured.estimate,
-            "s",
-            point.measured.low,
-            point.measured.high,
-        )
-        for point in points
-        if not point.reasons
-    ]
-
-
-def service_metrics(alone: Sequence[Point]) -> list[Metric]:
-    """E[S] of every request type whose run counts."""
-    return [
-        Metric(
-            f"service_time_mean[{point.system},{point.kind}]",
-            point.alone.mean_s,
-            "s",
-            point.alone.interval.low,
-            point.alone.interval.high,
-        )
-        for point in alone
-        if not point.reasons
-    ]
+def metrics(points: Sequence[Point]) -> list[Metric]:
+    """Results of every point that counts: E[S], R, and the paired difference of m servers."""
+    found = []
+    for point in accepted(points):
+        if point.role == ALONE:
+            of = point.service
+            name = f"service_time_mean[{point.system},{point.kind}]"
+            found.append(Metric(name, of.estimate, "s", of.low, of.high))
+        found.append(point.response.metric(f"response_time_mean[{point.run}]", "s"))
+        if point.role != ALONE:
+            difference = point.queued.difference
+            ends = (difference.low, difference.high) if point.queued.decides else (None, None)
+            name = f"paired_difference[{point.run}]"
+            found.append(Metric(name, difference.estimate, "s", *ends))
+    return found
 
 
 _CORRESPONDENCE = """

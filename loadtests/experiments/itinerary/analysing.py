@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from loadtests.experiments.itinerary.comparing import Phases, Point, phases_of, points_of
-from loadtests.experiments.itinerary.figures import COMMITS, give_or_take, phases_table, rate_figure
+from loadtests.experiments.itinerary.figures import COMMITS, phases_table, rate_figure
 from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.reading import PHASES, itinerary_runs
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
+from loadtests.lab.repeated import accepted, rejected_told
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
@@ -23,43 +25,38 @@ def analyse(results: Results) -> Report:
     if not phases:
         raise ResultsError(f"{results.folder} has no run of one client with a transaction")
     commits = dict.fromkeys(point.commit for point in points)
-    sound = [of for of in phases if of.is_sound]
-    sound_points = [point for point in points if point.is_sound]
+    sound, sound_points = accepted(phases), accepted(points)
     sections = [
         _phases_section(phases),
         Section(
             "Transactions at a rate",
-            [_rates_told(phases)],
+            [_rates_told(sound)],
             [rate_figure(points, commit) for commit in commits],
         ),
         _counterparts_section(),
     ]
     findings = [
-        *_unsound(phases, points),
+        *rejected_told([*phases, *points], "rows and points"),
         *map(_added_up, sound),
         *map(_write_cost, sound),
         *_waiting(sound),
         *_saturation(sound_points),
         *_growth(sound_points),
-        "There is only one store. A row for several will be added once there is a cluster.",
+        _ONE_STORE,
     ]
     return Report(findings, sections, [*_phase_metrics(sound), *map(_rate_metric, sound_points)])
 
 
+_ONE_STORE = (
+    "There is one store. The study's several stores wait for a cluster on several machines: on one "
+    "machine its nodes would share the processors."
+)
+
 # --- findings --------------------------------------------------------------------------------
 
 
-def _unsound(phases: Sequence[Phases], points: Sequence[Point]) -> Iterator[str]:
-    sound = [of.is_sound for of in phases] + [point.is_sound for point in points]
-    if not all(sound):
-        yield (
-            f"{sound.count(False)} of {len(sound)} rows and points have no accepted run. They are "
-            "shown, but used for no finding; the list of runs has the reasons."
-        )
-
-
 def _ms(interval: Interval) -> str:
-    return f"{shown(1000 * interval.estimate)} {give_or_take(interval)} ms"
+    return f"{shown(1000 * interval.estimate)} {estimated(interval).give_or_take(1000)} ms"
 
 
 def _added_up(of: Phases) -> str:
@@ -167,10 +164,11 @@ def _phases_section(phases: Sequence[Phases]) -> Section:
 
 def _rates_told(phases: Sequence[Phases]) -> str:
     reach = "; ".join(f"{COMMITS[of.commit]}: {1 / of.transaction.estimate:.3g}/s" for of in phases)
+    reach = f" ({reach})" if reach else ""
     return (
         "The next transaction of a client is due T(1 + u) after the last was due, with u uniform "
         "within ±1 %, and starts at once if that is past. A client that waits for every answer "
-        f"cannot do more than 1/T_tx ({reach}), whatever its target: the study's highest targets, "
+        f"cannot do more than 1/T_tx{reach}, whatever its target: the study's highest targets, "
         "up to 1000/s per client, were beyond that, too."
     )
 
@@ -191,12 +189,9 @@ def _counterparts_section() -> Section:
 def _phase_metrics(phases: Sequence[Phases]) -> Iterator[Metric]:
     for of in phases:
         for name, interval in (*of.phases.items(), ("transaction", of.transaction)):
-            yield Metric(
-                f"{name}_time[{of.commit}]", interval.estimate, "s", interval.low, interval.high
-            )
+            yield estimated(interval).metric(f"{name}_time[{of.commit}]", "s")
 
 
 def _rate_metric(point: Point) -> Metric:
-    time = point.transaction
     name = f"transaction_time[{point.commit},{point.clients},{point.fraction:g}]"
-    return Metric.of_amount(name, time.estimate, "s", time.low, time.high)
+    return estimated(point.transaction).metric(name, "s")

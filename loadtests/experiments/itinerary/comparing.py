@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from loadtests.experiments.itinerary.plan import AT_RATE, SINGLE
 from loadtests.experiments.itinerary.reading import PHASES, ItineraryRun, Transaction
+from loadtests.lab.repeated import accepted, that_count
 from loadtests.models.estimates import Interval, batch_means, confidence_interval
 from loadtests.models.samples import summary
 
@@ -29,7 +30,7 @@ class Phases:
     commit: str
     runs: int
     made: int
-    is_sound: bool
+    is_accepted: bool
     phases: dict[str, Interval]
     transaction: Interval
     unexplained: Interval
@@ -48,17 +49,16 @@ def phases_of(runs: Sequence[ItineraryRun]) -> list[Phases]:
 
 
 def _phases(made: Sequence[ItineraryRun]) -> Phases:
-    accepted = [run for run in made if run.is_accepted]
-    runs = accepted or made
+    runs = that_count(made)
 
     def of_phase(phase: str) -> Interval:
         return over(runs, lambda one: summary(one.phases_s[phase]).mean)
 
     return Phases(
         commit=made[0].line.commit,
-        runs=len(accepted),
+        runs=len(accepted(made)),
         made=len(made),
-        is_sound=bool(accepted),
+        is_accepted=runs[0].is_accepted,
         phases={phase: of_phase(phase) for phase in PHASES},
         transaction=over(runs, lambda one: one.time_s),
         unexplained=over(runs, lambda one: one.unexplained_s),
@@ -91,7 +91,7 @@ class Point:
     late_share: float
     transaction: Interval
     before_commit: Interval
-    is_sound: bool
+    is_accepted: bool
 
     @property
     def is_saturated(self) -> bool:
@@ -119,7 +119,7 @@ def _point(run: ItineraryRun) -> Point:
         late_share=late / len(run.transactions),
         transaction=over([run], lambda one: one.time_s),
         before_commit=over([run], lambda one: one.before_commit_s),
-        is_sound=run.is_accepted,
+        is_accepted=run.is_accepted,
     )
 
 

@@ -6,10 +6,10 @@ from loadtests.experiments.itinerary.comparing import Phases, Point
 from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.reading import PHASES
 from loadtests.lab.published import ITINERARY, ItineraryTimes
+from loadtests.lab.repeated import accepted, measured, rejected
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
-from loadtests.lab.report.page import shown
-from loadtests.models.estimates import Interval
 from loadtests.scenarios import DURABLE, MINED
 
 COMMITS = {
@@ -22,7 +22,7 @@ _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model", "fourth")
 def rate_figure(points: Sequence[Point], commit: str) -> Figure:
     """Figure 1 of the study for one way to commit: time against target rate, by clients."""
     of = [point for point in points if point.commit == commit]
-    sound = [point for point in of if point.is_sound]
+    sound = accepted(of)
     numbers = sorted({point.clients for point in of})
     series = [
         _series(clients, source, [point for point in sound if point.clients == clients])
@@ -44,23 +44,19 @@ def rate_figure(points: Sequence[Point], commit: str) -> Figure:
 
 
 def _crosses(points: Sequence[Point]) -> list[Series]:
-    rejected = [point for point in points if not point.is_sound]
-    if not rejected:
-        return []
-    xs = [point.target_per_s for point in rejected]
-    ys = [1000 * point.transaction.estimate for point in rejected]
-    return [Series("rejected", "bound", xs, ys, shape="points")]
+    without = [point for point in points if not point.is_accepted]
+    ys = [1000 * point.transaction.estimate for point in without]
+    return rejected([point.target_per_s for point in without], ys)
 
 
 def _series(clients: int, source: Source, points: Sequence[Point]) -> Series:
     ordered = sorted(points, key=lambda point: point.target_per_s)
-    return Series(
+    return measured(
         f"{clients} client{'s' if clients > 1 else ''}",
         source,
         [point.target_per_s for point in ordered],
-        [1000 * point.transaction.estimate for point in ordered],
-        [1000 * point.transaction.low for point in ordered],
-        [1000 * point.transaction.high for point in ordered],
+        [estimated(point.transaction) for point in ordered],
+        factor=1000,
     )
 
 
@@ -74,9 +70,9 @@ def _rate_table(points: Sequence[Point], commit: str) -> Table:
             100 * point.late_share,
             "yes" if point.is_saturated else "no",
             1000 * point.transaction.estimate,
-            give_or_take(point.transaction),
+            estimated(point.transaction).give_or_take(1000),
             1000 * point.before_commit.estimate,
-            "yes" if point.is_sound else "no",
+            "yes" if point.is_accepted else "no",
         )
         for point in points
     ]
@@ -92,18 +88,13 @@ def _rate_table(points: Sequence[Point], commit: str) -> Table:
     return Table(f"Transactions at a rate, {COMMITS[commit]}", columns, rows, note)
 
 
-def give_or_take(interval: Interval) -> str:
-    """Half the width of an interval as text, in ms."""
-    return f"±\N{NO-BREAK SPACE}{shown(1000 * interval.half_width, 2)}"
-
-
 def phases_table(rows: Sequence[Phases]) -> Table:
     """Table 1 of the study, with our rows below."""
     columns = (
         *("/ ms", "Start", "Query", "Reserve", "Commit", "Transaction", "95 %"),
         *("Start + 4 query + 3 reserve + commit", "Transaction less that / %"),
     )
-    missing = "Flightchain, several stores (there is no cluster yet)"
+    missing = "Flightchain, several stores (waits for several machines)"
     cells: list[Sequence[Cell]] = [
         *(_published(name, times) for name, times in ITINERARY.items()),
         *map(_measured, rows),
@@ -123,10 +114,10 @@ def _published(name: str, times: ItineraryTimes) -> Sequence[Cell]:
 def _measured(of: Phases) -> Sequence[Cell]:
     whole_s = of.transaction.estimate
     return (
-        f"Flightchain, {COMMITS[of.commit]}" + ("" if of.is_sound else " (no run accepted)"),
+        f"Flightchain, {COMMITS[of.commit]}" + ("" if of.is_accepted else " (no run accepted)"),
         *(1000 * of.phases[phase].estimate for phase in PHASES),
         1000 * whole_s,
-        give_or_take(of.transaction),
+        estimated(of.transaction).give_or_take(1000),
         1000 * of.sum_s,
         100 * of.unexplained.estimate / whole_s,
     )

@@ -5,9 +5,12 @@ from math import isinf
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves, points_of
 from loadtests.experiments.mixed_clients.figures import latency_figure, throughput_figure
-from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
+from loadtests.experiments.mixed_clients.parameters import parameter_tables
+from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES, Plan, plan
 from loadtests.experiments.mixed_clients.reading import mixed_runs
+from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
+from loadtests.lab.repeated import rejected_told
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import COUNTERPARTS
@@ -32,7 +35,7 @@ def analyse(results: Results) -> Report:
     ledgers = sorted({blocks for blocks, _, _ in points})
     of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in ledgers}
     rejected = {
-        n: [(place, p) for blocks, place, p in points if blocks == n and not p.is_sound]
+        n: [(place, p) for blocks, place, p in points if blocks == n and not p.is_accepted]
         for n in ledgers
     }
     sections = [
@@ -47,10 +50,10 @@ def analyse(results: Results) -> Report:
             [latency_figure(of, rejected[n], n) for n, of in of_ledger.items()],
         ),
         _bounds_section(found, cores),
-        _counterparts_section(),
+        _counterparts_section(plan(Options(Mode.REAL, quick=manifest["quick"]))),
     ]
     findings = [
-        *_unsound([point for _, _, point in points]),
+        *rejected_told([point for _, _, point in points]),
         *_knees(found, cores),
         *_places(of_ledger.values()),
         *_linear(found),
@@ -65,15 +68,6 @@ def analyse(results: Results) -> Report:
 
 def _where(curve: Curve) -> str:
     return f"{curve.blocks} blocks, {NAMES[curve.place]}"
-
-
-def _unsound(points: Sequence[Point]) -> Iterator[str]:
-    unsound = [point for point in points if not point.is_sound]
-    if unsound:
-        yield (
-            f"{len(unsound)} of {len(points)} points have no accepted run. They are shown as "
-            "crosses, but used for no finding; the list of runs has the reasons."
-        )
 
 
 def _knees(found: Sequence[Curve], cores: int) -> Iterator[str]:
@@ -206,7 +200,7 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
             f"D is the time of an interaction with one client. D_b is the processor time of an "
             f"interaction with the most clients, of service and generator together, divided by the "
             f"{cores} cores that they share. The law is the universal scalability law, fitted to "
-            "the throughputs; its knee is an interval from a bootstrap over runs, or a single "
+            "the throughputs; its knee is an interval from the spread of all runs, or a single "
             "number if runs were not repeated."
         ),
         (
@@ -228,20 +222,16 @@ def _law_knee(curve: Curve) -> str | None:
     return "none" if isinf(curve.law.knee) else f"{curve.law.knee:.0f}"
 
 
-def _counterparts_section() -> Section:
+def _counterparts_section(measured: Plan) -> Section:
     rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
     table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
-    told = ["The study measured a bookstore. The table lists what replaces its operations here."]
-    return Section("What a client does", told, [table])
+    told = ["The study measured a bookstore. The tables list what replaces its operations here."]
+    return Section("What a client does", told, [table, *parameter_tables(measured)])
 
 
 def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
     for curve in found:
         for point in curve.points:
             key = f"[{curve.place},{curve.blocks},{point.customers}]"
-            for name, unit, value, interval in (
-                ("throughput", "1/s", point.throughput_per_s, point.throughput_interval),
-                ("latency", "s", point.response_s, point.response_interval),
-            ):
-                low, high = (interval.low, interval.high) if interval else (None, None)
-                yield Metric.of_amount(f"{name}{key}", value, unit, low, high)
+            yield point.throughput.metric(f"throughput{key}", "1/s")
+            yield point.response.metric(f"latency{key}", "s")

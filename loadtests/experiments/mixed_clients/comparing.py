@@ -18,8 +18,8 @@ from random import Random
 from statistics import fmean, linear_regression
 
 from loadtests.experiments.mixed_clients.reading import MixedRun
+from loadtests.lab.repeated import Estimate, accepted, estimate, that_count
 from loadtests.models import scalability
-from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw
 
 SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughput
@@ -30,42 +30,38 @@ LEAST_POINTS, LEAST_SATURATED = 3, 4
 class Point:
     """N customers at a place and ledger: means over runs. runs: accepted ones of `made`.
 
-    If no run was accepted, is_sound is false and the means are those of all runs: they are shown,
-    but used for no finding.
+    If no run was accepted, is_accepted is false and the means are those of all runs: they are
+    shown, but used for no finding.
     """
 
     customers: int
     runs: int
     made: int
-    is_sound: bool
+    is_accepted: bool
     throughputs_per_s: tuple[float, ...]
     responses_s: tuple[float, ...]
     service_demand_s: float
     generator_demand_s: float | None
 
     @property
+    def throughput(self) -> Estimate:
+        """X over runs, in 1/s."""
+        return estimate(self.throughputs_per_s)
+
+    @property
+    def response(self) -> Estimate:
+        """R over runs, in s."""
+        return estimate(self.responses_s)
+
+    @property
     def throughput_per_s(self) -> float:
         """X, the mean throughput."""
-        return fmean(self.throughputs_per_s)
+        return self.throughput.value
 
     @property
     def response_s(self) -> float:
         """R, the mean response time."""
-        return fmean(self.responses_s)
-
-    @property
-    def throughput_interval(self) -> Interval | None:
-        """The 95 % interval of X over runs; None for a single run."""
-        return _interval(self.throughputs_per_s)
-
-    @property
-    def response_interval(self) -> Interval | None:
-        """The 95 % interval of R over runs; None for a single run."""
-        return _interval(self.responses_s)
-
-
-def _interval(values: Sequence[float]) -> Interval | None:
-    return confidence_interval(values) if len(values) > 1 else None
+        return self.response.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,7 @@ def curves(runs: Sequence[MixedRun], cores: int, seed: int) -> list[Curve]:
     """A curve for each ledger and place with an accepted point, ordered by ledger."""
     found = []
     for (blocks, place), of_both in groupby(points_of(runs), key=lambda one: one[:2]):
-        sound = tuple(point for _, _, point in of_both if point.is_sound)
+        sound = tuple(point for _, _, point in of_both if point.is_accepted)
         if sound:
             found.append(_curve(place, blocks, sound, cores, seed))
     return found
@@ -165,14 +161,13 @@ def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed:
 
 
 def _point(made: Sequence[MixedRun]) -> Point:
-    accepted = [run for run in made if run.is_accepted]
-    runs = accepted or made
+    runs = that_count(made)
     told = [run.generator_demand_s for run in runs if run.generator_demand_s is not None]
     return Point(
         customers=made[0].customers,
-        runs=len(accepted),
+        runs=len(accepted(made)),
         made=len(made),
-        is_sound=bool(accepted),
+        is_accepted=runs[0].is_accepted,
         throughputs_per_s=tuple(run.window.throughput_per_s for run in runs),
         responses_s=tuple(run.window.mean_response_s for run in runs),
         service_demand_s=fmean(run.service_demand_s for run in runs),

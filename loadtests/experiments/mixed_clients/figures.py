@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
+from loadtests.lab.repeated import Estimate, measured, rejected
 from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
-from loadtests.lab.report.page import shown
-from loadtests.models.estimates import Interval
 
 _OURS: dict[str, Source] = {LOCAL: "second", HTTP: "ours"}
 _BOUNDS: dict[str, Source] = {LOCAL: "bound", HTTP: "model"}
@@ -17,19 +16,12 @@ _CUSTOMERS = Axis("clients N")
 Rejected = Sequence[tuple[str, Point]]  # place, and a point without an accepted run
 
 
-def throughput_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Figure:
+def throughput_figure(curves: Sequence[Curve], without: Rejected, blocks: int) -> Figure:
     """Figure 1 of the study for one ledger."""
-    series = _crosses(rejected, [point.throughput_per_s for _, point in rejected])
+    series = _crosses(without, [point.throughput_per_s for _, point in without])
     for curve in curves:
-        points = curve.points
         series += [
-            _series(
-                f"{NAMES[curve.place]}",
-                _OURS[curve.place],
-                points,
-                [point.throughput_per_s for point in points],
-                [point.throughput_interval for point in points],
-            ),
+            _series(curve, [point.throughput for point in curve.points]),
             _bound(curve, [curve.most_per_s(n) for n in _steps(curve)]),
         ]
     svg = drawn(_CUSTOMERS, Axis("interactions / s", is_logarithmic=True), series)
@@ -38,22 +30,15 @@ def throughput_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) 
         "without points are the upper bounds min(N/D, 1/D_b); crosses have no accepted run. The "
         "axis is logarithmic; the study drew two linear ones."
     )
-    return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, rejected, blocks))
+    return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, without, blocks))
 
 
-def latency_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Figure:
+def latency_figure(curves: Sequence[Curve], without: Rejected, blocks: int) -> Figure:
     """Figure 2 of the study for one ledger."""
-    series = _crosses(rejected, [1000 * point.response_s for _, point in rejected])
+    series = _crosses(without, [1000 * point.response_s for _, point in without])
     for curve in curves:
-        points = curve.points
         series += [
-            _series(
-                f"{NAMES[curve.place]}",
-                _OURS[curve.place],
-                points,
-                [1000 * point.response_s for point in points],
-                [_ms(point.response_interval) for point in points],
-            ),
+            _series(curve, [point.response for point in curve.points], factor=1000),
             _bound(curve, [1000 * curve.least_s(n) for n in _steps(curve)]),
         ]
     svg = drawn(_CUSTOMERS, Axis("mean latency / ms", is_logarithmic=True), series)
@@ -90,38 +75,13 @@ def latency_figure(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> 
     return Figure(f"Latency, {blocks} blocks", svg, told, table)
 
 
-def _ms(interval: Interval | None) -> Interval | None:
-    if interval is None:
-        return None
-    return Interval(
-        1000 * interval.estimate, 1000 * interval.half_width, interval.confidence, interval.values
-    )
+def _crosses(without: Rejected, ys: Sequence[float]) -> list[Series]:
+    return rejected([point.customers for _, point in without], ys)
 
 
-def _crosses(rejected: Rejected, ys: Sequence[float]) -> list[Series]:
-    if not rejected:
-        return []
-    return [Series("rejected", "bound", [p.customers for _, p in rejected], ys, shape="points")]
-
-
-def _series(
-    name: str,
-    source: Source,
-    points: Sequence[Point],
-    ys: Sequence[float],
-    intervals: Sequence[Interval | None],
-) -> Series:
-    return Series(
-        name,
-        source,
-        [point.customers for point in points],
-        ys,
-        [
-            None if one is None else max(one.low, y / 10)
-            for one, y in zip(intervals, ys, strict=True)
-        ],
-        [None if one is None else one.high for one in intervals],
-    )
+def _series(curve: Curve, found: Sequence[Estimate], factor: float = 1) -> Series:
+    ns = [point.customers for point in curve.points]
+    return measured(NAMES[curve.place], _OURS[curve.place], ns, found, factor=factor)
 
 
 def _steps(curve: Curve) -> list[float]:
@@ -137,17 +97,17 @@ def _bound(curve: Curve, ys: Sequence[float]) -> Series:
     return Series(f"bound {NAMES[curve.place]}", _BOUNDS[curve.place], _steps(curve), ys)
 
 
-def _table(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Table:
+def _table(curves: Sequence[Curve], without: Rejected, blocks: int) -> Table:
     rows: list[Sequence[Cell]] = [
         (
             NAMES[curve.place],
             point.customers,
             f"{point.runs} of {point.made}",
             point.throughput_per_s,
-            _give_or_take(point.throughput_interval),
+            point.throughput.give_or_take(),
             100 * point.throughput_per_s / curve.most_per_s(point.customers),
             1000 * point.response_s,
-            _give_or_take(_ms(point.response_interval)),
+            point.response.give_or_take(1000),
             1000 * point.service_demand_s,
         )
         for curve in curves
@@ -165,7 +125,7 @@ def _table(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Table:
             "–",
             1000 * point.service_demand_s,
         )
-        for place, point in rejected
+        for place, point in without
     ]
     columns = (
         *("Clients are", "N", "Runs counted", "X / 1/s", "95 %", "Share of its bound / %"),
@@ -177,7 +137,3 @@ def _table(curves: Sequence[Curve], rejected: Rejected, blocks: int) -> Table:
         "finding."
     )
     return Table(f"A ledger of {blocks} blocks", columns, rows, note)
-
-
-def _give_or_take(interval: Interval | None) -> str:
-    return "–" if interval is None else f"±\N{NO-BREAK SPACE}{shown(interval.half_width, 2)}"

@@ -1,14 +1,18 @@
-"""Measures the open workload of study 000: Poisson arrivals at shares of the maximum rate L.
+"""Measures open workloads: Poisson arrivals at shares of the maximum rate L, as in study 000.
 
-`plan` defines how much is measured, `servers` on which servers. `measuring` measures, `reading`
-makes numbers of the rows, `comparing` compares them with the models, `figures` draws and
-`analysing` reports.
+`plan` defines how much is measured, `servers` on which servers. `exploring` finds out what the
+service can do, `measuring` measures, `reading` makes numbers of the rows, `demands` and `comparing`
+compare them with the models, `figures` draws and `analysing` reports. `bringing` makes
+a result of rows that were measured elsewhere.
 """
 
 from loadtests.experiments.open_workload.analysing import analyse
+from loadtests.experiments.open_workload.bringing import bring
 from loadtests.experiments.open_workload.measuring import measure
-from loadtests.experiments.open_workload.servers import BLOCKWISE_UP_TO, QUICK_SCALE, SCALE
+from loadtests.experiments.open_workload.servers import SCALE
 from loadtests.lab.experiment import Experiment, Mode
+
+__all__ = ["EXPERIMENT", "bring"]
 
 EXPERIMENT = Experiment(
     name="open-workload",
@@ -17,18 +21,22 @@ EXPERIMENT = Experiment(
     reproduces="the table of open workloads and figures 2 to 5",
     about=(
         "Requests arrive as a Poisson process, whether earlier ones have been answered or not, at "
-        "0.3, 0.5, 0.8 and 0.85 of the rate L = 1/E[S] at which the server would be busy all the "
-        "time. E[S] is calibrated with one customer before and after. Everything is measured "
-        "twice: as the study did, in short runs that begin with an empty server, and in the steady "
-        "state, in replications whose beginnings are left out, a few of them at still higher loads."
+        "0.3, 0.5, 0.8 and 0.85 of the rate L at which the server would be busy all the time. E[S] "
+        "is calibrated with one customer before and after. With emulated storage, the study's way "
+        "of scanning is measured as the study did, in short runs that begin with an empty server, "
+        "and in the steady state, in replications whose beginnings are left out; and so is our own "
+        "scan. In the mode real it is the service as shipped, whose open and closed runs are "
+        "predicted from what one customer was told."
     ),
     modes=(Mode.EMULATED, Mode.REAL, Mode.MODEL),
     measure=measure,
     analyse=analyse,
-    scales=(SCALE, QUICK_SCALE),
+    scales=(SCALE, SCALE),
     can_resume=True,
+    can_decide=True,
+    takes_host=True,
     emulated_so=(
-        f"Above K = {BLOCKWISE_UP_TO:g} one wait replaces all blocks of a request; threads that "
-        "share a processor compute for that time instead."
+        "Here blocks are really read, checked and filtered: in the study's way a wait fills up the "
+        "time of a block, in ours that of reading it."
     ),
 )

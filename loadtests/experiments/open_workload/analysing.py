@@ -1,76 +1,99 @@
-"""Makes the report of the open workload from its tables."""
+"""Makes the report of open workloads from its tables."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from math import isinf
+from statistics import fmean
 
+from loadtests.experiments.open_workload import figures, tables
 from loadtests.experiments.open_workload.comparing import (
-    REPLICATIONS_FROM,
     AsTheStudy,
     Steady,
     steady_points,
     study_points,
 )
-from loadtests.experiments.open_workload.figures import (
-    REPORT_S,
-    load_figure,
-    over_time,
-    response_figure,
-)
-from loadtests.experiments.open_workload.plan import (
-    AS_THE_STUDY,
-    BRIEF_UP_TO,
-    BRIEF_WARM_UP,
-    FCFS,
-    SETTLED_UP_TO,
-    WARM_UP,
-)
+from loadtests.experiments.open_workload.deciding import judged
+from loadtests.experiments.open_workload.demands import Closed, closed_points, demands
+from loadtests.experiments.open_workload.gaps import gap_section
+from loadtests.experiments.open_workload.plan import AS_THE_STUDY, SERVERS, SETTLED_UP_TO
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
+from loadtests.experiments.open_workload.tables import percent
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.lab.experiment import Mode
-from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import BATCHES, REPLICATIONS, Interval, Verdict
+from loadtests.models.estimates import TOLERANCE, Verdict, confidence_interval
+from loadtests.models.sequential import LEAST_VALUES
 
-SERVERS = {FCFS: "one worker, in order of arrival", "shared": "threads, processor shared"}
-MODELS = {FCFS: "M/G/1", "shared": "M/G/1-PS"}
+REJECTED = "Every run was rejected, so nothing was found out."
+WITHIN = f"within {100 * TOLERANCE:g} %"
 
 
 def analyse(results: Results) -> Report:
-    """Report five layers at each load. Raises ResultsError if there is no complete run."""
-    manifest = results.manifest()
-    runs = open_runs(results)
-    if not runs:
+    """Report five layers at each load. Rejected runs are counted, and used for nothing else.
+
+    Raises ResultsError if there is no run with a request.
+    """
+    manifest, made = results.manifest(), open_runs(results)
+    if not made:
         raise ResultsError(f"{results.folder} has no run with a request")
-    is_simulated = manifest["mode"] == Mode.MODEL
-    steady = steady_points(runs, is_simulated=is_simulated)
+    runs = [run for run in made if run.is_accepted]
+    steady = steady_points(made, is_simulated=manifest["mode"] == Mode.MODEL)
+    until_decided = manifest.get("until_decided", False)
+    if until_decided:
+        steady = [judged(results, point) for point in steady]
     short = study_points(runs, manifest["seed"])
+    closed = [point for point in closed_points(results) if point.is_accepted]
     sections = [
         Section(
             "Response time against load",
             ["Times are in service times E[S], so that runs at any scale can be compared."],
-            [response_figure(steady, short)],
+            [figures.response(steady, short)],
         ),
-        *([_steady_section(steady)] if steady else []),
-        *([_study_section(short)] if short else []),
-        _over_time_section(results, runs, is_real=manifest["mode"] == Mode.REAL),
-        _calibration_section(runs),
+        _prediction(results, closed),
+        _section(
+            "Steady state",
+            [_STEADY, *([_UNTIL_DECIDED] if until_decided else []), _limit(steady)],
+            tables.steady(steady),
+            tables.causes(steady),
+        ),
+        gap_section(results, runs),
+        _section("As the study did it", [_SHORT], tables.short(short)),
+        _over_time(results, runs, is_real=manifest["mode"] == Mode.REAL),
+        _section("Calibration", [_CALIBRATION], tables.calibrations(runs)),
     ]
-    findings = [*map(_steady_finding, steady), *map(_study_finding, short), *_bias(short)]
     return Report(
-        [*findings, *_without_a_run(runs)],
-        sections,
-        [*map(_metric, steady)],
-        conclusion=_conclusion(steady),
+        [
+            *map(_steady_finding, steady),
+            *_closed_findings(closed),
+            *map(_study_finding, short),
+            *_bias(short),
+            *_without_steady_state(runs, steady),
+            *_without_a_run(made),
+        ],
+        [section for section in sections if section.parts],
+        [*_service_times(runs), *map(_metric, steady), *map(_paired_metric, steady)],
+        failure="" if runs else REJECTED,
+        conclusion=_conclusion(steady) if runs else REJECTED,
     )
+
+
+def _section(title: str, told: Sequence[str], *found: Table) -> Section:
+    """A section with the tables that have rows, which may be none."""
+    return Section(title, told, [table for table in found if table.rows])
+
+
+# --- findings ----------------------------------------------------------------------------------
 
 
 def _conclusion(steady: Sequence[Steady]) -> str:
     """At how many loads the model of the queue predicts the response time."""
     if not steady:
-        return "Only runs as the study made them count, which begin empty and are short."
+        return "There is no steady state to compare with a formula."
     verdicts = [point.verdict for point in steady]
     told = f"At {verdicts.count(Verdict.AGREES)} of {len(steady)} loads the queueing "
-    told += "model predicts the mean response time within 5 %"
+    told += f"model predicts the mean response time {WITHIN}"
     if wrong := verdicts.count(Verdict.DISAGREES):
         told += f", at {wrong} it does not"
     if open_ := verdicts.count(Verdict.NOT_DECIDED):
@@ -78,23 +101,36 @@ def _conclusion(steady: Sequence[Steady]) -> str:
     return f"{told}."
 
 
-def _percent(difference: Interval, of: float) -> str:
-    return f"{100 * difference.estimate / of:+.1f} ± {100 * difference.half_width / of:.1f} %"
-
-
 def _steady_finding(point: Steady) -> str:
-    model = MODELS[point.server]
+    model = point.queue.name
     words = {
-        Verdict.AGREES: f"{model} agrees within 5 %",
-        Verdict.DISAGREES: f"{model} disagrees by more than 5 %",
-        Verdict.NOT_DECIDED: f"whether {model} agrees within 5 % is not decided by these runs",
+        Verdict.AGREES: f"{model} agrees {WITHIN}",
+        Verdict.DISAGREES: f"{model} disagrees by more than {100 * TOLERANCE:g} %",
+        Verdict.NOT_DECIDED: f"whether {model} agrees {WITHIN} is not decided by these runs",
     }
     return (
-        f"{point.fraction:g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
-        f"{point.runs}; paired difference {_percent(point.difference, point.predicted)}; predicted "
+        f"{point.fraction:.2g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
+        f"{point.runs}; paired difference {percent(point.difference, point.predicted)}; predicted "
         f"{point.predicted:.3g} E[S], measured {point.raw.estimate:.3g} ± "
         f"{point.raw.half_width:.2g}, replay of the same arrivals {point.replayed:.3g})."
     )
+
+
+def _closed_findings(points: Sequence[Closed]) -> list[str]:
+    """For each server a sentence on how its throughput compares with mean value analysis."""
+    return [
+        f"Customers who ask again at once, {SERVERS[server]}: throughput against mean value "
+        f"analysis with the demands of one customer: {'; '.join(map(_closed_told, group))}."
+        for server, group in groupby(
+            (point for point in points if point.customers > 1), key=lambda point: point.server
+        )
+    ]
+
+
+def _closed_told(point: Closed) -> str:
+    predicted_per_s = point.predicted.throughput_per_s
+    difference = percent(point.throughput_per_s.plus(-predicted_per_s), predicted_per_s)
+    return f"{difference} for N = {point.customers} ({point.verdict})"
 
 
 def _study_finding(point: AsTheStudy) -> str:
@@ -118,7 +154,7 @@ def _bias(short: Sequence[AsTheStudy]) -> list[str]:
         return []
     point = max(short, key=lambda one: one.fraction)
     hidden = 1 - point.expected.mean_s / point.fcfs
-    if hidden < 0.05:
+    if hidden < TOLERANCE:
         return []
     return [
         (
@@ -129,135 +165,130 @@ def _bias(short: Sequence[AsTheStudy]) -> list[str]:
     ]
 
 
+def _without_steady_state(runs: Sequence[OpenRun], steady: Sequence[Steady]) -> list[str]:
+    """A sentence for each load at which the model, but not the server, is overloaded."""
+    there = {(point.server, point.fraction) for point in steady}
+    over = {
+        (SERVERS[run.server], run.fraction, run.queue.name)
+        for run in runs
+        if run.utilisation >= 1 and (run.server, run.fraction) not in there
+    }
+    return [
+        f"{fraction:.2g} of L, {server}: {name} has no steady state at this rate, because the "
+        "server does more at once than the model says."
+        for server, fraction, name in sorted(over)
+    ]
+
+
 def _without_a_run(runs: Sequence[OpenRun]) -> list[str]:
     """A sentence for each load of which every run was rejected."""
     made = {(run.part, SERVERS[run.server], run.fraction) for run in runs}
     counted = {(run.part, SERVERS[run.server], run.fraction) for run in runs if run.is_accepted}
     return [
-        f"{fraction:g} of L, {server}, {part.replace('-', ' ')}: every run was rejected; the table "
-        "of runs has the reasons."
+        f"{fraction:.2g} of L, {server}, {part.replace('-', ' ')}: every run was rejected; the "
+        "table of runs has the reasons."
         for part, server, fraction in sorted(made - counted)
     ]
-
-
-def _steady_section(steady: Sequence[Steady]) -> Section:
-    rows = [
-        (
-            f"{point.fraction:g}",
-            SERVERS[point.server].partition(",")[0],
-            f"{point.runs} of {point.runs + point.rejected}",
-            point.arrivals,
-            point.predicted,
-            f"{point.raw.estimate:.3g} ± {point.raw.half_width:.2g}",
-            point.replayed,
-            point.paired.estimate,
-            _percent(point.difference, point.predicted),
-            _percent(point.as_served, point.predicted) if point.as_served else "–",
-            str(point.verdict),
-        )
-        for point in steady
-    ]
-    columns = (
-        *("Share of L", "Server", "Runs counted", "Arrivals", "Model", "Measured", "Replayed"),
-        *("Paired estimate", "Paired difference", "As served", "Verdict"),
-    )
-    told = [
-        (
-            f"Each run is a replication with its own arrivals. The first {WARM_UP} of them "
-            f"({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L, where the queue soon becomes steady), "
-            "or a tenth if that is more, are left out. The paired difference compares every "
-            "request with the same arrival in a simulated queue with the calibrated service time; "
-            "“as served” with one that has the service times measured by the server, so that only "
-            "the order of service and the work outside the handler differ."
-        )
-    ]
-    note = (
-        "Times are in service times. The tolerance of 5 % was fixed before the run. The interval "
-        f"of a single run is that of {BATCHES} batches. From {REPLICATIONS_FROM:g} of L on, fewer "
-        f"than {REPLICATIONS} runs decide nothing. Above {SETTLED_UP_TO:g} no runs decide: they "
-        "are too short to reach the steady state of the formula, as their replay shows."
-    )
-    return Section("Steady state", told, [Table("Steady state", columns, rows, note)])
-
-
-def _study_section(short: Sequence[AsTheStudy]) -> Section:
-    rows = [
-        (
-            f"{point.fraction:g}",
-            point.runs,
-            point.fcfs * REPORT_S,
-            point.expected.mean_s * REPORT_S,
-            _range(point.expected.low_s, point.expected.high_s),
-            point.mean * REPORT_S,
-            point.replayed * REPORT_S,
-            _range(point.of_study.low_s, point.of_study.high_s) if point.of_study else "–",
-            point.published * REPORT_S if point.published else None,
-        )
-        for point in short
-    ]
-    columns = (
-        *("Share of L", "Runs", "M/G/1, steady", "Expected", "95 % range of ours"),
-        *("Ours", "Same arrivals, replayed", "95 % range of 15 runs", "The study's"),
-    )
-    told = [
-        (
-            "The study sent 30 minutes of requests to an idle server, 15 times. That is 44 service "
-            "times: 13 to 38 requests. The queue does not reach its steady state in that time, so "
-            "the fair prediction is that of a simulated M/G/1 queue measured in the same way. A "
-            "replay of the same arrivals through such a queue shows the effect of chance."
-        )
-    ]
-    note = "Times are in report seconds: R/E[S] × 40.499."
-    table = Table("As the study measured", columns, rows, note, digits=4)
-    return Section("As the study did it", told, [table])
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low * REPORT_S:.1f} to {high * REPORT_S:.1f}"
-
-
-def _over_time_section(results: Results, runs: Sequence[OpenRun], *, is_real: bool) -> Section:
-    brief = [run for run in runs if run.part == AS_THE_STUDY]
-    path = results.folder / SAMPLES
-    samples = sampling.read(path) if path.exists() else {}
-    load = load_figure(runs, samples, is_real=is_real)
-    parts = [*(over_time(brief) if brief else []), *([load] if load else [])]
-    return Section("Over the time of a run", parts=parts)
-
-
-def _calibration_section(runs: Sequence[OpenRun]) -> Section:
-    seen: dict[tuple[str, float, str], OpenRun] = {}
-    for run in runs:
-        key = run.server, run.fraction, run.part
-        if key not in seen or (run.is_accepted and not seen[key].is_accepted):
-            seen[key] = run
-    rows = [
-        (
-            SERVERS[run.server],
-            run.part.replace("-", " "),
-            f"{run.fraction:g}",
-            1000 * run.service_time_s,
-            run.service_variance_s2**0.5 / run.service_time_s,
-            1000 * run.overhead_s,
-            run.rate_per_s,
-        )
-        for run in seen.values()
-    ]
-    columns = (
-        *("Server", "Runs", "Share of L", "E[S] / ms", "cv", "E[S] outside the handler / ms"),
-        "Rate / 1/s",
-    )
-    told = [
-        (
-            "E[S] is the mean response time of one customer who asks again as soon as an answer "
-            "comes. The rate of each load comes from the calibration just before it; the table has "
-            "that of the first run which counts. The study's cv was 0.029."
-        )
-    ]
-    return Section("Calibration", told, [Table("Calibrations", columns, rows, digits=4)])
 
 
 def _metric(point: Steady) -> Metric:
     interval = point.raw
     name = f"response_time[{point.server},{point.fraction:g}]"
-    return Metric.of_amount(name, interval.estimate, "E[S]", interval.low, interval.high)
+    return Metric.of_amount(name, interval.estimate, "", interval.low, interval.high)
+
+
+def _paired_metric(point: Steady) -> Metric:
+    """The paired difference as a share of the prediction."""
+    name = f"paired_difference[{point.server},{point.fraction:g}]"
+    if isinf(point.difference.half_width):  # few calibrations, measured until decided
+        return Metric(name, point.difference.estimate / point.predicted)
+    low, value, high = (
+        one / point.predicted
+        for one in (point.difference.low, point.difference.estimate, point.difference.high)
+    )
+    return Metric(name, value, "", low, high)
+
+
+def _service_times(runs: Sequence[OpenRun]) -> list[Metric]:
+    """E[S] of each server, with its interval over calibrations if there are several."""
+    found = []
+    for server in dict.fromkeys(run.server for run in runs):
+        means_s = {run.service_time_s for run in runs if run.server == server}
+        low = high = None
+        if len(means_s) > 1:
+            interval = confidence_interval([*means_s])
+            low, high = interval.low, interval.high
+        name = f"service_time[{server}]"
+        found.append(Metric.of_amount(name, fmean(means_s), "s", low, high))
+    return found
+
+
+# --- sections ----------------------------------------------------------------------------------
+
+_STEADY = (
+    "Each run is a replication with its own arrivals, whose beginning is left out. The paired "
+    "difference compares every request with the same arrival in a simulated queue, where it takes "
+    "as long as the server measured, or a time of the calibration if the server cannot tell. “As "
+    "served” is just that: only the order of service and the work outside the handler differ. The "
+    "paired difference has in addition what the formula gains if requests take longer than at the "
+    "calibration."
+)
+_UNTIL_DECIDED = (
+    f"Each load up to {SETTLED_UP_TO:g} of L was measured until it was decided. So the interval of "
+    "its paired difference is a confidence sequence over calibrations (Lai 1976; Wang and Ramdas "
+    "2025), which holds however often one looks and whenever one stops; after fewer than "
+    f"{LEAST_VALUES} calibrations nothing is decided, and after as many ten runs are not needed."
+)
+_SHORT = (
+    "The study sent 30 minutes of requests to an idle server, 15 times. That is 44 service "
+    "times: 13 to 38 requests. The queue does not reach its steady state in that time, so the fair "
+    "prediction is that of a simulated M/G/1 queue measured in the same way. A replay of the same "
+    "arrivals through such a queue shows the effect of chance."
+)
+_CALIBRATION = (
+    "E[S] is the mean response time of one customer who asks again as soon as an answer comes. The "
+    "rate of each load comes from the calibration just before it; the table has that of the first "
+    "run which counts. The study's cv was 0.029."
+)
+_DEMANDS = (
+    "With one customer nobody waits, and a request takes as long as its demands together. They "
+    "were learnt before any other run, from Server-Timing and the processor time of the service. "
+    "Mean value analysis predicts from them how many requests a second N customers get answered "
+    "who ask again at once; the formulas below predict open runs. Workers that share their "
+    "processor have exact predictions; with requests served one by one, mean value analysis takes "
+    "exponential times and so predicts a little less than there is. A generator on the same "
+    "machine competes with the workers for its cores."
+)
+
+
+def _limit(steady: Sequence[Steady]) -> str:
+    """What cannot be measured: times as short as requests are sent late."""
+    if not steady:
+        return ""
+    worst = max(steady, key=lambda point: point.lag)
+    return (
+        "The limit of measurement is how late requests are sent: this counts as waiting at the "
+        f"server. Of 100 requests, 99 were sent within {100 * worst.lag:.2g} % of E[S] "
+        f"({1000 * worst.lag_s:.2g} ms, {SERVERS[worst.server]}, {worst.fraction:.2g} of L, the "
+        "worst), and above 5 % a run is rejected; so questions that take less than 20 times that "
+        "cannot be measured by this generator."
+    )
+
+
+def _prediction(results: Results, closed: Sequence[Closed]) -> Section:
+    known = [*demands(results).values()]
+    parts = [tables.demands(known), tables.closed(closed)]
+    drawn = [figures.throughput(closed)] if closed else []
+    return Section(
+        "Predicted from one customer", [_DEMANDS], [*(part for part in parts if part.rows), *drawn]
+    )
+
+
+def _over_time(results: Results, runs: Sequence[OpenRun], *, is_real: bool) -> Section:
+    parts: list[Figure] = []
+    if brief := [run for run in runs if run.part == AS_THE_STUDY]:
+        parts += [*figures.over_time(brief), figures.load_computed(brief)]
+    path = results.folder / SAMPLES
+    if is_real and path.exists() and (load := figures.load(runs, sampling.read(path))):
+        parts.append(load)
+    return Section("Over the time of a run", parts=parts)

@@ -1,6 +1,6 @@
 """Compares measurement and models at each share of L in five layers. Times are in E[S].
 
-1. the formula, FCFS (Pollaczek and Khinchine) or PS, for the steady state;
+1. the formula of the queue, for the steady state;
 2. the expected result of the study's protocol, simulated: short runs from an empty server;
 3. the paired estimate: formula + mean(measured − replayed), where each arrival is compared with the
    same arrival in a simulated queue, so that chance is the same on both sides;
@@ -17,17 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from random import Random
+from statistics import fmean
 
 from loadtests.experiments.open_workload.plan import (
     AS_THE_STUDY,
-    FCFS,
     SETTLED_UP_TO,
     STEADY,
     STUDY_SERVICES,
 )
-from loadtests.experiments.open_workload.reading import OpenRun
+from loadtests.experiments.open_workload.reading import OpenRun, Services, services
 from loadtests.lab.published import OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
-from loadtests.models import single_server
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import (
     REPLICATIONS,
@@ -38,9 +37,12 @@ from loadtests.models.estimates import (
     verdict,
 )
 from loadtests.models.protocol import Expectation, Protocol, expectation
-from loadtests.models.samples import summary
+from loadtests.models.queue import ONE, Queue
+from loadtests.models.samples import quantile
+from loadtests.models.steady_state import Unstable
 
 SIMULATED_RUNS = 10_000
+SMALL = 1e-4  # relative step of a derivative
 REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one run are too narrow
 
 
@@ -48,29 +50,40 @@ REPLICATIONS_FROM = 0.8  # share of L from which intervals from batches of one r
 class Steady:
     """The steady state at a share of L.
 
-    runs, rejected: numbers of accepted and rejected runs. arrivals: number that counts. fcfs,
-    shared: by the formulas. raw: mean response time. replayed: that of the same arrivals in the
-    queue of the model. difference: the paired one. as_served: the difference with the service times
-    that the server measured during the run, so that only the discipline is left.
+    queue: the model. busy: the share of E[S] in it. utilisation: its ρ. cv: of the service times.
+    runs, rejected: numbers of accepted and rejected runs. arrivals: number that counts. predicted:
+    the mean response time by the formula. raw: as measured. replayed: that of the same arrivals in
+    the queue. differences: the paired one of each run; difference: their mean. as_served: the
+    difference with the service times that the server measured during the run, so that only the
+    order of service is left. slower: the mean of those times, over the calibrated one. lag, lag_s:
+    the 99th percentile of how late requests were sent, in E[S] and in seconds.
     """
 
     server: str
+    queue: Queue
+    busy: float
+    utilisation: float
+    cv: float
     fraction: float
     runs: int
     rejected: int
     arrivals: int
-    fcfs: float
-    shared: float
+    predicted: float
     raw: Interval
     replayed: float
+    differences: Sequence[float]
     difference: Interval
     as_served: Interval | None
+    slower: float | None
+    lag: float
+    lag_s: float
     verdict: Verdict
 
-    @property
-    def predicted(self) -> float:
-        """The mean response time by the model of this server."""
-        return self.fcfs if self.server == FCFS else self.shared
+    def predicted_at(self, fraction: float) -> float:
+        """The mean response time by the formula at another share of L. Raises Unstable."""
+        rate = fraction / self.fraction * self.utilisation * self.queue.servers / self.busy
+        found = self.queue.steady(rate, self.busy, self.cv)
+        return found.response_time_s + 1 - self.busy
 
     @property
     def paired(self) -> Interval:
@@ -99,43 +112,71 @@ def steady_points(runs: Sequence[OpenRun], *, is_simulated: bool) -> list[Steady
     """A point for each server and share of L with a long enough run, in the plan's order."""
     of_part = [run for run in runs if run.part == STEADY and run.is_long_enough]
     groups = groupby(of_part, key=lambda run: (run.server, run.fraction))
-    found = [(key, list(group)) for key, group in groups]
-    return [
-        _steady(server, fraction, group, is_simulated=is_simulated)
-        for (server, fraction), group in found
-        if any(run.is_accepted for run in group)
-    ]
+    found = [_steady(list(group), is_simulated=is_simulated) for _, group in groups]
+    return [point for point in found if point is not None]
 
 
-def _steady(server: str, fraction: float, made: Sequence[OpenRun], *, is_simulated: bool) -> Steady:
+def _steady(made: Sequence[OpenRun], *, is_simulated: bool) -> Steady | None:
+    """The point of these runs; None if none counts or the queue has no steady state."""
     runs = [run for run in made if run.is_accepted]
-    fcfs, shared = _formulas(fraction, _cv(runs))
-    predicted = fcfs if server == FCFS else shared
-    raw = _interval([_in_services(run, run.responses_s) for run in runs])
-    paired = _interval([_differences(run, run.replayed_s) for run in runs])
-    difference = raw.plus(-predicted) if is_simulated else paired
-    served = [run.replayed_as_served_s for run in runs]
-    as_served = [
-        _differences(run, replayed)
-        for run, replayed in zip(runs, served, strict=True)
-        if replayed is not None
+    if not runs:
+        return None
+    used, first = services(runs), runs[0]
+    try:
+        predicted = fmean([_formula(run, used.cv) for run in runs])
+        changes_s = _changes_s(runs, used)
+    except Unstable:
+        return None
+    replayed_s = [run.replayed_s(of) for run, of in zip(runs, used.of_runs, strict=True)]
+    as_served_s = [
+        [ours_s - theirs_s for ours_s, theirs_s in zip(run.responses_s, of, strict=True)]
+        for run, of in zip(runs, replayed_s, strict=True)
     ]
+    differences_s = [
+        [one_s + change_s for one_s, change_s in zip(of, changes, strict=True)]
+        for of, changes in zip(as_served_s, changes_s, strict=True)
+    ]
+    raw = _interval(runs, [run.responses_s for run in runs])
+    difference = raw.plus(-predicted) if is_simulated else _interval(runs, differences_s)
+    lag_s = quantile([lag_s for run in runs for lag_s in run.lags_s], 0.99)
+    is_told = used.is_served and not is_simulated
     return Steady(
-        server=server,
-        fraction=fraction,
+        server=first.server,
+        queue=first.queue,
+        busy=fmean([run.busy_s / run.service_time_s for run in runs]),
+        utilisation=fmean([run.utilisation for run in runs]),
+        cv=used.cv,
+        fraction=first.fraction,
         runs=len(runs),
         rejected=len(made) - len(runs),
         arrivals=sum(len(run.settled(run.responses_s)) for run in runs),
-        fcfs=fcfs,
-        shared=shared,
+        predicted=predicted,
         raw=raw,
-        replayed=summary([summary(_in_services(run, run.replayed_s)).mean for run in runs]).mean,
+        replayed=fmean(_means(runs, replayed_s)),
+        differences=_means(runs, differences_s),
         difference=difference,
-        as_served=_interval(as_served)
-        if len(as_served) == len(runs) and not is_simulated
-        else None,
-        verdict=_verdict(difference, predicted, fraction, len(runs)),
+        as_served=_interval(runs, as_served_s) if is_told else None,
+        slower=used.slower if is_told else None,
+        lag=lag_s / fmean([run.service_time_s for run in runs]),
+        lag_s=lag_s,
+        verdict=_verdict(difference, predicted, first.fraction, len(runs)),
     )
+
+
+def _changes_s(runs: Sequence[OpenRun], used: Services) -> list[list[float]]:
+    """For each request by how much the formula changes if all take as long as this one took.
+
+    To first order, so that times that vary around the calibrated mean change nothing on average. A
+    server that is slower than at the calibration is so not hidden by the replay of its own times.
+    """
+    if not used.is_served:
+        return [[0.0] * len(run.rows) for run in runs]
+    found = []
+    for run, of in zip(runs, used.of_runs, strict=True):
+        more = _formula(run, used.cv, 1 + SMALL) - _formula(run, used.cv, 1 - SMALL)
+        slope_s = more / (2 * SMALL) * run.service_time_s
+        found.append([slope_s * (time_s / run.busy_s - 1) for time_s in of])
+    return found
 
 
 def _verdict(difference: Interval, predicted: float, fraction: float, runs: int) -> Verdict:
@@ -146,32 +187,27 @@ def _verdict(difference: Interval, predicted: float, fraction: float, runs: int)
     return verdict(difference, predicted)
 
 
-def _formulas(fraction: float, cv: float) -> tuple[float, float]:
-    """E[R] in service times by the formulas: in order of arrival, and shared."""
-    fcfs = single_server.mg1(fraction, 1.0, single_server.variance_s2(1.0, cv))
-    return fcfs.response_time_s, single_server.mg1_ps(fraction, 1.0).response_time_s
+def _formula(run: OpenRun, cv: float, slower: float = 1.0) -> float:
+    """E[R] of the run's queue in the long run, if service takes `slower` times as long.
+
+    Raises Unstable.
+    """
+    found = run.queue.steady(run.rate_per_s, slower * run.busy_s, cv)
+    return (found.response_time_s + run.delay_s) / run.service_time_s
 
 
-def _cv(runs: Sequence[OpenRun]) -> float:
-    """The service time's coefficient of variation: the root mean square over calibrations."""
-    squares = [run.service_variance_s2 / run.service_time_s**2 for run in runs]
-    return float(summary(squares).mean ** 0.5)
+def _means(runs: Sequence[OpenRun], values_s: Sequence[Sequence[float]]) -> list[float]:
+    """The mean of each run in service times, without its warm-up."""
+    both = zip(runs, values_s, strict=True)
+    return [fmean(run.settled(of_run)) / run.service_time_s for run, of_run in both]
 
 
-def _in_services(run: OpenRun, values_s: Sequence[float]) -> list[float]:
-    return [value_s / run.service_time_s for value_s in run.settled(values_s)]
-
-
-def _differences(run: OpenRun, replayed_s: Sequence[float]) -> list[float]:
-    together = zip(run.responses_s, replayed_s, strict=True)
-    return _in_services(run, [ours_s - theirs_s for ours_s, theirs_s in together])
-
-
-def _interval(runs: Sequence[Sequence[float]]) -> Interval:
-    """The interval of the mean: over replications, or from the batches of a single run."""
-    if len(runs) == 1:
-        return batch_means(runs[0])
-    return confidence_interval([summary(values).mean for values in runs])
+def _interval(runs: Sequence[OpenRun], values_s: Sequence[Sequence[float]]) -> Interval:
+    """The interval of the mean in service times: over replications, or batches of a single run."""
+    if len(runs) > 1:
+        return confidence_interval(_means(runs, values_s))
+    (run,), (of_run,) = runs, values_s
+    return batch_means([value_s / run.service_time_s for value_s in run.settled(of_run)])
 
 
 def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
@@ -182,17 +218,20 @@ def study_points(runs: Sequence[OpenRun], seed: int) -> list[AsTheStudy]:
 
 
 def _as_the_study(fraction: float, runs: Sequence[OpenRun], seed: int) -> AsTheStudy:
-    cv = _cv(runs)
-    means = [summary(run.responses_s).mean / run.service_time_s for run in runs]
-    replayed = [summary(run.replayed_s).mean / run.service_time_s for run in runs]
+    used = services(runs)
+    means = [fmean(run.responses_s) / run.service_time_s for run in runs]
+    replayed = [
+        fmean(run.replayed_s(of)) / run.service_time_s
+        for run, of in zip(runs, used.of_runs, strict=True)
+    ]
     published = [one.tested_s for one in OPEN_WORKLOADS if one.fraction == fraction]
     return AsTheStudy(
         fraction=fraction,
         runs=len(runs),
-        mean=summary(means).mean,
-        replayed=summary(replayed).mean,
-        fcfs=_formulas(fraction, cv)[0],
-        expected=_expected(fraction, len(runs), cv, seed),
+        mean=fmean(means),
+        replayed=fmean(replayed),
+        fcfs=_formula(runs[0], used.cv),
+        expected=_expected(fraction, len(runs), used.cv, seed),
         of_study=_expected(fraction, OPEN_RUNS, UNROUNDED.variation, seed) if published else None,
         published=published[0] / UNROUNDED.mean_s if published else None,
     )
@@ -206,9 +245,12 @@ def _expected(fraction: float, runs: int, cv: float, seed: int) -> Expectation:
 
 
 def curve(fractions: Sequence[float], cv: float) -> tuple[list[float], list[float]]:
-    """The results of both formulas at these loads, to draw: FCFS and PS."""
-    both = [_formulas(fraction, cv) for fraction in fractions]
-    return [fcfs for fcfs, _ in both], [shared for _, shared in both]
+    """Mean response times at these loads, to draw: in order of arrival, and shared."""
+    both = [ONE, Queue(is_shared=True)]
+    fcfs, shared = (
+        [queue.steady(one, 1.0, cv).response_time_s for one in fractions] for queue in both
+    )
+    return fcfs, shared
 
 
 def published_points() -> list[tuple[float, float]]:

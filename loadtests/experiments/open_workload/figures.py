@@ -1,102 +1,117 @@
 """Draws the study's figures 2 to 5 with our numbers."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
+from loadtests.experiments.open_workload import tables
 from loadtests.experiments.open_workload.comparing import (
     AsTheStudy,
     Steady,
     curve,
     published_points,
 )
-from loadtests.experiments.open_workload.plan import FCFS, SHARED
+from loadtests.experiments.open_workload.demands import Closed
+from loadtests.experiments.open_workload.plan import SERVERS
 from loadtests.experiments.open_workload.reading import OpenRun
+from loadtests.experiments.open_workload.tables import REPORT_S
 from loadtests.generation.samples import Sample
-from loadtests.lab.published import OPEN_WORKLOADS, UNROUNDED
+from loadtests.lab.published import UNROUNDED
 from loadtests.lab.report.content import Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.models.curves import Sample as LoadSample
 from loadtests.models.curves import load_average
+from loadtests.models.queue import ONE
 from loadtests.models.recorded import customers_over_time, mean_customers, peak_customers
 
-REPORT_S = UNROUNDED.mean_s
+SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 TWO: tuple[Source, Source] = ("ours", "study")
+FOUR: tuple[Source, ...] = ("ours", "third", "second", "study")
 CURVE = [number / 100 for number in range(5, 96)]
-LOAD = Axis("arrival rate as a share of L")
 
 
-def response_figure(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure:
+def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure:
     """Figure 2: response times against load, with all layers."""
     fcfs, shared = curve(CURVE, UNROUNDED.variation)
-    published = published_points()
-    ours = [point for point in points if point.server == FCFS]
-    threads = [point for point in points if point.server == SHARED]
     series = [
         Series("M/G/1, FCFS", "model", CURVE, fcfs),
         Series("M/G/1, PS", "bound", CURVE, shared),
-        Series("the study, published", "study", *_columns(published), shape="points"),
-        _measured("ours, one worker", "ours", ours),
-        _measured("ours, threads", "third", threads),
-        Series(
-            "ours, as the study did",
-            "second",
-            [point.fraction for point in of_study],
-            [point.mean for point in of_study],
-            shape="points",
-        ),
+        _points("the study, published", "study", published_points()),
+        *_measured(points),
+        _points("ours, as the study did", "second", [(one.fraction, one.mean) for one in of_study]),
     ]
     svg = drawn(
-        LOAD,
+        Axis("arrival rate as a share of L"),
         Axis("mean response time / E[S]", limits=(0, 12)),
         [one for one in series if len(one.xs)],
     )
     told = (
         "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
-        "state; vertical strokes are 95 % intervals over replications."
+        "state, dashes in the colour of a server its own; vertical strokes are 95 % intervals over "
+        "replications."
     )
     return Figure("Response time against load", svg, told, _response_table(points, of_study))
 
 
-def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    return [x for x, _ in pairs], [y for _, y in pairs]
+def _points(name: str, source: Source, pairs: Sequence[tuple[float, float]]) -> Series:
+    return Series(name, source, [x for x, _ in pairs], [y for _, y in pairs], shape="points")
 
 
-def _measured(name: str, source: Source, points: Sequence[Steady]) -> Series:
-    return Series(
-        name,
-        source,
-        [point.fraction for point in points],
-        [point.raw.estimate for point in points],
-        [point.raw.low for point in points],
-        [point.raw.high for point in points],
-        shape="points",
-    )
+def _measured(points: Sequence[Steady]) -> list[Series]:
+    """For each server the measured means, and what its model predicts if it is not M/G/1."""
+    series = []
+    servers = list(dict.fromkeys(point.server for point in points))
+    for server, source in zip(servers, SOURCES, strict=False):
+        own = [point for point in points if point.server == server]
+        xs = [point.fraction for point in own]
+        raw = [point.raw for point in own]
+        measured = ([r.estimate for r in raw], [r.low for r in raw], [r.high for r in raw])
+        series.append(Series(SERVERS[server], source, xs, *measured, shape="points"))
+        if own[0].queue != ONE:  # whose line is that of M/G/1
+            end = max(xs)
+            grid = [end * step / 40 for step in range(1, 41)]
+            ys = [own[-1].predicted_at(fraction) for fraction in grid]
+            series.append(Series("", source, grid, ys, shape="curve"))
+    return series
 
 
 def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Table:
-    published = {one.fraction: one for one in OPEN_WORKLOADS}
-    steady = {point.fraction: point for point in points if point.server == FCFS}
-    short = {point.fraction: point for point in of_study}
-    fractions = sorted({*steady, *short, *published})
-    rows = []
-    for fraction in fractions:
-        theirs = published.get(fraction)
-        fcfs, shared = curve([fraction], UNROUNDED.variation)
-        ours, brief = steady.get(fraction), short.get(fraction)
-        rows.append(
-            (
-                f"{fraction:g}",
-                theirs.tested_s if theirs else None,
-                fcfs[0] * REPORT_S,
-                shared[0] * REPORT_S,
-                ours.raw.estimate * REPORT_S if ours else None,
-                brief.mean * REPORT_S if brief else None,
-            )
+    published, mean = dict(published_points()), {one.fraction: one.mean for one in of_study}
+    rows = [
+        (
+            f"{point.fraction:.2g}",
+            SERVERS[point.server],
+            point.predicted * REPORT_S,
+            point.raw.estimate * REPORT_S,
+            mean.get(point.fraction, 0.0) * REPORT_S or None,
+            published.get(point.fraction, 0.0) * REPORT_S or None,
         )
+        for point in points
+    ]
     columns = (
-        *("Share of L", "The study's / s", "M/G/1 / s", "M/G/1-PS / s"),
-        *("Ours, steady / s", "Ours, as the study did / s"),
+        *("Share of L", "Server", "Model / s", "Ours, steady / s", "Ours, as the study did / s"),
+        "The study's / s",
     )
-    note = "Times are in report seconds: R/E[S] × 40.499. Ours is one worker, in order of arrival."
+    note = "Times are in report seconds: R/E[S] × 40.499."
     return Table("Mean response time", columns, rows, note, digits=4)
+
+
+def throughput(points: Sequence[Closed]) -> Figure:
+    """Throughput of closed runs against the number of customers, beside what MVA predicts."""
+    series = []
+    for server, source in zip(dict.fromkeys(one.server for one in points), SOURCES, strict=False):
+        own = [point for point in points if point.server == server]
+        xs = [float(point.customers) for point in own]
+        x = [point.throughput_per_s for point in own]
+        measured = ([r.estimate for r in x], [r.low for r in x], [r.high for r in x])
+        predicted = [point.predicted.throughput_per_s for point in own]
+        series.append(Series(SERVERS[server], source, xs, *measured, shape="points"))
+        series.append(Series("", source, xs, predicted, shape="curve"))
+    svg = drawn(Axis("customers N"), Axis("throughput X / 1/s"), series)
+    told = (
+        "Closed runs of customers who ask again at once: measured throughput, and as dashes what "
+        "mean value analysis predicts from the demands of one customer."
+    )
+    return Figure("Throughput against customers", svg, told, tables.closed(points))
 
 
 def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
@@ -154,42 +169,59 @@ def _customers(both: Mapping[str, OpenRun]) -> Figure:
     return Figure("Customers over a run", svg, told, table)
 
 
-def load_figure(
-    runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]], *, is_real: bool
-) -> Figure | None:
-    """Figure 5: the load average in real time, or the requests in service if waits are injected.
+def load_computed(runs: Sequence[OpenRun]) -> Figure:
+    """Figure 5 for runs of the study's length, as their load average would have been on its Pi."""
+    of_load = {run.fraction: run for run in reversed(runs)}  # the first run at each load
+    series, rows = [], []
+    for fraction, source in zip(sorted(of_load), FOUR, strict=False):
+        name, averages = f"{fraction:g} of L", _computed(of_load[fraction])
+        ys = [one.value for one in averages]
+        series.append(Series(name, source, [one.time_s for one in averages], ys))
+        rows.append((name, fmean(ys), max(ys), fraction))
+    told = (
+        "Figure 5 of the study: the load average over a run, computed. Linux averages the number "
+        "of processes at work over a minute, which no division of times shortens, and it does not "
+        "count a wait that is put in for a disk. So the requests in service (one at a time) of a "
+        "run at each load, with times as the study's, are averaged as Linux does; a run lasts 30 "
+        "of these minutes. The study drew 0.3 and 0.85."
+    )
+    svg = drawn(Axis("time / report seconds"), Axis("load average, 1 minute"), series)
+    columns = ("Load", "Mean over the run", "Highest", "In the long run")
+    return Figure("Load average over a run", svg, told, Table("Load average", columns, rows))
 
-    None if no run on one worker was sampled.
-    """
-    sampled = [run for run in runs if run.server == FCFS and samples.get(run.name)]
+
+def _computed(run: OpenRun) -> Sequence[LoadSample]:
+    """The load average of a run, in report seconds."""
+    arrivals_s = [_report_time(run, time_s) for time_s in run.arrivals_s]
+    departures_s = [_report_time(run, row.done_s) for row in run.rows]
+    steps = customers_over_time(arrivals_s, departures_s)
+    return load_average(steps, _report_time(run, run.duration_s))
+
+
+def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Figure | None:
+    """Figure 5 as this machine told it, for runs in real time. None if no run was sampled."""
+    sampled = [run for run in runs if samples.get(run.name)]
+    sampled = [run for run in sampled if run.server == sampled[0].server]
     if not sampled:
         return None
     longest = {run.fraction: run for run in sorted(sampled, key=lambda run: run.duration_s)}
     low, high = longest[min(longest)], longest[max(longest)]
     series = []
     for run, source in zip((low, high), TWO, strict=True):
-        of_run = samples[run.name]
-        ys = [
-            sample.load_average_1m if is_real else float(min(sample.in_flight, 1))
-            for sample in of_run
-        ]
-        xs = [sample.at_s for sample in of_run]
+        ys = [sample.load_average_1m for sample in samples[run.name]]
+        xs = [sample.at_s for sample in samples[run.name]]
         series.append(Series(f"{run.fraction:g} of L", source, xs, ys, shape="steps"))
-    if is_real:
-        series.append(_modelled_load(high))
-    what = "load average, 1 minute" if is_real else "requests in service"
+    series.append(_modelled_load(high))
     told = (
-        "Figure 5 of the study: the load average of the machine over a run."
-        if is_real
-        else "Requests in service, in place of figure 5. A load average cannot be shown here: its "
-        "time constant is a fixed minute, and the kernel does not count waits as load."
+        f"Figure 5 of the study: the load average of the machine over a run, {SERVERS[low.server]}."
+        " It is the average of a minute, so it also tells what was before."
     )
     rows = [
         (f"{run.fraction:g} of L", len(samples[run.name]), _cpu(samples[run.name]))
         for run in (low, high)
     ]
     table = Table("Processor time over the run", ("Load", "Samples", "Server (cores)"), rows)
-    svg = drawn(Axis("time / s"), Axis(what), series)
+    svg = drawn(Axis("time / s"), Axis("load average, 1 minute"), series)
     return Figure("Load over a run", svg, told, table)
 
 

@@ -6,48 +6,58 @@ rejected together, so there are only a few runs between two. A rejected run is m
 arrivals, whatever the reason, until as many runs count as planned; at most twice as many runs are
 made as were lacking at the start or at a resumption. Response times play no part in this.
 
-Beside the raw rows this writes `plan.csv`, a line for each run: its load and rate, the E[S] and
-variance from which its rate and models come, and the calibrated overhead if the server was told the
-service times. The mode `model` has no server: its rows come from a simulated queue.
+With the option `until_decided` there is a calibration after each run of the steady state, and a
+load ends as soon as its confidence sequence decides, or after `AT_MOST_TIMES` as many runs as
+planned.
+
+L is 1/E[S] where one request is served at a time. Of the service it is the highest throughput of
+closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the calibrations.
+
+Beside the raw rows this writes `plan.csv`, a line for each open run: its load and rate, and what
+was calibrated before it (`reading.OpenRun`); and `demands.csv` and `closed.csv` for the service.
+The mode `model` has no server: its rows come from a simulated queue.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby, islice
-from math import ceil
+from itertools import count, groupby
 from random import Random
 
+from loadtests.experiments.open_workload.deciding import AT_MOST_TIMES, Watch, can_be_decided
+from loadtests.experiments.open_workload.exploring import Rated, explored
 from loadtests.experiments.open_workload.plan import (
     AS_THE_STUDY,
-    FCFS,
     Load,
     LoadKey,
     key_of,
     loads,
 )
-from loadtests.experiments.open_workload.servers import Measured, measured, scale_of
+from loadtests.experiments.open_workload.reading import COLUMNS, PLAN, yes_or_no
+from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
 from loadtests.generation import samples as sampling
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, append_verdict, open_run
-from loadtests.generation.schedule import Arrival, Choices, arrivals, poisson_times
+from loadtests.generation.run import (
+    REQUESTS,
+    SAMPLES,
+    RunRecord,
+    append_verdict,
+    open_run,
+)
+from loadtests.generation.schedule import Choices, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.raw import accepted_by_run
 from loadtests.lab.results import TableWriter
-from loadtests.models import replay
 from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.queue import ONE
 
-PLAN = "plan"
-COLUMNS = (
-    *("run", "server", "part", "fraction", "rate_per_s", "duration_s"),
-    *("service_time_s", "service_variance_s2", "overhead_s"),
-)
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
+VARIED_TIMES = 4  # times of the service vary by 0.2 of their mean, where waits vary by 0.01
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 
 
@@ -58,6 +68,16 @@ class Missing:
     load: Load
     made: int
     accepted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A server that is ready for open runs. table: the plan."""
+
+    run: Run
+    found: Measured
+    rated: Rated
+    table: TableWriter
 
 
 def measure(run: Run) -> None:
@@ -77,8 +97,23 @@ def _missing(run: Run) -> list[Missing]:
     for line in run.results.rows(PLAN) if run.results.has(PLAN) else ():
         made[key_of(line)] += 1
         accepted[key_of(line)] += verdicts.get(line["run"], not is_judged)
-    found = [Missing(load, made[load.key], accepted[load.key]) for load in loads(run.options)]
-    return [one for one in found if one.accepted < one.load.runs]
+    found = [Missing(load, made[load.key], accepted[load.key]) for load in _planned(run)]
+    return [one for one in found if one.accepted < one.load.runs and not _is_decided(run, one)]
+
+
+def _planned(run: Run) -> Sequence[Load]:
+    planned = loads(run.options)
+    if not run.options.until_decided:
+        return planned
+    return [
+        replace(load, runs=AT_MOST_TIMES * load.runs) if can_be_decided(load.key) else load
+        for load in planned
+    ]
+
+
+def _is_decided(run: Run, one: Missing) -> bool:
+    was_measured = run.options.until_decided and one.made
+    return bool(was_measured) and Watch(run.results, one.load.key).is_decided()
 
 
 def _measure_server(
@@ -91,29 +126,31 @@ def _measure_server(
         asked = found.choices(run.random(name))
         calibrations = (_calibrated(run, found, asked, f"{name}-{n}") for n in count(there_are))
         before = next(calibrations)
+        rated = explored(run, found, server, asked, before) if found.is_service else Rated()
+        ready = Ready(run, found, rated, table)
         for missing in of_server:
-            before = _measure_load(run, found, table, missing, before, calibrations)
+            before = _measure_load(ready, missing, before, calibrations)
 
 
 def _measure_load(
-    run: Run,
-    found: Measured,
-    table: TableWriter,
-    missing: Missing,
-    before: Calibration,
-    calibrations: Iterator[Calibration],
+    ready: Ready, missing: Missing, before: Calibration, calibrations: Iterator[Calibration]
 ) -> Calibration:
     """Make the runs that a load lacks. Returns the calibration after the last of them."""
-    load, made, accepted = missing.load, missing.made, missing.accepted
+    run, load, made, accepted = ready.run, missing.load, missing.made, missing.accepted
     lacking = load.runs - accepted
-    run.say(f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {lacking}")
+    minutes = lacking * _duration_s(ready.rated, load, before.mean_s) / 60
+    run.say(
+        f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {lacking}, at least "
+        f"{minutes:.1f} min"
+    )
     most = made + int(run.choose(lacking, MOST_TIMES * lacking))
+    watch = Watch(run.results, load.key)
     while accepted < load.runs and made < most:
-        together = min(_together(load, before), load.runs - accepted, most - made)
+        together = min(_together(ready, load, before), load.runs - accepted, most - made)
         records = list[RunRecord]()
         try:
             for rep in range(together):
-                records.append(_one(run, found, table, load, made + rep, before))
+                records.append(_one(ready, load, made + rep, before))
             after = next(calibrations)
         except BaseException:
             _judge(run, load, records, before, None)
@@ -121,6 +158,11 @@ def _measure_load(
         accepted += _judge(run, load, records, before, after)
         made += together
         before = after
+        if can_be_decided(load.key):
+            ready.table.flush()
+            run.say(f"{load.fraction:g} of L: {watch.told()}")
+            if run.options.until_decided and watch.is_decided():
+                break
     return before
 
 
@@ -154,14 +196,17 @@ def _lag_p99_s(records: Sequence[RunRecord]) -> float | None:
     return replace(records[0], rows=rows).facts().lag_p99_s
 
 
-def _together(load: Load, found: Calibration) -> int:
+def _together(ready: Ready, load: Load, found: Calibration) -> int:
     """The number of runs between two calibrations."""
-    return max(1, int(CALIBRATED_EVERY_S / _duration_s(load, found.mean_s)))
+    if ready.run.options.until_decided and can_be_decided(load.key):
+        return 1
+    return max(1, int(CALIBRATED_EVERY_S / _duration_s(ready.rated, load, found.mean_s)))
 
 
-def _duration_s(load: Load, service_time_s: float) -> float:
+def _duration_s(rated: Rated, load: Load, service_time_s: float) -> float:
     """The duration of a run."""
-    return (load.services or load.arrivals / load.fraction) * service_time_s
+    services = load.services or load.arrivals / load.fraction / rated.busy_workers
+    return services * service_time_s
 
 
 def _calibrated(run: Run, found: Measured, asked: Choices, name: str) -> Calibration:
@@ -169,7 +214,7 @@ def _calibrated(run: Run, found: Measured, asked: Choices, name: str) -> Calibra
     return calibrate(
         found.target,
         asked,
-        requests=requests,
+        requests=VARIED_TIMES * requests if found.is_service else requests,
         run=name,
         folder=run.results.folder,
         seed=run.options.seed,
@@ -177,86 +222,71 @@ def _calibrated(run: Run, found: Measured, asked: Choices, name: str) -> Calibra
     )
 
 
-def _one(
-    run: Run, found: Measured, table: TableWriter, load: Load, rep: int, before: Calibration
-) -> RunRecord:
+def _one(ready: Ready, load: Load, rep: int, before: Calibration) -> RunRecord:
     name = f"{load.server}-{load.part}-{load.fraction:g}-{rep + 1:02}"
+    run = ready.run
     random = run.random(name)
-    schedule = _schedule(load, before.mean_s, found, random)
-    _note(table, name, load, before.mean_s, before.variance_s2, before.overhead_s)
+    times_s = _times(load, ready.rated.busy_workers, before.mean_s, random)
+    schedule = arrivals(times_s, ready.found.requests(random))
+    note(ready.table, ready.rated, name, load, before)
     return open_run(
-        found.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
+        ready.found.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
     )
 
 
-def _schedule(load: Load, service_time_s: float, found: Measured, random: Random) -> list[Arrival]:
-    rate_per_s = load.fraction / service_time_s
-    if load.part == AS_THE_STUDY:
-        until_s = load.services * service_time_s
-        times_s = poisson_times(rate_per_s, random, until_s=until_s)
-        times_s = times_s or [until_s * random.random()]  # a run needs at least one customer
-    else:
-        times_s = poisson_times(rate_per_s, random, count=load.arrivals)
-    return arrivals(times_s, found.requests(random))
+def _times(load: Load, busy_workers: float, service_time_s: float, random: Random) -> list[float]:
+    """The times of the arrivals of a run, at least one."""
+    rate_per_s = load.fraction * busy_workers / service_time_s
+    if load.part != AS_THE_STUDY:
+        return poisson_times(rate_per_s, random, count=load.arrivals)
+    until_s = load.services * service_time_s
+    times_s = poisson_times(rate_per_s, random, until_s=until_s)
+    return times_s or [until_s * random.random()]
 
 
-def _note(
-    table: TableWriter,
-    name: str,
-    load: Load,
-    service_time_s: float,
-    variance_s2: float,
-    overhead_s: float | None,
-) -> None:
-    rate_per_s = load.fraction / service_time_s
+def note(table: TableWriter, rated: Rated, name: str, load: Load, before: Calibration) -> None:
+    """Write the line of a run in the plan."""
     table.write(
         run=name,
         server=load.server,
         part=load.part,
         fraction=load.fraction,
-        rate_per_s=rate_per_s,
-        duration_s=_duration_s(load, service_time_s),
-        service_time_s=service_time_s,
-        service_variance_s2=variance_s2,
-        overhead_s=overhead_s,
+        rate_per_s=load.fraction * rated.busy_workers / before.mean_s,
+        duration_s=_duration_s(rated, load, before.mean_s),
+        calibration=before.run,
+        service_time_s=before.mean_s,
+        service_variance_s2=before.variance_s2,
+        overhead_s=before.overhead_s,
+        delay_s=rated.delay_s(before),
+        servers=rated.queue.servers,
+        is_shared=yes_or_no(is_shared=rated.queue.is_shared),
     )
 
 
 # --- without a server ------------------------------------------------------------------------
 
 
-def _simulate(run: Run, table: TableWriter, of_server: Sequence[Missing]) -> None:
+def _simulate(run: Run, table: TableWriter, missing: Sequence[Missing]) -> None:
     """Make the runs in a simulated queue, with the study's own service times divided by K."""
-    mean_s = UNROUNDED.mean_s / scale_of(run)
+    mean_s = UNROUNDED.mean_s / (run.options.scale or SCALE)
     law = with_mean_and_cv(mean_s, UNROUNDED.variation)
+    told = Calibration("", 0, mean_s, (law.cv * mean_s) ** 2, 0.0)
     rows = RowFile(run.results.folder / REQUESTS)
-    for missing in of_server:
-        load = missing.load
+    for one in missing:
+        load = one.load
         run.say(f"{load.server}, {load.part}, {load.fraction:g} of L, simulated runs: {load.runs}")
-        for rep in range(missing.made, load.runs):
+        for rep in range(one.made, load.runs):
             name = f"{load.server}-{load.part}-{load.fraction:g}-{rep + 1:02}"
             random = run.random(name)
-            _note(table, name, load, mean_s, (law.cv * mean_s) ** 2, 0.0)
-            times_s = _times(load, mean_s, random)
-            rows.write(_simulated(name, load, times_s, [law.draw(random) for _ in times_s]))
+            note(table, Rated(), name, load, told)
+            times_s = _times(load, 1.0, mean_s, random)
+            rows.write(_simulated(name, times_s, [law.draw(random) for _ in times_s]))
     rows.close()
 
 
-def _times(load: Load, mean_s: float, random: Random) -> list[float]:
-    rate_per_s = load.fraction / mean_s
-    most = load.arrivals or ceil(3 * load.services * load.fraction)
-    times_s = poisson_times(rate_per_s, random, count=most)
-    until_s = load.services * mean_s
-    return [at_s for at_s in times_s if not until_s or at_s < until_s] or times_s[:1]
-
-
-def _simulated(
-    name: str, load: Load, times_s: Sequence[float], services_s: Sequence[float]
-) -> Iterator[Row]:
-    discipline = replay.fcfs if load.server == FCFS else replay.processor_sharing
-    responses_s = discipline(times_s, services_s)
-    together = zip(times_s, services_s, responses_s, strict=True)
-    for index, (at_s, service_s, response_s) in enumerate(islice(together, None)):
+def _simulated(name: str, times_s: Sequence[float], services_s: Sequence[float]) -> Iterator[Row]:
+    together = zip(times_s, services_s, ONE.replayed_s(times_s, services_s), strict=True)
+    for index, (at_s, service_s, response_s) in enumerate(together):
         done_s = at_s + response_s
-        start_s = done_s - service_s if load.server == FCFS else at_s
+        start_s = done_s - service_s
         yield Row(name, index, "model", at_s, at_s, start_s, done_s, service_s, 200, "")

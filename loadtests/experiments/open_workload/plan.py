@@ -1,19 +1,35 @@
-"""Defines how much is measured: shares of L, and numbers and lengths of runs. Pure."""
+"""Defines what is measured: servers under test, shares of L, and numbers and lengths of runs. Pure.
+
+L is the rate at which a server is busy all the time.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadtests.lab.experiment import Options
+from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
-from loadtests.models.estimates import WARM_UP_ARRIVALS
+from loadtests.models.estimates import REPLICATIONS, WARM_UP_ARRIVALS
 
 STUDY_FRACTIONS = (0.3, 0.5, 0.8, 0.85)
 STUDY_SERVICES = OPEN_RUN_S / UNROUNDED.mean_s
 """The length of a run of the study in service times: 44."""
 
 AS_THE_STUDY, STEADY = "as-the-study", "steady"
-FCFS, SHARED = "fcfs", "shared"
 LoadKey = tuple[str, str, float]  # server, part, share of L
+
+STUDY, SCAN = "study", "scan"
+SERVICE, SERVICE_SCANS, SERVICE_WORKERS = "service", "service-scans", "service-workers"
+WORKERS = 2  # of the service as shipped
+SERVERS: Mapping[str, str] = {
+    STUDY: "the study's way",
+    SCAN: "our scan",
+    SERVICE: "the service, index, one worker",
+    SERVICE_WORKERS: f"the service, index, {WORKERS} workers",
+    SERVICE_SCANS: "the service, scans, one worker",
+    "elsewhere": "the service at --host",
+    "brought": "the raw file",
+}
+"""Name in tables -> what it is. The last two: a service on another machine, and a file of rows."""
 
 BRIEF_WARM_UP, WARM_UP = 50, WARM_UP_ARRIVALS
 BRIEF_UP_TO = 0.5
@@ -22,11 +38,10 @@ SETTLED_UP_TO = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Runs at one share of L.
+    """Runs of a server at one share of L.
 
     part: AS_THE_STUDY (each run lasts `services` service times, from empty) or STEADY (each has
-    `arrivals` arrivals). server: FCFS, one worker that takes one request at a time, or SHARED,
-    threads.
+    `arrivals` arrivals).
     """
 
     server: str
@@ -57,26 +72,41 @@ def warm_up(fraction: float) -> int:
     return BRIEF_WARM_UP if fraction <= BRIEF_UP_TO else WARM_UP
 
 
+def servers_of(options: Options) -> Sequence[str]:
+    """The servers that these options measure, in order."""
+    if options.host:
+        return ("elsewhere",)
+    if options.mode is Mode.REAL:
+        return (SERVICE, SERVICE_WORKERS, SERVICE_SCANS)
+    return (STUDY, SCAN) if options.mode is Mode.EMULATED else (STUDY,)
+
+
 def loads(options: Options) -> Sequence[Load]:
     """All loads, in the order in which they are measured."""
-    return _quick(options.reps) if options.quick else _full(options.reps)
+    planned = _quick if options.quick else _full
+    return [load for server in servers_of(options) for load in planned(server, options.reps)]
 
 
-def _full(reps: int | None) -> Sequence[Load]:
-    """The full plan: 50 minutes with a service time of 84 ms, if no run is rejected."""
+BRIEFLY = (SCAN, SERVICE_WORKERS, SERVICE_SCANS)
+ARRIVALS: Mapping[float, int] = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
+
+
+def _full(server: str, reps: int | None) -> Sequence[Load]:
+    """The study's way and the service with one worker at all loads, the others at two."""
     of_study = [
-        Load(FCFS, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
+        Load(server, AS_THE_STUDY, fraction, OPEN_RUNS, services=STUDY_SERVICES)
         for fraction in STUDY_FRACTIONS
     ]
-    arrivals = {0.3: 120, 0.5: 170, 0.8: 500, 0.85: 600}
-    steady = [Load(FCFS, STEADY, f, reps or 10, arrivals=n) for f, n in arrivals.items()]
-    sweep = [Load(FCFS, STEADY, f, reps or 4, arrivals=n) for f, n in ((0.9, 320), (0.95, 320))]
-    shared = [Load(SHARED, STEADY, f, reps or 4, arrivals=n) for f, n in ((0.5, 170), (0.8, 320))]
-    return [*of_study, *steady, *sweep, *shared]
+    chosen = (0.5, 0.85) if server in BRIEFLY else ARRIVALS
+    steady = [Load(server, STEADY, f, reps or REPLICATIONS, arrivals=ARRIVALS[f]) for f in chosen]
+    sweep = [Load(server, STEADY, f, reps or 4, arrivals=320) for f in (0.9, 0.95)]
+    return [*of_study, *steady, *sweep] if server == STUDY else steady
 
 
-def _quick(reps: int | None) -> Sequence[Load]:
-    """The quick plan: less than two minutes with a service time of 42 ms."""
-    of_study = [Load(FCFS, AS_THE_STUDY, f, 2, services=STUDY_SERVICES) for f in (0.3, 0.85)]
-    steady = [Load(FCFS, STEADY, f, reps or 1, arrivals=n) for f, n in ((0.5, 150), (0.85, 300))]
-    return [*of_study, *steady, Load(SHARED, STEADY, 0.5, reps or 1, arrivals=120)]
+def _quick(server: str, reps: int | None) -> Sequence[Load]:
+    """Both servers with emulated storage, or all of the service, within two minutes."""
+    steady = [Load(server, STEADY, f, reps or 1, arrivals=n) for f, n in ((0.5, 150), (0.85, 300))]
+    if server != STUDY:
+        return steady[:1]
+    of_study = [Load(server, AS_THE_STUDY, f, 2, services=STUDY_SERVICES) for f in (0.3, 0.85)]
+    return [*of_study, *steady]

@@ -1,29 +1,49 @@
-"""Reads the tables of a result: its runs, with arrivals, demands and response times."""
+"""Reads the tables of a result: its runs, with arrivals, service times and response times.
+
+Times of a request, all in its row, in seconds since the run's start: `intended_s`, when it was to
+arrive; `sent_s`; `server_start_s`, if the server shares the generator's clock; `done_s`; and
+`service_s`, the time that the server measured. A run has besides what was calibrated before it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from random import Random
+from statistics import fmean
 
-from loadtests.experiments.open_workload.measuring import PLAN
-from loadtests.experiments.open_workload.plan import FCFS, key_of, warm_up
+from loadtests.experiments.open_workload.plan import key_of, warm_up
+from loadtests.generation.calibrating import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.rows import Row
-from loadtests.generation.run import SCHEDULES
-from loadtests.generation.schedule import load as load_schedule
 from loadtests.lab.experiment import Mode
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
-from loadtests.models import replay
 from loadtests.models.estimates import BATCHES, without_warm_up
+from loadtests.models.queue import Queue
 
+PLAN = "plan"
+COLUMNS = (
+    *("run", "server", "part", "fraction", "rate_per_s", "duration_s", "calibration"),
+    *("service_time_s", "service_variance_s2", "overhead_s", "delay_s", "servers", "is_shared"),
+)
+YES, NO = "yes", "no"
 LEAST_SETTLED = BATCHES  # requests after the warm-up, one for each batch
+MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
+
+
+def yes_or_no(*, is_shared: bool) -> str:
+    """A cell of the column is_shared."""
+    return YES if is_shared else NO
 
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run. service_time_s, service_variance_s2: from the calibration just before it.
+    """A run, and what was calibrated just before it.
 
-    rows: in order of arrival. demands_s: service time that each asked for, plus the calibrated
-    overhead; the calibrated mean if it did not ask for any.
+    service_time_s, service_variance_s2: E[S] and its variance, as one customer saw them.
+    overhead_s: the part of E[S] that the server did not report, None if it reported nothing.
+    delay_s: the part of E[S] that does not keep the server from serving others. queue: the model of
+    the server. calibrated_s: the response times of the calibration, if they are known. rows: in
+    order of arrival.
     """
 
     name: str
@@ -34,10 +54,27 @@ class OpenRun:
     duration_s: float
     service_time_s: float
     service_variance_s2: float
-    overhead_s: float
+    overhead_s: float | None
+    delay_s: float
+    queue: Queue
     is_accepted: bool
+    calibrated_s: Sequence[float]
     rows: Sequence[Row]
-    demands_s: Sequence[float]
+
+    @property
+    def busy_s(self) -> float:
+        """The part of E[S] during which the server cannot serve others."""
+        return self.service_time_s - self.delay_s
+
+    @property
+    def utilisation(self) -> float:
+        """ρ by the model; it may be above 1, which a server that does more at once can bear."""
+        return self.rate_per_s * self.busy_s / self.queue.servers
+
+    @property
+    def cv(self) -> float:
+        """The coefficient of variation of the time in the server, as it was calibrated."""
+        return float(self.service_variance_s2**0.5 / self.busy_s)
 
     @property
     def arrivals_s(self) -> list[float]:
@@ -48,6 +85,11 @@ class OpenRun:
     def responses_s(self) -> list[float]:
         """Response times, from the intended arrival."""
         return [row.open_response_s for row in self.rows]
+
+    @property
+    def lags_s(self) -> list[float]:
+        """How late each request was sent."""
+        return [row.lag_s for row in self.rows]
 
     @property
     def is_long_enough(self) -> bool:
@@ -62,24 +104,61 @@ class OpenRun:
         return without_warm_up(values, warm_up(self.fraction))
 
     @cached_property
-    def replayed_s(self) -> list[float]:
-        """Response times of the same arrivals in the queue of the model."""
-        return self._replay(self.demands_s)
+    def served_s(self) -> list[float] | None:
+        """The time that each request kept the server, as the server measured it.
 
-    @cached_property
-    def replayed_as_served_s(self) -> list[float] | None:
-        """Response times replayed with the service times that the server measured.
-
-        None if there are none, and for a shared server, whose times include turns of others.
+        None if it did not tell, and if requests share it, because then the time includes others'.
         """
-        served = [row.service_s for row in self.rows]
-        if self.server != FCFS or any(service_s is None for service_s in served):
+        told = [row.service_s for row in self.rows]
+        if self.overhead_s is None or self.queue.is_shared:
             return None
-        return self._replay([(service_s or 0.0) + self.overhead_s for service_s in served])
+        if sum(time_s is None for time_s in told) > MOST_UNTOLD * len(told):
+            return None
+        more_s = self.overhead_s - self.delay_s
+        return [self.busy_s if time_s is None else time_s + more_s for time_s in told]
 
-    def _replay(self, services_s: Sequence[float]) -> list[float]:
-        discipline = replay.fcfs if self.server == FCFS else replay.processor_sharing
-        return discipline(self.arrivals_s, services_s)
+    def drawn_s(self) -> list[float]:
+        """A time from the calibration for each request, always the same ones for the same run."""
+        times_s = [max(0.0, time_s - self.delay_s) for time_s in self.calibrated_s]
+        random = Random(self.name)  # noqa: S311  no secrets
+        return random.choices(times_s or [self.busy_s], k=len(self.rows))
+
+    def replayed_s(self, services_s: Sequence[float]) -> list[float]:
+        """Response times of the same arrivals in the queue of the model."""
+        times_s = self.queue.replayed_s(self.arrivals_s, services_s)
+        return [time_s + self.delay_s for time_s in times_s]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The service times with which runs at one load are replayed, and their cv.
+
+    is_served: they are those that the server measured. slower: their mean over the calibrated one.
+    """
+
+    of_runs: Sequence[Sequence[float]]
+    cv: float
+    is_served: bool
+    slower: float
+
+
+def services(runs: Sequence[OpenRun]) -> Services:
+    """The service times for the replay of these runs, which are all at one load.
+
+    Formula and replay must be of the same distribution, or its effect would be taken for one of the
+    server. So a request has the time that the server measured, and if the server did not tell, one
+    of the calibration's, drawn at random; never their mean.
+    """
+    served = [run.served_s for run in runs]
+    known = [times_s for times_s in served if times_s is not None]
+    if len(known) < len(runs):
+        squares = fmean([run.cv**2 for run in runs])
+        return Services([run.drawn_s() for run in runs], squares**0.5, False, 1.0)
+    both = zip(runs, known, strict=True)
+    shares = [time_s / run.busy_s for run, of_run in both for time_s in of_run]
+    slower = fmean(shares)
+    cv = fmean([(share / slower - 1) ** 2 for share in shares]) ** 0.5
+    return Services(known, cv, True, slower)
 
 
 def open_runs(results: Results) -> list[OpenRun]:
@@ -92,49 +171,20 @@ def open_runs(results: Results) -> list[OpenRun]:
     lines = [line for line in results.rows(PLAN) if rows[line["run"]]]
     in_order = list(dict.fromkeys(map(key_of, lines)))
     lines.sort(key=lambda line: in_order.index(key_of(line)))
-    return [
-        _open_run(
-            results,
-            line,
-            rows[line["run"]],
-            is_accepted=accepted.get(line["run"], not is_judged),
-        )
-        for line in lines
-    ]
+    return [_open_run(line, rows, accepted.get(line["run"], not is_judged)) for line in lines]
 
 
-def _open_run(
-    results: Results,
-    line: Mapping[str, str],
-    rows: Sequence[Row],
-    *,
-    is_accepted: bool,
-) -> OpenRun:
-    name, mean_s = line["run"], float(line["service_time_s"])
-    overhead_s = float(line["overhead_s"] or 0)
-    rows = sorted(rows, key=lambda row: row.index)
+def _open_run(line: Mapping[str, str], rows: Mapping[str, list[Row]], is_accepted: bool) -> OpenRun:
+    numbers = {name: float(line[name]) for name in COLUMNS[3:6] + COLUMNS[7:9] + ("delay_s",)}
+    calibration = rows[line["calibration"]][CALIBRATION_WARM_UP:] if line["calibration"] else []
     return OpenRun(
-        name=name,
+        name=line["run"],
         server=line["server"],
         part=line["part"],
-        fraction=float(line["fraction"]),
-        rate_per_s=float(line["rate_per_s"]),
-        duration_s=float(line["duration_s"]),
-        service_time_s=mean_s,
-        service_variance_s2=float(line["service_variance_s2"]),
-        overhead_s=overhead_s,
+        **numbers,
+        overhead_s=float(line["overhead_s"]) if line["overhead_s"] else None,
+        queue=Queue(int(line["servers"]), line["is_shared"] == YES),
         is_accepted=is_accepted,
-        rows=rows,
-        demands_s=_demands(results, name, rows, mean_s, overhead_s),
+        calibrated_s=[row.closed_response_s for row in calibration],
+        rows=sorted(rows[line["run"]], key=lambda row: row.index),
     )
-
-
-def _demands(
-    results: Results, name: str, rows: Sequence[Row], mean_s: float, overhead_s: float
-) -> list[float]:
-    path = results.folder / SCHEDULES / f"{name}.csv"
-    if not path.exists():  # the rows of a simulation have the service times
-        return [row.service_s or mean_s for row in rows]
-    demands = {arrival.index: arrival.demand_s for arrival in load_schedule(path)}
-    told = (demands[row.index] for row in rows)
-    return [mean_s if demand_s is None else demand_s + overhead_s for demand_s in told]

@@ -1,46 +1,75 @@
-"""Starts the measured servers of each mode, and makes requests to them.
+"""Starts the servers under test, and makes requests to them.
 
-`emulated`: up to K = 250, one FCFS worker stores and answers in the study's way, with the waits of
-each block divided by K. Above that the real work of a block would take longer than its waits, so
-one wait replaces the whole request. Threads that share a processor use a server that burns that
-much processor time, because waits would not share anything.
+`emulated`: the study's way of storing and answering, and our own scan, each with one worker that
+takes one request at a time. Blocks are really read, checked and filtered; with that, the study's
+blocks take (46 + 39)/K ms each, and ours as long for each block read from a file.
 
-`real`: the service as it is, which scans its whole chain for each request, with one worker that
-takes one request at a time (gunicorn's sync) and with its own worker and threads.
+`real`: the service with its own worker and lanes, as shipped. Only answers are not kept, because
+the same question would then be answered from memory, and the queue of scans has room for all. Its
+three plain questions take less than a millisecond, as long as a load generator is late; so it is
+asked for rankings of all routes, which the index adds up in tens of milliseconds, and for scans.
+Rankings are answered by several threads, which share the worker's interpreter; scans by one. The
+service leaves the generator a core, if it has fewer workers than there are cores, and gives way to
+it on all of them.
+
+With `--host` the service on another machine is asked for rankings.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
+from pathlib import Path
 from random import Random
 from typing import Final
 
-from loadtests.chains import generated, imported
-from loadtests.experiments.open_workload.plan import FCFS, SHARED
-from loadtests.generation.run import Target
-from loadtests.generation.schedule import Request, demanded, gamma_demands
-from loadtests.lab.experiment import Mode, Run
-from loadtests.lab.published import UNROUNDED
+from loadtests.chains import Chain, generated, imported
+from loadtests.experiments.open_workload.plan import (
+    SCAN,
+    SERVICE,
+    SERVICE_SCANS,
+    SERVICE_WORKERS,
+    STUDY,
+    WORKERS,
+)
+from loadtests.generation.run import Elsewhere, Target
+from loadtests.generation.schedule import Request
+from loadtests.lab.experiment import Run
 from loadtests.machine import at_most_cores
-from loadtests.processes import Service, running
-from loadtests.questions import Question, flights_of_block
-from loadtests.servers import known, study
+from loadtests.models.queue import ONE, Queue
+from loadtests.processes import ProgramFailed, Service, Site, running
+from loadtests.questions import Flight, sample
+from loadtests.servers import study
+from loadtests.servers.service import as_in_the_study
 
-SCALE, QUICK_SCALE = 500.0, 1000.0
-BLOCKWISE_UP_TO = 250.0
-FLIGHTS, QUICK_FLIGHTS = 200_000, 20_000
+SCALE = 500.0
+FLIGHTS, QUICK_FLIGHTS = 60_000, 40_000  # with fewer, a scan is too quick to be measured
+STUDY_BLOCKS = study.BLOCKS
+RUN_BLOCKS = 2  # read at once; the study's 19 of 522 would be most of so short a chain
 CALIBRATIONS_DRAWN = 1000  # number of requests from which a calibration draws
+SAMPLED_BLOCKS = 20
+LONGEST_PAGE = 20  # of a ranking
+KEPT_PAGES = 20  # asked again and again
+POLITELY = ("nice",)  # a service that computes all the time would make the generator late
+DOORS = 100_000  # requests that may wait, as in a queue without end
 
-_KIND: Final = "flight_counter"
+_RANKING: Final = "ranking"
+_SCAN: Final = "scan"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A running server. requests: makes endless requests to it from a random generator."""
+    """A running server. requests: makes endless requests to it from a random generator.
+
+    queue: its model. None: it is a service elsewhere, and the number of its workers is not known.
+    is_service: its demands are learnt from one customer, and closed runs are made, too.
+    """
 
     target: Target
     requests: Callable[[Random], Iterator[Request]]
+    queue: Queue | None = ONE
+    is_service: bool = False
 
     def choices(self, random: Random) -> Mapping[str, list[Request]]:
         """Requests for calibrations to draw from."""
@@ -49,78 +78,137 @@ class Measured:
         return {found[0].kind: found}
 
 
-def scale_of(run: Run) -> float:
-    """K: as in the options, or the experiment's default."""
-    return run.options.scale or run.choose(QUICK_SCALE, SCALE)
-
-
-@contextmanager
-def measured(run: Run, server: str) -> Iterator[Measured]:
-    """Run the server `server` in the mode of `run` until the `with` block ends."""
-    starts = _EMULATED if run.options.mode is Mode.EMULATED else _REAL
-    with starts[server](run) as found:
-        yield found
-
-
-@contextmanager
-def _emulated(run: Run) -> Iterator[Measured]:
-    blockwise = scale_of(run) <= BLOCKWISE_UP_TO
-    with _study(run) if blockwise else _waiting(run) as found:
-        yield found
+def measured(run: Run, server: str) -> AbstractContextManager[Measured]:
+    """Run the server of this name until the `with` block ends. Raises ProgramFailed."""
+    return _STARTS[server](run)
 
 
 @contextmanager
 def _study(run: Run) -> Iterator[Measured]:
     folder = run.scratch / "study"
     if not folder.exists():
-        study.write_small_chain(folder)
-    with study.running(folder, run.log, emulated_disk=scale_of(run)) as service:
-        asked = Request(_KIND, study.FLIGHT_COUNTER)
-        yield Measured(service, lambda random: repeat(asked))
+        study.write_small_chain(folder, STUDY_BLOCKS)
+    with study.running(folder, run.log, emulated_disk=run.options.scale or SCALE) as service:
+        yield Measured(service, lambda random: repeat(Request(_SCAN, study.FLIGHT_COUNTER)))
 
 
 @contextmanager
-def _waiting(run: Run) -> Iterator[Measured]:
-    with known.known_server(known.FCFS, run.log) as service:
-        yield Measured(service, _demands(run))
+def scans(run: Run, scale: float) -> Iterator[Measured]:
+    """Our own scan, with the time of the study's disk divided by `scale`. Raises ProgramFailed."""
+    if scale != int(scale):
+        raise ProgramFailed(f"--scale {scale:g}: must be a whole number for the service")
+    chain = _chain(run)
+    blocks = max(1, chain.flights // 1000)
+    settings = as_in_the_study(
+        chain.block_bytes, blocks, emulated_disk=int(scale), run_blocks=RUN_BLOCKS
+    )
+    with _beside_the_generator(run, chain.folder, settings) as service:
+        yield Measured(service, _scans(sample(service, SAMPLED_BLOCKS)))
 
 
 @contextmanager
-def _burning(run: Run) -> Iterator[Measured]:
+def rankings(run: Run, workers: int, kept: float = 0.0) -> Iterator[Measured]:
+    """The service as shipped, which is asked for rankings. Raises ProgramFailed.
+
+    kept: the share of requests that were asked before, and whose answers are kept.
+    """
+    with _shipped(run, workers, is_keeping=kept > 0) as service:
+        asked = _rankings(sample(service, SAMPLED_BLOCKS))
+        again = list(islice(asked(run.random("kept answers")), KEPT_PAGES)) if kept else []
+        for request in again:
+            service.get(request.path)
+        yield Measured(
+            service,
+            lambda random: _some_of(asked(random), again, kept, random),
+            Queue(workers, is_shared=True),
+            is_service=True,
+        )
+
+
+def _some_of(
+    asked: Iterator[Request], again: Sequence[Request], share: float, random: Random
+) -> Iterator[Request]:
+    """Those `asked`, but a share of them is out of `again`."""
+    for request in asked:
+        yield random.choice(again) if random.random() < share else request
+
+
+@contextmanager
+def _service_scans(run: Run) -> Iterator[Measured]:
+    with _shipped(run, 1) as service:
+        yield Measured(service, _scans(sample(service, SAMPLED_BLOCKS)), ONE, is_service=True)
+
+
+@contextmanager
+def _shipped(run: Run, workers: int, *, is_keeping: bool = False) -> Iterator[Service]:
+    settings: dict[str, object] = {"workers": workers, "lane_queue": DOORS}
+    if not is_keeping:
+        settings["answer_cache_bytes"] = 0
+    with _beside_the_generator(run, _chain(run).folder, settings) as service:
+        yield service
+
+
+@contextmanager
+def _beside_the_generator(
+    run: Run, folder: Path, settings: Mapping[str, object]
+) -> Iterator[Service]:
+    """Run the service with a lower priority, on all cores but one if its workers need no more."""
+    workers = int(str(settings["workers"]))
     with ExitStack() as stack:
-        with at_most_cores(1):  # the server can use no more; the others are for the generator
-            starting = known.known_server(known.PROCESSOR_SHARING, run.log, mode="burn")
-            service = stack.enter_context(starting)
-        yield Measured(service, _demands(run))
-
-
-def _demands(run: Run) -> Callable[[Random], Iterator[Request]]:
-    """Requests with the study's service time divided by K and its coefficient of variation."""
-    mean_s, cv = UNROUNDED.mean_s / scale_of(run), UNROUNDED.variation
-    return lambda random: demanded(gamma_demands(mean_s, cv, random))
+        with at_most_cores(max(workers, len(os.sched_getaffinity(0)) - 1)):
+            started = running(folder, run.log, settings=settings, prefix=POLITELY)
+            service = stack.enter_context(started)
+        yield service
 
 
 @contextmanager
-def _scanning(run: Run, **settings: object) -> Iterator[Measured]:
+def _elsewhere(run: Run) -> Iterator[Measured]:
+    url = run.options.host.rstrip("/")
+    try:
+        flights = sample(Site(url), SAMPLED_BLOCKS)
+    except OSError as problem:
+        raise ProgramFailed(f"no service answers at {url}: {problem}") from problem
+    yield Measured(Elsewhere(url), _rankings(flights), queue=None, is_service=True)
+
+
+def _chain(run: Run) -> Chain:
     flights = int(run.choose(QUICK_FLIGHTS, FLIGHTS))
-    chain = imported(generated(flights), run.scratch / "chain", run.log)
-    with running(chain.folder, run.log, settings={"workers": 1, **settings}) as service:
-        asked = Request(_KIND, _scan_path(service))
-        yield Measured(service, lambda random: repeat(asked))
+    return imported(generated(flights), run.scratch / "chain", run.log)
 
 
-def _sharing(run: Run) -> AbstractContextManager[Measured]:
-    """A service whose scans share the processors, eight at a time; further scans wait."""
-    return _scanning(run, lane_threads=8, lane_queue=100_000)
+def _all_days(flights: list[Flight]) -> str:
+    days = sorted(str(flight["FL_DATE"]) for flight in flights)
+    return f"INITIAL_DATE={days[0]}&FINAL_DATE={days[-1]}"
 
 
-def _scan_path(service: Service) -> str:
-    """The path of the study's question about two cities of this chain, for a scan of all of it."""
-    flight = flights_of_block(service, 1)[0]
-    cities = {f"{end}_CITY_NAME": flight[f"{end}_CITY_NAME"] for end in ("ORIGIN", "DEST")}
-    days = dict.fromkeys(("INITIAL_DATE", "FINAL_DATE"), flight["FL_DATE"])
-    return Question(_KIND, cities | days).scan_path
+def _rankings(flights: list[Flight]) -> Callable[[Random], Iterator[Request]]:
+    """Requests for pages of the ranking of all routes by delay; each page adds up all of them.
+
+    Pages differ in where they begin and how long they are, so that hardly one is asked for twice.
+    """
+    pairs = {(flight["ORIGIN"], flight["DEST"]) for flight in flights}
+    ranking = f"/average_delays?{_all_days(flights)}&group_by=route&sort=average_delay"
+
+    def asked(random: Random) -> Iterator[Request]:
+        while True:
+            offset, limit = random.randrange(len(pairs)), random.randint(1, LONGEST_PAGE)
+            yield Request(_RANKING, f"{ranking}&offset={offset}&limit={limit}")
+
+    return asked
 
 
-_EMULATED = {FCFS: _emulated, SHARED: _burning}
-_REAL = {FCFS: lambda run: _scanning(run, worker_type="sync"), SHARED: _sharing}
+def _scans(flights: list[Flight]) -> Callable[[Random], Iterator[Request]]:
+    """Requests for a scan of the whole chain, the same each time, as in the study."""
+    path = f"/flight_counter?{_all_days(flights)}&ORIGIN={flights[0]['ORIGIN']}&engine=scan"
+    return lambda random: repeat(Request(_SCAN, path))
+
+
+_Start = Callable[[Run], AbstractContextManager[Measured]]
+_STARTS: Mapping[str, _Start] = {
+    STUDY: _study,
+    SCAN: lambda run: scans(run, run.options.scale or SCALE),
+    SERVICE: lambda run: rankings(run, 1),
+    SERVICE_WORKERS: lambda run: rankings(run, WORKERS),
+    SERVICE_SCANS: _service_scans,
+    "elsewhere": _elsewhere,
+}

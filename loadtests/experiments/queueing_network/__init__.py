@@ -28,4 +28,5 @@ EXPERIMENT = Experiment(
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
     report_seconds="K times the measured ones",
+    waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadtests.experiments.queueing_network import block_costs
 from loadtests.experiments.queueing_network.comparing import Pair, Point, pairs, points
 from loadtests.experiments.queueing_network.figures import (
     parameter_table,
@@ -9,7 +10,6 @@ from loadtests.experiments.queueing_network.figures import (
     station_figures,
     system_figures,
 )
-from loadtests.experiments.queueing_network.measuring import COUNTS, OURS, STUDY
 from loadtests.experiments.queueing_network.plan import (
     EXPONENTIAL,
     REGULAR,
@@ -18,37 +18,29 @@ from loadtests.experiments.queueing_network.plan import (
     SINGLE,
 )
 from loadtests.experiments.queueing_network.predicting import (
-    MODELS,
-    REFILLS,
-    demands,
-    predicted,
-    routing,
+    ASYMPTOTES,
+    MVA,
+    by_formula,
     stations,
-    visits,
 )
-from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs
+from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
+from loadtests.experiments.queueing_network.simulating import LEAST_REPEATED, MODELS
 from loadtests.experiments.queueing_network.splitting import (
-    Demands,
-    Storage,
     block_reads,
-    demands_of,
-    demands_on_the_pi,
+    counted_routing,
     storages,
 )
 from loadtests.lab.experiment import Mode
-from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
+from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.repeated import accepted, rejected_told
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
+from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
 from loadtests.models.estimates import TOLERANCE, Verdict
-from loadtests.models.samples import Summary
 from loadtests.models.stations import Station, total_demand_s
 
-LABELS = {
-    STUDY: "the study's storage, here",
-    OURS: "our scan",
-    COUNTS: "the study's storage, 522 small blocks",
-}
 _ABOUT = {server.name: server for server in SERVERS}
 
 
@@ -57,8 +49,9 @@ def analyse(results: Results) -> Report:
     runs = closed_runs(results)
     if not runs:
         raise ResultsError(f"{results.folder} has no closed run with a request")
-    found = points(runs)
-    compared = pairs(found)
+    expectations = expected(results)
+    found = points(runs, expectations)
+    compared = pairs(found, expectations)
     split = storages(results)
     is_model = results.manifest()["mode"] == Mode.MODEL
     sections = [
@@ -66,7 +59,7 @@ def analyse(results: Results) -> Report:
         Section(
             "Which model describes which server",
             [_told(runs[0], is_model=is_model), _VERDICTS_TOLD],
-            [_pairs_table(compared), *system_figures(found, runs[0].group)],
+            [_pairs_table(compared), *system_figures(found, expectations, counted_routing(split))],
         ),
         *(
             Section(
@@ -76,11 +69,11 @@ def analyse(results: Results) -> Report:
             )
             for server in SERVERS
         ),
-        Section("Closed runs", parts=[_points_table(found)]),
-        *_split_sections(split, block_reads(results)),
+        Section("Closed runs", [_INTERVALS_TOLD], [_points_table(found)]),
+        *block_costs.sections(split, block_reads(results)),
     ]
-    findings = [*_findings(runs, found, compared), *_split_findings(split)]
-    metrics = [*_metrics(found), *_split_metrics(split)]
+    findings = [*_findings(found, compared), *block_costs.findings(split)]
+    metrics = [*_metrics(found), *block_costs.metrics(split)]
     return Report(findings, sections, metrics, conclusion=_conclusion(compared))
 
 
@@ -95,6 +88,8 @@ _WORDS = {
 
 def _conclusion(compared: Sequence[Pair]) -> str:
     """Which model describes which server, in one sentence."""
+    if not compared:
+        return "No run counts, so no model is judged."
     told = []
     for server in SERVERS:
         fits = [
@@ -110,9 +105,7 @@ def _conclusion(compared: Sequence[Pair]) -> str:
     return f"These models predict the throughput {tolerance}: {'; '.join(told)}."
 
 
-def _findings(
-    runs: Sequence[ClosedRun], found: Sequence[Point], compared: Sequence[Pair]
-) -> Iterator[str]:
+def _findings(found: Sequence[Point], compared: Sequence[Pair]) -> Iterator[str]:
     for server in SERVERS:
         of_server = [pair for pair in compared if pair.server == server.name]
         if of_server:
@@ -129,8 +122,7 @@ def _findings(
         f"{bounds.optimal_population(single, NETWORK_THINK_S):.3g} and X ≤ "
         f"{bounds.maximum_throughput_per_s(single):.4f}{_measured_limit(found)}."
     )
-    if rejected := sum(not run.is_accepted for run in runs):
-        yield f"{rejected} of {len(runs)} closed runs were rejected by rule and count nowhere."
+    yield from rejected_told(found)
 
 
 def _server_finding(label: str, of_server: Sequence[Pair]) -> str:
@@ -153,35 +145,13 @@ def _pair_told(pair: Pair) -> str:
 
 
 def _measured_limit(found: Sequence[Point]) -> str:
-    of_single = [one for one in found if one.server == SINGLE.name]
+    of_single = [one for one in found if one.server == SINGLE.name and one.is_accepted]
     if not of_single:
         return ""
     most = max(of_single, key=lambda one: one.customers)
     x = most.throughput_per_s
-    return f", measured {x.estimate:.4f} ± {x.half_width:.4f} with N = {most.customers}"
-
-
-def _split_findings(split: dict[str, Storage]) -> Iterator[str]:
-    if not split:
-        return
-    for demand in _demands({name: one for name, one in split.items() if one.is_accepted}):
-        share = demand.file_s / demand.total_s
-        bought = demand.with_twice_the_processor().total_s
-        yield (
-            f"{demand.label[0].upper()}{demand.label[1:]}: a scan of {demand.blocks} blocks takes "
-            f"{_seconds(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
-            f"{_seconds(demand.without_files().total_s)} if files took no time, and "
-            f"{_seconds(bought)} if the processor were twice as fast. Split into files and "
-            f"processor like this, most of the time goes to {_the(demand.bottleneck)}."
-        )
-
-
-def _the(station: str) -> str:
-    return "the processor" if station == "processor" else station
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
+    half = shown(x.half_width, 2)
+    return f", measured {x.estimate:.4f} ± {half} with N = {most.customers}"
 
 
 # --- the network -------------------------------------------------------------------------------
@@ -191,10 +161,17 @@ _MODEL_TOLD = (
     "demands D = V·S. In the network that runs here, customers take its deterministic route: 27 "
     "refills of 19 blocks and 523 CPU visits. With exponential times it has the same solution."
 )
+_INTERVALS_TOLD = (
+    "Batches of one run are not independent here, so the 95 % interval of a mean is that of the "
+    f"simulated runs of the same server. From {LEAST_REPEATED} accepted runs on (--reps) it is "
+    "Student's, over the runs. It covers the mean of all such runs, not that of the long run."
+)
 _VERDICTS_TOLD = (
     "MVA is exact mean value analysis, for exponential times. The asymptotes hold if customers "
-    "wait no more than they must. “Simulated” is the network with regular times "
-    f"(cv {REGULAR_CV:g}). “One at a time” are the asymptotes of a single station with all "
+    "wait no more than they must. Both are for the long run. “Simulated” are means of many runs of "
+    "the same length and the same start as ours, with exponential times and with regular ones "
+    f"(cv {REGULAR_CV:g}): customers who begin together fall into step slowly, so such runs differ "
+    "from the long run. “One at a time” are the asymptotes of a single station with all "
     "demands. A model agrees if at each N the whole 95 % interval of X lies within "
     f"{TOLERANCE * 100:g} % of it, and disagrees if at some N the whole interval lies outside; the "
     "tolerance was fixed before the run."
@@ -222,7 +199,7 @@ def _stations_told(server: str) -> list[str]:
         EXPONENTIAL.name: (
             "Customers begin together, which affects such a network for long: in simulated runs of "
             "the full length X is 1 to 3 % below MVA with two customers, and less than that with "
-            "more."
+            "more. So the simulation is the model to judge by, and MVA its long run."
         ),
         REGULAR.name: (
             "Utilisation depends only on X; what changes is how many customers wait. With regular "
@@ -243,11 +220,11 @@ def _model_table() -> Table:
         rows.append(
             (
                 n,
-                predicted("asymptotes", n, 1).throughput_per_s,
+                by_formula(ASYMPTOTES, n).throughput_per_s,
                 balanced.throughput_low_per_s,
                 balanced.throughput_high_per_s,
-                predicted("mva", n, 1).throughput_per_s,
-                predicted("mva", n, 1).response_s,
+                by_formula(MVA, n).throughput_per_s,
+                by_formula(MVA, n).response_s,
             )
         )
     columns = (
@@ -278,6 +255,7 @@ def _points_table(found: Sequence[Point]) -> Table:
         (
             _ABOUT[one.server].label,
             one.customers,
+            str(one.runs) if one.is_accepted else "rejected",
             one.interactions,
             one.throughput_per_s.estimate,
             one.throughput_per_s.half_width,
@@ -289,153 +267,28 @@ def _points_table(found: Sequence[Point]) -> Table:
         for one in found
     ]
     columns = (
-        *("Server", "N", "Interactions", "X / 1/s", "±", "R / s", "±"),
+        *("Server", "N", "Runs", "Interactions", "X / 1/s", "±", "R / s", "±"),
         *("X·(R + Z)/N", "At no station"),
     )
-    note = "Times are in report seconds. X·(R + Z)/N is 1 by Little's law."
-    return Table("Closed runs that count", columns, rows, note)
+    note = (
+        "Times are in report seconds. X is N over the mean cycle, and a cycle is R and Z: what "
+        "X·(R + Z)/N lacks of 1 is time that the generator lost between an answer and the next "
+        "request."
+    )
+    return Table("Closed runs", columns, rows, note)
 
 
 def _metrics(found: Sequence[Point]) -> Iterator[Metric]:
-    for one in found:
+    """Throughput and response time in report seconds, and as shares of those without a queue.
+
+    The shares have no unit, so they can be compared between runs at different K.
+    """
+    alone = by_formula(ASYMPTOTES, 1)
+    for one in accepted(found):
         at = f"[{one.server},{one.customers}]"
-        for name, of, unit in (
-            ("throughput", one.throughput_per_s, "1/s"),
-            ("response_time", one.response_s, "s"),
+        for name, of, unit, least in (
+            ("throughput", one.throughput_per_s, "1/s", alone.throughput_per_s),
+            ("response_time", one.response_s, "s", alone.response_s),
         ):
-            yield Metric.of_amount(f"{name}{at}", of.estimate, unit, of.low, of.high)
-
-
-# --- what a block costs ------------------------------------------------------------------------
-
-_REAL_TOLD = (
-    "This part is real, without emulated waits. Both storages read real blocks on this machine for "
-    "one customer, and their own timers tell where the time went. Files that were just written are "
-    "read from memory, so a disk would add its own time to “files”."
-)
-
-
-_REJECTED = "rejected run"
-
-
-def _split_sections(split: dict[str, Storage], reads: Summary | None) -> Iterator[Section]:
-    if not split:
-        return
-    told = [_REAL_TOLD]
-    if not all(one.is_accepted for one in split.values()):
-        told.append(
-            f"The rules reject the runs marked “{_REJECTED}”: their times prove nothing and are "
-            "used for no finding; their counts are exact."
-        )
-    if reads is not None:
-        told.append(
-            f"Reading and checking one block in the study's way took {1000 * reads.mean:.3g} ms, "
-            f"with a coefficient of variation of {reads.cv:.2g} over {reads.count} blocks. That of "
-            f"an exponential time is 1, that of the regular stations above {REGULAR_CV:g}."
-        )
-    yield Section("What a block's time consists of", told, [_stages_table(split)])
-    yield Section("Visits and demands", [_DEMANDS_TOLD], [_visits_table(split)])
-    yield Section("What faster hardware would bring", [_BOUGHT_TOLD], [_bought_table(split)])
-
-
-_DEMANDS_TOLD = (
-    "Visits follow from the caches' own counts: a refill for each miss, and a DISK visit for each "
-    "block read. Demands are computed with the study's 0.8, 46 and 39 ms, so that only the counts "
-    "differ. The study's network has ten reads too many, because the last refill finds ten of its "
-    "blocks in the cache."
-)
-_BOUGHT_TOLD = (
-    "A scan is modelled as two stations, files and the processor. With one request at a time, "
-    "throughput is at most 1/D; if one request may read while another computes, it is at most "
-    "1/D_b. N_opt is for the study's 5 s of thinking. The study's row splits its measured 40.5 s "
-    "into the files of its profile and the rest."
-)
-
-
-def _label(storage: Storage) -> str:
-    return LABELS[storage.name] + ("" if storage.is_accepted else f" ({_REJECTED})")
-
-
-def _stages_table(split: dict[str, Storage]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        ("the study's profile, on its Pi", stage, ms, None, None)
-        for stage, ms in PROFILE_MS.items()
-    ]
-    for name, one in split.items():
-        if name == COUNTS:
-            continue
-        rows += [
-            (
-                _label(one),
-                stage.replace("_", " "),
-                1000 * one.of_a_block_s(stage),
-                1000 * spent_s,
-                f"{100 * spent_s / one.total_s:.1f} %",
-            )
-            for stage, spent_s in one.stages_s.items()
-        ]
-    columns = ("Storage", "Stage", "ms per block", "ms per scan", "Share")
-    note = (
-        "Files, and all stages of the study's storage, are per block read; all else is per block "
-        "of the chain."
-    )
-    return Table("Stages", columns, rows, note)
-
-
-def _visits_table(split: dict[str, Storage]) -> Table:
-    rows = [_visits_row("the study, published", BLOCKS, REFILLS, None, None)]
-    rows += [
-        _visits_row(_label(one), one.blocks, round(one.refills), round(one.reads), one.hits)
-        for one in split.values()
-        if one.reads >= 1 and one.refills >= 1
-    ]
-    columns = (
-        *("Storage", "Blocks", "Refills", "Blocks read", "Found in caches"),
-        *("V CPU", "V DISK", "D CPU / s", "D DISK / s", "D DELAY / s", "N_opt"),
-    )
-    return Table("Visits by the caches' counts", columns, rows, digits=4)
-
-
-def _visits_row(
-    label: str, blocks: int, refills: int, reads: int | None, hits: float | None
-) -> Sequence[Cell]:
-    of = routing(blocks, refills, reads)
-    ratios, demanded = visits(of), demands(of)
-    network = [Station(name, demand_s) for name, demand_s in demanded.items()]
-    return (
-        *(label, blocks, refills, round(ratios["disk"]), hits),
-        *(round(ratios["cpu"]), round(ratios["disk"])),
-        *demanded.values(),
-        bounds.optimal_population(network, NETWORK_THINK_S),
-    )
-
-
-def _demands(split: dict[str, Storage]) -> list[Demands]:
-    measured = [
-        demands_of(split[name], _label(split[name])) for name in (STUDY, OURS) if name in split
-    ]
-    return [demands_on_the_pi(), *measured]
-
-
-def _bought_table(split: dict[str, Storage]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            *(one.label, one.blocks, one.file_s, one.cpu_s, one.total_s),
-            *(one.bottleneck, one.one_at_a_time_per_s, one.several_per_s),
-            one.optimal_population,
-        )
-        for now in _demands(split)
-        for one in (now, now.without_files(), now.with_twice_the_processor())
-    ]
-    columns = (
-        *("Storage", "Blocks", "D files / s", "D processor / s", "D / s", "Bottleneck"),
-        *("X ≤, one at a time / 1/s", "X ≤, several / 1/s", "N_opt"),
-    )
-    return Table("Demands, now and with faster hardware", columns, rows)
-
-
-def _split_metrics(split: dict[str, Storage]) -> Iterator[Metric]:
-    for name in (STUDY, OURS):
-        if name in split and split[name].is_accepted:
-            yield Metric(f"demand_files[{name}]", split[name].file_s, "s")
-            yield Metric(f"demand[{name}]", split[name].total_s, "s")
+            yield estimated(of).metric(f"{name}{at}", unit)
+            yield estimated(of.times(1 / least)).metric(f"{name}_ratio{at}", "")

@@ -1,31 +1,31 @@
 """Compares measured closed systems with the models for each number of customers N.
 
 Times are in report seconds. X = N/mean cycle, where a cycle is from the end of a customer's
-interaction to the end of the next one. R is the mean response time. Both have the 95 % interval of
-batch means. A model agrees with a server if at every measured N the whole interval of X lies within
-the tolerance of its prediction; it disagrees if at some N the whole interval lies outside.
+interaction to the end of the next one. R is the mean response time. Both are means over the runs of
+a server and N, with the 95 % interval of `simulating.Spread`. A model agrees with a server if at
+every measured N the whole interval of X lies within the tolerance of its prediction; it disagrees
+if at some N the whole interval lies outside.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadtests.experiments.queueing_network.plan import SERVERS
-from loadtests.experiments.queueing_network.predicting import MODELS, STATIONS, predicted
-from loadtests.experiments.queueing_network.reading import ClosedRun
-from loadtests.lab.published import NETWORK, NETWORK_THINK_S
-from loadtests.models import laws
-from loadtests.models.estimates import (
-    BATCHES,
-    TOLERANCE,
-    Interval,
-    Verdict,
-    batch_means,
-    verdict,
+from loadtests.experiments.queueing_network.predicting import STATIONS
+from loadtests.experiments.queueing_network.reading import ClosedRun, Told
+from loadtests.experiments.queueing_network.simulating import (
+    MODELS,
+    Expectations,
+    Expected,
+    predicted,
 )
+from loadtests.lab.published import NETWORK, NETWORK_THINK_S
+from loadtests.lab.repeated import that_count
+from loadtests.models import laws
+from loadtests.models.estimates import TOLERANCE, Interval, Verdict, verdict
 from loadtests.models.samples import summary
 
 LEAST_INTERACTIONS = 8
-BATCH_LEAST = 4  # least number of interactions in a batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,24 @@ class AtStation:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A server with N customers. stations: empty if the server did not report its times."""
+    """A server with N customers: its accepted runs, or the rejected ones if none was accepted.
+
+    expected: of simulated runs like these. stations: empty if the server did not report its times.
+    """
 
     server: str
     customers: int
-    group: int
+    is_accepted: bool
+    runs: int
     interactions: int
     throughput_per_s: Interval
     response_s: Interval
+    expected: Expected
     stations: Mapping[str, AtStation]
 
     @property
     def little(self) -> float:
-        """X·(R + Z)/N, which is 1 by Little's law."""
+        """X·(R + Z)/N, which is 1 if customers do nothing but ask and think for Z."""
         cycle_s = self.response_s.estimate + NETWORK_THINK_S
         return laws.customers(self.throughput_per_s.estimate, cycle_s) / self.customers
 
@@ -71,40 +76,39 @@ class Point:
         return max(0.0, self.customers - thinking - inside)
 
 
-def points(runs: Sequence[ClosedRun]) -> list[Point]:
-    """A point for each accepted run that is long enough."""
-    return [
-        _point(run)
-        for run in runs
-        if run.is_accepted and len(run.responses_s) >= LEAST_INTERACTIONS
-    ]
+def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
+    """A point for each server and N with a run that is long enough, accepted or rejected."""
+    cells: dict[tuple[str, int], list[ClosedRun]] = {}
+    for run in runs:
+        if len(run.responses_s) >= LEAST_INTERACTIONS:
+            cells.setdefault((run.server, run.customers), []).append(run)
+    return [_point(that_count(of), expected[cell]) for cell, of in cells.items()]
 
 
-def _point(run: ClosedRun) -> Point:
-    cycle_s = _interval(run.cycles_s)
-    x = laws.throughput_per_s(run.customers, cycle_s.estimate)
-    throughput = Interval(x, x * cycle_s.relative_half_width, cycle_s.confidence, cycle_s.values)
+def _point(runs: Sequence[ClosedRun], expected: Expected) -> Point:
+    first = runs[0]
+    xs = [laws.throughput_per_s(one.customers, summary(one.cycles_s).mean) for one in runs]
+    throughput = expected.throughput_per_s.interval(xs)
+    told = [one for run in runs for one in run.told] if all(run.told for run in runs) else []
     return Point(
-        run.server,
-        run.customers,
-        run.group,
-        len(run.responses_s),
+        first.server,
+        first.customers,
+        first.is_accepted,
+        len(runs),
+        sum(len(run.responses_s) for run in runs),
         throughput,
-        _interval(run.responses_s),
-        _at_stations(run, x) if run.told else {},
+        expected.response_s.interval([summary(run.responses_s).mean for run in runs]),
+        expected,
+        _at_stations(told, throughput.estimate) if told else {},
     )
 
 
-def _interval(values: Sequence[float]) -> Interval:
-    return batch_means(values, max(2, min(BATCHES, len(values) // BATCH_LEAST)))
-
-
-def _at_stations(run: ClosedRun, x: float) -> dict[str, AtStation]:
+def _at_stations(told: Sequence[Told], x: float) -> dict[str, AtStation]:
     visits = {station.name.lower(): station.visits for station in NETWORK}
     found = {}
     for name in STATIONS:
-        demand_s = summary([one[name] for one in run.told]).mean
-        waiting_s = summary([one[f"{name}_queue"] for one in run.told]).mean
+        demand_s = summary([one[name] for one in told]).mean
+        waiting_s = summary([one[f"{name}_queue"] for one in told]).mean
         found[name] = AtStation(
             laws.utilisation(x, demand_s),
             laws.customers(x, demand_s + waiting_s),
@@ -130,25 +134,27 @@ class Pair:
     verdict: Verdict
 
 
-def pairs(found: Sequence[Point]) -> list[Pair]:
-    """The comparisons of all models with all servers that have a point."""
+def pairs(found: Sequence[Point], expected: Expectations) -> list[Pair]:
+    """The comparisons of all models with all servers that have an accepted point."""
     by_server = {
-        server.name: [point for point in found if point.server == server.name] for server in SERVERS
+        server.name: [one for one in found if one.server == server.name and one.is_accepted]
+        for server in SERVERS
     }
     return [
-        _pair(server, model, of_server)
+        _pair(server, model, of_server, expected)
         for server, of_server in by_server.items()
         for model in MODELS
         if of_server
     ]
 
 
-def _pair(server: str, model: str, found: Sequence[Point]) -> Pair:
-    expected = [predicted(model, one.customers, one.group).throughput_per_s for one in found]
-    off = [one.throughput_per_s.estimate / x - 1 for one, x in zip(found, expected, strict=True)]
+def _pair(server: str, model: str, found: Sequence[Point], expected: Expectations) -> Pair:
+    predictions = [predicted(model, one.customers, expected) for one in found]
+    xs = [one.throughput_per_s for one in predictions if one]
+    off = [one.throughput_per_s.estimate / x - 1 for one, x in zip(found, xs, strict=True)]
     verdicts = [
         verdict(one.throughput_per_s.plus(-x), x, TOLERANCE)
-        for one, x in zip(found, expected, strict=True)
+        for one, x in zip(found, xs, strict=True)
     ]
     at = max(range(len(found)), key=lambda number: abs(off[number]))
     return Pair(
@@ -157,7 +163,7 @@ def _pair(server: str, model: str, found: Sequence[Point]) -> Pair:
         len(found),
         found[at].customers,
         off[at],
-        found[at].throughput_per_s.half_width / expected[at],
+        found[at].throughput_per_s.half_width / xs[at],
         _together(verdicts),
     )
 

@@ -3,29 +3,39 @@
 from collections.abc import Callable, Sequence
 
 from loadtests.experiments.queueing_network.comparing import AtStation, Point
-from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SERVERS, Server
+from loadtests.experiments.queueing_network.plan import SERVERS, SINGLE, Server
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
     MVA,
     ONE,
-    SIMULATED,
     STATIONS,
     Prediction,
-    predicted,
+    Routing,
     routing,
     solved,
     visits,
 )
 from loadtests.experiments.queueing_network.schema import schema
+from loadtests.experiments.queueing_network.simulating import (
+    MODELS,
+    SIMULATED,
+    Expectations,
+    Expected,
+    Spread,
+    predicted,
+)
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
+from loadtests.lab.repeated import accepted, measured, rejected
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.page import shown
 from loadtests.models.estimates import Interval
 from loadtests.models.mva import Solution
 
-MOST = len(NETWORK_AT_N)
+MOST = 30  # customers that the models are drawn for, three times as many as are measured
 NS = tuple(range(1, MOST + 1))
-CUSTOMERS = Axis("customers N", ticks=NS)
+CUSTOMERS = Axis("customers N", ticks=(1, *range(5, MOST + 1, 5)))
 _OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "third"}
 _OF_SERVER: dict[str, Source] = dict(
     zip((server.name for server in SERVERS), ("ours", "second", "third"), strict=True)
@@ -64,7 +74,7 @@ def parameter_table() -> Table:
 
 def station_figures(server: Server, points: Sequence[Point]) -> list[Figure]:
     """Figures 8 and 9 of one server: utilisation, throughput and customers of each station."""
-    of_server = [one for one in points if one.server == server.name and one.stations]
+    of_server = [one for one in accepted(points) if one.server == server.name and one.stations]
     visited = {station.name.lower(): station.visits for station in NETWORK}
     return [
         _station_figure(
@@ -112,12 +122,13 @@ def _station_figure(
     published: Callable[[int, str], float],
 ) -> Figure:
     exact = solved(MOST)
+    asked = range(1, len(NETWORK_AT_N) + 1)
     series: list[Series] = []
     by_n = {point.customers: point for point in points}
     columns: list[str] = ["N"]
     values: list[list[float | None]] = []
     for at, name in enumerate(STATIONS):
-        theirs: list[float | None] = [published(n, name) for n in NS]
+        theirs = [published(n, name) if n in asked else None for n in NS]
         model: list[float | None] = [modelled(solution, name) for solution in exact]
         ours = [measured(by_n[n].stations[name]) if n in by_n else None for n in NS]
         source = _OF_STATION[name]
@@ -131,7 +142,7 @@ def _station_figure(
     rows = [(n, *(column[at] for column in values)) for at, n in enumerate(NS)]
     told = (
         f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
-        "so are the study's orange squares."
+        f"so are the study's orange squares, which end at {asked[-1]} customers."
     )
     return Figure(
         f"{title}, {server.label}",
@@ -141,23 +152,32 @@ def _station_figure(
     )
 
 
-def system_figures(points: Sequence[Point], group: int) -> list[Figure]:
-    """Figures 10 and 11: the whole system with its asymptotes, all servers and models."""
+def system_figures(
+    points: Sequence[Point], expected: Expectations, counted: Routing | None
+) -> list[Figure]:
+    """Figures 10 and 11: the whole system with its asymptotes, all servers and models.
+
+    counted: the routing whose visits our scan in the study's way counted; None if none was made.
+    """
     return [
         _system_figure(
             points,
-            group,
+            expected,
+            counted,
             "Figure 10: throughput of the system",
             "throughput X / 1/s, report seconds",
+            lambda one: one.throughput_per_s,
             lambda one: one.throughput_per_s,
             lambda one: one.throughput_per_s,
             [throughput for throughput, _, _ in NETWORK_AT_N],
         ),
         _system_figure(
             points,
-            group,
+            expected,
+            counted,
             "Figure 11: response time of the system",
             "response time R / s, report seconds",
+            lambda one: one.response_s,
             lambda one: one.response_s,
             lambda one: one.response_s,
             [response_s for _, response_s, _ in NETWORK_AT_N],
@@ -167,59 +187,77 @@ def system_figures(points: Sequence[Point], group: int) -> list[Figure]:
 
 def _system_figure(
     points: Sequence[Point],
-    group: int,
+    expected: Expectations,
+    counted: Routing | None,
     title: str,
     label: str,
-    measured: Callable[[Point], Interval],
+    measure: Callable[[Point], Interval],
     modelled: Callable[[Prediction], float],
+    simulated: Callable[[Expected], Spread],
     published: Sequence[float],
 ) -> Figure:
     models = {
-        model: [modelled(predicted(model, n, group)) for n in NS]
-        for model in (MVA, ASYMPTOTES, SIMULATED, ONE)
+        model: [modelled(one) if (one := predicted(model, n, expected)) else None for n in NS]
+        for model in MODELS
     }
+    out = [one for one in points if not one.is_accepted]
     series = [
         Series("MVA", "model", NS, models[MVA]),
         Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
-        Series("the study (JMVA)", "study", NS, published, shape="points"),
-        Series("", _OF_SERVER[REGULAR.name], NS, models[SIMULATED], shape="curve"),
-        Series("", _OF_SERVER[SERVERS[-1].name], NS, models[ONE], shape="curve"),
-        *(_measured(server, points, measured) for server in SERVERS),
+        Series("the study (JMVA)", "study", NS[: len(published)], published, shape="points"),
+        *(
+            _simulated(_OF_SERVER[server.name], models[model])
+            for model, server in SIMULATED.items()
+        ),
+        Series("", _OF_SERVER[SINGLE.name], NS, models[ONE], shape="curve"),
+        *(_points(server, points, measure) for server in SERVERS),
+        *rejected([one.customers for one in out], [measure(one).estimate for one in out]),
     ]
-    columns = ["N", "The study", "MVA", "Asymptotes", "Simulated, regular", "One at a time"]
-    by_key = {(one.server, one.customers): measured(one) for one in points}
-    rows: list[Sequence[Cell]] = []
-    for at, n in enumerate(NS):
-        ours = [by_key.get((server.name, n)) for server in SERVERS]
-        rows.append((n, published[at], *(of[at] for of in models.values()), *map(_told, ours)))
-    columns += [f"Measured, {server.label}" for server in SERVERS]
+    by_key = {(one.server, one.customers): measure(one) for one in accepted(points)}
+    ranges = {(name, n): simulated(one) for (name, n), one in expected.items()}
+    columns = ["N", "The study", *map(str.capitalize, MODELS.values())]
+    rows: list[list[Cell]] = [
+        [n, published[at] if at < len(published) else None, *(of[at] for of in models.values())]
+        for at, n in enumerate(NS)
+    ]
+    if counted is not None:
+        columns.append("MVA, visits as counted")
+        for row, solution in zip(rows, solved(MOST, counted), strict=True):
+            row.append(modelled(Prediction(solution.throughput_per_s, solution.response_time_s)))
+    for server in SERVERS:
+        columns += [f"Measured, {server.label}", "95 % of simulated runs"]
+        for row, n in zip(rows, NS, strict=True):
+            row += [_told(by_key.get((server.name, n))), _range(ranges.get((server.name, n)))]
     told = (
-        f"Points are measurements with 95 % intervals. The green line is MVA, the grey one the "
-        f"asymptotes of the network. Dashes in the colour of “{REGULAR.label}” are their "
-        f"simulation, in the colour of “{SERVERS[-1].label}” the asymptotes of a single station. "
-        f"MVA describes {EXPONENTIAL.label}."
+        "Points are measurements with 95 % intervals; crosses are rejected runs. The green line is "
+        "MVA, the grey one the asymptotes of the network. Dashes in the colour of a server are the "
+        f"mean of simulated runs like the measured ones, for “{SINGLE.label}” the asymptotes of a "
+        "single station."
     )
     svg = drawn(CUSTOMERS, Axis(label), [one for one in series if len(one.xs)])
     return Figure(title, svg, told, Table(title, columns, rows))
 
 
-def _measured(
-    server: Server, points: Sequence[Point], measured: Callable[[Point], Interval]
+def _simulated(source: Source, ys: Sequence[float | None]) -> Series:
+    """A curve through the N that were measured, of which alone runs were simulated."""
+    known = [(n, y) for n, y in zip(NS, ys, strict=True) if y is not None]
+    return Series("", source, [n for n, _ in known], [y for _, y in known], shape="curve")
+
+
+def _points(
+    server: Server, points: Sequence[Point], measure: Callable[[Point], Interval]
 ) -> Series:
-    of_server = [one for one in points if one.server == server.name]
-    values = [measured(one) for one in of_server]
-    return Series(
-        server.label,
-        _OF_SERVER[server.name],
-        [one.customers for one in of_server],
-        [one.estimate for one in values],
-        [one.low for one in values],
-        [one.high for one in values],
-        shape="points",
-    )
+    own = [one for one in accepted(points) if one.server == server.name]
+    found = [estimated(measure(one)) for one in own]
+    ns = [one.customers for one in own]
+    return measured(server.label, _OF_SERVER[server.name], ns, found, shape="points")
+
+
+def _range(of: Spread | None) -> str | None:
+    return f"{shown(of.low)} to {shown(of.high)}" if of else None
 
 
 def _told(interval: Interval | None) -> str | None:
     if interval is None:
         return None
-    return f"{interval.estimate:.3g} ± {interval.half_width:.1g}"
+    return f"{shown(interval.estimate)} ± {shown(interval.half_width, 2)}"

@@ -6,18 +6,22 @@ Beside the raw rows, `plan.csv` has a line for each closed run, and `told.csv` t
 server reported for each interaction, in the order in which they ended. The real part writes
 `scans.csv`, a line for each server that scanned, and `block_reads.csv`, the seconds of reading and
 checking each block in the study's way. The mode `model` has no server: a simulated network gives
-the rows.
+the rows. At the end many runs like these are simulated, as predictions: `simulated.csv` has a line
+for each.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from itertools import repeat
 from math import ceil
+from random import Random
 from time import perf_counter
 
 from loadtests.baseline import StudyLedger
 from loadtests.experiments.queueing_network.plan import SERVERS, Plan, Server, plan_of
-from loadtests.experiments.queueing_network.predicting import STATIONS, simulated_rounds, solved
+from loadtests.experiments.queueing_network.predicting import STATIONS, solved
+from loadtests.experiments.queueing_network.simulating import Protocol, simulated_results
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import judge
 from loadtests.generation.run import REQUESTS, append_verdict, closed_run
@@ -27,13 +31,19 @@ from loadtests.lab.one_customer import Customer, one_customer
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.results import TableWriter
 from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
-from loadtests.models.closed_network import Round
+from loadtests.models.closed_network import Round, Visit, simulated
+from loadtests.models.distributions import with_mean_and_cv
 from loadtests.processes import Service, running
 from loadtests.servers import network, study
 from loadtests.servers.service import as_in_the_study
+from loadtests.servers.stations import Station
 
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
-PLAN_COLUMNS = ("run", "server", "customers", "scale", "think_s", "cv", "group", "warm_up")
+SIMULATED = "simulated"
+SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
+PLAN_COLUMNS = (
+    *("run", "server", "customers", "scale", "think_s", "cv", "group", "warm_up", "report_s"),
+)
 TOLD_COLUMNS = (
     *("run", "number", "late_s"),
     *(f"{name}_s" for name in STATIONS),
@@ -41,6 +51,7 @@ TOLD_COLUMNS = (
 )
 SCANS_COLUMNS = ("run", "storage", "blocks", "warm_up")
 KIND = "interaction"
+RUNS_A_REPEAT = 100  # simulated, at the least, for each run that is measured
 STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
 
 
@@ -61,6 +72,23 @@ def measure_by(run: Run, plan: Plan) -> None:
             _measure_network(run, plan, table, told)
     if run.options.mode is not Mode.MODEL:
         _measure_blocks(run, plan)
+    _predict(run, plan)
+
+
+def _predict(run: Run, plan: Plan) -> None:
+    """Simulate many runs of every server, to know what a single one should give.
+
+    They are so many that their mean is known ten times as well as that of the measured runs.
+    """
+    runs = max(plan.simulated_runs, RUNS_A_REPEAT * (run.options.reps or plan.repeats))
+    run.say(f"simulating {runs} runs of each server and N")
+    protocol = Protocol(plan.report_s, plan.group, plan.warm_up)
+    seed = f"{run.options.seed} simulated"
+    found = simulated_results(plan.populations, protocol, seed, runs)
+    with run.results.table(SIMULATED, SIMULATED_COLUMNS) as table:
+        for (server, customers), results in found.items():
+            for one in results:
+                table.write(server=server, customers=customers, **asdict(one))
 
 
 # --- the network ---------------------------------------------------------------------------------
@@ -85,8 +113,12 @@ def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter
         for customers in plan.populations:
             for server, service in running_servers.items():
                 run.say(f"N = {customers}: {server.label}")
-                for attempt in range(plan.most_attempts):
-                    if _measure_run(run, plan, table, told, server, service, customers, attempt):
+                wanted, made = run.options.reps or plan.repeats, 0
+                for attempt in range(wanted * plan.most_attempts):
+                    made += _measure_run(
+                        run, plan, table, told, server, service, customers, attempt
+                    )
+                    if made == wanted:
                         break
 
 
@@ -134,6 +166,7 @@ def _noted(
         cv=server.cv,
         group=plan.group,
         warm_up=plan.warm_up,
+        report_s=plan.report_s,
     )
     return name
 
@@ -158,6 +191,19 @@ def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> No
             rows.write(as_rows(name, found))
             _write_told(told, name, [_as_told(one) for one in found])
     rows.close()
+
+
+def simulated_rounds(
+    server: Server, customers: int, rounds: int, group: int, random: Random
+) -> list[Round]:
+    """Rounds of a simulation of `server`, with the route of `servers.network`."""
+    cpu, disk, delay = (Station(name) for name in STATIONS)
+    way = [
+        Visit(step.station.name, with_mean_and_cv(step.mean_s, server.cv))
+        for step in network.route(cpu, disk, delay, 1.0, group)
+    ]
+    is_single = server.threads == 1
+    return simulated(way, customers, NETWORK_THINK_S, rounds, random, one_at_a_time=is_single)
 
 
 def as_rows(run: str, rounds: Sequence[Round]) -> list[Row]:

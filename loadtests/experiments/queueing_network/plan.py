@@ -33,11 +33,12 @@ SERVERS = (EXPONENTIAL, REGULAR, SINGLE)
 class Plan:
     """How much is measured. populations: values of N. report_s: length of a run in report seconds.
 
+    repeats: runs of each server and N, unless the options say how many.
     group: visits joined to one (`servers.network`). warm_up: first requests of each customer, which
     do not count. most_attempts: the most attempts at a closed run until one is accepted.
 
     blocks: length of the chains whose real blocks are read. run_blocks: blocks that our service
-    reads at a miss. scans: of each storage that count.
+    reads at a miss. scans: of each storage that count. simulated_runs: of each server and N.
     """
 
     populations: tuple[int, ...]
@@ -48,6 +49,8 @@ class Plan:
     scans: int
     warm_up: int = 1
     most_attempts: int = 1
+    repeats: int = 1
+    simulated_runs: int = 200
 
 
 FULL = Plan(tuple(range(1, 11)), 4000, 1, BLOCKS, RUN_BLOCKS, scans=5, most_attempts=2)

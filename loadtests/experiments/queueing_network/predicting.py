@@ -2,18 +2,16 @@
 
 MVA           exact mean value analysis, for exponential stations
 ASYMPTOTES    X ≤ min(N/(D + Z), 1/D_b), R ≥ max(D, N·D_b − Z), without unnecessary waiting
-SIMULATED     simulation of the network with regular service times
 ONE           one request at a time: the asymptotes of a single station with the whole demand D
+
+These are formulas, for the long run; `simulating` predicts runs as short as ours.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from random import Random
 
-from loadtests.experiments.queueing_network.plan import REGULAR, Server
 from loadtests.lab.published import (
     BLOCKS,
     NETWORK,
@@ -21,24 +19,12 @@ from loadtests.lab.published import (
     NETWORK_THINK_S,
 )
 from loadtests.models import bounds, mva
-from loadtests.models.closed_network import Round, Visit, simulated
-from loadtests.models.distributions import with_mean_and_cv
-from loadtests.models.samples import summary
 from loadtests.models.stations import Station, total_demand_s
 from loadtests.models.visits import demands_s, visit_ratios
-from loadtests.servers import network
-from loadtests.servers.stations import Station as RealStation
 
-MVA, ASYMPTOTES, SIMULATED, ONE = "mva", "asymptotes", "simulated", "one-at-a-time"
-MODELS = {
-    MVA: "MVA",
-    ASYMPTOTES: "asymptotes",
-    SIMULATED: "simulated, regular times",
-    ONE: "one at a time",
-}
+MVA, ASYMPTOTES, ONE = "mva", "asymptotes", "one-at-a-time"
 STATIONS = tuple(station.name.lower() for station in NETWORK)
 REFILLS = 27
-SIMULATED_ROUNDS = 12  # number of rounds of each customer; the first is left out
 
 Routing = dict[str, dict[str, Fraction]]
 
@@ -70,27 +56,17 @@ def demands(of: Routing) -> dict[str, float]:
     return demands_s(visit_ratios(of, "terminal"), times_s)
 
 
-def stations() -> list[Station]:
-    """The stations of the study's network."""
-    return [Station(name, demand_s) for name, demand_s in demands(routing()).items()]
+def stations(of: Routing | None = None) -> list[Station]:
+    """The stations of a network with this routing, or with the study's."""
+    return [Station(name, demand_s) for name, demand_s in demands(of or routing()).items()]
 
 
-def solved(most_customers: int) -> tuple[mva.Solution, ...]:
-    """The solutions by mean value analysis for 1 to `most_customers` customers."""
-    return mva.solve(stations(), most_customers, NETWORK_THINK_S)
+def solved(most_customers: int, of: Routing | None = None) -> tuple[mva.Solution, ...]:
+    """The solutions by mean value analysis for 1 to `most_customers` customers.
 
-
-def simulated_rounds(
-    server: Server, customers: int, rounds: int, group: int, random: Random
-) -> list[Round]:
-    """Rounds of a simulation of `server`, with the route of `servers.network`."""
-    cpu, disk, delay = (RealStation(name) for name in STATIONS)
-    way = [
-        Visit(step.station.name, with_mean_and_cv(step.mean_s, server.cv))
-        for step in network.route(cpu, disk, delay, 1.0, group)
-    ]
-    is_single = server.threads == 1
-    return simulated(way, customers, NETWORK_THINK_S, rounds, random, one_at_a_time=is_single)
+    of: the routing, if it is not the study's.
+    """
+    return mva.solve(stations(of), most_customers, NETWORK_THINK_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,37 +77,27 @@ class Prediction:
     response_s: float
 
 
-def predicted(model: str, customers: int, group: int) -> Prediction:
-    """The prediction of a model. group: as in the measured server. Raises KeyError."""
-    return _PREDICTING[model](customers, group)
+def by_formula(model: str, customers: int) -> Prediction:
+    """The prediction of MVA, ASYMPTOTES or ONE. Raises KeyError."""
+    return _FORMULAS[model](customers)
 
 
-def _mva(customers: int, _group: int) -> Prediction:
+def _mva(customers: int) -> Prediction:
     found = solved(customers)[-1]
     return Prediction(found.throughput_per_s, found.response_time_s)
 
 
-def _asymptotes(customers: int, _group: int) -> Prediction:
+def _asymptotes(customers: int) -> Prediction:
     return _bound(stations(), customers)
 
 
-def _one(customers: int, _group: int) -> Prediction:
+def _one(customers: int) -> Prediction:
     return _bound([Station("all", total_demand_s(stations()))], customers)
 
 
 def _bound(of: Sequence[Station], customers: int) -> Prediction:
     found = bounds.asymptotic(of, customers, NETWORK_THINK_S)
     return Prediction(found.throughput_high_per_s, found.response_low_s)
-
-
-@cache
-def _simulated(customers: int, group: int) -> Prediction:
-    random = Random(f"regular {customers} {group}")  # noqa: S311  the same in every report
-    rounds = simulated_rounds(REGULAR, customers, SIMULATED_ROUNDS, group, random)
-    found = counted([(one.customer, one.end_s) for one in rounds], warm_up=1)
-    cycles_s = [cycle_s for _, cycle_s in found]
-    stays_s = [rounds[at].end_s - rounds[at].start_s for at, _ in found]
-    return Prediction(customers / summary(cycles_s).mean, summary(stays_s).mean)
 
 
 def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, float]]:
@@ -155,9 +121,8 @@ def counted(ends: Sequence[tuple[int, float]], warm_up: int) -> list[tuple[int, 
     return found
 
 
-_PREDICTING: Mapping[str, Callable[[int, int], Prediction]] = {
+_FORMULAS: Mapping[str, Callable[[int], Prediction]] = {
     MVA: _mva,
     ASYMPTOTES: _asymptotes,
-    SIMULATED: _simulated,
     ONE: _one,
 }

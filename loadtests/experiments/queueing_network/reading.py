@@ -4,8 +4,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadtests.experiments.queueing_network.measuring import PLAN, TOLD
-from loadtests.experiments.queueing_network.predicting import STATIONS, counted
+from loadtests.experiments.queueing_network.measuring import PLAN, SIMULATED, TOLD
+from loadtests.experiments.queueing_network.predicting import STATIONS, Prediction, counted
+from loadtests.experiments.queueing_network.simulating import (
+    Cell,
+    Expectations,
+    Protocol,
+    expectations,
+    simulated_results,
+)
 from loadtests.generation.rows import Row, customer_of
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
@@ -44,6 +51,28 @@ def closed_runs(results: Results) -> list[ClosedRun]:
         for line in results.rows(PLAN)
         if rows[line["run"]]
     ]
+
+
+LEAST_SIMULATED = 50  # runs of each server, if the measurement ended before it simulated any
+
+
+def expected(results: Results) -> Expectations:
+    """What the runs should give, from simulated runs like them. Raises ResultsError without a plan.
+
+    They are simulated here if the measurement was interrupted before that.
+    """
+    found: dict[Cell, list[Prediction]] = defaultdict(list)
+    if results.has(SIMULATED):
+        for line in results.rows(SIMULATED):
+            one = Prediction(float(line["throughput_per_s"]), float(line["response_s"]))
+            found[line["server"], int(line["customers"])].append(one)
+        return expectations(found)
+    lines = results.rows(PLAN)
+    first = lines[0]
+    protocol = Protocol(float(first["report_s"]), int(first["group"]), int(first["warm_up"]))
+    populations = sorted({int(line["customers"]) for line in lines})
+    seed = f"{results.manifest()['seed']} simulated"
+    return expectations(simulated_results(populations, protocol, seed, LEAST_SIMULATED))
 
 
 def _told(results: Results) -> Mapping[str, list[Told]]:

@@ -16,6 +16,7 @@ from loadtests.experiments.queueing_network.measuring import (
     SCANS,
     STUDY,
 )
+from loadtests.experiments.queueing_network.predicting import Routing, routing
 from loadtests.lab.one_customer import Asked, Recorded, recorded
 from loadtests.lab.published import (
     BLOCKS,
@@ -108,6 +109,15 @@ def _counts(name: str, one: Asked, blocks: int) -> tuple[int, int, int]:
         return one.count("file"), one.count("file", 1), one.count("last") + one.count("random")
     hits = one.count("cache_hits")
     return one.count("disk_reads"), blocks - hits, hits
+
+
+def counted_routing(of: Mapping[str, Storage]) -> Routing | None:
+    """The routing of as many blocks as the study had, by what its caches counted; None if unknown.
+
+    Counts do not depend on how quiet the machine was.
+    """
+    one = of.get(COUNTS)
+    return None if one is None else routing(one.blocks, round(one.refills), round(one.reads))
 
 
 def block_reads(results: Results) -> Summary | None:

@@ -24,4 +24,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
+    waited=": reading a block waits {read_ms} ms, its check {check_ms} ms",
 )

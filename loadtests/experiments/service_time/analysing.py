@@ -1,7 +1,6 @@
 """Makes the report of service times from their tables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from loadtests.experiments.service_time.comparing import (
     Cell,
@@ -15,6 +14,8 @@ from loadtests.experiments.service_time.comparing import (
 )
 from loadtests.experiments.service_time.plan import INDEX, KINDS, SCAN, STUDY
 from loadtests.lab.published import BLOCKS, SERVICE_TIMES
+from loadtests.lab.repeated import measured
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report import content
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
@@ -218,17 +219,8 @@ def _figure(found: Cells) -> Figure:
     series = [Series(PUBLISHED, "study", names, published, shape="bars")]
     for way in _ways(found):
         means = [_scaled(found.get((way, kind))) for kind in KINDS]
-        series.append(
-            Series(
-                WAYS[way],
-                _SOURCES[way],
-                names,
-                [one.estimate if one else None for one in means],
-                [max(one.low, one.estimate / 10) if one else None for one in means],
-                [one.high if one else None for one in means],
-                shape="bars",
-            )
-        )
+        found_means = [estimated(one) if one else None for one in means]
+        series.append(measured(WAYS[way], _SOURCES[way], names, found_means, shape="bars"))
     is_emulated = any(cell.scale != 1 for cell in found.values())
     unit = "K·E[S] / s" if is_emulated else "E[S] / s"
     svg = drawn(Axis("request"), Axis(unit, is_logarithmic=True), series)
@@ -245,9 +237,7 @@ def _scaled(cell: Cell | None) -> Interval | None:
     """K times the mean service time."""
     if cell is None or cell.mean_s is None:
         return None
-    mean_s, half_width_s = cell.mean_s.estimate, cell.mean_s.half_width
-    scale = cell.scale
-    return replace(cell.mean_s, estimate=mean_s * scale, half_width=half_width_s * scale)
+    return cell.mean_s.times(cell.scale)
 
 
 def _reads_table(found: Cells) -> Table:
@@ -273,11 +263,13 @@ def _reads_table(found: Cells) -> Table:
 def _metrics(found: Cells) -> Iterator[Metric]:
     for (way, kind), cell in found.items():
         if cell.mean_s is not None:
-            of = cell.mean_s
-            name = f"service_time[{way},{kind}]"
-            yield Metric.of_amount(name, of.estimate, "s", of.low, of.high)
+            yield estimated(cell.mean_s).metric(f"service_time[{way},{kind}]", "s")
         if cell.cv is not None:
             yield Metric(f"cv[{way},{kind}]", cell.cv)
+    for one in emulated(found):  # without a unit, so that results at different K can be compared
+        if one.cell.mean_s is not None:
+            share = estimated(one.cell.mean_s.times(1 / one.mean_s))
+            yield share.metric(f"service_time_ratio[{one.cell.way},{one.cell.kind}]", "")
 
 
 def _capital(text: str) -> str:

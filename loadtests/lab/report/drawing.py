@@ -80,9 +80,9 @@ class Series:
     """Values of one source. low, high: an interval around each y; None where there is none.
 
     xs of bars may be words. A y of None leaves a gap. `rows` are horizontal bars, for long words:
-    the words are the xs, from the top, and the ys are drawn along the x axis. A `curve` shows what
-    a model says about points of the same source, as dashes in their colour. A series without a name
-    is not in the legend.
+    the words are the xs, from the top, and the ys are drawn along the x axis, from `begins` on if
+    they do not begin at 0. A `curve` shows what a model says about points of the same source, as
+    dashes in their colour. A series without a name is not in the legend.
     """
 
     name: str
@@ -92,6 +92,7 @@ class Series:
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     shape: Shape = "line"
+    begins: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,9 @@ def _rows(axes: Axes, rows: Sequence[Series]) -> None:
         of = places.get(number, [])
         widths = [one.ys[position] for _, position in of]
         colour = _COLOURS[one.source][0]
-        axes.barh([y for y, _ in of], cast("Any", widths), 0.86, color=colour, label=_label(one))
+        left = [one.begins[position] if one.begins else 0.0 for _, position in of]
+        at_y = [y for y, _ in of]
+        axes.barh(at_y, cast("Any", widths), 0.86, left, color=colour, label=_label(one))
         for y, position in of:
             low, high = (
                 ends[position] if position < len(ends) else None for ends in (one.low, one.high)

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from loadtests.lab.report.content import Cell, Report, Section, Table
 
+READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
 EMULATED = (
     "Emulated storage. Block reads and checks were replaced by injected waits of 46/K ms and "
     "39/K ms, taken from report 000, K = {scale:g}. This tests queueing behaviour and our models; "
@@ -45,10 +46,12 @@ def report_page(
     report: Report,
     more: Sequence[Section],
     emulated: str,
+    waited: str = "",
 ) -> str:
     """The report of a run. more: sections after the report's own, such as errata.
 
-    emulated: the paragraph for emulated storage, shown if the mode is `emulated`.
+    emulated: the paragraph for emulated storage, shown if the mode is `emulated`; waited: what each
+    caption then says about the waits (`Experiment.waited`).
     """
     warnings = []
     if manifest["state"] != "complete":
@@ -58,7 +61,8 @@ def report_page(
     return _rendered(
         title=title,
         lead=lead,
-        mode=MODES[manifest["mode"]].format(scale=manifest["scale"] or 1),
+        mode=_mode(manifest),
+        setting=_setting(manifest, waited),
         emulated=emulated if manifest["mode"] == "emulated" else "",
         warnings=warnings,
         conclusion=report.conclusion,
@@ -68,12 +72,26 @@ def report_page(
     )
 
 
+def _mode(manifest: dict[str, Any]) -> str:
+    return MODES[manifest["mode"]].format(scale=manifest["scale"] or 1)
+
+
+def _setting(manifest: dict[str, Any], waited: str) -> str:
+    """What every caption of emulated storage says: K and the waits, with three digits."""
+    if manifest["mode"] != "emulated":
+        return ""
+    scale = manifest["scale"] or 1
+    waits = waited.format(read_ms=f"{READ_MS / scale:.3g}", check_ms=f"{CHECK_MS / scale:.3g}")
+    return f"{_mode(manifest)}{waits}."
+
+
 def plain_page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
     """A page that is not about one run, such as errata or a comparison."""
     return _rendered(
         title=title,
         lead=lead,
         mode="",
+        setting="",
         emulated="",
         warnings=[],
         conclusion="",

@@ -4,6 +4,7 @@ import pytest
 
 from frontend.lab import closed_network, open_queue
 from frontend.lab.presets import NETWORKS, QUEUES, Preset, chosen
+from loadtests.experiments.queueing_network.splitting import demands_on_the_pi
 
 EVERY = [*QUEUES, *NETWORKS]
 
@@ -24,14 +25,25 @@ def test_an_ssd_takes_17_ms_a_block_and_no_more() -> None:
     study, ssd, *_ = QUEUES
     saved_s = float(study.values["service_time_s"]) - float(ssd.values["service_time_s"])
     assert saved_s == pytest.approx(513 * 0.017)
-    assert float(NETWORKS[1].values["service_time_s_2"]) == pytest.approx(0.046 - 0.017)
+    assert NETWORKS[1].values["service_time_s_1"] == ssd.values["service_time_s"]
     assert "17 ms" in ssd.told
 
 
 def test_twice_the_processor_halves_all_but_the_reading_of_files() -> None:
     values = NETWORKS[2].values
-    times = [float(values[f"service_time_s_{row}"]) for row in (1, 2, 3)]
-    assert times == pytest.approx([0.0004, 0.017 + 0.0145, 0.0195])
+    files_s, processor_s = (float(values[f"service_time_s_{row}"]) for row in (1, 2))
+    assert files_s == pytest.approx(0.017)
+    assert processor_s == pytest.approx((40.499375 - 513 * 0.017) / 2)
+
+
+def test_the_lab_bounds_an_ssd_like_the_calculator() -> None:
+    lab = demands_on_the_pi()
+    for preset, theirs in (
+        (NETWORKS[1], lab.without_files()),
+        (NETWORKS[2], lab.with_twice_the_processor()),
+    ):
+        ours = closed_network.answer_to(preset.values).most_throughput_per_s
+        assert ours == pytest.approx(theirs.several_per_s, rel=0.01)
 
 
 def test_queues_are_compared_at_one_arrival_rate() -> None:

@@ -146,8 +146,8 @@ class TestFindings:
             else one
             for one in rounds()
         ]
-        assert "Little's law, sync: X·R is 0.70 to 0.70 of N" in told(made)
-        assert "Little's law holds for asgi" in told(made)
+        assert "sync: X·R is 0.70 to 0.70 of N, off by" in told(made)
+        assert "so connections always had a request under way" in told(made)
 
     def test_a_busy_machine_is_told(self) -> None:
         assert "too busy for reliable results" in told(rounds(busy=0.5))

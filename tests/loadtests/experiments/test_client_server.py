@@ -1,6 +1,7 @@
 """What the three experiments of the client-server study ask, predict and tell."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from random import Random
 from urllib.parse import parse_qs, urlsplit
@@ -10,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadtests.experiments.client_server import asked, telling
+from loadtests.experiments.client_server.alone import Alone, Line, line_through
 from loadtests.experiments.client_server.asked import AVERAGE, SELECT, WRITE, Flights, sizes
-from loadtests.experiments.client_server.predicting import Alone, Line, Point, line_through
+from loadtests.experiments.client_server.predicting import LEAST_NEAR_SATURATION, OneRun, Point
+from loadtests.experiments.client_server.systems import KNOWN_SERVICE_TIME_S
 from loadtests.experiments.request_rate import FULL_SHARES, MOST_PER_S, rates
 from loadtests.generation.rows import Row
 from loadtests.generation.schedule import Arrival
+from loadtests.models import replay
 from loadtests.models.estimates import Verdict
 
 FLIGHTS = Flights(
@@ -85,24 +89,42 @@ def test_no_line_where_nothing_varies_or_little_is_explained() -> None:
 def test_a_request_alone_takes_what_its_line_says_or_what_was_asked_for() -> None:
     line = Line((0.01, 0.001, 0.0001), 1.0)
     by_rows = Arrival(0, 0.0, AVERAGE, "/flights", body="SELECT * LIMIT 2000 OFFSET 10000")
-    assert Alone((0.5,), line, None).of(by_rows) == pytest.approx(0.01 + 0.002 + 0.001)
+    assert Alone((0.5,), line, None, ()).of(by_rows) == pytest.approx(0.01 + 0.002 + 0.001)
     asleep = Arrival(0, 0.0, "known", "/", 0.25)
-    assert Alone((0.5,), None, 0.002).of(asleep) == pytest.approx(0.252)
-    assert Alone((0.5, 0.7), None, None).of(Arrival(0, 0.0, WRITE, "/")) == pytest.approx(0.6)
+    assert Alone((0.5,), None, 0.002, ()).of(asleep) == pytest.approx(0.252)
+    write = Arrival(0, 0.0, WRITE, "/")
+    assert Alone((0.5, 0.7), None, None, ()).of(write) == pytest.approx(0.6)
 
 
-def point(
-    responses_s: Sequence[float], rate_per_s: float, system: str = "service", reasons: str = ""
-) -> Point:
-    """A run of one server, each request 0.1 s of service."""
+def test_what_the_line_leaves_unexplained_is_drawn_and_not_replaced_by_its_mean() -> None:
+    alone = Alone((0.1, 0.3), None, None, (-0.1, 0.1))
+    drawn = alone.drawn([Arrival(0, 0.0, WRITE, "/")] * 1000, Random(1))
+    assert {round(each_s, 6) for each_s in drawn} == {0.1, 0.3}
+    assert sum(drawn) / 1000 == pytest.approx(0.2, abs=0.02)
+
+
+def one_run(responses_s: Sequence[float], rate_per_s: float, reasons: str = "") -> OneRun:
+    """A run of requests of 0.1 s of service."""
     gap_s = 1 / rate_per_s
     rows = tuple(
         Row("r", i, "known", i * gap_s, i * gap_s, None, i * gap_s + r, None, 200, "")
         for i, r in enumerate(responses_s)
     )
     schedule = tuple(Arrival(i, i * gap_s, "known", "/", 0.1) for i in range(len(responses_s)))
-    alone = Alone((0.1, 0.1), None, 0.0)
-    return Point("r", system, "known", "load", 1, rate_per_s, 2, rows, schedule, alone, reasons)
+    alone = Alone((0.1, 0.1), None, 0.0, (0.0, 0.0))
+    return OneRun("r", rate_per_s, rows, schedule, alone, reasons)
+
+
+def point(
+    responses_s: Sequence[float],
+    rate_per_s: float,
+    system: str = "service",
+    reasons: str = "",
+    runs: int = 1,
+) -> Point:
+    """Equal runs of one server."""
+    run = one_run(responses_s, rate_per_s, reasons)
+    return Point(system, "known", "load", 1, 2, (run,) * runs, runs)
 
 
 def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> None:
@@ -114,16 +136,36 @@ def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> 
     assert rejected.queued.verdict is None
     assert telling.verdicts_told([rejected]) == "No run counts, so no model is judged."
     assert "1 of 2 runs were rejected" in telling.rejected_told([alone, rejected])[0]
-    assert telling.response_metrics([rejected]) == []
+    assert telling.metrics([rejected]) == []
     drawn = telling.measured_series([alone, rejected], [1, 2])
-    assert [one.name for one in telling.measured_series([rejected], [1])] == ["measured, rejected"]
+    assert [one.name for one in telling.measured_series([rejected], [1])] == ["rejected"]
     assert [one.ys for one in drawn] == [pytest.approx([100.0, None]), pytest.approx([100.0])]
     assert "1 agree, 1 disagree" in telling.verdicts_told([alone, slow])
+    names = [one.name for one in telling.metrics([slow])]
+    assert names == ["response_time_mean[r]", "paired_difference[r]"]
+
+
+def test_near_saturation_one_run_decides_nothing() -> None:
+    busy = 0.9 / KNOWN_SERVICE_TIME_S
+    assert point([0.3] * 40, busy).queued.verdict is Verdict.NOT_DECIDED
+    assert point([0.3] * 40, busy).response.low is None
+    several = point([0.3] * 40, busy, runs=LEAST_NEAR_SATURATION)
+    assert several.queued.verdict is Verdict.DISAGREES
+    assert several.response.low is not None
+
+
+def test_an_error_of_the_service_time_widens_the_interval_of_a_single_run() -> None:
+    sure = one_run([0.1] * 40, 5.0)
+    unsure = replace(sure, alone=replace(sure.alone, left_s=(-0.01, 0.01) * 20))
+    one, other = (each.replayed(replay.fcfs) for each in (sure, unsure))
+    assert one.moved_s == pytest.approx(0)
+    assert other.moved_s == pytest.approx(unsure.alone.error * 0.1, rel=0.3)
+    assert other.difference.half_width > one.difference.half_width
 
 
 def test_more_work_than_servers_can_do_has_no_steady_state_and_is_told_in_words() -> None:
     found = point([0.1] * 40, 30.0)
-    assert (found.markov, found.general) == (None, None)
+    assert (found.markov_s, found.general_s) == (None, None)
     assert "No steady state" in telling.unstable_told([found])[0]
     assert telling.unstable_told([point([0.1] * 40, 5.0)]) == []
 

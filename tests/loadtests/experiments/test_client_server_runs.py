@@ -60,9 +60,9 @@ def test_query_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     results, report = done(query_type.EXPERIMENT, tmp_path / "one")
     assert succeeded(results)
     assert [row["run"] for row in results.rows("points")] == [
-        "mariadb-position-average-alone",
-        "mariadb-indexed-write-alone",
-        "service-write-alone",
+        "mariadb-position-average-alone-rep01",
+        "mariadb-indexed-write-alone-rep01",
+        "service-write-alone-rep01",
     ]
     assert "Figure 1, average" in report
     assert "(1 − χ)² m!" in report  # of the errata

@@ -82,23 +82,23 @@ class TestComparing:
         (curve,) = curves(a_closed_system(reps=4), CORES, seed=1)
         assert curve.knee is not None
         point = curve.points[0]
-        assert point.throughput_interval is not None
-        assert point.throughput_interval.covers(point.throughput_per_s)
+        assert point.throughput.low is not None
+        assert point.throughput.low <= point.throughput_per_s
         (once,) = curves(a_closed_system(), CORES, seed=1)
         assert once.knee is None
         assert once.law is not None
-        assert once.points[0].throughput_interval is None
+        assert once.points[0].throughput.low is None
 
     def test_rejected_runs_do_not_count(self) -> None:
         runs = [a_run(1, 0.02, 1), a_run(1, 0.05, 2, counts=False)]
         (curve,) = curves(runs, CORES, seed=1)
         (point,) = curve.points
-        assert (point.runs, point.made, point.is_sound) == (1, 2, True)
+        assert (point.runs, point.made, point.is_accepted) == (1, 2, True)
         assert point.response_s == pytest.approx(0.02)
 
     def test_points_without_an_accepted_run_are_known_and_on_no_curve(self) -> None:
         runs = [a_run(1, 0.02, counts=False), a_run(4, 0.02)]
-        assert [(point.customers, point.is_sound) for _, _, point in points_of(runs)] == [
+        assert [(point.customers, point.is_accepted) for _, _, point in points_of(runs)] == [
             (1, False),
             (4, True),
         ]

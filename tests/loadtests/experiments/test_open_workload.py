@@ -1,7 +1,7 @@
 """The open workload in miniature: simulated, against real servers, and with made-up rows."""
 
 import json
-import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,32 +11,56 @@ from random import Random
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from loadtests.experiments.open_workload import EXPERIMENT, comparing, measuring
+from loadtests import chains
+from loadtests.__main__ import main
+from loadtests.experiments.open_workload import (
+    EXPERIMENT,
+    comparing,
+    exploring,
+    measuring,
+    servers,
+)
+from loadtests.experiments.open_workload.analysing import _paired_metric
 from loadtests.experiments.open_workload.comparing import steady_points, study_points
+from loadtests.experiments.open_workload.deciding import judged
+from loadtests.experiments.open_workload.demands import closed_points, demands
+from loadtests.experiments.open_workload.gaps import between, gap_section
 from loadtests.experiments.open_workload.plan import (
     AS_THE_STUDY,
-    FCFS,
-    SHARED,
+    SCAN,
+    SERVICE,
+    SERVICE_SCANS,
     STEADY,
+    STUDY,
     STUDY_SERVICES,
     Load,
     loads,
 )
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
-from loadtests.experiments.open_workload.servers import Measured, measured
+from loadtests.experiments.open_workload.servers import Measured
+from loadtests.experiments.open_workload.tables import percent
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rules import RULES, Facts
+from loadtests.generation.rules import Verdict as Judged
 from loadtests.generation.run import Elsewhere, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
+from loadtests.lab import one_customer
+from loadtests.lab import running as running_lab
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
-from loadtests.lab.results import Results
+from loadtests.lab.report.content import Figure
+from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
-from loadtests.models import replay
+from loadtests.models import gap_ledger
 from loadtests.models.arrivals import poisson_count
+from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import Verdict
-from loadtests.processes import Service
+from loadtests.models.queue import ONE, Queue
+from loadtests.models.sequential import LEAST_VALUES, confidence_sequence
+from loadtests.processes import ProgramFailed, running
 
 SERVICE_S = 0.04
 QUICK = Options(Mode.MODEL, scale=1000, quick=True)
@@ -47,6 +71,7 @@ QUICK_EMULATED = Options(Mode.EMULATED, scale=1000, quick=True)
 def _little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "SIMULATED_RUNS", 300)
     monkeypatch.setattr(measuring, "QUICK_CALIBRATION_REQUESTS", 2)
+    monkeypatch.setattr(gap_ledger, "DRAWS", 2)
 
 
 def plan(monkeypatch: pytest.MonkeyPatch, *chosen: Load) -> None:
@@ -58,19 +83,51 @@ def made(folder: Path, mode: Mode, scale: float) -> Results:
     return Results(folder)
 
 
+def emulated(folder: Path) -> Results:
+    """A folder of results of a run whose measurement is about to begin."""
+    results = Results(folder)
+    results.write_manifest({"mode": "emulated"})
+    return results
+
+
 def a_run(
-    fraction: float, slower: float = 1.0, seed: int = 1, arrivals: int = 600, *, counts: bool = True
+    fraction: float,
+    slower: float = 1.0,
+    seed: int = 1,
+    arrivals: int = 600,
+    *,
+    cv: float = 0.0,
+    queue: Queue = ONE,
+    is_told: bool = True,
+    part: str = STEADY,
+    counts: bool = True,
 ) -> OpenRun:
-    """A run whose server takes `slower` times what it is thought to take."""
-    times_s = poisson_count(fraction / SERVICE_S, arrivals, Random(seed))
-    responses_s = replay.fcfs(times_s, [SERVICE_S * slower] * arrivals)
+    """A run whose server takes `slower` times what it took at the calibration."""
+    random, law = Random(seed), with_mean_and_cv(SERVICE_S, cv)
+    times_s = poisson_count(fraction * queue.servers / SERVICE_S, arrivals, random)
+    services_s = [slower * law.draw(random) for _ in times_s]
+    responses_s = queue.replayed_s(times_s, services_s)
     rows = [
-        Row(f"r{seed}", number, "k", at_s, at_s, None, at_s + response_s, None, 200, "")
-        for number, (at_s, response_s) in enumerate(zip(times_s, responses_s, strict=True))
+        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + response_s, service_s, 200, "")
+        for i, (at_s, response_s, service_s) in enumerate(
+            zip(times_s, responses_s, services_s, strict=True)
+        )
     ]
     return OpenRun(
-        *(f"r{seed}", FCFS, STEADY, fraction, fraction / SERVICE_S, times_s[-1]),
-        *(SERVICE_S, 0.0, 0.0, counts, rows, [SERVICE_S] * arrivals),
+        name=f"r{seed}",
+        server=STUDY,
+        part=part,
+        fraction=fraction,
+        rate_per_s=fraction * queue.servers / SERVICE_S,
+        duration_s=times_s[-1],
+        service_time_s=SERVICE_S,
+        service_variance_s2=(cv * SERVICE_S) ** 2,
+        overhead_s=0.0 if is_told else None,
+        delay_s=0.0,
+        queue=queue,
+        is_accepted=counts,
+        calibrated_s=[law.draw(random) for _ in range(4000)],
+        rows=rows,
     )
 
 
@@ -99,6 +156,32 @@ class TestComparing:
     ) -> None:
         assert self.verdict_of([a_run(fraction, seed=seed) for seed in range(runs)]) is verdict
 
+    @pytest.mark.parametrize("is_told", [True, False], ids=["told", "not told"])
+    @pytest.mark.parametrize("cv", [0.2, 0.5])
+    def test_a_perfect_server_is_met_whether_it_tells_its_times_or_not(
+        self, cv: float, is_told: bool
+    ) -> None:
+        runs = [a_run(0.85, seed=seed, arrivals=3000, cv=cv, is_told=is_told) for seed in range(30)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert abs(point.difference.estimate) < 1.5 * point.difference.half_width
+        assert point.difference.half_width < 0.06 * point.predicted
+        assert (point.as_served is not None) is is_told
+
+    @pytest.mark.parametrize("queue", [Queue(2), Queue(is_shared=True), Queue(2, is_shared=True)])
+    def test_every_queue_is_met_by_its_own_formula(self, queue: Queue) -> None:
+        runs = [a_run(0.5, seed=seed, arrivals=3000, cv=1.0, queue=queue) for seed in range(10)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert abs(point.difference.estimate) < 0.05 * point.predicted
+        assert point.predicted_at(0.5) == pytest.approx(point.predicted)
+
+    def test_a_server_that_became_slower_is_told_from_one_of_another_order(self) -> None:
+        runs = [a_run(0.5, slower=1.1, seed=seed, cv=0.2) for seed in range(5)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert point.slower == pytest.approx(1.1, abs=0.03)
+        assert point.as_served is not None
+        assert abs(point.as_served.estimate) < 1e-9
+        assert point.difference.low > 0
+
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
         runs = [a_run(0.5, seed=1), a_run(0.5, seed=2), a_run(0.5, slower=3, seed=3, counts=False)]
         (point,) = steady_points(runs, is_simulated=False)
@@ -117,7 +200,7 @@ class TestComparing:
         assert [key for key, _ in groupby(runs, key=lambda run: (run.part, run.fraction))] == [
             (load.part, load.fraction) for load in loads(QUICK)
         ]
-        assert [point.runs for point in steady_points(runs, is_simulated=True)] == [2, 2, 2]
+        assert [point.runs for point in steady_points(runs, is_simulated=True)] == [2, 2]
 
     @pytest.mark.parametrize(("fraction", "left_out"), [(0.3, 50), (0.5, 50), (0.8, 200)])
     def test_the_warm_up_is_shorter_where_the_queue_is_soon_settled(
@@ -137,10 +220,15 @@ class TestPlan:
     def test_has_both_parts_and_both_servers(self, quick: bool) -> None:
         planned = loads(Options(Mode.EMULATED, quick=quick))
         assert {load.part for load in planned} == {AS_THE_STUDY, STEADY}
-        assert {load.server for load in planned} == {FCFS, SHARED}
+        assert {load.server for load in planned} == {STUDY, SCAN}
+
+    def test_of_the_service_as_shipped_has_one_worker_and_several(self) -> None:
+        planned = loads(Options(Mode.REAL))
+        assert {load.server for load in planned} == {SERVICE, "service-workers", SERVICE_SCANS}
+        assert {load.fraction for load in planned} == {0.3, 0.5, 0.8, 0.85}
 
     def test_of_a_full_run_takes_less_than_an_hour(self) -> None:
-        service_s = 0.084
+        service_s = 0.086
         total_s = sum(
             load.runs * (load.services or load.arrivals / load.fraction) * service_s
             for load in loads(Options(Mode.EMULATED))
@@ -164,16 +252,27 @@ class TestRepeating:
         def given(*ignored: object) -> Iterator[Measured]:
             yield Measured(Elsewhere("http://x"), requests)
 
-        def calibrate(_: object, choices: Choices, *, run: str, **__: object) -> Calibration:
+        def kept(folder: Path, rows: Sequence[Row]) -> None:
+            file = RowFile(folder / "requests.csv")
+            file.write(rows)
+            file.close()
+
+        def calibrate(
+            _: object, choices: Choices, *, run: str, folder: Path, **__: object
+        ) -> Calibration:
             asked.append(choices)
+            kept(folder, [Row(run, 0, "k", 0.0, 0.0, 0.0, 0.04, 0.04, 200, "1")])
             return Calibration(run, 9, next(means), 0, 0)
 
-        def open_run(target: object, schedule: Sequence[Arrival], *, run: str, **_: object) -> Any:
+        def open_run(
+            target: object, schedule: Sequence[Arrival], *, run: str, folder: Path, **_: object
+        ) -> Any:
             rows = tuple(
                 Row(run, one.index, "k", at_s, at_s, at_s, at_s + 0.04, 0.04, 200, "1")
                 for one in schedule
                 for at_s in [one.intended_s]
             )
+            kept(folder, rows)
             return RunRecord(run, "open", rows, (), len(rows), 0.0)
 
         monkeypatch.setattr(measuring, "measured", given)
@@ -196,14 +295,14 @@ class TestRepeating:
         monkeypatch: pytest.MonkeyPatch,
         asked: Sequence[Choices],
     ) -> None:
-        load = Load(FCFS, STEADY, 0.5, 3, arrivals=1000)
+        load = Load(STUDY, STEADY, 0.5, 3, arrivals=1000)
         assert measuring.CALIBRATED_EVERY_S // (1000 / load.fraction * 0.04) == 2  # so many at once
         plan(monkeypatch, load)
         options = Options(Mode.EMULATED, scale=1000)
-        measuring.measure(Run(options, Results(tmp_path), tmp_path, lambda text: None))
+        measuring.measure(Run(options, emulated(tmp_path), tmp_path, lambda text: None))
         rows = Results(tmp_path).rows("runs")
         assert [row["run"] for row in rows] == [
-            f"fcfs-steady-0.5-{number:02}" for number in range(1, len(rows) + 1)
+            f"study-steady-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
         assert len(asked) > 2
@@ -213,11 +312,11 @@ class TestRepeating:
     def test_what_is_missing_is_made_when_it_goes_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
-        disturbed, quiet = (Load(FCFS, STEADY, f, 3, arrivals=1000) for f in (0.5, 0.8))
+        disturbed, quiet = (Load(STUDY, STEADY, f, 3, arrivals=1000) for f in (0.5, 0.8))
         plan(monkeypatch, disturbed, quiet)
         monkeypatch.setattr(measuring, "CALIBRATED_EVERY_S", 300)  # all three of a load at once
         run = Run(
-            Options(Mode.EMULATED, scale=1000), Results(tmp_path), tmp_path, lambda text: None
+            Options(Mode.EMULATED, scale=1000), emulated(tmp_path), tmp_path, lambda text: None
         )
         told = []
         for _ in range(2):
@@ -230,11 +329,31 @@ class TestRepeating:
         assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
         assert all(choices == asked[0] for choices in asked)  # also of another day
 
+    @pytest.mark.parametrize("means_s", [[0.04] * 40])
+    def test_a_load_is_measured_until_it_is_decided(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+    ) -> None:
+        """Every request takes E[S], so no queue forms: the model soon disagrees, but at 0.85."""
+        plan(monkeypatch, *(Load(STUDY, STEADY, f, 3, arrivals=300) for f in (0.5, 0.85)))
+        options = Options(Mode.EMULATED, scale=1000, until_decided=True)
+        results, said = emulated(tmp_path), list[str]()
+        measuring.measure(Run(options, results, tmp_path, said.append))
+        made = Counter(line["fraction"] for line in results.rows("plan"))
+        assert made == {"0.5": LEAST_VALUES, "0.85": 9}  # three times as many as planned
+        assert len(asked) == 15  # one after each run, and one before
+        assert any("calibrations: 5: the model disagrees" in line for line in said)
+        assert any("needed" in line for line in said)
+        points = steady_points(open_runs(results), is_simulated=False)
+        verdicts = [judged(results, point).verdict for point in points]
+        assert verdicts == [Verdict.DISAGREES, Verdict.NOT_DECIDED]
+        measuring.measure(Run(options, results, tmp_path, said.append))  # lacks nothing
+        assert len(results.rows("plan")) == 14
+
     @pytest.mark.parametrize("means_s", [[0.04]])
     def test_runs_without_a_calibration_after_them_are_listed_and_do_not_count(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
-        plan(monkeypatch, Load(FCFS, AS_THE_STUDY, 0.5, 3, services=STUDY_SERVICES))
+        plan(monkeypatch, Load(STUDY, AS_THE_STUDY, 0.5, 3, services=STUDY_SERVICES))
         open_run = vars(measuring)["open_run"]
 
         def interrupted(*args: Any, run: str, **more: Any) -> Any:
@@ -252,23 +371,10 @@ class TestRepeating:
         assert all("interrupted" in row[2] for row in rows)
 
 
-def test_the_server_that_burns_leaves_the_others_a_core(tmp_path: Path) -> None:
-    mine = os.sched_getaffinity(0)
-    run = Run(QUICK_EMULATED, Results(tmp_path), tmp_path, lambda text: None)
-    with measured(run, SHARED) as server:
-        assert isinstance(server.target, Service)
-        assert len(os.sched_getaffinity(server.target.pid)) == 1
-        assert os.sched_getaffinity(0) == mine
-
-
 def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     results = made(tmp_path / "one", Mode.MODEL, 1000)
     runs, manifest = open_runs(results), results.manifest()
-    assert {(run.server, run.part) for run in runs} == {
-        (FCFS, AS_THE_STUDY),
-        (FCFS, STEADY),
-        (SHARED, STEADY),
-    }
+    assert {run.part for run in runs} == {AS_THE_STUDY, STEADY}
     before = (results.folder / "report.html").read_bytes()
     resume(results.folder, lambda text: None)  # which lacks nothing
     assert len(open_runs(results)) == len(runs)
@@ -277,10 +383,14 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     analyse(results)
     assert (results.folder / "report.html").read_bytes() == before
     assert "M/G/1" in before.decode()
+    assert "Where the gaps come from" in before.decode()
     said = json.loads((results.folder / "summary.json").read_bytes())
     assert said["conclusion"].startswith("At ")
     assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
-    assert all(metric["low"] >= 0 for metric in said["metrics"])
+    low = {metric["name"]: metric["low"] for metric in said["metrics"]}
+    assert low["service_time[study]"] is None  # it is given, not measured
+    assert low["response_time[study,0.5]"] >= 0
+    assert "paired_difference[study,0.5]" in low
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
@@ -291,56 +401,224 @@ def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
     assert arrivals[0] == arrivals[1]
 
 
-def test_real_servers_are_calibrated_loaded_and_judged(
+@pytest.fixture
+def everything_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules reject nothing, so that a busy machine does not matter."""
+
+    def judge(facts: Facts) -> Judged:
+        return Judged((), {rule.name: rule.value(facts) for rule in RULES})
+
+    for module in (measuring, exploring, one_customer):
+        monkeypatch.setattr(module, "judge", judge)
+
+
+def page_of(results: Results) -> str:
+    return (results.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+
+
+@pytest.mark.usefixtures("everything_counts")
+def test_both_ways_of_scanning_really_read_blocks_and_wait_for_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    blocks, flights, scale = 60, 2000, 2000
+    monkeypatch.setattr(servers, "STUDY_BLOCKS", blocks)
+    monkeypatch.setattr(servers, "QUICK_FLIGHTS", flights)
     plan(
         monkeypatch,
-        Load(FCFS, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
-        Load(FCFS, STEADY, 0.5, 1, arrivals=80),
-        Load(SHARED, STEADY, 0.5, 1, arrivals=80),
+        Load(STUDY, STEADY, 0.5, 1, arrivals=75),
+        Load(SCAN, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
     )
-    results = made(tmp_path / "one", Mode.EMULATED, 4000)
-    runs = open_runs(results)
-    assert [len(run.rows) for run in runs[1:]] == [80, 80]
-    # A sleep that ended late is taken off the next, so that two requests may take less than asked.
-    assert all(run.service_time_s > 0.5 * 40.4 / 4000 for run in runs)
-    assert len(results.rows("runs")) == 3
-    page = (results.folder / "report.html").read_text(encoding="utf-8")
-    assert "K = 4000" in page
-
-
-def test_a_block_takes_its_waits_up_to_a_scale_of_250(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan(monkeypatch, Load(FCFS, AS_THE_STUDY, 0.5, 1, services=4))
-    results = made(tmp_path / "one", Mode.EMULATED, 250)
-    assert "disk" not in results.rows("requests")[0]["kind"]
-    assert all(run.service_time_s >= 503 * 0.085 / 250 for run in open_runs(results))
-
-
-def test_the_service_itself_is_asked_to_scan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan(
-        monkeypatch,
-        Load(FCFS, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
-        Load(SHARED, AS_THE_STUDY, 0.5, 1, services=STUDY_SERVICES),
-    )
-    results = made(tmp_path / "one", Mode.REAL, 1)
+    results = made(tmp_path / "one", Mode.EMULATED, scale)
+    of_study, of_scan = open_runs(results)
+    assert len(of_study.rows) == 75
     assert {row["status"] for row in results.rows("requests")} == {"200"}
-    assert "the service as shipped" in (results.folder / "report.html").read_text(encoding="utf-8")
+    assert of_study.service_time_s > (blocks - 2 * 19) * 0.085 / scale
+    assert of_scan.service_time_s > 0
+    assert of_study.served_s is not None
+    assert all(0 < time_s < 1 for time_s in of_study.served_s)
+    page = page_of(results)
+    assert f"K = {scale}" in page
+    assert "limit of measurement" in page
+
+
+@pytest.fixture
+def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("CLOSED_S", 4.0)):
+        monkeypatch.setattr(exploring, f"QUICK_{name}", value)
+    monkeypatch.setattr(servers, "QUICK_FLIGHTS", 1000)
+
+
+@pytest.mark.usefixtures("everything_counts", "little_of_the_service")
+def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(monkeypatch, Load(SERVICE, STEADY, 0.5, 1, arrivals=75))
+    results = made(tmp_path / "one", Mode.REAL, 1)
+    ((name, known),) = demands(results).items()
+    assert (name, known.queue) == (SERVICE, Queue(is_shared=True))
+    assert 0 < known.engine_s < known.busy_s
+    assert known.network_s > 0
+    (closed,) = closed_points(results)
+    assert closed.customers == 4
+    assert closed.throughput_per_s.estimate > 0
+    (found,) = open_runs(results)
+    assert found.delay_s > 0
+    assert {row["status"] for row in results.rows("requests")} == {"200"}
+    page = page_of(results)
+    assert "the service as shipped" in page
+    assert "Predicted from one customer" in page
+
+
+@pytest.mark.usefixtures("everything_counts", "little_of_the_service")
+def test_a_service_that_runs_elsewhere_is_asked_over_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(monkeypatch, Load("elsewhere", STEADY, 0.5, 1, arrivals=75))
+    chain = chains.imported(chains.generated(1000), tmp_path / "chain", tmp_path / "log")
+    with running(chain.folder, tmp_path / "log") as service:
+        options = Options(Mode.REAL, quick=True, host=service.url)
+        run(EXPERIMENT, options, tmp_path / "one", lambda text: None)
+    results = Results(tmp_path / "one")
+    assert results.manifest()["host"] == service.url
+    (found,) = open_runs(results)
+    assert (found.server, len(found.rows)) == ("elsewhere", 75)
+    assert results.rows("demands")[0]["server_cpu_s"] == ""
+    assert "the service at --host" in page_of(results)
+
+
+def test_a_host_without_a_service_is_named(tmp_path: Path) -> None:
+    options = Options(Mode.REAL, quick=True, host="http://127.0.0.1:9")
+    with pytest.raises(ProgramFailed, match=r"no service answers at http://127\.0\.0\.1:9"):
+        run(EXPERIMENT, options, tmp_path / "one", lambda text: None)
+
+
+class TestBrought:
+    """Raw rows that somebody measured by hand."""
+
+    def written(self, path: Path, run: str, rows: Sequence[Row]) -> Path:
+        file = RowFile(path)
+        file.write(replace(row, run=run) for row in rows)
+        file.close()
+        return path
+
+    def alone(self, path: Path, service_s: float = SERVICE_S) -> Path:
+        rows = [
+            Row("", closed_index(0, i), "k", i, i, None, i + service_s, service_s, 200, "")
+            for i in range(40)
+        ]
+        return self.written(path, "closed", rows)
+
+    def test_are_compared_with_the_queue_of_their_calibration(self, tmp_path: Path) -> None:
+        files = [
+            self.alone(tmp_path / "calibration.csv"),
+            self.written(tmp_path / "open.csv", "open", a_run(0.5, arrivals=3000).rows),
+        ]
+        bring_into(tmp_path / "one", files)
+        (found,) = open_runs(Results(tmp_path / "one"))
+        assert found.is_accepted
+        assert found.fraction == pytest.approx(0.5, rel=0.1)
+        (point,) = steady_points([found], is_simulated=False)
+        assert point.difference.estimate == pytest.approx(0, abs=0.001)
+
+    def test_of_a_machine_that_changed_do_not_count(self, tmp_path: Path) -> None:
+        files = [
+            self.alone(tmp_path / "before.csv"),
+            self.written(tmp_path / "open.csv", "open", a_run(0.5).rows),
+            self.alone(tmp_path / "later.csv", 1.1 * SERVICE_S),
+        ]
+        report = analyse(bring_into(tmp_path / "one", files))
+        assert "Every run was rejected" in report.failure
+        assert report.metrics == []
+        assert all("rejected" in finding for finding in report.findings)
+
+    def test_are_given_on_the_command_line(self, tmp_path: Path) -> None:
+        files = [
+            self.written(tmp_path / "o.csv", "open", a_run(0.5, arrivals=300, queue=Queue(2)).rows),
+            self.alone(tmp_path / "c.csv"),
+        ]
+        asked = CliRunner().invoke(
+            main, ["analyse", *map(str, files), "--workers", "2", "--out", str(tmp_path / "out")]
+        )
+        assert asked.exit_code == 0, asked.output
+        (folder,) = (tmp_path / "out").iterdir()
+        (found,) = open_runs(Results(folder))
+        assert found.queue == Queue(2)
+        assert found.utilisation == pytest.approx(0.5, rel=0.2)
+
+    def test_need_a_calibration(self, tmp_path: Path) -> None:
+        file = self.written(tmp_path / "open.csv", "open", a_run(0.5).rows)
+        with pytest.raises(ResultsError, match=r"needed: .*one customer"):
+            bring_into(tmp_path / "one", [file])
+        assert not (tmp_path / "one").exists()
+
+
+def bring_into(folder: Path, files: Sequence[Path]) -> Results:
+    running_lab.bring(files, folder, workers=1)
+    return Results(folder)
 
 
 def test_published_points_stand_beside_those_that_were_measured() -> None:
-    runs = [
-        OpenRun(
-            *("r", FCFS, AS_THE_STUDY, 0.85, 0.85 / SERVICE_S, 44 * SERVICE_S),
-            *(SERVICE_S, 0.0, 0.0, True, a_run(0.85).rows[:38], [SERVICE_S] * 38),
-        )
-    ]
-    (point,) = study_points(runs, seed=1)
+    (point,) = study_points([a_run(0.85, arrivals=38, part=AS_THE_STUDY)], seed=1)
     assert point.published == pytest.approx(102.12 / 40.499375)
     assert point.of_study is not None
     assert point.published is not None
     assert point.of_study.covers(point.published)
+
+
+def with_server_times(run: OpenRun, late_s: float) -> OpenRun:
+    """The run with the server's own times, sent late by so much."""
+    rows = [
+        replace(
+            row,
+            sent_s=row.sent_s + late_s,
+            server_start_s=row.done_s - SERVICE_S + late_s,
+            done_s=row.done_s + late_s,
+        )
+        for row in run.rows
+    ]
+    return replace(run, rows=rows)
+
+
+def test_a_gap_is_told_by_its_cause(tmp_path: Path) -> None:
+    runs = [with_server_times(a_run(0.5, seed=seed), 0.004) for seed in range(4)]
+    section = gap_section(Results(tmp_path), runs)
+    (figure,) = section.parts
+    assert isinstance(figure, Figure)
+    rows = {str(row[0]): row[1] for row in figure.table.rows}
+    assert rows["dispatch lag"] == pytest.approx(4.0)
+    assert rows["order of service"] == 0
+    assert "Late sending by the generator adds 4.00 ms" in figure.told
+
+
+@pytest.mark.parametrize("queue", [Queue(2), Queue(is_shared=True), Queue(2, is_shared=True)])
+def test_every_queue_has_a_ledger(queue: Queue, tmp_path: Path) -> None:
+    runs = [a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue) for seed in range(3)]
+    (figure,) = gap_section(Results(tmp_path), runs).parts
+    assert isinstance(figure, Figure)
+    first, *entries, last = [row[1] for row in figure.table.rows]
+    assert isinstance(first, float)
+    assert last == pytest.approx(first + sum(float(entry or 0) for entry in entries))
+    assert "the server, not split" in {row[0] for row in figure.table.rows}
+
+
+def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> None:
+    file = RowFile(tmp_path / "requests.csv")
+    for name in ("calibration-study-0", "one", "two", "calibration-study-1", "three"):
+        file.write([Row(name, 0, "k", 0.0, 0.0, 0.0, 1.0, 1.0, 200, "")])
+    file.close()
+    found = between(Results(tmp_path))
+    assert {name: one.name for name, one in found.items()} == {
+        "one": "calibration-study-0",
+        "two": "calibration-study-0",
+        "three": "calibration-study-1",
+    }
+    assert [row.run for row in found["two"].after] == ["calibration-study-1"]
+    assert found["three"].after == []
+
+
+def test_a_difference_of_few_calibrations_has_no_interval() -> None:
+    few = confidence_sequence([0.01, 0.02])
+    assert percent(few, 1.0) == "+1.5 %"
+    (point,) = steady_points([a_run(0.5, seed=seed) for seed in range(2)], is_simulated=False)
+    metric = _paired_metric(replace(point, difference=few))
+    assert (metric.low, metric.high) == (None, None)

@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
+from random import Random
 from xml.dom import minidom
 
 import pytest
@@ -20,22 +23,33 @@ from loadtests.experiments.queueing_network.plan import (
     SERVERS,
     SINGLE,
     Plan,
+    Server,
 )
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
     MVA,
     ONE,
-    SIMULATED,
     STATIONS,
+    Prediction,
+    by_formula,
     counted,
     demands,
-    predicted,
     routing,
     solved,
     visits,
 )
-from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs
+from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
 from loadtests.experiments.queueing_network.schema import schema
+from loadtests.experiments.queueing_network.simulating import (
+    LEAST_REPEATED,
+    MODELS,
+    Expectations,
+    Protocol,
+    expectations,
+    predicted,
+    simulated_results,
+    spread,
+)
 from loadtests.experiments.queueing_network.splitting import (
     REST,
     Storage,
@@ -53,6 +67,19 @@ from loadtests.lab.running import run
 from loadtests.models.estimates import Verdict
 
 GROUP = 19
+LIKE_EXPONENTIAL, LIKE_REGULAR = "simulated-exponential", "simulated-regular"
+POPULATIONS = (1, 2, 3, 5)
+
+
+@cache
+def simulated() -> Expectations:
+    return expectations(simulated_results(POPULATIONS, Protocol(4000, GROUP), "1", runs=100))
+
+
+def prediction(model: str, customers: int) -> Prediction:
+    found = predicted(model, customers, simulated())
+    assert found is not None
+    return found
 
 
 def a_run(
@@ -72,6 +99,10 @@ def a_run(
         responses_s=[each - NETWORK_THINK_S for each in cycles_s],
         told=[one] * 80 if told else [],
     )
+
+
+def compared(runs: Sequence[ClosedRun]) -> Sequence[Pair]:
+    return pairs(points(runs, simulated()), simulated())
 
 
 def verdicts(found: Sequence[Pair]) -> dict[tuple[str, str], Verdict]:
@@ -96,17 +127,43 @@ class TestPredicting:
 
     @pytest.mark.parametrize("customers", [1, 2, 5])
     def test_no_model_exceeds_the_asymptotes_by_much(self, customers: int) -> None:
-        highest = predicted(ASYMPTOTES, customers, GROUP)
-        for model in (MVA, SIMULATED, ONE):
-            found = predicted(model, customers, GROUP)
+        highest = by_formula(ASYMPTOTES, customers)
+        for model in MODELS:
+            found = prediction(model, customers)
             assert found.throughput_per_s <= highest.throughput_per_s * 1.02
             assert found.response_s >= highest.response_s * 0.98
 
     def test_regular_times_lie_between_mva_and_the_asymptotes(self) -> None:
         mva, regular, most = (
-            predicted(model, 2, GROUP).throughput_per_s for model in (MVA, SIMULATED, ASYMPTOTES)
+            prediction(model, 2).throughput_per_s for model in (MVA, LIKE_REGULAR, ASYMPTOTES)
         )
         assert 1.1 * mva < regular < most
+
+
+class TestSimulating:
+    def test_the_same_seed_gives_the_same_runs(self) -> None:
+        once, again = (simulated_results((2,), Protocol(300, GROUP), "1", 3) for _ in range(2))
+        assert once == again
+        assert once != simulated_results((2,), Protocol(300, GROUP), "2", 3)
+
+    @pytest.mark.parametrize("server", SERVERS)
+    def test_lanes_give_what_one_simulation_after_the_other_gives(self, server: Server) -> None:
+        """The lanes stop by the clock and the others after 60 rounds, so means are compared."""
+        xs = []
+        for seed in range(12):
+            rounds = measuring.simulated_rounds(server, 3, 40, GROUP, Random(seed))
+            cycles = counted([(one.customer, one.end_s) for one in rounds], 1)
+            xs.append(3 * len(cycles) / sum(cycle_s for _, cycle_s in cycles))
+        of = simulated()[server.name, 3].throughput_per_s
+        assert spread(xs).mean == pytest.approx(of.mean, rel=0.015)
+
+    def test_a_prediction_is_known_better_than_what_it_is_compared_with(self) -> None:
+        of = simulated()[EXPONENTIAL.name, 2].throughput_per_s
+        assert of.half_width <= 0.1 * of.interval([0.03]).half_width * (1 + 1e-9)
+        assert of.low < of.mean < of.high
+
+    def test_what_was_not_simulated_is_not_predicted(self) -> None:
+        assert predicted(LIKE_REGULAR, 9, simulated()) is None
 
 
 class TestCounted:
@@ -136,31 +193,53 @@ class TestCounted:
 class TestComparing:
     def test_a_server_agrees_with_the_model_that_it_follows(self) -> None:
         runs = [
-            a_run(server.name, n, predicted(model, n, GROUP).throughput_per_s * 1.01)
-            for server, model in ((EXPONENTIAL, MVA), (REGULAR, SIMULATED), (SINGLE, ONE))
+            a_run(server.name, n, prediction(model, n).throughput_per_s * 1.005)
+            for server, model in ((EXPONENTIAL, MVA), (REGULAR, LIKE_REGULAR), (SINGLE, ONE))
             for n in (1, 2, 5)
         ]
-        found = verdicts(pairs(points(runs)))
-        assert len(found) == 12
+        found = verdicts(compared(runs))
+        assert len(found) == 15
         agreeing = {key for key, verdict in found.items() if verdict is Verdict.AGREES}
         assert agreeing == {
             (EXPONENTIAL.name, MVA),
-            (REGULAR.name, SIMULATED),
+            (EXPONENTIAL.name, LIKE_EXPONENTIAL),
+            (REGULAR.name, LIKE_REGULAR),
             (SINGLE.name, ONE),
         }
 
     def test_one_n_that_disagrees_is_enough(self) -> None:
-        runs = [a_run(SINGLE.name, n, predicted(MVA, n, GROUP).throughput_per_s) for n in (1, 2)]
-        runs.append(a_run(SINGLE.name, 5, predicted(MVA, 5, GROUP).throughput_per_s * 0.9))
-        (pair,) = [pair for pair in pairs(points(runs)) if pair.model == MVA]
+        runs = [a_run(SINGLE.name, n, by_formula(MVA, n).throughput_per_s) for n in (1, 2)]
+        runs.append(a_run(SINGLE.name, 5, by_formula(MVA, 5).throughput_per_s * 0.9))
+        (pair,) = [pair for pair in compared(runs) if pair.model == MVA]
         assert pair.verdict is Verdict.DISAGREES
         assert (pair.farthest, round(pair.difference, 3)) == (5, -0.1)
 
-    def test_rejected_and_short_runs_do_not_count(self) -> None:
-        assert points([a_run(SINGLE.name, 1, 0.02, counts=False)]) == []
+    def test_a_rejected_run_is_shown_as_such_and_compared_with_nothing(self) -> None:
+        runs = [a_run(SINGLE.name, 1, 0.03, counts=False)]
+        (point,) = points(runs, simulated())
+        assert not point.is_accepted
+        assert compared(runs) == []
+        (point,) = points([*runs, a_run(SINGLE.name, 1, 0.02)], simulated())
+        assert (point.is_accepted, point.runs) == (True, 1)
+        assert point.throughput_per_s.estimate == pytest.approx(0.02, rel=1e-3)
+
+    def test_a_short_run_is_no_point(self) -> None:
+        short = replace(a_run(SINGLE.name, 1, 0.02), responses_s=[1.0])
+        assert points([short], simulated()) == []
+
+    def test_a_few_runs_vary_as_simulated_ones_and_many_by_themselves(self) -> None:
+        same = [a_run(REGULAR.name, 2, 0.03)]
+        one, three, many = (
+            points(same * n, simulated())[0].throughput_per_s for n in (1, 3, LEAST_REPEATED)
+        )
+        assert one.half_width == pytest.approx(
+            1.96 * simulated()[REGULAR.name, 2].throughput_per_s.deviation, rel=1e-3
+        )
+        assert three.half_width == pytest.approx(one.half_width / 3**0.5)
+        assert many.half_width == pytest.approx(0, abs=1e-12)
 
     def test_a_point_keeps_the_laws(self) -> None:
-        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03)])
+        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03)], simulated())
         assert point.little == pytest.approx(1)
         disk = point.stations["disk"]
         assert disk.utilisation == pytest.approx(0.03, rel=1e-3)
@@ -169,7 +248,7 @@ class TestComparing:
         assert point.outside == pytest.approx(3 - 0.15 - 0.27, rel=1e-3)
 
     def test_what_was_not_told_is_not_made_up(self) -> None:
-        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03, told=False)])
+        (point,) = points([a_run(EXPONENTIAL.name, 3, 0.03, told=False)], simulated())
         assert (point.stations, point.outside) == ({}, None)
 
 
@@ -221,11 +300,14 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan, options: Opt
 def test_a_simulated_run_tells_which_model_describes_which_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Plan((1, 3), report_s=6000, group=GROUP, blocks=3, run_blocks=1, scans=1)
+    plan = Plan(
+        (1, 3), report_s=6000, group=GROUP, blocks=3, run_blocks=1, scans=1, simulated_runs=40
+    )
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.MODEL))
-    found = verdicts(pairs(points(closed_runs(results))))
+    expectation = expected(results)
+    found = verdicts(pairs(points(closed_runs(results), expectation), expectation))
     assert found[SINGLE.name, ONE] is Verdict.AGREES
-    assert found[REGULAR.name, SIMULATED] is Verdict.AGREES
+    assert found[REGULAR.name, LIKE_REGULAR] is Verdict.AGREES
     assert found[EXPONENTIAL.name, MVA] is not Verdict.DISAGREES
     assert found[SINGLE.name, MVA] is Verdict.DISAGREES
     assert found[EXPONENTIAL.name, ASYMPTOTES] is Verdict.DISAGREES
@@ -241,7 +323,12 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
     monkeypatch.setattr(measuring, "judge", lambda facts: next(judged))
-    plan = Plan((2,), report_s=700, group=GROUP, blocks=3, run_blocks=1, scans=1, most_attempts=2)
+    plan = Plan(
+        *((2,), 700, GROUP, 3, 1),
+        scans=1,
+        most_attempts=2,
+        simulated_runs=20,
+    )
     results = made(tmp_path / "r", monkeypatch, plan, Options(Mode.EMULATED, scale=700, quick=True))
     rejected, *runs = closed_runs(results)
     assert (rejected.server, rejected.is_accepted) == (SERVERS[0].name, False)

@@ -142,6 +142,9 @@ class TestComparing:
         (one,) = emulated(found_in(tmp_path / "r", times, reads=reads, scale=20))
         assert one.difference == pytest.approx(0.5)
         assert one.verdict is Verdict.DISAGREES
+        report = analysed(made_up(tmp_path / "s", times, reads=reads, scale=20))
+        ratios = [one for one in report.metrics if one.name.startswith("service_time_ratio")]
+        assert [(one.unit, round(one.value, 6)) for one in ratios] == [("", 1.5)]
 
 
 def test_the_report_has_the_published_figures_beside_ours(tmp_path: Path) -> None:

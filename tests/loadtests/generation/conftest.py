@@ -36,7 +36,7 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @contextmanager
 def _server(how: Gunicorn, folders: pytest.TempPathFactory) -> Iterator[Service]:
-    with known_server(how, folders.mktemp("server") / "server.log", mean_s=0.01) as server:
+    with known_server(how, folders.mktemp("server") / "server.log") as server:
         yield server
 
 

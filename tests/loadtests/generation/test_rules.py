@@ -1,9 +1,11 @@
 """Each rule rejects just above its limit, and a quiet run passes them all."""
 
 from dataclasses import replace
+from statistics import fmean, variance
 
 import pytest
 
+from loadtests.generation.calibration import Calibration, chance_s
 from loadtests.generation.rules import RULES, Facts, judge
 
 QUIET = Facts(
@@ -42,6 +44,28 @@ def test_a_rule_rejects_above_its_limit_and_not_below(name: str) -> None:
     assert not too_much.accepted
     assert [violation.rule.name for violation in too_much.violations] == [name]
     assert too_much.reasons.startswith(f"{name} ")
+
+
+def test_calibrations_may_differ_by_what_chance_explains() -> None:
+    changed = replace(QUIET, after_s=0.0406)
+    assert not judge(changed).accepted
+    assert judge(replace(changed, chance_s=0.0003)).accepted
+    assert not judge(replace(changed, chance_s=0.0001)).accepted
+
+
+def test_chance_is_of_pairs_of_the_same_request() -> None:
+    times_s = [0.02, 0.06, 0.04] * 20
+
+    def calibration(shift_s: float, noise_s: float) -> Calibration:
+        moved_s = [
+            time_s + shift_s + (noise_s if index % 2 else -noise_s)
+            for index, time_s in enumerate(times_s)
+        ]
+        return Calibration("c", 60, fmean(moved_s), variance(moved_s), None, moved_s)
+
+    before = calibration(0.0, 0.0)
+    assert chance_s(before, calibration(0.001, 0.0)) == pytest.approx(0.0, abs=1e-15)
+    assert chance_s(before, calibration(0.0, 0.001)) == pytest.approx(0.00026, rel=0.02)
 
 
 def test_reasons_name_value_unit_and_limit() -> None:

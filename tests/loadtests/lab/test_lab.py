@@ -17,7 +17,7 @@ from loadtests.lab.errata import ERRATA
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.report.content import Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.report.page import FOLDED_ROWS, NO_BREAK, plain_page, shown, together
+from loadtests.lab.report.page import FOLDED_ROWS, NO_BREAK, _setting, plain_page, shown, together
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
 from tests.loadtests.lab.miniature import EXPERIMENT
@@ -107,6 +107,15 @@ class TestRunning:
         with pytest.raises(ResultsError, match="never written over"):
             done(tmp_path / "one")
 
+    def test_only_what_can_measure_elsewhere_takes_a_host(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultsError, match="cannot measure a service on another machine"):
+            done(tmp_path / "one", host="http://pi:8000")
+        there = replace(EXPERIMENT, takes_host=True)
+        with pytest.raises(ResultsError, match="cannot measure"):
+            run(there, Options(Mode.EMULATED, host="http://pi:8000"), tmp_path / "two", print)
+        run(there, Options(Mode.REAL, host="http://pi:8000"), tmp_path / "three", lambda text: None)
+        assert Results(tmp_path / "three").manifest()["host"] == "http://pi:8000"
+
     def test_refuses_a_mode_that_the_experiment_has_not(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match="no mode model; it has real, emulated"):
             done(tmp_path / "one", Mode.MODEL)
@@ -149,6 +158,18 @@ class TestReport:
         assert "a &lt;neighbour&gt; was loud" in page
         assert "<script" not in page
         assert not re.findall(r'(?:src|href)="(?!#)[^"]*"', page)
+
+    def test_every_figure_of_emulated_storage_says_so_in_its_caption(self, tmp_path: Path) -> None:
+        emulated = report_of(done(tmp_path / "one", Mode.EMULATED, scale=100))
+        captions = re.findall("<figcaption>(.*?)</figcaption>", emulated)
+        assert captions == ["They grow. Emulated storage, K = 100."]
+        assert "They grow.</figcaption>" in report_of(done(tmp_path / "two"))
+
+    def test_a_caption_tells_the_waits_where_the_experiment_has_them(self) -> None:
+        of = {"mode": "emulated", "scale": 10.0}
+        told = _setting(of, ": reading waits {read_ms} ms, checking {check_ms} ms")
+        assert told == "Emulated storage, K = 10: reading waits 4.6 ms, checking 3.9 ms."
+        assert _setting({"mode": "real"}, "") == ""
 
     def test_tells_its_mode_and_what_is_emulated(self, tmp_path: Path) -> None:
         real = report_of(done(tmp_path / "real"))
@@ -242,22 +263,6 @@ class TestDrawing:
         assert targets <= set(re.findall(r'\bid="([^"]+)"', svg))
 
 
-class TestComparing:
-    def test_decides_by_intervals(self, tmp_path: Path) -> None:
-        short, long = done(tmp_path / "short", quick=True), done(tmp_path / "long")
-        page = analysing.comparison_page(short, long)
-        assert "<td>more</td>" in page
-        assert "no difference seen" in analysing.comparison_page(long, long)
-        assert "<td>less</td>" in analysing.comparison_page(long, short)
-
-    def test_refuses_different_modes(self, tmp_path: Path) -> None:
-        real, emulated = done(tmp_path / "a"), done(tmp_path / "b", Mode.EMULATED, scale=2)
-        with pytest.raises(
-            ResultsError, match="mode is real in the first and emulated in the second"
-        ):
-            analysing.comparison_page(real, emulated)
-
-
 class TestCommand:
     def ask(self, *arguments: object) -> Result:
         return CliRunner().invoke(command.main, [str(argument) for argument in arguments])
@@ -307,6 +312,15 @@ class TestFailing:
         monkeypatch.setattr("sys.argv", ["lab", "run", "miniature", "--out", str(tmp_path)])
         assert command.run_command() == 1
         assert capsys.readouterr().err.splitlines()[-1] == "Error: miniature: no!"
+
+    def test_a_run_of_which_nothing_counts_is_a_failure(self, tmp_path: Path) -> None:
+        results = done(tmp_path / "one")
+        assert not results.summary()["failure"]
+        table = tmp_path / "one" / "runs.csv"
+        table.write_text(table.read_text(encoding="utf-8").replace("yes", "no"), encoding="utf-8")
+        assert "all runs (2) were rejected" in analysing.analyse(results).failure
+        assert "all runs (2) were rejected" in results.summary()["failure"]
+        assert results.summary()["conclusion"].startswith("All runs (2) were rejected by rule")
 
 
 class TestFolding:

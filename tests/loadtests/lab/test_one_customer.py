@@ -31,7 +31,7 @@ def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path)
         assert asked.row.closed_response_s >= SERVICE_S * 0.5
         assert asked.duration_s("nothing") == 0
         assert asked.count("nothing") == 0
-    assert sum(found["long"].times_s) > 0.1
+    assert sum(found["long"].times_s) >= 0.199  # of two rounded times each
     assert {row["run"] for row in results.rows("runs")} == {"one", "long"}
 
 

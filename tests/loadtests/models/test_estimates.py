@@ -14,18 +14,15 @@ from loadtests.models.estimates import (
     Interval,
     Verdict,
     batch_means,
+    clustered_interval,
     confidence_interval,
     paired_difference,
-    paired_replications,
     replications,
-    required_arrivals,
-    required_values,
     verdict,
     without_warm_up,
 )
 from loadtests.models.replay import fcfs
 from loadtests.models.single_server import mg1
-from loadtests.models.student_t import two_sided
 
 
 def test_the_interval_of_five_values_by_hand() -> None:
@@ -54,6 +51,16 @@ def test_batches_leave_out_the_first_values_that_are_left_over(
     values = [1e9] * left_over + [float(n // size) for n in range(batches * size)]
     assert batch_means(values, batches).estimate == pytest.approx((batches - 1) / 2)
     assert batch_means(values, batches).values == batches
+
+
+def test_clusters_of_one_size_are_like_their_means() -> None:
+    values = [1.0, 2.0, 4.0, 6.0, 3.0, 5.0]
+    found = clustered_interval(values, "aabbcc")
+    means = confidence_interval([1.5, 5.0, 4.0])
+    assert found.estimate == pytest.approx(means.estimate)
+    assert found.half_width == pytest.approx(means.half_width)
+    with pytest.raises(ValueError, match="clusters"):
+        clustered_interval(values, "aaaaaa")
 
 
 def test_batches_see_the_correlation_that_single_values_hide() -> None:
@@ -85,16 +92,6 @@ def test_a_pair_differs_by_the_server_alone() -> None:
     assert found.plus(mg1(0.8, 1.0, 0.09).response_time_s).estimate == pytest.approx(3.18 + 0.02)
 
 
-def test_pairs_of_runs_are_replications_of_the_difference() -> None:
-    runs = [load(0.5, 500, seed=seed) for seed in range(10)]
-    replayed = [fcfs(*run) for run in runs]
-    measured = [[r + 0.1 + n / 100 for r in of] for n, of in enumerate(replayed)]
-    found = paired_replications(measured, replayed)
-    assert found.estimate == pytest.approx(0.145)
-    expected = confidence_interval([n / 100 for n in range(10)])
-    assert found.half_width == pytest.approx(expected.half_width)
-
-
 @pytest.mark.parametrize(
     ("estimate", "half_width", "expected"),
     [
@@ -118,30 +115,6 @@ def test_a_verdict_reads_as_words() -> None:
     assert [str(v) for v in Verdict] == ["agrees", "disagrees", "not decided"]
 
 
-@given(st.floats(0.01, 20), st.floats(0.005, 1), st.floats(0.5, 0.999))
-def test_the_required_values_are_the_fewest_that_do(cv: float, width: float, sure: float) -> None:
-    n = required_values(1.0, cv, width, sure)
-
-    def half_width(values: int) -> float:
-        return two_sided(sure, values - 1) * cv / sqrt(values)
-
-    assert half_width(n) <= width
-    assert n == 2 or half_width(n - 1) > width
-
-
-def test_a_known_sample_size() -> None:
-    """1.96²·0.5²/0.05² = 384.1; with Student's t a few more."""
-    assert required_values(1.0, 0.5, 0.05) == 387
-    assert required_values(-1.0, 0.0, 0.05) == 2
-
-
-def test_an_interval_of_a_fifth_takes_25_times_the_arrivals() -> None:
-    values = responses(0.5, 5000, seed=2)
-    wide = batch_means(values).relative_half_width
-    assert required_arrivals(values, wide) in {5000, 5001}
-    assert isclose(required_arrivals(values, wide / 5), 125_000, rel_tol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -152,12 +125,8 @@ def test_an_interval_of_a_fifth_takes_25_times_the_arrivals() -> None:
         (lambda: without_warm_up([1.0] * 200), "200 arrivals is all warm-up; more than 200"),
         (lambda: replications([[1.0] * 300] * 9), "9 runs are too few: at least 10 are needed"),
         (lambda: paired_difference([1.0], []), "shorter"),
-        (lambda: paired_replications([[1.0]], []), "shorter"),
         (lambda: verdict(Interval(0, 1, 0.95, 2), 0.0), "predicted must be a positive number"),
         (lambda: verdict(Interval(0, 1, 0.95, 2), 1.0, 0.0), "tolerance must be a positive"),
-        (lambda: required_values(0.0, 1.0, 0.05), "must be a positive number, is 0.0"),
-        (lambda: required_values(1.0, -1.0, 0.05), "standard_deviation must be 0 or a positive"),
-        (lambda: required_values(1e-9, 1.0, 1e-9), "more than 10+ values would be needed"),
         (lambda: Interval(0.0, 1.0, 0.95, 2).relative_half_width, "estimate of 0"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loadtests.models import replay
-from loadtests.models.distributions import Exponential, with_mean_and_cv
+from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.multi_server import mmm
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.single_server import mg1, mg1_ps
@@ -49,7 +49,7 @@ def test_long_runs_come_to_the_steady_state(
 ) -> None:
     long = Protocol(duration_s=4000.0, runs=5)
     found = expectation(
-        long, 0.5, Exponential(1.0), Random(3), simulated_runs=60, discipline=discipline
+        long, 0.5, with_mean_and_cv(1.0, 1), Random(3), simulated_runs=60, discipline=discipline
     )
     assert isclose(found.mean_s, expected_s, abs_tol=4 * found.standard_error_s)
 
@@ -81,7 +81,9 @@ def test_more_runs_narrow_the_range_and_the_same_seed_repeats_it() -> None:
 
 
 def test_runs_without_a_customer_are_left_out_and_counted() -> None:
-    found = expectation(Protocol(10.0, 2), 0.1, Exponential(0.01), Random(5), simulated_runs=1000)
+    found = expectation(
+        Protocol(10.0, 2), 0.1, with_mean_and_cv(0.01, 1), Random(5), simulated_runs=1000
+    )
     assert isclose(found.empty_runs, 1000 * 0.3679, abs_tol=60)
     assert isclose(found.arrivals, 1, abs_tol=0.13)
     assert found.mean_s < 0.02

@@ -88,16 +88,6 @@ def test_one_client_may_do_best() -> None:
     assert fit({1: [10.0], 2: [7.0], 4: [4.0]}).knee == 1
 
 
-def test_the_interval_of_the_knee_covers_it_as_often_as_it_says() -> None:
-    law, rng = ScalabilityLaw(100.0, 0.05, 0.002), Random(12)
-    covered = 0
-    for _ in range(40):
-        found = knee_interval(noisy(law, rng), rng, resamples=60, confidence=0.9)
-        assert found.low <= found.high
-        covered += found.low <= law.knee <= found.high
-    assert covered >= 28  # 36 expected; a bootstrap of six measurements covers somewhat less
-
-
 def test_the_same_seed_gives_the_same_interval() -> None:
     measured = noisy(ScalabilityLaw(100.0, 0.05, 0.002), Random(1))
     one = knee_interval(measured, Random(2), resamples=50)
@@ -112,7 +102,10 @@ def test_the_same_seed_gives_the_same_interval() -> None:
         (lambda: fit({0: [1.0], 1: [1.0], 2: [2.0]}), "N must be a whole number of at least 1"),
         (lambda: fit({1: [1.0], 2: [0.0], 3: [2.0]}), "throughput at N = 2 must be a positive"),
         (lambda: fit({1: [1.0], 2: [], 3: [2.0]}), "at least one value"),
-        (lambda: knee_interval({1: [1.0], 2: [1.5], 3: [2.0]}, Random(1)), "N = 1 was measured on"),
+        (
+            lambda: knee_interval({1: [1.0], 2: [1.5], 3: [2.0]}, Random(1)),
+            "every N was measured once",
+        ),
         (lambda: ScalabilityLaw(1.0, -0.1, 0.0), "contention must be 0 or a positive"),
         (lambda: ScalabilityLaw(1.0, 0.1, 0.0).throughput_per_s(0), "customers must be a positive"),
     ],

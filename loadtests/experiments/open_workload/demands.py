@@ -1,0 +1,144 @@
+"""Predicts the service from one customer: demands on its stations, and closed runs to test them.
+
+With one customer nobody waits, so the time of a request is the sum of its demands. The answer's
+Server-Timing tells them: what the index or a scan's stages take, reading files, and the rest of the
+handler. What the worker's processor spends beside the handler (accepting, HTTP) is known from the
+system's accounts, if the service is on this machine; the rest is on its way, and keeps no worker
+from serving others. Mean value analysis predicts from these demands the throughput of N customers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from loadtests.generation.rows import Row
+from loadtests.generation.window import closed_window
+from loadtests.lab.one_customer import Recorded, recorded
+from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.results import Results
+from loadtests.models import mva
+from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
+from loadtests.models.queue import Queue
+from loadtests.models.stations import DELAY, Station
+
+DEMANDS, CLOSED = "demands", "closed"
+DEMAND_COLUMNS = ("run", "server", "warm_up", "servers", "is_shared", "server_cpu_s")
+CLOSED_COLUMNS = ("run", "server", "customers")
+ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan
+FILES = ("file", "emulated")
+LEAST_ANSWERS = 2 * BATCHES
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """The demands of one request in seconds: means over `requests`, and how one worker serves.
+
+    engine_s: of the index or the scan. files_s: reading files. rest_s: the rest of the handler.
+    front_s: of the worker's processor beside the handler. network_s: all else, as a client sees it.
+    """
+
+    server: str
+    queue: Queue
+    requests: int
+    engine_s: float
+    files_s: float
+    rest_s: float
+    front_s: float
+    network_s: float
+
+    @property
+    def busy_s(self) -> float:
+        """The time for which a request keeps a worker busy."""
+        return self.engine_s + self.files_s + self.rest_s + self.front_s
+
+    @property
+    def stations(self) -> list[Station]:
+        """The demands as a network: the workers, and the way to them and back."""
+        network = Station("network", self.network_s, DELAY)
+        return [Station("workers", self.busy_s, self.queue.servers), network]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Customers who ask again at once. throughput_per_s: measured. predicted: by MVA."""
+
+    server: str
+    customers: int
+    is_accepted: bool
+    throughput_per_s: Interval
+    response_s: float
+    predicted: mva.Solution
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the throughput is as predicted within the tolerance."""
+        predicted_per_s = self.predicted.throughput_per_s
+        return verdict(self.throughput_per_s.plus(-predicted_per_s), predicted_per_s)
+
+
+def demands(results: Results) -> dict[str, Demands]:
+    """The demands by server, from its last run that counts; none if no service was measured."""
+    return {server: _demands(line, run) for server, (line, run) in _learnt(results).items()}
+
+
+def one_customer_of(results: Results) -> dict[str, Recorded]:
+    """The run by server from which its demands are."""
+    return {server: run for server, (_, run) in _learnt(results).items()}
+
+
+def _learnt(results: Results) -> dict[str, tuple[Mapping[str, str], Recorded]]:
+    lines = results.rows(DEMANDS) if results.has(DEMANDS) else []
+    runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
+    return {
+        line["server"]: (line, runs[line["run"]])
+        for line in lines
+        if line["run"] in runs and runs[line["run"]].is_accepted
+    }
+
+
+def _demands(line: Mapping[str, str], run: Recorded) -> Demands:
+    def mean_s(names: Sequence[str]) -> float:
+        return fmean([sum(map(one.duration_s, names)) for one in run.asked])
+
+    total_s, response_s = mean_s(["total"]), fmean(run.times_s)
+    engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
+    cpu_s = float(line["server_cpu_s"]) if line["server_cpu_s"] else 0.0
+    front_s = min(max(0.0, cpu_s - total_s), response_s - total_s)
+    return Demands(
+        line["server"],
+        Queue(int(line["servers"]), line["is_shared"] == "yes"),
+        len(run.asked),
+        engine_s,
+        files_s,
+        max(0.0, total_s - engine_s - files_s),
+        front_s,
+        response_s - total_s - front_s,
+    )
+
+
+def closed_points(results: Results) -> list[Closed]:
+    """The closed runs that are long enough, accepted or rejected, each with its prediction."""
+    rows, accepted, known = rows_by_run(results), accepted_by_run(results), demands(results)
+    found = []
+    for line in results.rows(CLOSED) if results.has(CLOSED) else []:
+        of, customers = known.get(line["server"]), int(line["customers"])
+        x = throughput_per_s(rows[line["run"]])
+        if of is not None and x is not None:
+            response_s = closed_window(rows[line["run"]]).mean_response_s
+            predicted = mva.solve(of.stations, customers)[-1]
+            is_accepted = accepted.get(line["run"], False)
+            found.append(Closed(of.server, customers, is_accepted, x, response_s, predicted))
+    return found
+
+
+def throughput_per_s(rows: Sequence[Row]) -> Interval | None:
+    """X of a closed run, by batches of the times between answers; None for too few of them."""
+    if len(rows) <= LEAST_ANSWERS:
+        return None
+    done_s = [row.done_s for row in closed_window(rows).rows]
+    if len(done_s) <= LEAST_ANSWERS:
+        return None
+    gap_s = batch_means([later - sooner for sooner, later in pairwise(done_s)])
+    x = 1 / gap_s.estimate
+    return Interval(x, x * gap_s.relative_half_width, gap_s.confidence, gap_s.values)

@@ -1,0 +1,122 @@
+"""Explores the service before its open runs: what a request demands, and how many it can answer.
+
+One customer asks for some time, whose answers tell the demands of a request (`demands`). Closed
+runs of several customers tell the highest throughput, from which the rates of open runs come: with
+several workers it is not 1/E[S], and not known to be that times their number.
+"""
+
+from dataclasses import dataclass
+
+from loadtests.experiments.open_workload import demands as learnt
+from loadtests.experiments.open_workload.reading import yes_or_no
+from loadtests.experiments.open_workload.servers import Measured
+from loadtests.generation.calibration import Calibration
+from loadtests.generation.rules import judge
+from loadtests.generation.run import Target, append_verdict, closed_run
+from loadtests.generation.schedule import Choices
+from loadtests.lab.experiment import Run
+from loadtests.lab.one_customer import one_customer
+from loadtests.lab.raw import rows_by_run
+from loadtests.models.queue import ONE, Queue
+from loadtests.processor_time import moment
+
+REQUESTS, QUICK_REQUESTS = 200, 60
+WARM_UP, MOST_LEARNINGS = 10, 3
+CUSTOMERS, QUICK_CUSTOMERS = (1, 2, 4, 8), (1, 4)
+CLOSED_S, QUICK_CLOSED_S = 20.0, 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A server whose queue and L are known.
+
+    busy_workers: L·E[S], how many requests are served at once when all workers are busy. front_s:
+    the part of E[S] that keeps a worker busy although the server does not report it; None: all.
+    """
+
+    queue: Queue = ONE
+    busy_workers: float = 1.0
+    front_s: float | None = None
+
+    def delay_s(self, found: Calibration) -> float:
+        """The part of E[S] that keeps no worker from serving others."""
+        if self.front_s is None:
+            return 0.0
+        return max(0.0, (found.overhead_s or 0.0) - self.front_s)
+
+
+def explored(run: Run, found: Measured, server: str, asked: Choices, before: Calibration) -> Rated:
+    """Make the closed runs and learn the demands, as far as the results lack them."""
+    results = run.results
+    customers = QUICK_CUSTOMERS if run.options.quick else CUSTOMERS
+    known = {(line["server"], line["customers"]) for line in _lines(run, learnt.CLOSED)}
+    for number in customers:
+        if (server, str(number)) not in known:
+            _closed(run, found.target, server, asked, number, before)
+    busy_workers = _highest_per_s(run, server, before) * before.mean_s
+    queue = found.queue or Queue(max(1, round(busy_workers)), is_shared=True)
+    for _ in range(MOST_LEARNINGS):
+        if server not in learnt.demands(results):
+            learn(run, found, server, queue)
+    of = learnt.demands(results).get(server)
+    return Rated(queue, busy_workers, of.front_s if of else 0.0)
+
+
+def _highest_per_s(run: Run, server: str, before: Calibration) -> float:
+    """The highest throughput of the closed runs, rejected ones too: it only chooses the rates."""
+    rows = rows_by_run(run.results)
+    found = (
+        learnt.throughput_per_s(rows[line["run"]])
+        for line in _lines(run, learnt.CLOSED)
+        if line["server"] == server
+    )
+    return max((x.estimate for x in found if x is not None), default=1 / before.mean_s)
+
+
+def _lines(run: Run, table: str) -> list[dict[str, str]]:
+    return run.results.rows(table) if run.results.has(table) else []
+
+
+def _closed(
+    run: Run, target: Target, server: str, asked: Choices, customers: int, before: Calibration
+) -> None:
+    name = f"closed-{server}-{customers}"
+    run.say(f"{server}, closed, customers: {customers}")
+    record = closed_run(
+        target,
+        asked,
+        customers=customers,
+        duration_s=run.choose(QUICK_CLOSED_S, CLOSED_S),
+        run=name,
+        folder=run.results.folder,
+        seed=run.options.seed,
+        say=lambda text: None,
+    )
+    append_verdict(run.results.folder, record, judge(record.facts(before)))
+    with run.results.more(learnt.CLOSED, learnt.CLOSED_COLUMNS) as table:
+        table.write(run=name, server=server, customers=customers)
+
+
+def learn(run: Run, found: Measured, server: str, queue: Queue) -> None:
+    """Let one customer ask, and note the processor time of the service for each request.
+
+    server: the name under which `demands` has them.
+    """
+    target = found.target
+    name = f"demands-{server}-{len(_lines(run, learnt.DEMANDS)) + 1}"
+    run.say(f"{server}: what one request demands")
+    requests = int(run.choose(QUICK_REQUESTS, REQUESTS))
+    begun = moment(target.pid)
+    with one_customer(run.results) as customer:
+        asked = found.requests(run.random(name))
+        made = customer.asks(target, name, asked, warm_up=WARM_UP, least=requests)
+    used = begun.until(moment(target.pid))
+    with run.results.more(learnt.DEMANDS, learnt.DEMAND_COLUMNS) as table:
+        table.write(
+            run=name,
+            server=server,
+            warm_up=WARM_UP,
+            servers=queue.servers,
+            is_shared=yes_or_no(is_shared=queue.is_shared),
+            server_cpu_s=None if target.pid is None else used.server_s / len(made),
+        )

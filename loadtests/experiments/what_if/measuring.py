@@ -1,0 +1,125 @@
+"""Learns, writes the forecasts down, makes each change and measures it.
+
+`forecasts.csv` has a line for each forecast and when it was made; what is measured comes later, so
+a forecast cannot know it. A run that the rules reject is made again, at most three times in all.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from statistics import fmean
+
+from loadtests.experiments.open_workload import demands as learning
+from loadtests.experiments.open_workload import exploring
+from loadtests.experiments.open_workload.servers import Measured
+from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change
+from loadtests.experiments.what_if.forecasting import (
+    CUSTOMERS,
+    FRACTION,
+    QUANTITIES,
+    RESPONSE,
+    THROUGHPUT,
+    Plan,
+    forecasts,
+    learnt,
+)
+from loadtests.experiments.what_if.scoring import (
+    CLOSED_WARM_UP,
+    COLUMNS,
+    FORECASTS,
+    forecasts_of,
+    runs_of,
+)
+from loadtests.generation.rules import judge
+from loadtests.generation.run import RunRecord, append_verdict, closed_run, open_run
+from loadtests.generation.schedule import arrivals, poisson_times
+from loadtests.lab.experiment import Run
+from loadtests.processes import ProgramFailed
+
+ROUNDS, QUICK_ROUNDS = 600, 80
+ARRIVALS, QUICK_ARRIVALS = 800, 100
+QUESTIONS_A_ROUND = 40  # so many different ones that hardly any is asked twice
+TRIES = 3
+
+
+def forecast(run: Run) -> None:
+    """Learn what requests demand and write the forecasts, unless the results have them."""
+    if run.results.has(FORECASTS):
+        return
+    for change in LEARNT:
+        with change.made(run) as found:
+            for _ in range(TRIES):
+                if change.name not in learning.demands(run.results):
+                    exploring.learn(run, found, change.name, change.queue)
+    known, made_of = learning.demands(run.results), learning.one_customer_of(run.results)
+    if noisy := [change.name for change in LEARNT if change.name not in known]:
+        raise ProgramFailed(f"{noisy[0]}: one customer was disturbed {TRIES} times")
+    asked = {name: learnt(of, known[name]) for name, of in made_of.items()}
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    with run.results.table(FORECASTS, COLUMNS) as table:
+        for change in CHANGES:
+            run.say(f"forecast: {change.told}")
+            for one in forecasts(change, asked[change.of], _plan(run), run.random(change.name)):
+                table.write(made=made, **asdict(one))
+
+
+def _plan(run: Run) -> Plan:
+    return Plan(int(run.choose(QUICK_ROUNDS, ROUNDS)), int(run.choose(QUICK_ARRIVALS, ARRIVALS)))
+
+
+def measure(run: Run) -> None:
+    """Write the forecasts, and measure what they are of, as far as the results lack it."""
+    forecast(run)
+    found = forecasts_of(run.results)
+    for change in CHANGES:
+        if all(_counts(run, change, quantity) for quantity in QUANTITIES):
+            continue
+        run.say(f"measured: {change.told}")
+        x = found[change.name, THROUGHPUT].middle
+        with change.made(run) as service:
+            _tried(run, change, THROUGHPUT, partial(_closed, run, service))
+            _tried(run, change, RESPONSE, partial(_open, run, service, x))
+
+
+def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRecord]) -> None:
+    """Make a run until one counts. made: makes it, given its name."""
+    begun = len(runs_of(run.results, change.name, quantity))
+    for number in range(begun, begun + TRIES):
+        if _counts(run, change, quantity):
+            return
+        record = made(f"{change.name}-{quantity}-{number + 1}")
+        served_s = [row.service_s for row in record.rows if row.service_s is not None]
+        facts = replace(record.facts(), service_time_s=fmean(served_s) if served_s else None)
+        append_verdict(run.results.folder, record, judge(facts))
+
+
+def _counts(run: Run, change: Change, quantity: str) -> bool:
+    return any(runs_of(run.results, change.name, quantity).values())
+
+
+def _closed(run: Run, found: Measured, name: str) -> RunRecord:
+    rounds = _plan(run).rounds
+    random = run.random(name)
+    requests = list(islice(found.requests(random), QUESTIONS_A_ROUND * rounds))
+    return closed_run(
+        found.target,
+        {requests[0].kind: requests},
+        customers=CUSTOMERS,
+        requests=rounds // CUSTOMERS,
+        warm_up=CLOSED_WARM_UP,
+        run=name,
+        folder=run.results.folder,
+        seed=run.options.seed,
+        say=lambda text: None,
+    )
+
+
+def _open(run: Run, found: Measured, throughput_per_s: float, name: str) -> RunRecord:
+    random = run.random(name)
+    times_s = poisson_times(FRACTION * throughput_per_s, random, count=_plan(run).arrivals)
+    schedule = arrivals(times_s, found.requests(random))
+    return open_run(
+        found.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
+    )

@@ -1,0 +1,180 @@
+"""Holds the forecasts against what was measured, and reports how many held."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from loadtests.experiments.what_if.changes import CHANGES
+from loadtests.experiments.what_if.forecasting import (
+    CUSTOMERS,
+    FRACTION,
+    QUANTITIES,
+    RESPONSE,
+    THROUGHPUT,
+    Forecast,
+    mean_response_s,
+)
+from loadtests.generation.rows import Row
+from loadtests.generation.window import closed_window
+from loadtests.lab.raw import accepted_by_run, rows_by_run
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.results import Results
+
+FORECASTS = "forecasts"
+COLUMNS = ("made", *(field.name for field in fields(Forecast)))
+CLOSED_WARM_UP = 5  # requests of each customer that do not count
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a quantity is shown. words: with its unit. factor: to that unit. unit: of a metric."""
+
+    words: str
+    factor: float
+    unit: str
+
+
+SHOWN: Mapping[str, Shown] = {
+    THROUGHPUT: Shown(f"answers a second, {CUSTOMERS} customers", 1.0, "1/s"),
+    RESPONSE: Shown(
+        f"mean response time in ms at {FRACTION:g} of the forecast throughput", 1000.0, "s"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A forecast and what was measured; None if it was not, or no run of it counts."""
+
+    made: str
+    forecast: Forecast
+    measured: float | None
+
+    @property
+    def held(self) -> bool | None:
+        """Whether it came as forecast."""
+        return None if self.measured is None else self.forecast.covers(self.measured)
+
+    @property
+    def told(self) -> str:
+        """The change in words."""
+        of = self.forecast.change
+        return next((change.told for change in CHANGES if change.name == of), of)
+
+    @property
+    def words(self) -> str:
+        """The quantity in words, with the unit of `numbers`."""
+        return SHOWN[self.forecast.quantity].words
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float | None]:
+        """Low, middle and high of the forecast, and what was measured, as they are shown."""
+        of, factor = self.forecast, SHOWN[self.forecast.quantity].factor
+        measured = None if self.measured is None else factor * self.measured
+        return factor * of.low, factor * of.middle, factor * of.high, measured
+
+    @property
+    def verdict(self) -> str | None:
+        """Whether it held, as a cell of a table."""
+        return None if self.held is None else "yes" if self.held else "no"
+
+
+def scored(results: Results) -> list[Scored]:
+    """All forecasts of a result, in their order, with the first run of each that counts."""
+    rows, found = rows_by_run(results), []
+    for line in results.rows(FORECASTS) if results.has(FORECASTS) else ():
+        numbers = {name: float(line[name]) for name in ("low", "middle", "high")}
+        one = Forecast(line["change"], line["quantity"], **numbers)
+        runs = runs_of(results, one.change, one.quantity)
+        counted = next((name for name, counts in runs.items() if counts), None)
+        value = _value(one.quantity, rows[counted]) if counted else None
+        found.append(Scored(line["made"], one, value))
+    return found
+
+
+def forecasts_of(results: Results) -> Mapping[tuple[str, str], Forecast]:
+    """The forecasts by change and quantity."""
+    found = (one.forecast for one in scored(results))
+    return {(one.change, one.quantity): one for one in found}
+
+
+def runs_of(results: Results, change: str, quantity: str) -> Mapping[str, bool]:
+    """The runs that were made for a forecast, and whether each counts."""
+    begins = f"{change}-{quantity}-"
+    return {run: ok for run, ok in accepted_by_run(results).items() if run.startswith(begins)}
+
+
+def _value(quantity: str, rows: Sequence[Row]) -> float:
+    if quantity == THROUGHPUT:
+        return closed_window(rows, CLOSED_WARM_UP).throughput_per_s
+    in_order = sorted(rows, key=lambda row: row.index)
+    return mean_response_s([row.open_response_s for row in in_order])
+
+
+def analyse(results: Results) -> Report:
+    """Report on the forecasts. Raises ResultsError."""
+    found = scored(results)
+    score = [one for one in found if one.measured is not None]
+    held = sum(bool(one.held) for one in score)
+    if not score:
+        conclusion = f"{len(found)} forecasts were made and wait for their measurement."
+    else:
+        conclusion = f"{held} of {len(score)} forecasts held."
+    lead = (
+        "A forecast says what one run will show, with a range that 95 of 100 such runs would be in "
+        "if the model were right. It is simulated from the requests of a single customer, who "
+        "asked before anything was changed."
+    )
+    told = [_sentence(one) for one in score]
+    tables = [_table(found, quantity) for quantity in QUANTITIES]
+    parts: list[Table | Figure] = [*tables, _figure(score)] if score else [*tables]
+    return Report(
+        [conclusion, *told],
+        [Section("Forecast and measured", [lead], parts)],
+        [_metric(one) for one in score] + _share(score),
+        conclusion=conclusion,
+    )
+
+
+def _sentence(one: Scored) -> str:
+    low, _, high, value = one.numbers
+    verdict = "as forecast" if one.held else "not as forecast"
+    return f"{one.told}: {one.words}: {value:.3g}, {verdict} ({low:.3g} to {high:.3g})."
+
+
+def _table(found: Sequence[Scored], quantity: str) -> Table:
+    of = [one for one in found if one.forecast.quantity == quantity]
+    rows = [(one.told, *one.numbers, one.verdict) for one in of]
+    columns = ("Service", "Low", "Middle", "High", "Measured", "Held")
+    words = SHOWN[quantity].words
+    note = f"The forecasts were made at {of[0].made}." if of else ""
+    return Table(f"{words[0].upper()}{words[1:]}", columns, rows, note)
+
+
+def _figure(score: Sequence[Scored]) -> Figure:
+    """Each measured value over the middle of its forecast, with the range of the forecast."""
+    names = [f"{one.told} ({one.forecast.quantity})" for one in score]
+    ratios = [(one.measured or 0.0) / one.forecast.middle for one in score]
+    low = [one.forecast.low / one.forecast.middle for one in score]
+    high = [one.forecast.high / one.forecast.middle for one in score]
+    held = sum(bool(one.held) for one in score)
+    svg = drawn(
+        Axis("measured / middle of the forecast"),
+        Axis(""),
+        [Series("", "ours", names, ratios, low, high, shape="rows")],
+    )
+    rows = list(zip(names, ratios, low, high, strict=True))
+    table = Table("Measured over forecast", ("Forecast", "Ratio", "Low", "High"), rows)
+    told = f"Of {len(score)} measured values, {held} lie within the range of their forecast."
+    return Figure("Measured over forecast, with the range of each forecast", svg, told, table)
+
+
+def _metric(one: Scored) -> Metric:
+    of = one.forecast
+    unit = SHOWN[of.quantity].unit
+    return Metric(f"{of.quantity}[{of.change}]", one.measured or 0.0, unit)
+
+
+def _share(score: Sequence[Scored]) -> list[Metric]:
+    held = sum(bool(one.held) for one in score)
+    return [Metric("forecasts_held", held / len(score))] if score else []

@@ -1,0 +1,153 @@
+"""Shows a gap ledger: a waterfall from the predicted to the measured time, and a sentence a cause.
+
+The entries themselves are computed by `loadtests.models.gap_ledger`, or by whoever explains a gap
+of which no rows are known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from loadtests.lab.report.content import Cell, Figure, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.page import shown
+from loadtests.models.gap_ledger import Cause, Ledger
+
+_ALIKE = 1e-6  # an entry below this share of the prediction is none
+_ROOM = 0.06  # of the drawing, at both sides of what it shows
+
+WORDS: Mapping[Cause, str] = {
+    Cause.SERVER: "The server, which told no times by which its causes could be told apart",
+    Cause.ORDER: "Service out of the order of arrival",
+    Cause.DISPATCH: "Late sending by the generator",
+    Cause.RECEIVING: "Receiving answers otherwise than in the calibration",
+    Cause.CONNECTING: "Connecting, accepting and writing otherwise than in the calibration",
+    Cause.DRIFT: "The change of the service time between two calibrations",
+    Cause.SERVICE_MEAN: "A mean service time other than the calibrated one",
+    Cause.SERVICE_CV: "Service times that spread otherwise than the calibrated ones",
+    Cause.AUTOCORRELATION: "Slow requests in a row, and slow requests in bunches of arrivals",
+    Cause.EMPTY: "Beginning with an empty queue",
+    Cause.SAMPLING: "Chance: these arrivals, of all that could have come",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cause, the amount that it adds, and its interval if one is known. words: begin a sentence.
+
+    told: the whole sentence, if the one that is made of these would not do.
+    """
+
+    name: str
+    words: str
+    amount: float
+    low: float | None = None
+    high: float | None = None
+    told: str = ""
+
+    def sentence(self, unit: str) -> str:
+        """The entry in words."""
+        if self.told:
+            return self.told
+        interval = self.low is not None and self.high is not None
+        size = f"{shown(abs(self.amount))} {unit}"
+        of = f" ({shown(self.low)} to {shown(self.high)})" if interval else ""
+        if interval and (self.low or 0.0) <= 0 <= (self.high or 0.0):
+            return f"{self.words}: no effect is seen{of}."
+        if self.amount == 0:
+            return f"{self.words}: none."
+        if self.amount > 0:
+            return f"{self.words} adds {size}{of}."
+        return f"{self.words} takes {size} away{of}."
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A predicted and a measured time, and entries that sum to their difference, in `unit`.
+
+    gap_low, gap_high: the interval of the difference, if known.
+    """
+
+    predicted: float
+    entries: Sequence[Entry]
+    unit: str
+    gap_low: float | None = None
+    gap_high: float | None = None
+
+    @property
+    def measured(self) -> float:
+        """What the entries lead to."""
+        return self.predicted + sum(entry.amount for entry in self.entries)
+
+
+def of_ledger(found: Ledger, predicted_s: float) -> Gap:
+    """The gap of a ledger in milliseconds, from the prediction to the measurement."""
+    intervals = found.intervals or {}
+    entries = []
+    for cause in reversed(list(found.entries_s)):
+        amount_s = found.entries_s[cause]
+        interval = intervals.get(cause)
+        if abs(amount_s) < _ALIKE * predicted_s:
+            entries.append(Entry(str(cause), WORDS[cause], 0.0))
+            continue
+        ends = (1000 * interval.low, 1000 * interval.high) if interval else (None, None)
+        entries.append(Entry(str(cause), WORDS[cause], 1000 * amount_s, *ends))
+    ends = (1000 * found.gap.low, 1000 * found.gap.high) if found.gap else (None, None)
+    return Gap(1000 * predicted_s, entries, "ms", *ends)
+
+
+def waterfall(title: str, told: str, gap: Gap) -> Figure:
+    """The figure of a gap, with its table."""
+    return Figure(title, _drawn(gap), told, entries_table(title, gap))
+
+
+def entries_table(title: str, gap: Gap) -> Table:
+    """A row for each entry, with its sentence."""
+    rows: list[Sequence[Cell]] = [("predicted", gap.predicted, None, None, "")]
+    rows += [
+        (entry.name, entry.amount, entry.low, entry.high, entry.sentence(gap.unit))
+        for entry in gap.entries
+    ]
+    rows.append(("measured", gap.measured, None, None, ""))
+    columns = ("Cause", f"Adds / {gap.unit}", "from", "to", "In words")
+    return Table(title, columns, rows, digits=4)
+
+
+def _drawn(gap: Gap) -> str:
+    names = ["predicted", *(entry.name for entry in gap.entries), "measured"]
+    levels = list(accumulate((entry.amount for entry in gap.entries), initial=gap.predicted))
+    limits = _limits(gap, levels)
+    begins = [limits[0], *levels[:-1], limits[0]]
+    amounts = [entry.amount for entry in gap.entries]
+    more = [amount if amount >= 0 else None for amount in amounts]
+    less = [amount if amount < 0 else None for amount in amounts]
+    low, high = ([None, *ends, None] for ends in _ends(gap, levels))
+    whole, nothing = (gap.predicted - limits[0], gap.measured - limits[0]), [None] * len(amounts)
+    bars: list[tuple[str, Source, list[float | None]]] = [
+        ("", "model", [whole[0], *nothing, None]),
+        ("adds", "study", [None, *more, None]),
+        ("takes away", "second", [None, *less, None]),
+        ("", "ours", [None, *nothing, whole[1]]),
+    ]
+    series = [
+        Series(name, source, names, ys, low, high, "rows", begins)
+        for name, source, ys in bars
+        if any(y is not None for y in ys)
+    ]
+    from_0 = "" if limits[0] == 0 else ", not from 0 on"
+    return drawn(Axis(f"mean response time / {gap.unit}{from_0}", limits=limits), Axis(""), series)
+
+
+def _ends(gap: Gap, levels: Sequence[float]) -> tuple[list[float | None], list[float | None]]:
+    """Where the interval of each entry begins and ends in the drawing."""
+    pairs = list(zip(gap.entries, levels, strict=False))
+    low = [None if entry.low is None else at + entry.low for entry, at in pairs]
+    return low, [None if entry.high is None else at + entry.high for entry, at in pairs]
+
+
+def _limits(gap: Gap, levels: Sequence[float]) -> tuple[float, float]:
+    """From 0, unless that would make what differs too small to see."""
+    ends = [end for side in _ends(gap, levels) for end in side if end is not None]
+    low, high = min([*levels, *ends]), max([*levels, *ends])
+    room = _ROOM * (high - low or high)
+    return (max(0.0, low - room) if low > (high - low) else 0.0), high + room

@@ -1,0 +1,125 @@
+"""What every experiment does with the repetitions of a measurement: choose, estimate, tell, draw.
+
+runs = that_count(made)                     # the accepted ones; the rejected ones if none was
+x = estimate([one.throughput for one in runs])
+x.told(1000)                                # "± 3.1", in thousandths
+measured("HTTP", "ours", xs, [x, …])        # a series with intervals
+rejected(xs, ys)                            # crosses, for what counts nowhere
+x.metric("throughput[8]", "1/s")            # for `compare`
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from loadtests.lab.report.content import Metric
+from loadtests.lab.report.drawing import Series, Shape, Source
+from loadtests.lab.report.page import NONE, shown
+from loadtests.models.estimates import Interval, confidence_interval
+
+LEAST_DRAWN = 10  # an interval is drawn down to this part of its mean: axes may be logarithmic
+
+
+class Judged(Protocol):
+    """A run that was judged by the rules."""
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it counts."""
+
+
+Run = TypeVar("Run", bound=Judged)
+
+
+def that_count(made: Sequence[Run]) -> list[Run]:
+    """The accepted runs; if there is none, all of them, to be shown as rejected."""
+    return [run for run in made if run.is_accepted] or list(made)
+
+
+def accepted(made: Sequence[Run]) -> list[Run]:
+    """The accepted ones, alone fit for findings."""
+    return [run for run in made if run.is_accepted]
+
+
+def rejected_told(made: Sequence[Judged], what: str = "points") -> list[str]:
+    """A sentence about those without an accepted run, if there are any."""
+    without = len(made) - len(accepted(made))
+    if not without:
+        return []
+    told = (
+        f"{without} of {len(made)} {what} have no accepted run. They are shown as rejected, and "
+        "used for no finding; the table of runs has the reasons."
+    )
+    return [told]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and, from two values on, its 95 % interval (Student's t)."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return shown(self.value)
+        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval."""
+        return None if self.high is None else self.high - self.value
+
+    def give_or_take(self, factor: float = 1) -> str:
+        """The half-width times `factor` as text."""
+        half = self.half_width
+        return NONE if half is None else f"±\N{NO-BREAK SPACE}{shown(factor * half, 2)}"
+
+    def metric(self, name: str, unit: str) -> Metric:
+        """The estimate of an amount, for comparisons."""
+        return Metric.of_amount(name, self.value, unit, self.low, self.high)
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The estimate from independent values, at least one."""
+    return of(confidence_interval(values)) if len(values) > 1 else Estimate(values[0])
+
+
+def of(interval: Interval) -> Estimate:
+    """An interval as an estimate."""
+    return Estimate(interval.estimate, interval.low, interval.high)
+
+
+def measured(
+    name: str,
+    source: Source,
+    xs: Sequence[float] | Sequence[str],
+    found: Sequence[Estimate | None],
+    *,
+    factor: float = 1,
+    shape: Shape = "line",
+) -> Series:
+    """The series of what was measured, times `factor`, with a gap where nothing counts."""
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else factor * value
+
+    return Series(
+        name,
+        source,
+        xs,
+        [scaled(one.value) if one else None for one in found],
+        [scaled(_lowest(one)) if one else None for one in found],
+        [scaled(one.high) if one else None for one in found],
+        shape=shape,
+    )
+
+
+def _lowest(one: Estimate) -> float | None:
+    return None if one.low is None else max(one.low, one.value / LEAST_DRAWN)
+
+
+def rejected(xs: Sequence[float], ys: Sequence[float]) -> list[Series]:
+    """Crosses for rejected runs; nothing if there are none."""
+    return [Series("rejected", "bound", xs, ys, shape="points")] if len(xs) else []

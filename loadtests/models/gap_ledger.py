@@ -1,0 +1,336 @@
+"""Accounts for the gap between a measured mean response time and the predicted one, cause by cause.
+
+Prediction: the formula of the steady state, with rate, mean and variance of the service time from
+calibrations made with one customer. The same arrivals are sent through a queue on paper again and
+again, and each time one thing that was recorded is replaced by what the formula assumes:
+
+ 0. as measured, from the intended arrival to the last byte
+ 1. order of service: in order of arrival, with the times that were recorded for each request
+ 2. dispatch lag: sent when intended
+ 3. receive lag: received as fast after the service as in the calibration
+ 4. connecting: what is around a service (connecting, accepting, writing) as in the calibration, and
+    counted as service, as the formula does
+ 5. calibration drift: services as fast as in the calibration before, not in the mean of both
+ 6. service mean: services scaled to the calibrated mean
+ 7. service cv: services stretched around their mean to the calibrated variance
+ 8. autocorrelation: the same services in random order
+ 9. start from empty: services drawn from these, and a queue that has run forever before
+10. sampling: the formula, for which all arrivals that could have come count
+
+An entry is the mean of a step less that of the next, so the entries of a run sum to its gap but for
+rounding. An order is needed because causes multiply: one per cent more service is six per cent more
+waiting at 0.85 of the maximum rate, but one at half of it, and a lag counts less where a request
+would have waited anyway. What is spoilt by the measurement is replaced first, then what differs in
+the server, then chance; so an entry says what its cause adds to a run from which those above it
+have been removed.
+
+The step from the services in random order to services that are drawn anew lets the mean vary as it
+does by chance; it belongs to `service mean`, whose entry is then 0 on average if nothing is wrong.
+In a queue that has run forever, the work before a single server is that of n residual services with
+probability (1−ρ)ρⁿ, in order of arrival as well as shared (L. Kleinrock, Queueing Systems, vol. 1,
+1975, section 5.7, and vol. 2, 1976, section 4.4), so it is drawn. Several servers are given a long
+past instead.
+
+If the server told no times, steps 1 and 3 to 5 cannot be told apart; they are one entry, SERVER.
+
+    accounts = [account(run, calibrated, model, rng) for each run]
+    found = ledger(accounts, calibrations)      # means over runs, with joint intervals
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import heapreplace
+from itertools import accumulate
+from math import inf, sqrt
+from random import Random
+
+from loadtests.models import replay
+from loadtests.models.arrivals import poisson_count
+from loadtests.models.domain import count, not_negative, positive
+from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
+from loadtests.models.replay import Discipline
+from loadtests.models.samples import summary
+
+DRAWS = 32  # how often services are put in random order, or drawn
+_ALIKE = 1e-9  # times that differ by less than this share have no spread of their own
+HISTORY = 1500  # arrivals before the run, from which several servers become as if they always ran
+
+
+class Cause(StrEnum):
+    """A cause of a gap, in the order of replacement."""
+
+    SERVER = "the server, not split"
+    ORDER = "order of service"
+    DISPATCH = "dispatch lag"
+    RECEIVING = "receive lag"
+    CONNECTING = "connecting"
+    DRIFT = "calibration drift"
+    SERVICE_MEAN = "service mean"
+    SERVICE_CV = "service cv"
+    AUTOCORRELATION = "autocorrelation"
+    EMPTY = "start from empty"
+    SAMPLING = "sampling"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was recorded of a run: one value for each request, in order of the intended arrival.
+
+    starts_s, services_s: when the server began and how long it took, by its own account; no starts
+    if it did not tell, or shares itself among requests. Then services_s are those it was asked for,
+    with all that comes on top. skipped: requests at the beginning that do not count. is_timed: the
+    run had a duration, and its number of arrivals was left to chance.
+    """
+
+    intended_s: Sequence[float]
+    sent_s: Sequence[float]
+    done_s: Sequence[float]
+    services_s: Sequence[float]
+    starts_s: Sequence[float] | None = None
+    skipped: int = 0
+    is_timed: bool = False
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.intended_s), len(self.sent_s), len(self.done_s), len(self.services_s)}
+        if self.starts_s is not None:
+            lengths.add(len(self.starts_s))
+        if len(lengths) > 1 or count("skipped", self.skipped, least=0) >= min(lengths):
+            raise ValueError(f"{self.skipped} skipped of requests with {sorted(lengths)} values")
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What calibrations with one customer say about a request.
+
+    mean_s, variance_s2: of the response time. connecting_s: mean from sending to the start in the
+    server. receiving_s: mean from the end in the server to the last byte. drift: mean in the server
+    by the calibration after the run over that by the one before it, less 1. delay_s: the part of
+    mean_s that keeps nobody else waiting, by the model.
+    """
+
+    mean_s: float
+    variance_s2: float
+    connecting_s: float = 0.0
+    receiving_s: float = 0.0
+    drift: float = 0.0
+    delay_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive("mean_s − delay_s", self.mean_s - self.delay_s)
+        not_negative("variance_s2", self.variance_s2)
+
+    @property
+    def busy_s(self) -> float:
+        """The mean time for which a request keeps the server."""
+        return self.mean_s - self.delay_s
+
+
+Account = Mapping[Cause, float]
+"""The entries of a run in seconds; causes that cannot be told are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The queue of the prediction. predicted_s: the mean response time by its formula."""
+
+    rate_per_s: float
+    predicted_s: float
+    discipline: Discipline = replay.fcfs
+    servers: int = 1
+
+
+def account(run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> Account:
+    """The entries of a run, which sum to its measured mean less the predicted one.
+
+    Raises ValueError if the queue of the prediction has no steady state.
+    """
+    replays = _Replays(run, calibrated, model, rng)
+    of_server, services_s = replays.of_server()
+    levels = [*of_server, *replays.of_services(services_s)]
+    following = [*(mean_s for _, mean_s in levels[1:]), model.predicted_s]
+    found = dict.fromkeys((cause for cause, _ in levels), 0.0)
+    for (cause, mean_s), following_s in zip(levels, following, strict=True):
+        found[cause] += mean_s - following_s
+    return {cause: found[cause] for cause in Cause if cause in found}
+
+
+_Levels = list[tuple[Cause, float]]  # what is replaced next, and the mean response time before it
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The entries over runs (s), and the gap that they sum to.
+
+    runs: how many. intervals: all hold together with the confidence of `ledger`, the gap's with
+    that confidence alone; None if there is only one calibration.
+    """
+
+    runs: int
+    gap_s: float
+    gap: Interval | None
+    entries_s: Account
+    intervals: Mapping[Cause, Interval] | None
+
+
+def ledger(
+    accounts: Sequence[Account], calibrations: Sequence[Hashable], confidence: float = CONFIDENCE
+) -> Ledger:
+    """The means of the entries of runs at one load, each with the same weight.
+
+    calibrations: of each run, what names the calibration before it. Runs that share one are not
+    independent, so the unit of replication is the calibration. The intervals are Student's t, each
+    with the confidence 1 − (1 − confidence)/entries, so that all of them hold together with at
+    least `confidence` (C. E. Bonferroni, 1936), however entries depend on each other. Raises
+    ValueError for no runs.
+    """
+    causes = [cause for cause in Cause if any(cause in found for found in accounts)]
+    values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
+    gaps_s = [sum(found.values()) for found in accounts]
+    entries_s = {cause: summary(values[cause]).mean for cause in causes}
+    if len(set(calibrations)) < 2:
+        return Ledger(len(accounts), summary(gaps_s).mean, None, entries_s, None)
+    each = 1 - (1 - confidence) / len(causes)
+    return Ledger(
+        len(accounts),
+        summary(gaps_s).mean,
+        clustered_interval(gaps_s, calibrations, confidence),
+        entries_s,
+        {cause: clustered_interval(values[cause], calibrations, each) for cause in causes},
+    )
+
+
+class _Replays:
+    """The replays of a run."""
+
+    def __init__(self, run: Recorded, calibrated: Calibrated, model: Model, rng: Random) -> None:
+        self._run, self._calibrated, self._model, self._rng = run, calibrated, model, rng
+        self._load = model.rate_per_s * calibrated.busy_s / model.servers
+        if self._load >= 1:
+            raise ValueError(f"a load of {self._load:.3g} has no steady state to compare with")
+
+    def of_server(self) -> tuple[_Levels, Sequence[float]]:
+        """The means before the server's own causes are replaced, and the services that are left."""
+        run = self._run
+        if run.starts_s is None:
+            levels = [
+                (Cause.SERVER, self._measured_s()),
+                (Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)),
+            ]
+            return levels, run.services_s
+        ends_s = [at_s + for_s for at_s, for_s in zip(run.starts_s, run.services_s, strict=True)]
+        after_s = [done_s - end_s for done_s, end_s in zip(run.done_s, ends_s, strict=True)]
+        before_s = self._times_to_start(run.starts_s)
+        kept_s = [before + for_s for before, for_s in zip(before_s, run.services_s, strict=True)]
+        known = self._calibrated
+        received_s = [known.receiving_s] * len(kept_s)
+        around_s = known.connecting_s + known.receiving_s - known.delay_s
+        levels = [
+            (Cause.ORDER, self._measured_s()),
+            (Cause.DISPATCH, self._replayed_s(run.sent_s, kept_s, after_s)),
+            (Cause.RECEIVING, self._replayed_s(run.intended_s, kept_s, after_s)),
+            (Cause.CONNECTING, self._replayed_s(run.intended_s, kept_s, received_s)),
+            (Cause.DRIFT, self._replayed_s(run.intended_s, _shifted(run.services_s, around_s))),
+        ]
+        steady_s = [time_s / (1 + known.drift / 2) for time_s in run.services_s]
+        return levels, _shifted(steady_s, around_s)
+
+    def of_services(self, services_s: Sequence[float]) -> _Levels:
+        """The means before services are replaced by those of the formula, and then arrivals."""
+        known, arrivals_s = self._calibrated, self._run.intended_s
+        scale = known.busy_s / summary(services_s).mean
+        scaled_s = [scale * time_s for time_s in services_s]
+        stretched_s = _stretched(scaled_s, sqrt(known.variance_s2))
+        shuffled, drawn, started = [], [], []
+        for _ in range(DRAWS):
+            order_s = self._rng.sample(stretched_s, len(stretched_s))
+            shuffled.append(self._replayed_s(arrivals_s, order_s))
+            drawn_s = self._rng.choices(stretched_s, k=len(stretched_s))
+            drawn.append(self._replayed_s(arrivals_s, drawn_s))
+            started.append(self._replayed_s(arrivals_s, drawn_s, past=self._past(stretched_s)))
+        return [
+            (Cause.SERVICE_MEAN, self._replayed_s(arrivals_s, services_s)),
+            (Cause.SERVICE_CV, self._replayed_s(arrivals_s, scaled_s)),
+            (Cause.AUTOCORRELATION, self._replayed_s(arrivals_s, stretched_s)),
+            (Cause.SERVICE_MEAN, summary(shuffled).mean),
+            (Cause.EMPTY, summary(drawn).mean),
+            (Cause.SAMPLING, summary(started).mean),
+        ]
+
+    def _measured_s(self) -> float:
+        pairs = zip(self._run.intended_s, self._run.done_s, strict=True)
+        return self._mean_s([done_s - intended_s for intended_s, done_s in pairs])
+
+    def _mean_s(self, responses_s: Sequence[float]) -> float:
+        return summary(responses_s[self._run.skipped :]).mean
+
+    def _replayed_s(
+        self,
+        arrivals_s: Sequence[float],
+        services_s: Sequence[float],
+        after_s: Sequence[float] | None = None,
+        past: Sequence[tuple[float, float]] = (),
+    ) -> float:
+        """The mean response time of a replay, from the intended arrival.
+
+        after_s: what follows each service and keeps nobody waiting; by the model, if left out.
+        past: arrival and service time of customers before these.
+        """
+        order = sorted(range(len(arrivals_s)), key=arrivals_s.__getitem__)
+        times_s = [at_s for at_s, _ in past] + [arrivals_s[n] for n in order]
+        needs_s = [for_s for _, for_s in past] + [services_s[n] for n in order]
+        responses_s = self._model.discipline(times_s, needs_s)[len(past) :]
+        found = [self._calibrated.delay_s] * len(order) if after_s is None else list(after_s)
+        for n, response_s in zip(order, responses_s, strict=True):
+            found[n] += arrivals_s[n] - self._run.intended_s[n] + response_s
+        return self._mean_s(found)
+
+    def _times_to_start(self, starts_s: Sequence[float]) -> list[float]:
+        """From when a server was free for each request to its start: connecting and accepting.
+
+        Requests take free servers in the order of their starts, so that these times, replayed in
+        that order, give the starts again. A start before a server was free counts as 0.
+        """
+        run, free_s = self._run, [-inf] * self._model.servers
+        found = [0.0] * len(starts_s)
+        for n in sorted(range(len(starts_s)), key=starts_s.__getitem__):
+            found[n] = max(0.0, starts_s[n] - max(run.sent_s[n], free_s[0]))
+            heapreplace(free_s, max(free_s[0], starts_s[n] + run.services_s[n]))
+        return found
+
+    def _past(self, services_s: Sequence[float]) -> list[tuple[float, float]]:
+        """The customers of a queue that has run forever when the run begins.
+
+        A run of so many arrivals begins with its first, and arrivals see what an observer at any
+        time sees (R. W. Wolff, 1982); one of a duration begins at 0.
+        """
+        begun_s = 0.0 if self._run.is_timed else self._run.intended_s[0]
+        if self._model.servers > 1:
+            return _history(begun_s, self._model.rate_per_s, services_s, self._rng)
+        present = 0
+        while self._rng.random() < self._load:
+            present += 1
+        weights = list(accumulate(services_s))
+        met_s = self._rng.choices(services_s, cum_weights=weights, k=present)
+        return [(begun_s, time_s * self._rng.random()) for time_s in met_s]
+
+
+def _shifted(times_s: Sequence[float], by_s: float) -> list[float]:
+    return [max(0.0, time_s + by_s) for time_s in times_s]
+
+
+def _stretched(times_s: Sequence[float], deviation_s: float) -> list[float]:
+    """Times of the same mean and this standard deviation; times that are all alike alternate."""
+    found = summary(times_s)
+    present_s = sqrt(found.squares / found.count)
+    if present_s <= _ALIKE * found.mean:
+        return [max(0.0, found.mean + (-1) ** n * deviation_s) for n in range(len(times_s))]
+    by = deviation_s / present_s
+    return [max(0.0, found.mean + by * (time_s - found.mean)) for time_s in times_s]
+
+
+def _history(
+    until_s: float, rate_per_s: float, services_s: Sequence[float], rng: Random
+) -> list[tuple[float, float]]:
+    times_s = poisson_count(rate_per_s, HISTORY, rng)
+    return [(until_s - ago_s, rng.choice(services_s)) for ago_s in reversed(times_s)]

@@ -1,0 +1,92 @@
+"""Intervals that hold at every number of values at once, so that one may look and stop at any time.
+
+An interval for a fixed number of values covers the mean in 95 of 100 experiments if one looks once.
+Who looks after each value and stops when the answer pleases is wrong far more often. A confidence
+sequence covers the mean at all numbers of values together with the given probability.
+
+For values x₁ … xₙ with the normal distribution and unknown variance, and a mean μ,
+
+    Mₙ(μ) = √(1/(1 + ng)) · (1 − Sₙ²/((n + 1/g)·Vₙ))^(−n/2),   Sₙ = Σ(xᵢ − μ),   Vₙ = Σ(xᵢ − μ)²
+
+is a martingale of mean 1 if μ is the mean (in the scale-invariant filtration), so that it ever
+reaches 1/α with probability α at most (J. Ville, 1939); the sequence has all μ with Mₙ(μ) < 1/α.
+It mixes likelihood ratios over effects μ/σ with the normal distribution of variance g. Sources:
+T. L. Lai, On confidence sequences, Annals of Statistics 4 (1976); H. Wang and A. Ramdas,
+Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance, Sequential
+Analysis 44 (2025). Empirical-Bernstein sequences (I. Waudby-Smith and A. Ramdas, 2024) need no
+normal distribution but bounded values, which response times are not. The means of runs are about
+normal; what skewness costs was simulated, see the README.
+"""
+
+import math
+from collections.abc import Sequence
+
+from loadtests.models.domain import count, positive, share
+from loadtests.models.estimates import CONFIDENCE, TOLERANCE, Interval, Verdict, verdict
+from loadtests.models.samples import summary
+
+EFFECTS = 3.0
+"""g. The sequence is narrowest where values differ from a mean by about √g of their deviation: with
+3 it is never more than 5 % wider than the best g would make it from 6 to 20 values."""
+
+LEAST_VALUES = 5  # fewer decide nothing: nobody knows then whether values are about normal
+MOST_VALUES = 1000
+
+
+def confidence_sequence(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """The element of the sequence after these values; infinitely wide after few.
+
+    Raises ValueError for no values.
+    """
+    found = summary(values)
+    if found.count < 2:
+        return Interval(found.mean, math.inf, confidence, found.count)
+    widths = found.standard_deviation / math.sqrt(found.count)
+    return Interval(
+        found.mean, _half_width(found.count, confidence, widths), confidence, found.count
+    )
+
+
+def _half_width(values: int, confidence: float, standard_error: float) -> float:
+    """Where Mₙ reaches 1/α, solved for the distance from the mean."""
+    spread = 1 + values * EFFECTS
+    power = (math.sqrt(spread) / (1 - share("confidence", confidence))) ** (2 / values)
+    if power >= spread:
+        return math.inf
+    return standard_error * math.sqrt((values - 1) * (power - 1) * spread / (spread - power))
+
+
+def sequential_verdict(
+    values: Sequence[float], predicted: float, tolerance: float = TOLERANCE
+) -> Verdict:
+    """The verdict on a model after these differences, measured − predicted.
+
+    It may be asked after every value, and the experiment stopped as soon as it decides: the
+    probability that it ever decides wrongly is 5 % at most.
+    """
+    if len(values) < LEAST_VALUES:
+        return Verdict.NOT_DECIDED
+    return verdict(confidence_sequence(values), predicted, tolerance)
+
+
+def values_needed(
+    values: Sequence[float], predicted: float, tolerance: float = TOLERANCE
+) -> int | None:
+    """How many more values decide, if mean and deviation stay as they are.
+
+    None if there are fewer than two values, or more than `MOST_VALUES` would be needed.
+    """
+    count("the number of values", len(values), least=0)
+    room = positive("tolerance", tolerance) * positive("predicted", predicted)
+    if len(values) < 2:
+        return None
+    found = summary(values)
+    for number in range(max(len(values), LEAST_VALUES), MOST_VALUES + 1):
+        error = found.standard_deviation / math.sqrt(number)
+        half_width = _half_width(number, CONFIDENCE, error)
+        expected = Interval(found.mean, half_width, CONFIDENCE, number)
+        if verdict(expected, predicted, tolerance) is not Verdict.NOT_DECIDED:
+            return number - len(values)
+        if half_width < 1e-9 * room:
+            return None
+    return None

@@ -1,0 +1,180 @@
+"""Forecasts: what a change does, ranges that hold, and both against a service in miniature."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from loadtests.__main__ import main
+from loadtests.experiments.open_workload import exploring, servers
+from loadtests.experiments.what_if import EXPERIMENT, forecasting, measuring, record, scoring
+from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change, Demand
+from loadtests.experiments.what_if.forecasting import RESPONSE, THROUGHPUT, Plan, forecasts
+from loadtests.experiments.what_if.scoring import COLUMNS, scored
+from loadtests.generation.rows import Row, RowFile, closed_index
+from loadtests.generation.rules import RULES, Facts, Verdict
+from loadtests.generation.schedule import poisson_times
+from loadtests.lab import one_customer
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.running import forecast, resume
+from loadtests.models.distributions import with_mean_and_cv
+
+BY_NAME = {change.name: change for change in CHANGES}
+DEMAND = Demand(engine_s=0.02, files_s=0.008, rest_s=0.001, front_s=0.001, network_s=0.002)
+
+
+@pytest.fixture(autouse=True)
+def _few_simulated_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecasting, "SIMULATED_RUNS", 80)
+
+
+def busy_ms(name: str, seed: int = 1) -> float:
+    return round(1000 * BY_NAME[name].applied(DEMAND, Random(seed)).busy_s, 6)
+
+
+def test_each_change_takes_away_what_it_saves() -> None:
+    assert [busy_ms(change.name) for change in LEARNT] == [30.0, 30.0]
+    assert busy_ms("two-workers") == 30.0
+    assert BY_NAME["two-workers"].queue.servers == 2
+    assert busy_ms("faster-storage") == 23.0
+    kept = [busy_ms("kept-answers", seed) for seed in range(400)]
+    assert set(kept) == {1.0, 30.0}
+    assert 160 < kept.count(1.0) < 240
+
+
+def throughput(demands: Sequence[Demand], change: Change) -> float:
+    x, _ = forecasts(change, demands, Plan(400, 100), Random(1))
+    return x.middle
+
+
+def test_throughput_is_that_of_a_busy_worker_and_doubles_with_two() -> None:
+    one, two = BY_NAME["rankings"], BY_NAME["two-workers"]
+    assert throughput([DEMAND], one) == pytest.approx(1 / 0.030, rel=0.01)
+    assert throughput([DEMAND], two) == pytest.approx(2 / 0.030, rel=0.01)
+
+
+def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
+    _, found = forecasts(BY_NAME["scans"], [DEMAND], Plan(400, 2000), Random(1))
+    queued_s = 0.030 * (1 + 0.5 / (2 * 0.5))  # M/D/1 at half of the throughput
+    assert found.middle == pytest.approx(queued_s + DEMAND.network_s, rel=0.03)
+    assert found.low < found.middle < found.high
+
+
+def test_ranges_hold_if_the_model_does() -> None:
+    plan, law = Plan(60, 70), with_mean_and_cv(0.03, 0.3)
+    true = BY_NAME["scans"]
+    held = dict.fromkeys((THROUGHPUT, RESPONSE), 0)
+    for seed in range(100):
+        random = Random(seed)
+        learnt = [replace(DEMAND, files_s=law.draw(random)) for _ in range(60)]
+        x, response = forecasts(true, learnt, plan, random)
+        asked = [replace(DEMAND, files_s=law.draw(random)) for _ in range(plan.arrivals)]
+        times_s = poisson_times(0.5 * x.middle, random, count=plan.arrivals)
+        held[THROUGHPUT] += x.covers(forecasting._throughput_per_s(asked, true.queue))
+        held[RESPONSE] += response.covers(forecasting._response_s(asked, true.queue, times_s))
+    assert all(88 <= number <= 99 for number in held.values()), held  # 95 are expected
+
+
+# --- the score -----------------------------------------------------------------------------------
+
+
+def made_up(folder: Path, *, counts: bool = True) -> Results:
+    """A result with two forecasts about one worker, of which the first holds."""
+    folder.mkdir()
+    results = Results(folder)
+    results.write_manifest({"experiment": "what-if", "machine": {"cpu": "A72"}})
+    with results.table("forecasts", COLUMNS) as table:
+        for quantity, low, middle, high in (
+            (THROUGHPUT, 90.0, 100.0, 110.0),
+            (RESPONSE, 0.005, 0.006, 0.0075),
+        ):
+            given = {"quantity": quantity, "low": low, "middle": middle, "high": high}
+            table.write(made="2026-01-02T03:04:05+00:00", change="rankings", **given)
+    rows = RowFile(folder / "requests.csv")
+    closed, opened = (f"rankings-{name}-1" for name in (THROUGHPUT, RESPONSE))
+    for number in range(200):
+        at_s = number / 100
+        index = closed_index(0, number)
+        rows.write([Row(closed, index, "k", at_s, at_s, None, at_s + 0.01, None, 200, "")])
+        rows.write([Row(opened, number, "k", at_s, at_s, None, at_s + 0.008, None, 200, "")])
+    rows.close()
+    with results.table("runs", ("run", "accepted")) as table:
+        for run in (closed, opened):
+            table.write(run=run, accepted="yes" if counts else "no")
+    return results
+
+
+def test_forecasts_are_held_against_what_was_measured(tmp_path: Path) -> None:
+    results = made_up(tmp_path / "one")
+    x, response = scored(results)
+    assert x.measured == pytest.approx(100, rel=0.01)
+    assert response.measured == pytest.approx(0.008)
+    assert (x.held, response.held) == (True, False)
+    report = scoring.analyse(results)
+    assert report.conclusion == "1 of 2 forecasts held."
+    assert "8, not as forecast (5 to 7.5)" in report.findings[2]
+    assert {one.name: one.value for one in report.metrics}["forecasts_held"] == 0.5
+
+
+def test_a_rejected_run_scores_nothing(tmp_path: Path) -> None:
+    results = made_up(tmp_path / "one", counts=False)
+    assert [one.held for one in scored(results)] == [None, None]
+    assert "wait for their measurement" in scoring.analyse(results).conclusion
+
+
+def test_the_record_adds_up_all_forecasts_of_a_folder(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        made_up(tmp_path / name)
+    made_up(tmp_path / "three", counts=False)
+    (tmp_path / "other").mkdir()
+    Results(tmp_path / "other").write_manifest({"experiment": "micro"})
+    found = record.page(tmp_path)
+    assert "6 forecasts were made and 4 measured. 2 of these held, 50 %" in found
+    assert found.count("A72") == 6
+    with pytest.raises(ResultsError, match="none is not a folder"):
+        record.page(tmp_path / "none")
+
+
+def test_the_command_line_writes_the_record(tmp_path: Path) -> None:
+    made_up(tmp_path / "one")
+    out = tmp_path / "record.html"
+    asked = CliRunner().invoke(main, ["record", str(tmp_path), "--out", str(out)])
+    assert (asked.exit_code, asked.stdout.strip()) == (0, str(out))
+    assert "1 of these held" in out.read_text()
+
+
+# --- a service in miniature ----------------------------------------------------------------------
+
+
+def test_a_forecast_is_written_first_and_put_to_the_test_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def everything_counts(facts: Facts) -> Verdict:
+        return Verdict((), {rule.name: rule.value(facts) for rule in RULES})
+
+    for module in (measuring, one_customer):
+        monkeypatch.setattr(module, "judge", everything_counts)
+    for module, name, value in (
+        (exploring, "QUICK_REQUESTS", 5),
+        (measuring, "QUICK_ROUNDS", 40),
+        (measuring, "QUICK_ARRIVALS", 60),
+        (servers, "QUICK_FLIGHTS", 2000),
+    ):
+        monkeypatch.setattr(module, name, value)
+    folder = tmp_path / "one"
+    forecast(EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
+    results = Results(folder)
+    before = (folder / "forecasts.csv").read_bytes()
+    assert [one.measured for one in scored(results)] == [None] * 2 * len(CHANGES)
+    assert "10 forecasts were made" in (folder / "report.html").read_text()
+
+    resume(folder, lambda text: None)
+    assert (folder / "forecasts.csv").read_bytes() == before
+    assert all(one.measured and one.measured > 0 for one in scored(results))
+    assert {row["status"] for row in results.rows("requests")} == {"200"}
+    assert json.loads((folder / "summary.json").read_text())["conclusion"].endswith("held.")

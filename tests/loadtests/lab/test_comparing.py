@@ -1,0 +1,92 @@
+"""Two results of one experiment, side by side."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from loadtests.lab import analysing, comparing
+from loadtests.lab.comparing import comparison_page
+from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.report.content import Metric
+from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.running import run
+from loadtests.models.estimates import confidence_interval
+from tests.loadtests.lab.miniature import EXPERIMENT
+
+Made = Callable[..., Results]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """A function that makes results with these metrics, or the experiment's own."""
+    monkeypatch.setattr(analysing, "experiment", {"miniature": EXPERIMENT}.__getitem__)
+
+    def done(*metrics: Metric, mode: Mode = Mode.REAL, **options: Any) -> Results:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        own = EXPERIMENT.analyse
+        given = replace(
+            EXPERIMENT,
+            analyse=lambda of: replace(own(of), metrics=metrics) if metrics else own(of),
+        )
+        monkeypatch.setattr(analysing, "experiment", {"miniature": given}.__getitem__)
+        run(given, Options(mode, **options), folder, lambda text: None)
+        return Results(folder)
+
+    return done
+
+
+def metric(name: str, value: float, unit: str = "s", half: float = 0.1) -> Metric:
+    return Metric(name, value, unit, value - half, value + half)
+
+
+def test_decides_by_intervals(made: Made) -> None:
+    short, long = made(quick=True), made()
+    assert "<td>more</td>" in comparison_page(short, long)
+    assert "no difference seen" in comparison_page(long, long)
+    assert "<td>less</td>" in comparison_page(long, short)
+
+
+def test_twice_every_time_is_seen_in_every_row(made: Made) -> None:
+    times = {"E[S]": 0.04, "response": 0.2, "paired": 0.01}
+    once = made(*(metric(name, s, half=s / 20) for name, s in times.items()))
+    twice = made(*(metric(name, 2 * s, half=s / 10) for name, s in times.items()))
+    assert comparison_page(once, twice).count("<td>more</td>") == len(times)
+
+
+def test_overlapping_intervals_may_well_differ(made: Made) -> None:
+    page = comparison_page(made(metric("a", 1.0)), made(metric("a", 1.15)))
+    assert "<td>more</td>" in page
+    assert "no difference seen" in comparison_page(made(metric("a", 1.0)), made(metric("a", 1.13)))
+
+
+def test_refuses_different_modes(made: Made) -> None:
+    real, emulated = made(), made(mode=Mode.EMULATED, scale=2)
+    with pytest.raises(ResultsError, match="mode is real in the first and emulated in the second"):
+        comparison_page(real, emulated)
+
+
+def test_at_different_scales_only_what_has_no_unit_is_compared(made: Made) -> None:
+    metrics = metric("time", 1.0), metric("ratio", 2.0, unit="")
+    one, other = (made(*metrics, mode=Mode.EMULATED, scale=scale) for scale in (100, 400))
+    page = comparison_page(one, other)
+    assert "K is 100 in the first and 400 in the second" in page
+    assert "<td>ratio</td>" in page
+    assert "<td>time</td>" not in page
+    with_times = [made(metric("time", 1.0), mode=Mode.EMULATED, scale=k) for k in (100, 400)]
+    with pytest.raises(ResultsError, match="no result in common"):
+        comparison_page(*with_times)
+
+
+def test_no_difference_is_taken_for_one_as_seldom_as_it_says() -> None:
+    random = Random(3)
+
+    def measured() -> Mapping[str, Any]:
+        of = confidence_interval([random.gauss(10, 1) for _ in range(10)])
+        return {"value": of.estimate, "low": of.low, "high": of.high}
+
+    verdicts = [comparing._verdict(measured(), measured()) for _ in range(2000)]
+    assert verdicts.count("no difference seen") / len(verdicts) == pytest.approx(0.96, abs=0.015)

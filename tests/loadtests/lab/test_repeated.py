@@ -1,0 +1,46 @@
+"""What experiments do with the repetitions of a measurement."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from loadtests.lab.repeated import Estimate, accepted, estimate, measured, rejected, that_count
+from loadtests.models.estimates import confidence_interval
+
+
+@dataclass(frozen=True)
+class Made:
+    is_accepted: bool
+
+
+def test_accepted_runs_count_and_without_any_all_are_shown() -> None:
+    good, bad = Made(True), Made(False)
+    assert that_count([bad, good]) == [good]
+    assert that_count([bad, bad]) == [bad, bad]
+    assert accepted([bad, bad]) == []
+
+
+def test_one_value_has_no_interval_and_several_have_students() -> None:
+    assert estimate([3.0]) == Estimate(3.0)
+    assert str(estimate([3.0])) == "3.00"
+    found, expected = estimate([1.0, 2.0, 4.0]), confidence_interval([1.0, 2.0, 4.0])
+    assert (found.value, found.low, found.high) == (expected.estimate, expected.low, expected.high)
+    assert found.half_width == pytest.approx(expected.half_width)
+    assert (estimate([3.0]).give_or_take(), Estimate(1, 0.5, 1.5).give_or_take(1000)) == (
+        "–",
+        "±\N{NO-BREAK SPACE}500",
+    )
+    assert Estimate(1.0, -1.0, 3.0).metric("a", "s").low == 0
+
+
+def test_a_series_has_gaps_and_no_interval_far_below_its_mean() -> None:
+    series = measured("a", "ours", [1, 2, 3], [Estimate(2, -5, 9), None, Estimate(4)], factor=10)
+    assert list(series.ys) == [20, None, 40]
+    assert list(series.low) == [2, None, None]
+    assert list(series.high) == [90, None, None]
+
+
+def test_rejected_runs_are_crosses() -> None:
+    assert rejected([], []) == []
+    (series,) = rejected([1], [2.0])
+    assert (series.name, series.shape) == ("rejected", "points")

@@ -1,0 +1,56 @@
+"""A queue as one object: its formula is the textbook's, and its replay is of the same queue."""
+
+from random import Random
+from statistics import fmean
+
+import pytest
+
+from loadtests.models import replay
+from loadtests.models.arrivals import poisson_count
+from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.multi_server import mgm_allen_cunneen, mmm
+from loadtests.models.queue import ONE, Queue
+from loadtests.models.single_server import mg1, mg1_ps
+from loadtests.models.steady_state import Unstable
+
+QUEUES = [ONE, Queue(3), Queue(is_shared=True), Queue(3, is_shared=True)]
+
+
+def test_formulas_are_those_of_the_textbook() -> None:
+    assert ONE.steady(0.5, 1.0, 0.4).response_time_s == mg1(0.5, 1.0, 0.16).response_time_s
+    shared = Queue(is_shared=True).steady(0.5, 1.0, 0.4)
+    assert shared.response_time_s == pytest.approx(mg1_ps(0.5, 1.0).response_time_s)
+    several = Queue(3).steady(1.5, 1.0, 0.4)
+    assert several.response_time_s == mgm_allen_cunneen(1.5, 1.0, 0.4, 3).response_time_s
+    sharing = Queue(3, is_shared=True).steady(1.5, 1.0, 0.4)
+    assert sharing.response_time_s == mmm(1.5, 1.0, 3).response_time_s
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
+def test_the_mean_of_a_long_replay_is_the_formulas(queue: Queue) -> None:
+    random, law = Random(5), with_mean_and_cv(1.0, 1.0)
+    rate_per_s = 0.6 * queue.servers
+    times_s = poisson_count(rate_per_s, 60_000, random)
+    replayed_s = queue.replayed_s(times_s, [law.draw(random) for _ in times_s])
+    expected_s = queue.steady(rate_per_s, law.mean_s, law.cv).response_time_s
+    assert fmean(replayed_s) == pytest.approx(expected_s, rel=0.05)
+
+
+def test_requests_replayed_one_by_one_are_in_order_of_arrival() -> None:
+    times_s, services_s = [0.0, 0.0, 1.0], [2.0, 1.0, 1.0]
+    assert ONE.replayed_s(times_s, services_s) == replay.fcfs(times_s, services_s)
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.name)
+def test_too_much_work_has_no_steady_state(queue: Queue) -> None:
+    with pytest.raises(Unstable):
+        queue.steady(1.01 * queue.servers, 1.0, 0.5)
+
+
+def test_names_tell_servers_and_sharing() -> None:
+    assert [queue.name for queue in QUEUES] == ["M/G/1", "M/G/3", "M/G/1-PS", "M/G/3-PS"]
+
+
+def test_a_queue_has_a_server() -> None:
+    with pytest.raises(ValueError, match="servers"):
+        Queue(0)

@@ -1,0 +1,192 @@
+"""How often each of the lab's 95 % intervals has what it should in it, by simulation.
+
+The numbers stand in the lab's README, in the table of intervals. The bounds of these tests leave
+room for the chance of as many trials as there are here.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from random import Random
+from statistics import fmean
+
+import pytest
+
+from loadtests.experiments.client_server.alone import Alone
+from loadtests.experiments.client_server.predicting import (
+    LEAST_NEAR_SATURATION,
+    OneRun,
+    Point,
+)
+from loadtests.experiments.profile import Profile
+from loadtests.experiments.queueing_network.simulating import (
+    LEAST_REPEATED,
+    Protocol,
+    simulated_results,
+    spread,
+)
+from loadtests.generation.rows import Row
+from loadtests.generation.schedule import Arrival
+from loadtests.models import replay
+from loadtests.models.arrivals import poisson_count
+from loadtests.models.distributions import ServiceTimes, with_mean_and_cv
+from loadtests.models.estimates import batch_means, confidence_interval, replications
+from loadtests.models.scalability import ScalabilityLaw, knee_interval
+from loadtests.models.single_server import mg1
+
+SERVICE_S = 0.05
+
+
+def share(covered: Sequence[bool]) -> float:
+    return sum(covered) / len(covered)
+
+
+class TestClosedRuns:
+    """Mean throughput of closed runs of the queueing network: `simulating.Spread.interval`."""
+
+    def test_one_run_or_several(self) -> None:
+        protocol = Protocol(1200, group=19)
+        of, found = (simulated_results((2, 5), protocol, seed, 320) for seed in ("of", "found"))
+        for cell in of:
+            xs = [one.throughput_per_s for one in found[cell]]
+            known = spread([one.throughput_per_s for one in of[cell]][:200])
+            truth = fmean(one.throughput_per_s for one in [*of[cell], *found[cell]])
+            for runs in (1, 2, LEAST_REPEATED):
+                groups = list(zip(*[iter(xs)] * runs, strict=False))
+                assert share([known.interval(each).covers(truth) for each in groups]) > 0.85
+
+
+class TestKnee:
+    @pytest.mark.parametrize("repetitions", [2, 3])
+    def test_knee_of_the_scalability_law(self, repetitions: int) -> None:
+        law, rng = ScalabilityLaw(100.0, 0.05, 0.002), Random(7)
+        covered = []
+        for _ in range(30):
+            measured = {
+                n: [law.throughput_per_s(n) * rng.gauss(1, 0.02) for _ in range(repetitions)]
+                for n in (1, 2, 4, 8, 16, 32, 64)
+            }
+            found = knee_interval(measured, rng, resamples=40)
+            covered.append(found.low <= law.knee <= found.high)
+        assert share(covered) >= 0.83
+
+
+def queued(rho: float, of: ServiceTimes, arrivals: int, random: Random) -> list[float]:
+    times_s = poisson_count(rho / SERVICE_S, arrivals, random)
+    return replay.fcfs(times_s, [of.draw(random) for _ in times_s])
+
+
+class TestOpenRuns:
+    """Mean response time of M/G/1, cv 0.25, at a utilisation."""
+
+    TRIALS = 40
+    SERVICE = with_mean_and_cv(SERVICE_S, 0.25)
+
+    def truth_s(self, rho: float) -> float:
+        return mg1(rho / SERVICE_S, SERVICE_S, (0.25 * SERVICE_S) ** 2).response_time_s
+
+    def test_batches_of_one_run_at_half_load(self) -> None:
+        random = Random(1)
+        runs = (queued(0.5, self.SERVICE, 2000, random) for _ in range(self.TRIALS))
+        truth_s = self.truth_s(0.5)
+        assert share([batch_means(run).covers(truth_s) for run in runs]) >= 0.8
+
+    def test_ten_replications_near_saturation(self) -> None:
+        random = Random(2)
+        truth_s = self.truth_s(0.8)
+        found = []
+        for _ in range(self.TRIALS):
+            runs = [queued(0.8, self.SERVICE, 2000, random) for _ in range(10)]
+            found.append(replications(runs).covers(truth_s))
+        assert share(found) >= 0.8
+
+
+class PerfectServers:
+    """Three servers and one queue: each run is calibrated by a run alone, as in `client_server`.
+
+    Service times are exponential, and nobody tells them.
+    """
+
+    SERVERS, ALONE, ARRIVALS = 3, 200, 1000
+
+    def __init__(self, chi: float, seed: int) -> None:
+        self.chi, self.random = chi, Random(seed)
+
+    def runs(self) -> Iterator[OneRun]:
+        while True:
+            yield self.run()
+
+    def run(self) -> OneRun:
+        random, rate_per_s = self.random, self.chi * self.SERVERS / SERVICE_S
+        times_s = tuple(random.expovariate(1 / SERVICE_S) for _ in range(self.ALONE))
+        mean_s = fmean(times_s)
+        alone = Alone(times_s, None, None, tuple(each_s - mean_s for each_s in times_s))
+        arrivals_s = poisson_count(rate_per_s, self.ARRIVALS, random)
+        services_s = [random.expovariate(1 / SERVICE_S) for _ in arrivals_s]
+        responses_s = replay.multi_server(arrivals_s, services_s, self.SERVERS)
+        rows = tuple(
+            Row("r", i, "k", at_s, at_s, None, at_s + stay_s, None, 200, "")
+            for i, (at_s, stay_s) in enumerate(zip(arrivals_s, responses_s, strict=True))
+        )
+        schedule = tuple(Arrival(i, at_s, "k", "/") for i, at_s in enumerate(arrivals_s))
+        return OneRun(str(random.random()), rate_per_s, rows, schedule, alone, "")
+
+    def covered(self, trials: int, runs: int) -> float:
+        """How often the paired difference has 0 in its interval."""
+        every = self.runs()
+        points = (
+            Point("s", "k", "load", self.SERVERS, 2, tuple(islice(every, runs)), runs)
+            for _ in range(trials)
+        )
+        return share([point.queued.difference.covers(0) for point in points])
+
+
+class TestPairedDifference:
+    @pytest.mark.parametrize("chi", [0.5, 0.7])
+    def test_one_run(self, chi: float) -> None:
+        assert PerfectServers(chi, 3).covered(40, runs=1) >= 0.82
+
+    def test_several_runs_near_saturation(self) -> None:
+        assert PerfectServers(0.9, 4).covered(20, LEAST_NEAR_SATURATION) >= 0.75
+
+
+class TestTurns:
+    """What is measured in turns, each a little slower or quicker than the others as a whole."""
+
+    TRIALS = 400
+
+    def means_s(self, random: Random, turns: int, requests: int, cv: float) -> list[float]:
+        of = with_mean_and_cv(SERVICE_S, cv)
+        return [
+            random.gauss(1, 0.02) * fmean(of.draw(random) for _ in range(requests))
+            for _ in range(turns)
+        ]
+
+    @pytest.mark.parametrize(
+        ("turns", "requests", "cv"),
+        [(6, 4, 0.1), (6, 30, 0.5), (5, 80, 0.5), (5, 1, 0.1)],
+        ids=["scans", "lookups", "itineraries", "processes"],
+    )
+    def test_a_mean_and_a_ratio(self, turns: int, requests: int, cv: float) -> None:
+        random, means, ratios = Random(f"{turns}-{requests}"), [], []
+        for _ in range(self.TRIALS):
+            one, other = (self.means_s(random, turns, requests, cv) for _ in range(2))
+            means.append(confidence_interval(one).covers(SERVICE_S))
+            found = confidence_interval([a / b for a, b in zip(one, other, strict=True)])
+            ratios.append(found.low <= 1 <= found.high)
+        assert share(means) >= 0.92
+        assert share(ratios) >= 0.92
+
+    def test_a_single_turn_by_batches(self) -> None:
+        random, of = Random(3), with_mean_and_cv(SERVICE_S, 0.5)
+        runs = ([of.draw(random) for _ in range(80)] for _ in range(self.TRIALS))
+        assert share([batch_means(run).covers(SERVICE_S) for run in runs]) >= 0.92
+
+    @pytest.mark.parametrize("p", [0.02, 0.4])
+    def test_a_share_of_samples(self, p: float) -> None:
+        random, covered = Random(4), []
+        for _ in range(self.TRIALS):
+            found = sum(random.random() < p for _ in range(500)) / 500
+            profile = Profile("run", "async", 100, {"index": found}, 500, {}, 1.0, None)
+            low, high = profile.interval("index")
+            covered.append(low <= p <= high)
+        assert share(covered) >= 0.92
