@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from backend import cli_log
+from backend import cli_cluster, cli_log
 from backend.cli_log import say
 from backend.errors import BadRow, FlightchainError, InvalidSetting
 from backend.processes import interruption
@@ -261,10 +261,20 @@ def mine(settings: Settings, once: bool) -> None:
                 sealed = sealer.seal_pending(empty=bool(settings.mine_empty))
         say(f"sealed {counted(len(sealed), 'block')}")
         return
-    miner = Miner(settings, say, Notifier(os.environ, say))
+    notifier = Notifier(os.environ, say)
+    miner = _node_of(settings, notifier) or Miner(settings, say, notifier)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, frame: miner.stop())
     miner.run()
+
+
+def _node_of(settings: Settings, notifier: Any) -> Any:
+    """What mines in place of the miner if the ledger belongs to a cluster; None if it does not."""
+    if settings.engine_home is None:
+        return None
+    from backend.cluster.node import Node
+
+    return Node(settings, say, notifier)
 
 
 @main.group()
@@ -477,5 +487,5 @@ def _ledger(settings: Settings) -> Iterator[Any]:
         yield ledger
 
 
-for command in cli_log.COMMANDS:
+for command in (*cli_log.COMMANDS, *cli_cluster.COMMANDS):
     main.add_command(command)

@@ -79,9 +79,12 @@ class InvalidQuery(InvalidInput):
 class KeyReused(InvalidInput):
     """An idempotency key was used with another body in the last day."""
 
-    def __init__(self, key: str, first_transaction: int) -> None:
-        reason = f"was used for transaction {first_transaction}, with another body"
-        super().__init__("Idempotency-Key", key, reason)
+    def __init__(self, key: str, first_transaction: int, receipt: str = "") -> None:
+        """receipt: its address, in a ledger whose flights get their ids only when mined."""
+        what = receipt or f"transaction {first_transaction}"
+        super().__init__("Idempotency-Key", key, f"was used for {what}, with another body")
+        self.key = key
+        self.first_transaction = first_transaction
 
 
 class InvalidSetting(InvalidInput):

@@ -2,6 +2,9 @@
 
 Each process has one `Ledger`. It reads blocks through the two caches, asks the index, and accepts
 flights into the mempool; it never writes a block. It is safe for threads.
+
+In a cluster the mempool's ids are numbers of this node, and flights get ids of the ledger when they
+are mined (`cluster.view`).
 """
 
 import time
@@ -23,7 +26,9 @@ from backend.chain.transaction import transaction, transaction_bytes
 from backend.checking import scrub_state
 from backend.checking.scrub_state import ScrubState
 from backend.clock import now_ms
-from backend.errors import Damage, NotFound, TryLater
+from backend.cluster.status import ClusterStatus
+from backend.cluster.view import view_of
+from backend.errors import Damage, KeyReused, NotFound, TryLater
 from backend.index import suggestions
 from backend.index.coverage import covered
 from backend.index.queries import RECENT_S, AsOf, IndexReader, State
@@ -36,9 +41,11 @@ from backend.questions.groups import Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
+    Delays,
     DelayTotals,
     FilterTransactions,
     FlightCounter,
+    FlightCounts,
     Options,
     Question,
     understood,
@@ -63,9 +70,11 @@ from backend.words import counted
 Json = dict[str, Any]
 Report = Callable[[str], None]
 Found = TypeVar("Found")
+Counted = TypeVar("Counted", Delays, FlightCounts)
 
 COMMIT_POLL_S = 0.02
 MOST_DUPLICATES_SHOWN = 100
+NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
 _OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
 NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
@@ -113,7 +122,9 @@ class Ledger:
         self._tree = HistoryTree(self._store)
         self.prover = Prover(settings.folder, self._blocks, self._tree)
         self._index = IndexReader(settings.folder, self._store, report)
-        self._mempool = Mempool(settings, self.mined_count, report)
+        self._cluster = view_of(settings, self._store)
+        first_pending = self.mined_count if self._cluster is None else self._cluster.mined
+        self._mempool = Mempool(settings, first_pending, report)
         self._clock = TrustedClock(settings, self._store, report)
         self._is_stopping = False
 
@@ -134,6 +145,8 @@ class Ledger:
         self._mempool.close()
         self._index.close()
         self._store.close()
+        if self._cluster is not None:
+            self._cluster.close()
 
     # --- the log -----------------------------------------------------------------------------
 
@@ -172,8 +185,10 @@ class Ledger:
             as_of = self._scanned(options)
             delays = scan.delays(self._blocks, question, options, as_of.height, costs)
         else:
-            delays, as_of = self._indexed(
-                lambda below: self._index.delays(question, options, below), options
+            delays, as_of = self._counted(
+                lambda below: self._index.delays(question, options, below),
+                lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
+                options,
             )
         answer = _averages(delays.totals)
         groups = {key: _averages(totals) for key, totals in delays.groups.items()}
@@ -190,8 +205,12 @@ class Ledger:
             as_of = self._scanned(options)
             counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
         else:
-            counts, as_of = self._indexed(
-                lambda below: self._index.flight_counts(question, options, below), options
+            counts, as_of = self._counted(
+                lambda below: self._index.flight_counts(question, options, below),
+                lambda first, last: scan.flight_counts(
+                    self._blocks, question, options, last, first=first
+                ),
+                options,
             )
         answer: Json = {"count": counts.count}
         groups = {key: {"count": count} for key, count in counts.groups.items()}
@@ -233,6 +252,26 @@ class Ledger:
         Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
         """
         return scan.flights(self._blocks, selection, height)
+
+    def _counted(
+        self,
+        ask: Callable[[int | None], tuple[Counted, AsOf]],
+        scanned: Callable[[int, int], Counted],
+        options: Options,
+    ) -> tuple[Counted, AsOf]:
+        """What `_indexed` returns, and sooner close below the tip.
+
+        The index has totals at its tip alone. So what the few blocks since then hold is taken away
+        from these. scanned: takes the first and the last block to count.
+        """
+        height = options.as_of
+        if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
+            found, tip = ask(None)
+            if 0 < tip.height - height <= NEAR_BLOCKS:
+                with suppress(Damage):  # of blocks, which the index alone does not need
+                    later = scanned(height + 1, tip.height)
+                    return found - later, AsOf(height, self.block_hash(height))
+        return self._indexed(ask, options)
 
     def _indexed(
         self, ask: Callable[[int | None], tuple[Found, AsOf]], options: Options
@@ -324,7 +363,7 @@ class Ledger:
         where = self.where_mined(transaction_id)
         if where is not None:
             return self._mined_transaction(transaction_id, where)
-        pending = self._mempool.find(transaction_id)
+        pending = self._mempool.find(transaction_id) if self._cluster is None else None
         if pending is None:
             where = self.where_mined(transaction_id)
             if where is not None:  # it has just been sealed
@@ -333,6 +372,27 @@ class Ledger:
         flight, timestamp = pending
         transaction = _transaction(flight, transaction_id, timestamp)
         return {"state": "pending", "transaction": transaction, "block": None}
+
+    def accepted_as(self, receipt: str) -> Json:
+        """The transaction that a receipt of the cluster stands for, pending or mined.
+
+        Raises NotFound.
+        """
+        if self._cluster is None:
+            raise NotFound("this ledger belongs to no cluster; ask for /transactions/ID")
+        own_number = self._cluster.own_number(receipt)
+        pending = None if own_number is None else self._mempool.find(own_number)
+        transaction_id = self._cluster.id_by(receipt)  # now, as it may just have been mined
+        if transaction_id is not None:
+            return self.transaction(transaction_id)
+        if pending is None:
+            raise NotFound(
+                f"the flight of receipt {receipt} is in no block; while it is pending, only the "
+                "node that accepted it knows it"
+            )
+        flight, timestamp = pending
+        there = {"TRANSACTION_ID": None, "timestamp": timestamp, **as_mapping(flight)}
+        return {"state": "pending", "transaction": there, "block": None}
 
     def _mined_transaction(self, transaction_id: int, where: Where) -> Json:
         block = self._blocks.block_lately(where.height)
@@ -369,6 +429,7 @@ class Ledger:
             "transactions": header.first_transaction + header.transaction_count,
             "pending": state["pending"],
             "next_block_at": state["next_block_at"],
+            **({"cluster": state["cluster"]} if "cluster" in state else {}),
         }
 
     def tip_state(self) -> Json:
@@ -382,6 +443,7 @@ class Ledger:
             "hash": self.block_hash(height),
             "pending": pending,
             "next_block_at": next_block_at(self.settings.folder),
+            **({} if self._cluster is None else {"cluster": self._cluster.told()}),
         }
 
     def _height_and_pending(self) -> tuple[int, int]:
@@ -405,6 +467,8 @@ class Ledger:
         reasons += self._mempool.not_ready()
         if reason := why_no_miner(self.settings.folder):
             reasons.append(reason)
+        if self._cluster is not None:
+            reasons += self._cluster.not_ready()
         if doubt := self._clock.doubt():
             reasons.append(str(doubt))
         try:
@@ -418,6 +482,12 @@ class Ledger:
         return (
             reasons + scrub_state.reasons(scrub.problems) + damage_notes.reasons(self._notes, told)
         )
+
+    def cluster_status(self) -> ClusterStatus:
+        """How the cluster does. Raises NotFound without one, TryLater if its node does not run."""
+        if self._cluster is None:
+            raise NotFound("this ledger belongs to no cluster")
+        return self._cluster.status()
 
     def damaged_blocks(self) -> list[int]:
         """The heights of the blocks that are known to be damaged. No block is read."""
@@ -510,15 +580,23 @@ class Ledger:
     ) -> Json:
         """What `add` returns for an offer of one flight that was accepted."""
         (flight,) = offer.flights
-        (copy,) = _others(accepted)
-        transaction_id = accepted.first_transaction
-        content = transaction_bytes(transaction(flight, transaction_id, accepted.timestamp))
+        (copy,) = self._others(accepted)
+        number = accepted.first_transaction
+        told = self._receipt(accepted, number, wait_s, durable)
+        transaction_id = self._id_of(number)
         return {
             "TRANSACTION_ID": transaction_id,
-            **self._receipt(accepted, transaction_id, wait_s, durable),
-            "content_hash": leaf_hash(content).hex(),
+            **told,
+            "content_hash": self._content_hash(flight, transaction_id, told["timestamp"]),
             "duplicate_of": copy,
         }
+
+    @staticmethod
+    def _content_hash(flight: Flight, transaction_id: int | None, timestamp: int) -> str | None:
+        """The leaf hash of a transaction; None as long as it has no id."""
+        if transaction_id is None:
+            return None
+        return leaf_hash(transaction_bytes(transaction(flight, transaction_id, timestamp))).hex()
 
     def add_batch(
         self,
@@ -538,15 +616,16 @@ class Ledger:
         first = accepted.first_transaction
         last = first + len(flights) - 1
         duplicates = [
-            {"TRANSACTION_ID": first + i, "duplicate_of": copy}
-            for i, copy in enumerate(_others(accepted))
+            {"TRANSACTION_ID": self._id_of(first + i), "duplicate_of": copy}
+            for i, copy in enumerate(self._others(accepted))
             if copy is not None
         ]
+        told = self._receipt(accepted, last, wait_s, durable)
         return {
             "accepted": len(flights),
-            "first_transaction": first,
-            "last_transaction": last,
-            **self._receipt(accepted, last, wait_s, durable),
+            "first_transaction": self._id_of(first),
+            "last_transaction": self._id_of(last),
+            **told,
             "duplicates": len(duplicates),
             "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
         }
@@ -561,16 +640,30 @@ class Ledger:
         """Accept or refuse each offer; they share one sync of the disk. Returns the outcomes.
 
         Where a flight equals a mined and a pending one, `copies` names the mined one. Raises
-        TryLater while the clock is doubted.
+        TryLater while the clock is doubted, or while the cluster cannot mine.
         """
+        if self._cluster is not None:
+            self._cluster.require_acceptance()
         now = self._clock.now_ms()
         mined = [self._mined_copies_of(offer) for offer in offers]
         outcomes = self._mempool.accept_all(offers, now)
+        if self._cluster is not None:
+            outcomes = [self._told_in_cluster(outcome) for outcome in outcomes]
         for outcome, firsts in zip(outcomes, mined, strict=True):
             if isinstance(outcome, Accepted):
                 for i, first in enumerate(firsts):
                     outcome.copies[i] = outcome.copies[i] if first is None else first
         return outcomes
+
+    def _told_in_cluster(self, outcome: Accepted | Refused) -> Accepted | Refused:
+        """The outcome without numbers of this node where ids belong: pending copies have none."""
+        assert self._cluster is not None
+        if isinstance(outcome, Accepted):
+            outcome.copies[:] = [None] * len(outcome.copies)
+        elif isinstance(outcome, KeyReused):
+            first = outcome.first_transaction
+            return KeyReused(outcome.key, first, self._cluster.address(first))
+        return outcome
 
     def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
         """For each flight the id of an equal one that is in the ledger already, or None.
@@ -578,6 +671,8 @@ class Ledger:
         Without an index only pending ones are found. Raises TryLater, DamagedMempool.
         """
         mined = self._mined_copies_of(Offer(flights)) or [None] * len(flights)
+        if self._cluster is not None:  # what is pending has no ids
+            return mined
         pending = self._mempool.copies_of(flights)
         pairs = zip(mined, pending, strict=True)
         return [other if one is None else one for one, other in pairs]
@@ -593,15 +688,31 @@ class Ledger:
     def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
         may_be_mined = wait_s > 0 or accepted.is_repeat
         is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
-        return {
+        told: Json = {
             "state": "mined" if is_mined else "pending",
             "timestamp": accepted.timestamp,
             "durable": durable or is_mined,
         }
+        if self._cluster is not None:
+            told["receipt"] = self._cluster.address(accepted.first_transaction)
+        return told
 
-    def _wait_until_mined(self, transaction_id: int, wait_s: float) -> bool:
+    def _id_of(self, number: int) -> int | None:
+        """The id of what this node accepted under a number; None while it has none."""
+        return number if self._cluster is None else self._cluster.id_of(number)
+
+    def _others(self, accepted: Accepted) -> list[int | None]:
+        """The id of the first copy of each flight; None where that is the flight itself.
+
+        A flight is its own first copy when a request is sent again with its key, because then the
+        flights of the first request are found.
+        """
+        own = (self._id_of(accepted.first_transaction + i) for i in range(len(accepted.copies)))
+        return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]
+
+    def _wait_until_mined(self, number: int, wait_s: float) -> bool:
         deadline = time.monotonic() + wait_s
-        while self._indexed_transactions() <= transaction_id:
+        while (mined := self._id_of(number)) is None or self._indexed_transactions() <= mined:
             if self._is_stopping or time.monotonic() >= deadline:
                 return False
             time.sleep(COMMIT_POLL_S)
@@ -613,16 +724,6 @@ class Ledger:
             return self._index.position().transactions
         except TryLater:  # without an index no answer can lack what is mined
             return self.mined_count()
-
-
-def _others(accepted: Accepted) -> list[int | None]:
-    """The id of the first copy of each flight; None where that is the flight itself.
-
-    A flight is its own first copy when a request is sent again with its key, because then the
-    flights of the first request are found.
-    """
-    own = range(accepted.first_transaction, accepted.first_transaction + len(accepted.copies))
-    return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]
 
 
 def _context(question: Question, options: Options, as_of: AsOf) -> Json:

@@ -15,6 +15,7 @@ from serving.visitors import names_in
 PREFIX = "FLIGHTCHAIN_"
 AUTO = "auto"
 NO_WITNESS = "none"
+NO_CLUSTER = "none"
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -51,7 +52,9 @@ class Settings:
     frontend_port: int = _number(5000, 1, 65535, "", "port of the browser frontend")
     backend_url: str = _text(
         AUTO,
-        "where the frontend finds the service; `auto`: on this machine, at the port of the service",
+        "where the frontend finds the service; `auto`: on this machine, at the port of the "
+        "service; several nodes of a cluster, separated by commas: pages ask them in turn, and "
+        "flights are added by the first",
     )
     hosts: str = _text(
         "localhost",
@@ -162,6 +165,10 @@ class Settings:
         NO_WITNESS,
         "witnesses that are asked to cosign each checkpoint, as `KEY URL`, separated by commas",
     )
+    cluster: str = _text(
+        NO_CLUSTER,
+        "folder of the consensus engine, if the ledger belongs to a cluster",
+    )
     lab: str = _choice(
         ("no", "yes"),
         "`yes` allows what only the lab may do; use the service for nothing else then",
@@ -179,6 +186,11 @@ class Settings:
     def folder(self) -> Path:
         """`dir` as a path."""
         return Path(self.dir)
+
+    @property
+    def engine_home(self) -> Path | None:
+        """The folder of the consensus engine; None for a ledger that belongs to no cluster."""
+        return None if self.cluster == NO_CLUSTER else Path(self.cluster).absolute()
 
 
 def most_commit_waiters(settings: Settings) -> int:

@@ -23,6 +23,7 @@ from frontend.pages import (
     blocks,
     calculator,
     cheating,
+    cluster,
     days,
     errors,
     flight_counter,
@@ -80,7 +81,7 @@ def create_app(settings: Settings) -> Flask:
     app = _Pages(__name__, static_folder=None)
     app.secret_key = secrets.token_bytes(32)  # for one run: forms of an earlier run come back
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    backend = Backend(settings.backend_url)
+    backend = Backend(settings.backend_url, *settings.more_backends)
     _tell_times(app, backend)  # first, so that it measures everything else
     gate.install(app, settings, HEADERS)
     forgery.install(app)
@@ -114,6 +115,7 @@ def create_app(settings: Settings) -> Flask:
         report.blueprint(backend, coverage),
         about.blueprint(settings),
         cheating.blueprint(backend),
+        cluster.blueprint(backend),
         lab.blueprint(settings),
         calculator.blueprint(),
     )
@@ -132,7 +134,7 @@ def _tell_times(app: Flask, backend: Backend) -> None:
     @app.before_request
     def begin() -> None:
         g.started = time.perf_counter()
-        backend.take_waited_s()
+        backend.begin_page()
 
     @app.after_request
     def tell(response: Response) -> Response:

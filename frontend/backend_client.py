@@ -2,12 +2,17 @@
 
 Connections are kept alive, one for each thread. A question is asked once more if a kept connection
 turns out to be closed. A post that adds flights carries an Idempotency-Key, so that it may be, too.
+
+In a cluster there may be several backends. Flights are added by the first alone, because no other
+knows its Idempotency-Keys. Questions are spread page by page, so that the answers on a page are of
+one node; if that does not answer, or does not know what another may know, the next one is asked.
 """
 
 import errno
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -21,6 +26,8 @@ from frontend.errors import BackendAway, Refused
 Json = dict[str, Any]
 
 CONNECT_S, ANSWER_S = 2.0, 20.0
+AWAY_S = 5.0  # for so long the others are asked before a backend that did not answer
+ANOTHER_MAY_KNOW = {404, 503}
 BATCH_ANSWER_S = 120.0  # for a hundred thousand flights, on a small computer with a slow disk
 PIECE_BYTES = 64 * 1024
 PASSED_ON = (
@@ -55,11 +62,19 @@ class File:
 
 
 class Backend:
-    """The backend at `url` (which has no slash at the end). Safe for threads."""
+    """The backend at `url` (which has no slash at the end), and others. Safe for threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *others: str) -> None:
         self.url = url
+        self.urls = (url, *others)
         self._local = threading.local()
+        self._turns = count()
+        self._away_until_s: dict[str, float] = {}
+
+    def begin_page(self) -> None:
+        """Let this thread ask the next backend from now on."""
+        self._local.at = next(self._turns) % len(self.urls)
+        self.take_waited_s()
 
     def take_waited_s(self) -> float:
         """How many seconds this thread has waited for answers since it last called this."""
@@ -72,7 +87,17 @@ class Backend:
 
     def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Json:
         """The JSON at `path`. Raises BackendAway, Refused."""
-        return self._json("GET", path, params=dict(parameters or {}))
+        return self._object(self._asked(path, params=dict(parameters or {})))
+
+    def of_each(self, path: str) -> list[tuple[str, Json | None]]:
+        """The address of each backend with the JSON at `path`; None if it does not answer."""
+        return [(url, self._of(url, path)) for url in self.urls]
+
+    def _of(self, url: str, path: str) -> Json | None:
+        try:
+            return self._object(self._answer(url, "GET", path))
+        except (BackendAway, Refused):
+            return None
 
     def file(self, path: str, parameters: Mapping[str, str], encodings: str) -> File:
         """What is at `path`, however long it is. Raises as `get`.
@@ -80,8 +105,7 @@ class Backend:
         encodings: an Accept-Encoding, of whoever gets it.
         """
         headers = {"Accept-Encoding": encodings or "identity"}
-        answer = self._answer("GET", path, params=dict(parameters), headers=headers, stream=True)
-        return File(answer)
+        return File(self._asked(path, params=dict(parameters), headers=headers, stream=True))
 
     def try_one(self, record: Mapping[str, Any]) -> Json:
         """What would become of one flight; nothing is added. Raises as `get`."""
@@ -126,28 +150,54 @@ class Backend:
         return False
 
     def _json(self, method: str, path: str, **how: Any) -> Json:
-        answer = self._answer(method, path, **how)
+        return self._object(self._answer(self.url, method, path, **how))
+
+    def _object(self, answer: requests.Response) -> Json:
         try:
             return _object(answer.content)
         except msgspec.DecodeError as error:
             raise BackendAway(self.url, f"the answer is not JSON ({error})") from error
 
+    def _asked(self, path: str, **how: Any) -> requests.Response:
+        """The first good answer of a backend, or the first problem. Raises BackendAway, Refused."""
+        problems: list[BackendAway | Refused] = []
+        for url in self._in_turn():
+            try:
+                answer = self._answer(url, "GET", path, **how)
+            except BackendAway as problem:
+                self._away_until_s[url] = time.monotonic() + AWAY_S
+                problems.append(problem)
+            except Refused as problem:
+                if problem.status not in ANOTHER_MAY_KNOW:
+                    raise
+                problems.insert(0, problem)
+            else:
+                self._local.at = self.urls.index(url)
+                return answer
+        raise problems[0]
+
+    def _in_turn(self) -> list[str]:
+        """All backends: that of this page first, and those that did not answer lately last."""
+        at, now_s = getattr(self._local, "at", 0), time.monotonic()
+        urls = [*self.urls[at:], *self.urls[:at]]
+        return sorted(urls, key=lambda url: self._away_until_s.get(url, 0.0) > now_s)
+
     def _answer(
-        self, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
+        self, url: str, method: str, path: str, *, answer_s: float = ANSWER_S, **how: Any
     ) -> requests.Response:
         started = time.perf_counter()
         try:
             answer = self._session().request(
                 method,
-                self.url + path,
+                url + path,
                 timeout=(CONNECT_S, answer_s),
                 allow_redirects=False,
                 **how,
             )
         except requests.Timeout as error:
-            raise BackendAway(self.url, f"no answer within {answer_s:g} s") from error
+            raise BackendAway(url, f"no answer within {answer_s:g} s") from error
         except requests.RequestException as error:
-            raise BackendAway(self.url, _reason(error)) from error
+            raise BackendAway(url, _reason(error)) from error
         finally:
             self._local.waited_s = self._waited_s() + time.perf_counter() - started
         if answer.ok:
@@ -162,7 +212,8 @@ class Backend:
             session.trust_env = False  # so that no proxy comes in between, whatever the environment
             session.headers["Accept-Encoding"] = "identity"  # compressing takes longer than sending
             again = Retry(1, status=0, allowed_methods={"GET", "POST"}, raise_on_status=False)
-            session.mount(self.url, HTTPAdapter(max_retries=again))
+            for url in self.urls:
+                session.mount(url, HTTPAdapter(max_retries=again))
         return session
 
 

@@ -20,8 +20,9 @@ LAB = Path(__file__).resolve().parent.parent / "loadtests"
 class Settings:
     """The settings of the frontend.
 
-    host, port: where it listens. backend_url: has no slash at the end. backend_host: where the
-    backend listens; "" if that is not known. threads: how many requests are in hand at a time.
+    host, port: where it listens. backend_url: has no slash at the end. more_backends: of further
+    nodes of its cluster, which are asked, too. backend_host: where the backend listens; "" if that
+    is not known. threads: how many requests are in hand at a time.
     lab_dirs: folders of the lab's results: those of this machine, then the examples that come with
     the project. hosts: further names by which it may be asked.
     """
@@ -33,6 +34,7 @@ class Settings:
     threads: int = 8
     lab_dirs: tuple[Path, ...] = (LAB / "results", LAB / "examples")
     hosts: str = "localhost"
+    more_backends: tuple[str, ...] = ()
 
 
 DEFAULT = Settings()
@@ -40,21 +42,26 @@ DEFAULT = Settings()
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """The settings in `environment`. Raises InvalidSetting."""
-    url = environment.get("FLIGHTCHAIN_BACKEND_URL", AUTO)
+    urls = environment.get("FLIGHTCHAIN_BACKEND_URL", AUTO)
     host = ""
-    if url == AUTO:
+    if urls == AUTO:
         host = environment.get("FLIGHTCHAIN_HOST", DEFAULT.host)
         port = _port(environment, "FLIGHTCHAIN_PORT", 8000)
-        url = f"http://{for_url(EVERYWHERE.get(host, host))}:{port}"
-    elif not url.startswith(("http://", "https://")):
-        raise InvalidSetting(f"FLIGHTCHAIN_BACKEND_URL {url!r} must begin with http:// or https://")
+        urls = f"http://{for_url(EVERYWHERE.get(host, host))}:{port}"
+    first, *others = [url.strip().rstrip("/") for url in urls.split(",")]
+    for url in (first, *others):
+        if not url.startswith(("http://", "https://")):
+            raise InvalidSetting(
+                f"FLIGHTCHAIN_BACKEND_URL {url!r} must begin with http:// or https://"
+            )
     return Settings(
         environment.get("FLIGHTCHAIN_FRONTEND_HOST", DEFAULT.host),
         _port(environment, "FLIGHTCHAIN_FRONTEND_PORT", DEFAULT.port),
-        url.rstrip("/"),
+        first,
         host,
         lab_dirs=(_lab_dir(environment), *DEFAULT.lab_dirs[1:]),
         hosts=_hosts(environment),
+        more_backends=tuple(others),
     )
 
 

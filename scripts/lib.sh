@@ -76,3 +76,17 @@ need_database() {
   need mariadb-server-core "a MariaDB to measure" mariadb-install-db
   need mariadb-client-core "what a MariaDB is set up with" my_print_defaults
 }
+
+COMETBFT_VERSION=0.38.26 # as in backend/cluster/engine.py
+
+# need_engine: CometBFT for clusters, as the variable ENGINE; Go builds it if there is none of our version.
+need_engine() {
+  ENGINE=${COMETBFT:-$(command -v cometbft || echo "$HOME/go/bin/cometbft")}
+  if [ "$("$ENGINE" version 2>/dev/null)" = "$COMETBFT_VERSION" ]; then return; fi
+  command -v go >/dev/null ||
+    fail "CometBFT $COMETBFT_VERSION is missing, and Go to build it; on Debian: apt install golang"
+  echo "building CometBFT $COMETBFT_VERSION" >&2
+  ENGINE=$HOME/go/bin/cometbft
+  GOBIN="$HOME/go/bin" go install "github.com/cometbft/cometbft/cmd/cometbft@v$COMETBFT_VERSION" ||
+    fail "Go could not build CometBFT $COMETBFT_VERSION"
+}

@@ -12,6 +12,7 @@ TESTS = Path(__file__).parent
 SERVICES = "starts services as processes, some for each test"
 KILLS = "kills processes, or fills disks and cuts their power"
 LABORATORY = "runs experiments on services that it starts"
+SIMULATES = "simulates queues by the thousand"
 BYTES = "damages or cuts a file at every byte"
 
 LEFT_OUT: dict[str, str] = {
@@ -21,8 +22,14 @@ LEFT_OUT: dict[str, str] = {
     "loadtests/bench": LABORATORY,
     "loadtests/lab": LABORATORY,
     "loadtests/servers": LABORATORY,
+    "loadtests/test_coverage.py": "simulates hundreds of experiments",
     "loadtests/generation": "sends requests at the times of a schedule",
+    "loadtests/models/test_gap_ledger.py": SIMULATES,
+    "loadtests/models/test_gap_ledger_coverage.py": SIMULATES,
+    "loadtests/models/test_sequential_coverage.py": SIMULATES,
     "backup/test_while_serving.py": SERVICES,
+    "cluster/test_faults.py": KILLS,
+    "cluster/test_pages.py": KILLS,
     "test_client.py": SERVICES,
     "service/test_supervisor.py": SERVICES,
     "serving/test_worker.py": SERVICES,

@@ -73,7 +73,7 @@ def refusal(done: Done | subprocess.CompletedProcess[str], status: int = 1) -> s
 
 COMMANDS = [
     *("import", "mine", "verify", "show", "tip", "query", "reindex", "serve", "token"),
-    *("backup", "restore", "cheat", "cosign", "log", "witness"),
+    *("backup", "restore", "cheat", "cluster", "cosign", "log", "witness"),
 ]
 
 

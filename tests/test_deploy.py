@@ -15,12 +15,15 @@ from pathlib import Path
 import pytest
 
 from backend.cli import main
+from backend.cluster.engine import VERSION
 from backend.settings import Settings, from_environment, table
 from backend.tokens import are_needed
 from frontend.app import MAX_BODY_BYTES
 from serving import gunicorn_app
 from tests import test_scripts
 from tests.api.processes import ROOT, environment, free_port, serving, until
+from tests.cluster.engine import make as make_cluster_in
+from tests.flights import transactions_in
 
 DEPLOY = ROOT / "scripts" / "deploy"
 SHIPPED = [ROOT / "Dockerfile", *(path for path in sorted(DEPLOY.rglob("*")) if path.is_file())]
@@ -201,13 +204,13 @@ def test_the_shell_can_read_it(name: str) -> None:
 
 
 def run(
-    python: Path, *arguments: object, install: Path = INSTALL
+    python: Path, *arguments: object, install: Path = INSTALL, **more: object
 ) -> "subprocess.CompletedProcess[str]":
     """The installer with a stand-in for Python."""
     return subprocess.run(
         [install, *map(str, arguments)],
         cwd="/",
-        env=environment(Path("unused"), PYTHON=python),
+        env=environment(Path("unused"), PYTHON=python, **more),
         capture_output=True,
         text=True,
         timeout=60,
@@ -216,11 +219,11 @@ def run(
 
 
 def laid_out(root: Path) -> dict[str, str]:
-    """Every text file below `root` but the code, by its path."""
+    """Every text file below `root` but the code and the blocks, by its path."""
     return {
         str(path.relative_to(root)): path.read_text(encoding="utf-8")
         for path in sorted(root.rglob("*"))
-        if path.is_file() and "opt" not in path.relative_to(root).parts
+        if path.is_file() and not {"opt", "blocks"} & set(path.relative_to(root).parts)
     }
 
 
@@ -358,6 +361,61 @@ def test_uninstalling_keeps_the_chain_and_the_settings(stand_in: Path) -> None:
     assert (root / "srv/chain/blocks").is_dir()
 
 
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    """A stand-in for CometBFT, which knows its version."""
+    path = tmp_path / "cometbft"
+    path.write_text(f"#!/bin/sh\necho {VERSION}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
+    stand_in: Path, engine: Path
+) -> None:
+    root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
+    make_cluster_in(configured)
+    node, other = configured / "node1", configured / "node2"
+    done = run(stand_in, "--root", root, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
+    assert done.returncode == 0, done.stderr
+    first = laid_out(root)
+    settings = first["etc/flightchain.env"]
+    assert "\nFLIGHTCHAIN_CLUSTER=/mnt/disk/chain/engine\n" in settings
+    assert "\nFLIGHTCHAIN_PORT=8001\n" in settings
+    networked = first["etc/systemd/system/flightchain-miner.service.d/cluster.conf"]
+    assert "PrivateNetwork=no" in networked
+    installed = root / "opt/flightchain/cometbft"
+    assert f"COMETBFT=/{installed.relative_to(root)}\n" in networked
+    assert installed.read_bytes() == engine.read_bytes()
+    chain = root / "mnt/disk/chain"
+    for path in (node / "engine").rglob("*.json"):
+        copy = chain / "engine" / path.relative_to(node / "engine")
+        assert copy.read_bytes() == path.read_bytes()
+        assert not copy.stat().st_mode & 0o077
+    assert transactions_in(chain) == transactions_in(node / "chain")
+    again = run(stand_in, "--root", root, COMETBFT=engine)  # remembers that it is a node
+    assert again.returncode == 0, again.stderr
+    assert laid_out(root) == first
+    done = run(stand_in, "--root", root, "--cluster", other, COMETBFT=engine)
+    assert done.returncode == 1
+    assert "is another node" in done.stderr
+    assert laid_out(root) == first
+    assert run(stand_in, "--uninstall", "--root", root).returncode == 0
+    assert not (root / "etc/systemd/system/flightchain-miner.service.d").exists()
+    assert (chain / "engine").is_dir()
+
+
+def test_a_node_is_not_installed_over_a_ledger(stand_in: Path, engine: Path) -> None:
+    root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
+    make_cluster_in(configured)
+    (root / "srv/chain/blocks").mkdir(parents=True)
+    node = configured / "node0"
+    done = run(stand_in, "--root", root, "--cluster", node, "/srv/chain", COMETBFT=engine)
+    assert done.returncode == 1
+    assert "holds a ledger already" in done.stderr
+    assert not (root / "srv/chain/engine").exists()
+
+
 @pytest.mark.parametrize("has_frontend", [False, True])
 def test_the_frontend_is_installed_when_there_is_one(
     stand_in: Path,
@@ -391,6 +449,8 @@ REFUSED = [
     (["--data"], "needs a value"),
     (["--backup", "/tmp/backup"], "kept out of there"),
     (["--backup", "backup"], "must begin with /"),
+    (["--cluster", "/no/such/node"], "no folder of a node"),
+    (["--cluster", "/no/such/node", "--data", "none"], "neither --data nor --backup"),
     (["--fast"], "no option --fast"),
 ]
 

@@ -32,6 +32,7 @@ LAYERS: dict[str, set[str] | None] = {
     # limits of the format are limits of settings
     "settings": {"chain.block", "errors"},
     "storage": {"chain", "lru", "words"} | COMMON,
+    "receipts": {"storage", "errors"},
     "tokens": {"storage.files"} | COMMON,
     "processes": {"storage.files"} | COMMON,
     "mempool": {"chain", "storage", "clock", "words"} | COMMON,
@@ -60,17 +61,21 @@ LAYERS: dict[str, set[str] | None] = {
     | COMMON,
     "proofs": {"chain", "storage.caches", "questions.values", "transparency", "errors", "words"},
     "checking": {"chain", "storage", "index", "mempool", "processes.parent_death", "tokens"}
-    | {"transparency.checks", "clock", "words"}
+    | {"transparency.checks", "receipts", "clock", "words"}
     | COMMON,
     "sealing": {"chain", "storage", "index", "mempool", "sources.source", "checking.scrub"}
-    | {"transparency.signing", "processes", "clock", "words"}
+    | {"transparency.signing", "processes", "receipts", "clock", "words"}
+    | COMMON,
+    "cluster": {"chain", "storage", "index", "mempool", "receipts", "checking.scrub", "version"}
+    | {"sealing.miner_status", "transparency.signing", "processes", "http_requests"}
+    | {"clock", "words"}
     | COMMON,
     "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
-    | {"checking.audit", "words"}
+    | {"checking.audit", "receipts", "words"}
     | COMMON,
     "ledger": {"chain", "storage", "index", "mempool", "questions", "checking.scrub_state", "clock"}
     | {"transparency", "proofs", "words"}
-    | {"sealing.miner_status", "sealing.trusted_clock"}
+    | {"sealing.miner_status", "sealing.trusted_clock", "cluster.view", "cluster.status"}
     | COMMON,
     "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "words"}
     | {"cheating.cheats", "proofs.prover"}
@@ -89,6 +94,7 @@ LAYERS: dict[str, set[str] | None] = {
     "cli_log": {"storage.block_store", "transparency", "witness", "service.witness_server"}
     | {"sealing.miner", "cheating.cheats"}
     | COMMON,
+    "cli_cluster": {"cluster", "cli_log"} | COMMON,
     "cli": None,
     "__main__": None,
 }

@@ -23,7 +23,7 @@ def test_every_route_is_named(tmp_path: Path) -> None:
     app = create_app(Settings(dir=str(tmp_path)))
     for rule in app.url_map.iter_rules():
         shown = rule.rule.replace("<height>", "HEIGHT").replace("<id:transaction_id>", "ID")
-        shown = shown.replace("<path:tile>", "TILE")
+        shown = shown.replace("<path:tile>", "TILE").replace("<receipt>", "RECEIPT")
         assert shown in README, rule.rule
 
 

@@ -28,7 +28,7 @@ SHELL_SCRIPTS = sorted(
 )
 
 
-COMMANDS = ("bench", "lab", "refresh", "run", "screenshots", "soak", "test")
+COMMANDS = ("bench", "cluster", "lab", "refresh", "run", "screenshots", "soak", "test")
 
 
 def test_there_are_the_scripts_that_the_readme_promises() -> None:
@@ -358,7 +358,7 @@ def test_the_quick_tests_need_neither_a_browser_nor_a_database(machine: Path) ->
     here = machine.parent
     assert (
         calls(here / "python")[-1]
-        == "--numprocesses=2 --dist=loadfile --no-loadscope-reorder --quick"
+        == "--numprocesses=3 --dist=loadfile --no-loadscope-reorder --quick"
     )
 
 

@@ -13,6 +13,7 @@ from serving import gunicorn_app
 
 TEXTS = {
     "witnesses",
+    "cluster",
     "dir",
     "data",
     "host",

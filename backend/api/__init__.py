@@ -20,6 +20,7 @@ from backend.api import (
     metrics,
     proofs,
     questions,
+    receipts,
     routes,
     specification,
     study,
@@ -97,6 +98,7 @@ def _table(ledger: Ledger, answers: AnswerCache, metrics_: Metrics) -> Table:
     table.add(suggest.rows(ledger))
     table.add(transactions.rows(ledger, writing))
     table.add(batch.rows(ledger, writing))
+    table.add(receipts.rows(ledger))
     table.add(blocks.rows(ledger))
     table.add(proofs.rows(ledger, streams))
     table.add(log.rows(ledger))

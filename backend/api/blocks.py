@@ -181,4 +181,5 @@ def _compressed_block(kept: KeptBodies, block_hash: str, encoding: str, body: by
 
 def _tag_of_tip(tip: dict[str, Any]) -> str:
     """The tag of the tip; in place of a query string it has what the block hash does not fix."""
-    return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}")
+    more = f" {tip['cluster']}" if "cluster" in tip else ""
+    return tag_of(tip["hash"], "tip", f"{tip['pending']} {tip['next_block_at']}{more}")

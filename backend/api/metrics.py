@@ -167,6 +167,31 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
         "Problems that the scrub has found and that are still there.",
         lambda ledger: len(ledger.scrub().problems),
     ),
+    (
+        "flightchain_cluster_votes",
+        "Weight of the votes of this node and of the peers that it is connected with.",
+        lambda ledger: ledger.cluster_status().votes,
+    ),
+    (
+        "flightchain_cluster_votes_total",
+        "Weight of all votes; more than two thirds must be connected.",
+        lambda ledger: ledger.cluster_status().votes_total,
+    ),
+    (
+        "flightchain_cluster_peers",
+        "Members that are connected.",
+        lambda ledger: len(ledger.cluster_status().peers),
+    ),
+    (
+        "flightchain_cluster_lag_blocks",
+        "Blocks of the consensus engine that a peer has and this node lacks.",
+        lambda ledger: ledger.cluster_status().lag_blocks,
+    ),
+    (
+        "flightchain_cluster_accepts",
+        "1 if this node of a cluster accepts flights now, else 0.",
+        lambda ledger: not ledger.cluster_status().refusal,
+    ),
     ("flightchain_disk_free_bytes", "Free bytes on the chain's disk.", Ledger.free_bytes),
 )
 

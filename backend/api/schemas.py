@@ -173,7 +173,13 @@ _RECEIPT: dict[str, Schema] = {
     "state": STATE,
     "timestamp": MILLISECONDS,
     "durable": {"type": "boolean", "description": "false: a power cut may still lose it"},
+    "receipt": TEXT
+    | {
+        "description": "only in a cluster, where a flight gets its id when it is mined: the "
+        "address that shows the flight before and after that"
+    },
 }
+_ID_WHEN_MINED = nullable(COUNT) | {"description": "in a cluster null until it is mined"}
 _ERROR = record(
     {
         "row": COUNT | {"description": "the line in the batch"},
@@ -286,31 +292,44 @@ SCHEMAS: dict[str, Schema] = {
             "block": {"anyOf": [ref("Place"), {"type": "null"}]},
         }
     ),
+    "AcceptedState": record(
+        {
+            "state": STATE,
+            "transaction": record(_TRANSACTION | {"TRANSACTION_ID": _ID_WHEN_MINED}),
+            "block": {"anyOf": [ref("Place"), {"type": "null"}]},
+        }
+    ),
     "Place": record({"height": COUNT, "hash": HASH}, description="the block that holds it"),
     "Transactions": record({"transactions": array(ref("Transaction"))}),
     "Receipt": record(
         {
-            "TRANSACTION_ID": COUNT,
+            "TRANSACTION_ID": _ID_WHEN_MINED,
             **_RECEIPT,
-            "content_hash": HASH | {"description": "leaf hash of the transaction (RFC 6962)"},
+            "content_hash": nullable(HASH)
+            | {
+                "description": "leaf hash of the transaction (RFC 6962); null as long as it has "
+                "no id"
+            },
             "duplicate_of": {
                 "type": ["integer", "null"],
                 "description": "the id of the oldest equal flight",
             },
-        }
+        },
+        "receipt",
     ),
     "BatchReceipt": record(
         {
             "accepted": COUNT,
-            "first_transaction": COUNT,
-            "last_transaction": COUNT,
+            "first_transaction": _ID_WHEN_MINED,
+            "last_transaction": _ID_WHEN_MINED,
             **_RECEIPT,
             "duplicates": COUNT,
             "duplicate_of": array(ref("Duplicate")),
             **_REJECTED,
-        }
+        },
+        "receipt",
     ),
-    "Duplicate": record({"TRANSACTION_ID": COUNT, "duplicate_of": COUNT}),
+    "Duplicate": record({"TRANSACTION_ID": _ID_WHEN_MINED, "duplicate_of": COUNT}),
     "BatchTried": record(
         {
             "dry_run": {"type": "boolean"},
@@ -340,7 +359,26 @@ SCHEMAS: dict[str, Schema] = {
                 "type": ["integer", "null"],
                 "description": "null: no miner is running",
             },
-        }
+            "cluster": ref("ClusterState"),
+        },
+        "cluster",
+    ),
+    "ClusterState": record(
+        {
+            "node": TEXT_OR_NULL | {"description": "this node; null if it only reads"},
+            "members": array(TEXT),
+            "proposer": TEXT_OR_NULL | {"description": "the node that proposed the newest block"},
+            "running": {"type": "boolean"},
+            "engine_height": nullable(COUNT)
+            | {"description": "blocks that the consensus engine has decided, with the empty ones"},
+            "peers": array(TEXT),
+            "votes": COUNT | {"description": "weight of the votes of this node and its peers"},
+            "votes_total": COUNT,
+            "lag_blocks": nullable(COUNT)
+            | {"description": "blocks of the engine that a peer has and this node lacks"},
+            "accepts": {"type": "boolean", "description": "whether flights can be added here now"},
+        },
+        description="only in a cluster",
     ),
     "Coverage": record(
         {

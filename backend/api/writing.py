@@ -144,7 +144,8 @@ class Writing:
                 self._places.release()
         first = told.get("TRANSACTION_ID", told.get("first_transaction"))
         status = 201 if told["state"] == "mined" else 202
-        return answer({**told, **more}, status, ("Location", f"/transactions/{first}"))
+        location = told.get("receipt", f"/transactions/{first}")
+        return answer({**told, **more}, status, ("Location", location))
 
 
 def _answer(post: Post, outcome: Any) -> Response | Exception:

@@ -23,6 +23,7 @@ from backend.backup.blocks import BlockCopy, Progress, agreeing_blocks, bytes_of
 from backend.backup.manifest import Manifest
 from backend.errors import BackupRefused, DamagedBlock, WriteFailed
 from backend.mempool import FOLDER as MEMPOOL_FOLDER
+from backend.receipts import belongs_to_cluster
 from backend.settings import Settings
 from backend.storage import files
 from backend.storage.block_store import BlockStore
@@ -44,6 +45,15 @@ class Made:
     seconds: float
 
 
+def _require_alone(folder: Path) -> None:
+    """Raise BackupRefused for the ledger of a node of a cluster."""
+    if belongs_to_cluster(folder):
+        raise BackupRefused(
+            f"the ledger in {folder} belongs to a cluster, whose nodes are copies of each other; "
+            "add a node for one more copy"
+        )
+
+
 def back_up(
     settings: Settings, folder: Path, *, full: bool, report: Report, progress: Progress
 ) -> Made:
@@ -56,6 +66,7 @@ def back_up(
     started = time.monotonic()
     folder = folder.resolve()
     require_apart(settings.folder, folder)
+    _require_alone(settings.folder)
     with closing(BlockStore(settings.folder)) as store:
         if store.height() < 0:
             raise BackupRefused(f"{settings.folder} holds no chain to back up")

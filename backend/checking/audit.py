@@ -2,8 +2,8 @@
 
 Each block is checked first: its entry in the table of heights, framing and checksum, header, links,
 proof of work, every transaction, roots, summaries, ids (rules R1 to R15). Then the index is
-compared with the chain. Then flights that are in no block yet, the idempotency keys, the tokens and
-what the log has signed are checked.
+compared with the chain. Then the receipts of a cluster, flights that are in no block yet, the
+idempotency keys, the tokens and what the log has signed are checked.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from backend.errors import Damage, FlightchainError
 from backend.index.checks import Examined, IndexCheck
 from backend.index.comparison import difference_from
 from backend.mempool import check_mempool
+from backend.receipts import Receipts
 from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import OUTDATED
 from backend.tokens import Tokens
@@ -78,7 +79,9 @@ def _done(action: Callable[[], Examined]) -> Callable[[], Examined]:
 
 def accepted_words(folder: Path, store: BlockStore) -> str:
     """Check the mempool, its keys, the tokens and the log. Returns a message; raises Damage."""
-    found = check_mempool(folder, lambda: store.place(store.height()).next_transaction)
+    with closing(Receipts(folder, store)) as receipts:
+        entries = receipts.check() if receipts.is_there() else 0
+        found = check_mempool(folder, lambda: _first_pending(store, receipts))
     tokens = len(Tokens(folder).all())
     void = f", {found.void} of them void" if found.void else ""
     words = (
@@ -86,7 +89,16 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
         f"{counted(found.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they were "
         "written"
     )
+    if entries:
+        words += f"; the receipts of {counted(entries, 'block')} fit"
     return "; but ".join([f"{words}; {check_log(folder, store)}", *found.lost])
+
+
+def _first_pending(store: BlockStore, receipts: Receipts) -> int:
+    """The first pending id; in a cluster the mempool numbers what this node accepted."""
+    if receipts.is_there():
+        return receipts.own_mined()
+    return store.place(store.height()).next_transaction
 
 
 def _raise(error: FlightchainError) -> Examined:

@@ -304,6 +304,12 @@ class Mempool:
         with _for_readers():
             return self._pending_range()[1]
 
+    def pending_ids(self) -> range:
+        """The ids of the accepted transactions that are in no block yet. Raises as above."""
+        with _for_readers():
+            first, count = self._pending_range()
+        return range(first, first + count)
+
     def oldest_pending_at(self) -> int | None:
         """When the oldest pending transaction was accepted, UTC milliseconds; None without any."""
         with _for_readers():
@@ -337,15 +343,17 @@ class Mempool:
             self._log.forget(self._chain_transactions())  # reads a torn block's flights again
             return self._log.flight_at(transaction_id, repair=False)
 
-    def pending(self, limit: int) -> list[Accepted]:
+    def pending(self, limit: int, first: int = 0) -> list[Accepted]:
         """The oldest pending transactions, at most `limit`, in order of their ids, to be sealed.
 
-        A damaged log is put right first. Raises DamagedMempool if the chain has lost blocks.
+        first: leave out those with ids below. A damaged log is put right first. Raises
+        DamagedMempool if the chain has lost blocks.
         """
-        return self._in_sound_log(lambda: self._pending(limit))
+        return self._in_sound_log(lambda: self._pending(limit, first))
 
-    def _pending(self, limit: int) -> list[Accepted]:
-        start, count = self._pending_range()
+    def _pending(self, limit: int, first: int) -> list[Accepted]:
+        mined, count = self._pending_range()
+        start = max(first, mined)
         found: list[Accepted] = []
         with self._lock:
             for record in self._log.records:
@@ -365,6 +373,12 @@ class Mempool:
             mined = self._chain_transactions()  # read after the log, so that it is not behind
             self._log.forget(mined)
             return mined, max(0, self._log.next - mined)
+
+    def sync(self) -> None:
+        """Make durable what has been read, whoever accepted it. Raises WriteFailed."""
+        with self._lock:
+            read = self._log.end
+        self._commit.sync(read)
 
     def not_ready(self) -> list[str]:
         """The reasons why the service is not ready, as far as the mempool knows."""

@@ -75,15 +75,16 @@ def delays(
     options: Options,
     height: int,
     costs: Costs | None = None,
+    first: int = 0,
 ) -> Delays:
-    """The counts and sums behind the averages over blocks 0 to `height`, by what `options` say."""
+    """The counts and sums behind the averages over blocks `first` to `height`, as `options` say."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     counted = ("CANCELLED", "ARR_DELAY", "DEP_DELAY")
     told_by = group.columns if group else ()
     sums: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * 7)
     counts: Counter[int] = Counter()
     names = tuple(dict.fromkeys((*conditions, *counted, *told_by)))
-    for _, columns in _walk(blocks, height, names, costs):
+    for _, columns in _walk(blocks, height, names, costs, first):
         rows = zip(*(columns[name].expanded() for name in (*counted, *told_by)), strict=True)
         for cancelled, arr_delay, dep_delay, *told in compress(rows, _meets(columns, conditions)):
             key = group.key_of(*told) if group else ()
@@ -101,13 +102,14 @@ def flight_counts(
     options: Options,
     height: int,
     costs: Costs | None = None,
+    first: int = 0,
 ) -> FlightCounts:
-    """How many flights in blocks 0 to `height` the question counts, by what `options` say."""
+    """How many flights in blocks `first` to `height` the question counts, as `options` say."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     told_by = group.columns if group else ("FL_DATE",)
     told: Counter[Key] = Counter()
     names = tuple(dict.fromkeys((*conditions, *told_by)))
-    for _, columns in _walk(blocks, height, names, costs):
+    for _, columns in _walk(blocks, height, names, costs, first):
         rows = zip(*(columns[name].expanded() for name in told_by), strict=True)
         told.update(compress(rows, _meets(columns, conditions)))
     if group is None:
@@ -166,15 +168,19 @@ def _meets(columns: Columns, conditions: Conditions) -> list[bool]:
 
 
 def _walk(
-    blocks: CachedBlocks, height: int, names: tuple[str, ...], costs: Costs | None = None
+    blocks: CachedBlocks,
+    height: int,
+    names: tuple[str, ...],
+    costs: Costs | None = None,
+    first: int = 0,
 ) -> Iterator[tuple[Block, Columns]]:
-    """Blocks 0 to `height`, checked and linked, with the columns `names`.
+    """Blocks `first` to `height`, checked and linked, with the columns `names`.
 
     costs: takes the time for that, and the time that the caller spends on each block.
     """
     costs = Costs() if costs is None else costs
-    below = NO_PREVIOUS
-    for at in range(height + 1):
+    below = blocks.where(first - 1).hash if first else NO_PREVIOUS
+    for at in range(first, height + 1):
         blocks.give_way()
         block = blocks.block(at, costs)
         if block.header.previous_hash != below:

@@ -8,6 +8,7 @@ A question is made from parameters of a query string or a command line, and both
 scan) answer it. Both dates are inclusive.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -321,6 +322,18 @@ class DelayTotals:
     sum_arr_delay: int = 0
     sum_dep_delay: int = 0
 
+    def __sub__(self, other: "DelayTotals") -> "DelayTotals":
+        """The totals of these flights without others that are among them."""
+        return DelayTotals(
+            self.flights - other.flights,
+            self.cancelled - other.cancelled,
+            self.arrived - other.arrived,
+            self.departed - other.departed,
+            self.on_time - other.on_time,
+            self.sum_arr_delay - other.sum_arr_delay,
+            self.sum_dep_delay - other.sum_dep_delay,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Delays:
@@ -334,6 +347,15 @@ class Delays:
     groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
     counts: Mapping[int, int] = field(default_factory=dict)
 
+    def __sub__(self, later: "Delays") -> "Delays":
+        """The counts without those of flights that came later."""
+        changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
+        groups = {**self.groups, **changed}
+        left = {key: totals for key, totals in groups.items() if totals.flights}
+        return Delays(
+            self.totals - later.totals, left, Counter(self.counts) - Counter(later.counts)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FlightCounts:
@@ -341,6 +363,11 @@ class FlightCounts:
 
     count: int
     groups: Mapping[Key, int] = field(default_factory=dict)
+
+    def __sub__(self, later: "FlightCounts") -> "FlightCounts":
+        """The counts without those of flights that came later."""
+        groups = Counter(self.groups) - Counter(later.groups)
+        return FlightCounts(self.count - later.count, groups)
 
 
 def status_of(cancelled: object, arr_delay: object) -> str:

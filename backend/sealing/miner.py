@@ -31,6 +31,7 @@ from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
 from backend.processes.shared_numbers import MinerNumbers
 from backend.processes.systemd import Notifier
+from backend.receipts import require_no_cluster
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.trusted_clock import Doubt, TrustedClock
 from backend.settings import Settings
@@ -129,8 +130,10 @@ class Sealer:
         """Hold the writer lock, with the files recovered and the index brought to the tip.
 
         wait: whether to wait for another writer. progress: is told how far the index is. follow: if
-        false, the index is left as it is. Raises WriterBusy, DamagedBlock, WriteFailed.
+        false, the index is left as it is. Raises WriterBusy, DamagedBlock, WriteFailed, and
+        FlightchainError if a cluster writes this chain.
         """
+        require_no_cluster(self._settings.folder)
         self._writer.acquire(wait=wait)
         try:
             if follow:

@@ -51,8 +51,9 @@ class Outcome:
     good, bad: how many are flights, how many are not. bad_rows: the first bad ones, each with
     `row`, `field`, `value`, `detail`. there: when the rows are only checked, how many of the good
     ones are in the ledger already, the first of them as transaction `there_as`. added: how many of
-    the good ones are in the ledger now, with the ids `first` to `last`, since `timestamp` (UTC
-    milliseconds). before: how many of these were there already, because the same file was sent
+    the good ones are in the ledger now, with the ids `first` to `last` (None while a cluster has
+    not given them), since `timestamp` (UTC milliseconds). receipts: addresses of those of the first
+    and the last. before: how many of these were there already, because the same file was sent
     before.
     """
 
@@ -65,6 +66,7 @@ class Outcome:
     before: int = 0
     first: int | None = None
     last: int | None = None
+    receipts: tuple[str, str] | None = None
     timestamp: int | None = None
 
 
@@ -136,8 +138,22 @@ def added(backend: Backend, body: bytes, kind: str, on_error: str, key: str, tok
         before=found["accepted"] if _is_older(found, started) else 0,
         first=found.get("first_transaction"),
         last=found.get("last_transaction"),
+        receipts=_receipts(found),
         timestamp=found.get("timestamp"),
     )
+
+
+def _receipts(found: Json) -> tuple[str, str] | None:
+    """The addresses of the receipts of the first and the last flight; None if none was added.
+
+    A node of a cluster names the first, and numbers those of a batch one after the other.
+    """
+    if not found["accepted"]:
+        return None
+    if found["first_transaction"] is not None:
+        return f"/receipts/{found['first_transaction']}", f"/receipts/{found['last_transaction']}"
+    node, _, number = found["receipt"].rpartition("-")
+    return found["receipt"], f"{node}-{int(number) + found['accepted'] - 1}"
 
 
 def _is_older(receipt: Json, started: float) -> bool:

@@ -120,7 +120,9 @@ class _Adding:
         receipt = self._backend.add(record, _key(), token_in(request.form))
         equal = receipt["duplicate_of"]
         query = "" if equal is None else f"?duplicate_of={equal}"
-        return redirect(f"/receipts/{receipt['TRANSACTION_ID']}{query}", 303)
+        number = receipt["TRANSACTION_ID"]
+        address = receipt["receipt"] if number is None else f"/receipts/{number}"
+        return redirect(address + query, 303)
 
 
 def new_key() -> str:

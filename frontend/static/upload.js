@@ -115,6 +115,7 @@ async function sendAll(job, action) {
     if (outcome.added) {
       found.first ??= outcome.first;
       found.last = outcome.last;
+      found.receipts = [found.receipts?.[0] ?? outcome.receipts[0], outcome.receipts[1]];
     }
     for (const row of outcome.bad_rows) {
       if (found.rows.length < MOST_ROWS_SHOWN) found.rows.push({ ...row, row: cutter.lineOf(slice, row.row) });
@@ -139,16 +140,17 @@ function show(what, share) {
 }
 
 function receipts(found) {
-  const links = [node("a", { href: `/receipts/${found.first}` }, found.added === 1 ? "its receipt" : "the first")];
-  if (found.added > 1) links.push(", ", node("a", { href: `/receipts/${found.last}` }, "the last"));
+  const links = [node("a", { href: found.receipts[0] }, found.added === 1 ? "its receipt" : "the first")];
+  if (found.added > 1) links.push(", ", node("a", { href: found.receipts[1] }, "the last"));
   return node("p", {}, "Receipts: ", ...links);
 }
 
 function accepted(found) {
-  const ids = found.added === 1 ? `as transaction ${found.first}` : `as transactions ${found.first} to ${found.last}`;
+  let ids = found.added === 1 ? `, as transaction ${found.first}.` : `, as transactions ${found.first} to ${found.last}.`;
+  if (found.first === null) ids = found.added === 1 ? ". It gets its number when mined." : ". They get their numbers when mined.";
   const out = found.bad ? ` ${counted(found.bad, "row was", "rows were")} left out.` : "";
   const again = found.before ? ` ${found.before === found.added ? "All" : number(found.before)} of them were accepted when this file was first sent; sending it again within a day adds nothing.` : "";
-  return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted, ${ids}.${out}${again}`);
+  return node("p", {}, `${counted(found.added, "flight was", "flights were")} accepted${ids}${out}${again}`);
 }
 
 function rowsTable({ rows, bad }) {

@@ -14,8 +14,12 @@ class Element:
 
     tag: str
     attributes: Attributes
-    text: str = ""
     inner: list["Element"] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)  # within, at any depth
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
 
     def all(self, *tags: str) -> list["Element"]:
         """The elements within, at any depth, in the order of the page."""
@@ -58,7 +62,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open[-1].tag != "style":
             for element in self._open:
-                element.text += data
+                element.texts.append(data)
 
     def all(self, *tags: str) -> list[Element]:
         return self.root.all(*tags)

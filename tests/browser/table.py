@@ -59,6 +59,7 @@ PAGES = (
     Row("/report?OP_CARRIER_FL_NUM=99999"),
     Row("/about"),
     Row("/cheat"),
+    Row("/cluster"),
     Row("/lab"),
     Row("/lab/results/{result}"),
     Row("/lab/calculator"),

@@ -36,7 +36,7 @@ def run(task: Task) -> Outcome:
             house.restart(outcome)
             with posting(house.port, remembered):
                 for _ in range(task.count):
-                    _fill(disk)
+                    fill(disk)
                     time.sleep(task.chance.uniform(*FULL_S))
                     (disk / "ballast").unlink()
                     time.sleep(ROOM_S)
@@ -54,7 +54,7 @@ def run(task: Task) -> Outcome:
     return outcome
 
 
-def _fill(disk: Path) -> None:
+def fill(disk: Path) -> None:
     """Write until there is no room."""
     with (disk / "ballast").open("wb", buffering=0) as file:
         try:

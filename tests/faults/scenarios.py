@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tests.faults import (
     calls,
     clocks,
+    cluster,
     cuts,
     damage,
     fresh_workers,
@@ -51,5 +52,6 @@ SCENARIOS = (
     Scenario("hanging", stopped.run, "hangs", "times that each process hangs", 5, 0),
     Scenario("hostile", hostile.run, "attack", "seconds of each attack", 20, 0),
     Scenario("overload", overload.run, "overload", "seconds of each overload", 20, 0),
+    Scenario("cluster", cluster.run, "rounds", "rounds of harm to four nodes", 200, 0),
     Scenario("mixed", mixed.run, "hours", "hours of mixed load", 8, 0, HOUR_S),
 )

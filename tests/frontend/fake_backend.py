@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -13,15 +14,20 @@ Answer = Callable[[str, Mapping[str, str]], Any]
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[str]:
-    """The address of a service where `answer(path, parameters)` is what GET gets, as JSON."""
+    """The address of a service where `answer(path, parameters)` is what GET gets, as JSON.
+
+    An HTTPStatus is answered as such.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
-            body = json.dumps(answer(parts.path, dict(parse_qsl(parts.query)))).encode()
-            self.send_response(200)
+            found = answer(parts.path, dict(parse_qsl(parts.query)))
+            status = found if isinstance(found, HTTPStatus) else HTTPStatus.OK
+            body = json.dumps({} if status is found else found).encode()
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Connection", "close")

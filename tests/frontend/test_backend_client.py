@@ -1,10 +1,15 @@
-"""Asking the backend: what is no answer of it, is said."""
+"""Asking the backend: what is no answer of it, is said; with several, the next one is asked."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http import HTTPStatus
 
 import pytest
 
 from frontend.backend_client import Backend
-from frontend.errors import BackendAway
-from tests.frontend.fake_backend import answering
+from frontend.errors import BackendAway, Refused
+from tests.api.processes import free_port
+from tests.frontend.fake_backend import Answer, answering
 
 
 @pytest.mark.parametrize("answer", ["text", ["a", "list"], 7, None, {"half": "\ud800"}])
@@ -14,3 +19,61 @@ def test_what_is_no_object_is_no_answer_of_a_backend(answer: object) -> None:
         pytest.raises(BackendAway, match="is not JSON"),
     ):
         Backend(url).get("/tip")
+
+
+# --- several -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def urls() -> Iterator[list[str]]:
+    """Three backends, each of which tells its own number; only the last knows of /rare."""
+
+    def named(number: int) -> Answer:
+        return lambda path, parameters: (
+            {"number": number} if number == 2 or path != "/rare" else HTTPStatus.NOT_FOUND
+        )
+
+    with ExitStack() as stack:
+        yield [stack.enter_context(answering(named(number))) for number in range(3)]
+
+
+def number(backend: Backend, path: str = "/tip") -> int:
+    found: int = backend.get(path)["number"]
+    return found
+
+
+def test_pages_are_spread_and_one_page_asks_one_backend(urls: list[str]) -> None:
+    backend = Backend(*urls)
+    seen: list[int] = []
+    for _ in range(6):
+        backend.begin_page()
+        on_page = {number(backend) for _ in range(4)}
+        assert len(on_page) == 1
+        seen += on_page
+    assert seen == [0, 1, 2, 0, 1, 2]
+
+
+def test_if_one_does_not_answer_the_next_is_asked_and_the_page_stays_there(urls: list[str]) -> None:
+    backend = Backend(f"http://127.0.0.1:{free_port()}", *urls[1:])
+    seen = set()
+    for _ in range(6):
+        backend.begin_page()
+        (of_page,) = {number(backend) for _ in range(3)}
+        seen.add(of_page)
+    assert seen == {1, 2}
+    with pytest.raises(BackendAway):
+        backend.add({}, "key", "")  # flights are added by the first alone
+
+
+def test_what_one_does_not_know_another_may(urls: list[str]) -> None:
+    assert number(Backend(*urls), "/rare") == 2
+    with pytest.raises(Refused) as refused:
+        Backend(*urls[:2]).get("/rare")
+    assert refused.value.status == 404
+
+
+def test_if_none_answers_that_is_said() -> None:
+    gone = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+    with pytest.raises(BackendAway, match=gone[0]):
+        Backend(*gone).get("/tip")
+    assert Backend(*gone).of_each("/tip") == [(url, None) for url in gone]

@@ -6,6 +6,7 @@ Everything is asked through the facade, so the caches are under test as well.
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from copy import copy
 from datetime import date
 from itertools import cycle, islice, product
 from pathlib import Path
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
-from backend.errors import NotFound
-from backend.ledger import Ledger
+from backend.errors import Damage, NotFound
+from backend.ledger import NEAR_BLOCKS, Ledger
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import Settings
+from tests.api.worlds import copy_chain
 from tests.index.worlds import (
     AIRPORTS,
     BREAKDOWNS,
@@ -38,6 +40,7 @@ from tests.index.worlds import (
     questions_about,
     rows_of,
 )
+from tests.storage.chains import flip
 
 CACHE_BYTES = (0, 1, 3000, 20_000_000)
 READ_RUNS = (1, 2, 19)
@@ -83,12 +86,17 @@ class Chain:
         self.hashes += [block.hash for block in blocks]
 
     @contextmanager
-    def ledger(self, cache_bytes: int, read_run_blocks: int = 19) -> Iterator[Ledger]:
+    def ledger(
+        self, cache_bytes: int, read_run_blocks: int = 19, near_blocks: int = NEAR_BLOCKS
+    ) -> Iterator[Ledger]:
+        """near_blocks: how far below its tip the index takes later blocks away from its totals."""
         chosen = Settings(
             dir=str(self.folder), cache_bytes=cache_bytes, read_run_blocks=read_run_blocks
         )
-        with closing(Ledger(chosen, lambda line: None)) as ledger:
-            yield ledger
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("backend.ledger.NEAR_BLOCKS", near_blocks)
+            with closing(Ledger(chosen, lambda line: None)) as ledger:
+                yield ledger
 
     def plain(self, question: Any, height: int, **breakdown: Any) -> dict[str, Any]:
         """The answer as of `height`, by a plain loop."""
@@ -121,6 +129,7 @@ class Chain:
     cache_bytes=st.sampled_from(CACHE_BYTES),
     read_run_blocks=st.sampled_from(READ_RUNS),
     turn=st.integers(0, 12),
+    near_blocks=st.sampled_from((0, 2, NEAR_BLOCKS)),
 )
 @settings(max_examples=40)
 def test_index_and_scan_equal_a_plain_loop_at_every_height(
@@ -129,10 +138,11 @@ def test_index_and_scan_equal_a_plain_loop_at_every_height(
     cache_bytes: int,
     read_run_blocks: int,
     turn: int,
+    near_blocks: int,
 ) -> None:
     with TemporaryDirectory() as folder:
         chain = Chain(Path(folder), contents)
-        with chain.ledger(cache_bytes, read_run_blocks) as ledger:
+        with chain.ledger(cache_bytes, read_run_blocks, near_blocks) as ledger:
             for question in dict.fromkeys([*some, *questions_about(chain.rows[:2])]):
                 chain.assert_answers(ledger, question, turn)
 
@@ -171,13 +181,14 @@ def chance_flight(chance: random.Random) -> Flight:
     return plain_flight(**changed)
 
 
+@pytest.mark.parametrize("near_blocks", [10, NEAR_BLOCKS])
 @pytest.mark.parametrize("cache_bytes", CACHE_BYTES)
 def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
-    larger: Chain, cache_bytes: int
+    larger: Chain, cache_bytes: int, near_blocks: int
 ) -> None:
-    chance = random.Random(cache_bytes)
+    chance = random.Random(cache_bytes + near_blocks)
     about = questions_about(chance.sample(larger.rows, 6))
-    with larger.ledger(cache_bytes, read_run_blocks=5) as ledger:
+    with larger.ledger(cache_bytes, 5, near_blocks) as ledger:
         for question in about:
             height = chance.randrange(larger.tip + 1)
             breakdowns = BREAKDOWNS[type(question)]
@@ -189,6 +200,21 @@ def test_a_longer_chain_gives_the_same_answers_whatever_the_caches_hold(
                     answer = ask(ledger, question, Options(engine, as_of, **breakdown))
                     assert {name: answer[name] for name in expected} == expected
     assert sum(larger.plain(question, larger.tip).get("count", 0) for question in about) > 6
+
+
+def test_a_damaged_block_since_then_is_not_needed(larger: Chain, tmp_path: Path) -> None:
+    copy_chain(larger.folder, tmp_path)
+    blocks = max((tmp_path / "blocks").glob("blocks-*.dat"))
+    flip(blocks, blocks.stat().st_size - 100)
+    question = AverageDelays(None, "2007-01-01", "2010-12-31")
+    chain = copy(larger)
+    chain.folder = tmp_path
+    below = larger.tip - 5
+    with chain.ledger(0) as ledger:
+        answer = ask(ledger, question, Options("index", below))
+        assert answer["flights"] == larger.plain(question, below)["flights"] > 0
+        with pytest.raises(Damage):
+            ask(ledger, question, Options("scan"))
 
 
 @pytest.mark.parametrize("engine", ["index", "scan"])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
@@ -80,6 +81,13 @@ def test_a_ranking_is_in_the_order_asked_for(
     values = [value(row) for row in found]
     assert len(values) > 1
     assert values == sorted(values, key=float, reverse=order == "descending")  # type: ignore[arg-type]
+
+
+def test_the_form_of_a_ranking_keeps_its_order(pages: FlaskClient) -> None:
+    kept = re.compile(r'<input type="hidden" name="(\w+)" value="(\w+)">')
+    chosen = {"sort": "flights", "order": "ascending"}
+    assert dict(kept.findall(pages.get("/rankings", query_string=chosen).text)) == chosen
+    assert not kept.findall(pages.get("/rankings").text)
 
 
 def test_the_page_of_a_ranking_links_each_group_and_each_order(pages: FlaskClient) -> None:

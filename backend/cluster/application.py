@@ -1,0 +1,232 @@
+"""Answers the engine as an application of ABCI 2.0: what to propose, to accept, and to append.
+
+The methods `do_…` are the requests of ABCI. They run one at a time, whatever connection they come
+from. Nothing is written before `do_commit`.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from backend.cluster.chain_end import Built, ChainEnd
+from backend.cluster.membership import Membership
+from backend.cluster.messages import ABORT, ACCEPT, RECHECK, REJECT
+from backend.cluster.selection import Room, proposed, rows_of
+from backend.cluster.transactions import BadTransaction, ClusterTransaction, transaction_in
+from backend.errors import Damage, FlightchainError
+from backend.version import VERSION
+
+Message = Mapping[str, Any]
+
+OK, BAD, OLD, UNFIT = 0, 1, 2, 3  # codes of transactions
+MOST_AHEAD = 100_000  # how far above what is mined a number may be, so that the engine has room
+KNOWN_BYTES = 16 * 2**20  # of transactions that were checked and are remembered
+
+
+class _Known:
+    """Checks transactions, and remembers those that were good: each is met several times."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._cluster = membership.cluster
+        self._keys = membership.keys
+        self._known: OrderedDict[bytes, ClusterTransaction] = OrderedDict()
+        self._bytes = 0
+
+    def read(self, data: bytes) -> ClusterTransaction:
+        """The transaction in `data`. Raises BadTransaction."""
+        name = sha256(data).digest()
+        found = self._known.get(name)
+        if found is None:
+            found = transaction_in(data, self._cluster, self._keys)
+            self._known[name] = found
+            self._bytes += len(data)
+            while self._bytes > KNOWN_BYTES:
+                _, oldest = self._known.popitem(last=False)
+                self._bytes -= len(oldest.data)
+        return found
+
+    def readable(self, data: bytes) -> ClusterTransaction | None:
+        """The transaction in `data`; None if there is none."""
+        try:
+            return self.read(data)
+        except BadTransaction:
+            return None
+
+
+class Application:
+    """The application over the chain that ends in `end`, which must be open."""
+
+    def __init__(
+        self,
+        end: ChainEnd,
+        membership: Membership,
+        engine_height: int,
+        appended: Callable[[Built], None] = lambda built: None,
+    ) -> None:
+        """engine_height: that of the engine's block at which the chain stands.
+
+        appended: is called for each block when it is in the chain and in the index.
+        """
+        self._end = end
+        self._membership = membership
+        self._engine_height = engine_height
+        self._appended = appended
+        self._lock = threading.Lock()
+        self._known = _Known(membership)
+        height = end.state.height
+        self._mined = [end.receipts.mined(i, height) for i in range(len(membership.members))]
+        self._built: Built | None = None  # between `do_finalize_block` and `do_commit`
+        self._finalized = engine_height
+        self.header_ms = 0  # the time of the newest block of the engine that was met
+
+    def handle(self, name: str, request: Message) -> Message:
+        """Answer a request by its name in `messages.REQUEST`. Raises FlightchainError."""
+        with self._lock:
+            answer: Message = getattr(self, f"do_{name}")(request)
+            return answer
+
+    def mined(self, node: int) -> int:
+        """How many flights of a node are in blocks."""
+        return self._mined[node]
+
+    @property
+    def engine_height(self) -> int:
+        """The height of the engine's block that was committed last."""
+        return self._engine_height
+
+    # --- the query connection ------------------------------------------------------------------
+
+    def do_echo(self, request: Message) -> Message:
+        """Answer the same."""
+        return request
+
+    def do_flush(self, request: Message) -> Message:  # noqa: ARG002
+        """Answer nothing: whoever serves the connection sends what was answered before."""
+        return {}
+
+    def do_info(self, request: Message) -> Message:  # noqa: ARG002
+        """Say up to which block all is on the disk; the engine replays the later ones."""
+        tip = bytes.fromhex(self._end.state.tip_hash)
+        return {
+            "data": "flightchain",
+            "version": VERSION,
+            "last_block_height": self._engine_height,
+            "last_block_app_hash": tip if self._engine_height else b"",
+        }
+
+    def do_query(self, request: Message) -> Message:
+        """Answer `tip` with height and hash of the chain, as JSON; all else is asked over HTTP."""
+        if request["path"] not in {"", "/tip", "tip"}:
+            return {"code": BAD, "log": "ask the service of a node over HTTP"}
+        state = self._end.state
+        told = {"height": state.height, "hash": state.tip_hash, "transactions": state.transactions}
+        return {"value": json.dumps(told).encode(), "height": self._engine_height}
+
+    # --- the snapshot connection: there are no snapshots ---------------------------------------
+
+    def do_list_snapshots(self, request: Message) -> Message:  # noqa: ARG002
+        """Name none."""
+        return {}
+
+    def do_offer_snapshot(self, request: Message) -> Message:  # noqa: ARG002
+        """Accept none."""
+        return {"result": ABORT}
+
+    def do_load_snapshot_chunk(self, request: Message) -> Message:  # noqa: ARG002
+        """Send none."""
+        return {}
+
+    def do_apply_snapshot_chunk(self, request: Message) -> Message:  # noqa: ARG002
+        """Accept none."""
+        return {"result": ABORT}
+
+    # --- the mempool connection ----------------------------------------------------------------
+
+    def do_check_tx(self, request: Message) -> Message:
+        """Say whether a transaction may wait for a block; again after each block."""
+        try:
+            one = self._known.read(request["tx"])
+        except BadTransaction as error:
+            return {"code": BAD, "log": str(error)}
+        mined = self._mined[one.node]
+        if one.first < mined:
+            return {"code": OLD, "log": f"flights below {mined} of this node are mined"}
+        if request["type"] != RECHECK and one.following > mined + MOST_AHEAD:
+            return {"code": UNFIT, "log": f"more than {MOST_AHEAD} flights before it are not mined"}
+        return {"code": OK}
+
+    # --- the consensus connection --------------------------------------------------------------
+
+    def do_init_chain(self, request: Message) -> Message:
+        """Begin with the chain that every node has a copy of."""
+        state, begun = self._end.state, self._membership
+        if (state.height, state.tip_hash) != (begun.height, begun.hash) or self._engine_height:
+            raise Damage(
+                f"the chain stands at block {state.height}, and the engine begins anew with block "
+                f"{begun.height}: its data was removed, or is of another cluster"
+            )
+        if request["chain_id"] != begun.cluster:
+            raise FlightchainError(f"the engine is of the cluster {request['chain_id']}")
+        return {"app_hash": bytes.fromhex(state.tip_hash)}
+
+    def do_prepare_proposal(self, request: Message) -> Message:
+        """Choose the transactions of a new block."""
+        candidates = filter(None, map(self._known.readable, request["txs"]))
+        latest_ms = self._membership.latest_ms(_milliseconds(request["time"]))
+        chosen = proposed(candidates, self._mined, latest_ms, request["max_tx_bytes"])
+        return {"txs": [one.data for one in chosen]}
+
+    def do_process_proposal(self, request: Message) -> Message:
+        """Accept a block that another node proposed only if each of its transactions fits."""
+        fitting = self._fitting(request)
+        return {"status": ACCEPT if None not in fitting else REJECT}
+
+    def _fitting(self, request: Message) -> list[ClusterTransaction | None]:
+        """The transactions of a block in their order; None for one that does not fit."""
+        latest_ms = self._membership.latest_ms(_milliseconds(request["time"]))
+        room = Room(self._mined, latest_ms)
+        read = map(self._known.readable, request["txs"])
+        return [one if one is not None and room.takes(one) else None for one in read]
+
+    def do_finalize_block(self, request: Message) -> Message:
+        """Build the block that a decided one makes. Transactions that do not fit are left out."""
+        fitting = self._fitting(request)
+        rows = rows_of([one for one in fitting if one is not None])
+        self.header_ms = _milliseconds(request["time"])
+        self._finalized = request["height"]
+        self._built = None
+        if rows.flights or self._wants_empty(self.header_ms):
+            proposer = self._membership.proposer(request["proposer_address"])
+            self._built = self._end.build(self.header_ms, rows, self._finalized, proposer)
+        tip = self._built.block.hash if self._built else self._end.state.tip_hash
+        return {
+            "tx_results": [{"code": UNFIT if one is None else OK} for one in fitting],
+            "app_hash": bytes.fromhex(tip),
+        }
+
+    def _wants_empty(self, header_ms: int) -> bool:
+        """Whether a block without flights is due."""
+        due_ms = self._end.state.timestamp + round(1000 * self._membership.interval_s)
+        return self._membership.empty and header_ms >= due_ms
+
+    def do_commit(self, request: Message) -> Message:  # noqa: ARG002
+        """Append the block that was finalized, so that it survives whatever comes."""
+        built, self._built = self._built, None
+        if built is None:
+            self._end.receipts.passed(self._finalized, self._end.state.height)
+        else:
+            self._end.append(built)
+            for run in built.entry.runs:
+                self._mined[run.node] = run.following
+        self._engine_height = self._finalized
+        if built is not None:
+            self._appended(built)
+        return {"retain_height": 0}  # all are kept, for nodes that begin or catch up
+
+
+def _milliseconds(time: Message | None) -> int:
+    """A time in UTC milliseconds."""
+    return 0 if time is None else int(time["seconds"]) * 1000 + int(time["nanos"]) // 1_000_000

@@ -1,0 +1,138 @@
+"""Appends the cluster's blocks to this node's chain, with receipts, index and checkpoint.
+
+The order is that of durability: the receipts, then the block file, then the table of heights, then
+the index. See the package's docstring for what a crash between any two of them leaves.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from backend.chain.block import Block
+from backend.chain.columns import columns_of
+from backend.chain.content import Content, content_of
+from backend.chain.state import ChainState
+from backend.clock import now_ms
+from backend.cluster.membership import Membership
+from backend.cluster.selection import Rows
+from backend.errors import FlightchainError
+from backend.index.follower import IndexFollower
+from backend.index.writer import SealedBlock
+from backend.receipts import Entry, ReceiptWriter
+from backend.settings import Settings
+from backend.storage.block_store import BlockStore
+from backend.storage.block_writer import BlockWriter
+from backend.storage.codec import compress
+from backend.storage.layout import Place
+from backend.transparency.signing import CheckpointSigner
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A block that is not on the disk yet, and what is kept of it."""
+
+    block: Block
+    content: Content
+    entry: Entry
+
+
+class _HeldByEngine:
+    """The `Pending` of recovery: a torn tip may be cut off, as the engine replays it."""
+
+    def __init__(self, transactions: int) -> None:
+        """transactions: how many the chain held when the cluster began; those nobody replays."""
+        self._transactions = transactions
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Lock nothing: ids are given only by the one process that recovers."""
+        return nullcontext()
+
+    def holds(self, first: int, following: int) -> bool:  # noqa: ARG002
+        """Whether the engine holds all from id `first` on."""
+        return first >= self._transactions
+
+    def contradiction(self, place: Place, block: Callable[[], Block]) -> str | None:  # noqa: ARG002
+        """None: blocks of the same flights are the same."""
+        return None
+
+
+class ChainEnd:
+    """The end of the chain in `settings.folder`, which this process alone writes after `open`."""
+
+    def __init__(self, settings: Settings, membership: Membership, report: Report) -> None:
+        """Touch nothing yet."""
+        self.store = BlockStore(settings.folder)
+        self.receipts = ReceiptWriter(settings.folder, self.store)
+        self._membership = membership
+        self._writer = BlockWriter(
+            settings, now_ms, report, _HeldByEngine(membership.transactions), self._begins_none
+        )
+        self._follower = IndexFollower(settings.folder, self.store, report)
+        self._signer = CheckpointSigner(settings.folder, self.store, report)
+
+    def _begins_none(self) -> None:
+        raise FlightchainError(
+            f"the chain is missing; every node begins with a copy of the chain up to block "
+            f"{self._membership.height} {self._membership.hash}"
+        )
+
+    def open(self, own: int | None) -> int:
+        """Recover the files. Returns the height of the engine's block that the chain stands at.
+
+        own: the index of this node. Raises WriterBusy, Damage or WriteFailed; FlightchainError if
+        this is not the chain of the cluster.
+        """
+        self._writer.acquire(wait=False)
+        self._require_base()
+        self.receipts.begin(own)
+        state = self._writer.state
+        reached = self.receipts.align(state.height, state.tip_hash, self._membership.height)
+        self._follower.follow()
+        self._signer.sign(state)
+        return reached
+
+    def _require_base(self) -> None:
+        """Raise FlightchainError unless the chain goes through the block the cluster began with."""
+        height, wanted = self._membership.height, self._membership.hash
+        reached = self.store.height()
+        found = self.store.place(height).hash.hex() if reached >= height else f"above {reached}"
+        if found != wanted:
+            raise FlightchainError(
+                f"the cluster began with block {height} {wanted}; in this folder that block is "
+                f"{found}: start with a copy of the chain of another node"
+            )
+
+    @property
+    def state(self) -> ChainState:
+        """Where the chain stands."""
+        return self._writer.state
+
+    def build(self, header_ms: int, rows: Rows, engine_height: int, proposer: str) -> Built:
+        """Build the next block; nothing is written.
+
+        header_ms: the time in the header of the engine's block, UTC milliseconds.
+        """
+        content = content_of(columns_of(rows.flights, rows.times))
+        block = self.state.build(header_ms, content)
+        entry = Entry(
+            block.header.height, block.hash, engine_height, proposer, rows.senders, rows.runs
+        )
+        return Built(block, content, entry)
+
+    def append(self, built: Built) -> None:
+        """Append a block, durably and to the index. Raises WriteFailed."""
+        self.receipts.add(built.entry)
+        self._writer.append(built.block, compress(built.block.body))
+        self._writer.commit()
+        block = built.block
+        self._follower.apply([SealedBlock(block.header, block.hash, built.content.columns)])
+        self._signer.sign(self.state)
+
+    def close(self) -> None:
+        """Close all files and release the lock."""
+        self._follower.close()
+        self._writer.close()
+        self.receipts.close()
+        self.store.close()

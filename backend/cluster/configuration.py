@@ -1,0 +1,247 @@
+"""Makes the configuration of a cluster: for each node a folder that can be copied to its machine.
+
+    NODE/engine/config/   genesis.json (the same for all), config.toml, node_key.json and, for a
+                          voter, priv_validator_key.json
+    NODE/engine/data/     what the engine keeps
+    NODE/chain/           the chain that all begin with, a copy of the base
+    NODE/flightchain.env  the settings of the service
+    base/                 the chain that all begin with, for nodes that are added later
+
+Keys are made here, so whoever makes the configuration has seen them all.
+"""
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from backend.cluster.membership import MOST_MEMBERS, address_of, node_key_in
+from backend.errors import FlightchainError, InvalidSetting
+from backend.storage import files
+from backend.storage.block_store import BlockStore
+from backend.storage.layout import BLOCKS_FOLDER
+
+ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
+POWER = 10  # of each voter
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+_ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a node runs.
+
+    name: small letters, digits and _. host: its address for peers and clients. peer_port, port: of
+    the engine and of the service. bind: the address that the engine listens on. votes:
+    whether the node has a vote.
+    """
+
+    name: str
+    host: str
+    peer_port: int
+    port: int
+    bind: str = "0.0.0.0"  # noqa: S104  peers come from other machines
+    votes: bool = True
+
+    @property
+    def url(self) -> str:
+        """Where its service answers."""
+        return f"http://{self.host}:{self.port}"
+
+
+def hosts_at(addresses: Sequence[str], port: int, peer_port: int, first: int = 0) -> list[Host]:
+    """Nodes `first` and after on machines of their own. Raises InvalidSetting."""
+    for address in addresses:
+        if not _ADDRESS.fullmatch(address):
+            raise InvalidSetting("host", address, "must be a host name or an IPv4 address")
+        if addresses.count(address) > 1:
+            raise InvalidSetting("host", address, "is named twice")
+    return [
+        Host(f"node{first + i}", address, peer_port, port) for i, address in enumerate(addresses)
+    ]
+
+
+def make_cluster(folder: Path, hosts: Sequence[Host], interval_s: float, *, empty: bool) -> None:
+    """Make the folders of all nodes in `folder`, which has the chain they begin with in `base`.
+
+    interval_s, empty: as the settings of a single node say. Raises FlightchainError.
+    """
+    names = [host.name for host in hosts]
+    if not 0 < len(hosts) <= MOST_MEMBERS or len(set(names)) < len(names):
+        raise FlightchainError(f"a cluster has 1 to {MOST_MEMBERS} nodes, with different names")
+    for host in hosts:
+        _make_node(folder, host)
+        _write_key(folder / host.name / ENGINE, "priv_validator_key.json", with_address=True)
+    genesis = _genesis(folder, hosts, interval_s, empty=empty)
+    for host in hosts:
+        home = folder / host.name / ENGINE
+        _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
+        _write(home / "config" / "config.toml", config(host, _peers(folder, hosts), interval_s))
+
+
+def add_reader(folder: Path, host: Host, hosts: Sequence[Host]) -> None:
+    """Make the folder of a node without a vote, which follows the cluster of `hosts`."""
+    first = folder / hosts[0].name / ENGINE / "config" / "genesis.json"
+    genesis = json.loads(first.read_bytes())
+    _make_node(folder, host)
+    home = folder / host.name / ENGINE
+    _write_key(home, "priv_validator_key.json", with_address=True)
+    _write(home / "config" / "genesis.json", json.dumps(genesis, indent=1))
+    interval_s = float(genesis["app_state"]["interval_s"])
+    _write(home / "config" / "config.toml", config(host, _peers(folder, hosts), interval_s))
+
+
+def _make_node(folder: Path, host: Host) -> None:
+    """Make the folder of a node with what concerns it alone."""
+    if not _NAME.fullmatch(host.name):
+        raise InvalidSetting("node", host.name, "must be small letters, digits and _")
+    node = folder / host.name
+    if node.exists():
+        raise FlightchainError(f"{node} exists already; its keys and flights are kept")
+    for part in ("config", "data"):
+        files.make_folder(node / ENGINE / part)
+    _write(
+        node / ENGINE / "data" / "priv_validator_state.json",
+        json.dumps({"height": "0", "round": 0, "step": 0}),
+    )
+    _write_key(node / ENGINE, "node_key.json", with_address=False)
+    shutil.copytree(folder / BASE / BLOCKS_FOLDER, node / CHAIN / BLOCKS_FOLDER)
+    settings = {"FLIGHTCHAIN_PORT": host.port, "FLIGHTCHAIN_DATA": "none"}
+    _write(node / SETTINGS_NAME, "".join(f"{name}={value}\n" for name, value in settings.items()))
+
+
+def _write_key(home: Path, name: str, *, with_address: bool) -> None:
+    """Write a new Ed25519 key as the engine reads it."""
+    key = Ed25519PrivateKey.generate()
+    public = key.public_key().public_bytes_raw()
+    found: Json = {
+        "priv_key": _typed("PrivKeyEd25519", key.private_bytes_raw() + public),
+    }
+    if with_address:
+        found["address"] = address_of(public).upper()
+        found["pub_key"] = _typed("PubKeyEd25519", public)
+    _write(home / "config" / name, json.dumps(found, indent=1), files.LOCK_MODE)
+
+
+def _typed(kind: str, data: bytes) -> Json:
+    return {"type": f"tendermint/{kind}", "value": base64.b64encode(data).decode()}
+
+
+def _write(path: Path, text: str, mode: int = 0o644) -> None:
+    files.write_new(path, text.encode(), mode)
+
+
+def _genesis(folder: Path, hosts: Sequence[Host], interval_s: float, *, empty: bool) -> Json:
+    store = BlockStore(folder / BASE)
+    height, tip = store.height(), store.place(store.height())
+    store.close()
+    keys = [_public(folder, host) for host in hosts]
+    name = sha256(b"".join([tip.hash, *keys])).hexdigest()[:12]
+    return {
+        "genesis_time": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "chain_id": f"flightchain-{name}",
+        "initial_height": "1",
+        "consensus_params": {
+            "block": {"max_bytes": str(4 * 2**20), "max_gas": "-1"},
+            "evidence": {
+                "max_age_num_blocks": "100000",
+                "max_age_duration": str(48 * 3600 * 10**9),
+                "max_bytes": str(2**20),
+            },
+            "validator": {"pub_key_types": ["ed25519"]},
+            "version": {"app": "0"},
+            "abci": {"vote_extensions_enable_height": "0"},
+        },
+        "validators": [
+            {
+                "name": host.name,
+                "pub_key": _voter_key(folder, host),
+                "power": str(POWER),
+            }
+            for host in hosts
+        ],
+        "app_hash": "",
+        "app_state": {
+            "height": height,
+            "hash": tip.hash.hex(),
+            "transactions": tip.next_transaction,
+            "interval_s": interval_s,
+            "empty": empty,
+            "members": [
+                {"name": host.name, "key": key.hex(), "url": host.url}
+                for host, key in zip(hosts, keys, strict=True)
+            ],
+        },
+    }
+
+
+def _public(folder: Path, host: Host) -> bytes:
+    return node_key_in(folder / host.name / ENGINE).public_key().public_bytes_raw()
+
+
+def _voter_key(folder: Path, host: Host) -> Json:
+    path = folder / host.name / ENGINE / "config" / "priv_validator_key.json"
+    key: Json = json.loads(path.read_bytes())["pub_key"]
+    return key
+
+
+def _peers(folder: Path, hosts: Sequence[Host]) -> str:
+    """The nodes as the engine's `persistent_peers` names them."""
+    return ",".join(
+        f"{address_of(_public(folder, host))}@{host.host}:{host.peer_port}" for host in hosts
+    )
+
+
+def config(host: Host, peers: str, interval_s: float) -> str:
+    """The engine's configuration; what is not named has the engine's defaults.
+
+    A block is proposed as soon as there are transactions, which `outbox` sends every interval, and
+    an empty one after an interval without any, so that the time in headers stays current.
+    """
+    return f"""\
+moniker = "{host.name}"
+abci = "socket"
+
+[p2p]
+laddr = "tcp://{host.bind}:{host.peer_port}"
+external_address = "{host.host}:{host.peer_port}"
+persistent_peers = "{peers}"
+persistent_peers_max_dial_period = "5s"
+pex = false
+addr_book_strict = false
+allow_duplicate_ip = true
+flush_throttle_timeout = "10ms"
+send_rate = 51200000
+recv_rate = 51200000
+
+[mempool]
+max_tx_bytes = 1048576
+max_txs_bytes = 67108864
+
+[consensus]
+timeout_propose = "1s"
+timeout_propose_delta = "500ms"
+timeout_prevote = "500ms"
+timeout_precommit = "500ms"
+timeout_commit = "100ms"
+skip_timeout_commit = true
+create_empty_blocks = true
+create_empty_blocks_interval = "{interval_s:g}s"
+peer_gossip_sleep_duration = "10ms"
+
+[storage]
+discard_abci_responses = true
+
+[tx_index]
+indexer = "null"
+"""

@@ -1,0 +1,127 @@
+"""Runs the consensus engine, CometBFT, as a child process, and asks it over its socket.
+
+The engine keeps its own configuration, keys and blocks in its folder (`home`). This module starts
+the program with that folder and with two Unix sockets in it, one for ABCI and one for questions, so
+the engine opens one port only: that for its peers.
+"""
+
+import base64
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from backend.errors import FlightchainError, TryLater
+from backend.processes.parent_death import die_with_parent
+
+VERSION = "0.38.26"
+MODULE = "github.com/cometbft/cometbft/cmd/cometbft"
+VARIABLE = "COMETBFT"  # names the program, if it is not in the PATH nor where Go installs
+ABCI_SOCKET, RPC_SOCKET = "abci.sock", "rpc.sock"
+ANSWER_WITHIN_S = 10.0
+STOP_WITHIN_S = 15.0
+
+_IN_CACHE = "already exists in cache"  # what the engine says of a transaction that it has
+Json = dict[str, Any]
+
+
+def program() -> Path:
+    """The engine's program. Raises FlightchainError if there is none of the right version."""
+    named = os.environ.get(VARIABLE) or shutil.which("cometbft")
+    found = Path(named) if named else Path.home() / "go" / "bin" / "cometbft"
+    advice = f"build it with: go install {MODULE}@v{VERSION}"
+    if not os.access(found, os.X_OK):
+        raise FlightchainError(f"the consensus engine {found} is missing; {advice}")
+    said = subprocess.run(  # noqa: S603  the program that the user named
+        [found, "version"], capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S
+    ).stdout.strip()
+    if said != VERSION:
+        raise FlightchainError(f"{found} is version {said}, not {VERSION}; {advice}")
+    return found
+
+
+class Engine:
+    """The engine with the folder `home`."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, abci_address: str) -> None:
+        """Start the process. It gets SIGTERM if this process dies. Raises FlightchainError."""
+        rpc = self._home / RPC_SOCKET
+        rpc.unlink(missing_ok=True)
+        command = [
+            *(str(program()), "start", "--home", str(self._home), "--log_level", "error"),
+            *("--proxy_app", abci_address, "--rpc.laddr", f"unix://{rpc}"),
+        ]
+        self._process = subprocess.Popen(  # noqa: S603  our own command
+            command,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  before there are threads
+            start_new_session=True,
+        )
+
+    def status(self) -> int | None:
+        """The exit status of the process; None while it runs."""
+        return None if self._process is None else self._process.poll()
+
+    def stop(self) -> None:
+        """End the process, and wait until it has ended."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def send(self, transaction: bytes) -> Json:
+        """Give the engine a transaction. Returns what the application said: `code` and `log`.
+
+        A transaction that it has already is good, too. Raises TryLater.
+        """
+        try:
+            return self.ask("broadcast_tx_sync", tx=base64.b64encode(transaction).decode())
+        except TryLater as error:
+            if _IN_CACHE in str(error):
+                return {"code": 0, "log": ""}
+            raise
+
+    def ask(self, method: str, **parameters: Any) -> Json:
+        """The result of a method of the engine's RPC. Raises TryLater if there is none."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+        connection = _UnixConnection(str(self._home / RPC_SOCKET))
+        try:
+            connection.request("POST", "/", json.dumps(body), {"Content-Type": "application/json"})
+            answer = json.loads(connection.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise TryLater(f"the consensus engine does not answer: {error}") from error
+        finally:
+            connection.close()
+        if "error" in answer:
+            told = answer["error"]
+            raise TryLater(f"the consensus engine refuses: {told.get('data') or told['message']}")
+        found: Json = answer["result"]
+        return found
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=ANSWER_WITHIN_S)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

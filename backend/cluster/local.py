@@ -1,0 +1,272 @@
+"""Runs a cluster on one machine, each node a service of its own, for trying and for tests.
+
+The folder holds what `configuration` makes, `hosts.json`, and for each node `pid` and `log`. A node
+is the supervisor (`python -m backend serve`) with all its processes.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from backend.cluster import configuration
+from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
+from backend.errors import FlightchainError
+from backend.http_requests import NoAnswer, ask
+from backend.receipts import FILE_NAME as RECEIPTS_NAME
+from backend.settings import PREFIX, PROJECT
+from backend.storage import files
+from backend.storage.layout import BLOCKS_FOLDER
+
+HOSTS_NAME, PID_NAME, LOG_NAME = "hosts.json", "pid", "log"
+LOOPBACK = "127.0.0.1"
+STOP_WITHIN_S = 60.0
+ANSWER_WITHIN_S = 2.0
+
+Json = dict[str, Any]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on now."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind((LOOPBACK, 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def hosts_on_loopback(count: int, port: int, peer_port: int, first: int = 0) -> list[Host]:
+    """Nodes `first` and after. port, peer_port: of node 0, the next have the next; 0: free ones."""
+    ports = free_ports(2 * count)
+    return [
+        Host(
+            f"node{i}",
+            LOOPBACK,
+            peer_port + i if peer_port else ports.pop(),
+            port + i if port else ports.pop(),
+            LOOPBACK,
+        )
+        for i in range(first, first + count)
+    ]
+
+
+class LocalCluster:
+    """The cluster in `folder`."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        """environment: settings of all nodes, besides those of this process."""
+        self.folder = folder.absolute()
+        self._environment = dict(environment or {})
+        self._processes: list[subprocess.Popen[bytes]] = []  # that were started here
+
+    @property
+    def hosts(self) -> list[Host]:
+        """The nodes in their order; none if there is no cluster."""
+        try:
+            rows = json.loads((self.folder / HOSTS_NAME).read_bytes())
+        except FileNotFoundError:
+            return []
+        return [Host(**row) for row in rows]
+
+    @property
+    def voters(self) -> list[Host]:
+        """The nodes that have a vote."""
+        return [host for host in self.hosts if host.votes]
+
+    def make(self, hosts: list[Host], interval_s: float, *, empty: bool) -> None:
+        """Make the configuration of new nodes, which begin with the chain in `base`."""
+        configuration.make_cluster(self.folder, hosts, interval_s, empty=empty)
+        self._write(hosts)
+
+    def add(self, host: Host) -> None:
+        """Make the configuration of a node that only reads."""
+        hosts = self.hosts
+        host = replace(host, votes=False)
+        configuration.add_reader(self.folder, host, hosts)
+        self._write([*hosts, host])
+
+    def _write(self, hosts: list[Host]) -> None:
+        text = json.dumps([asdict(host) for host in hosts], indent=1)
+        files.write_new(self.folder / HOSTS_NAME, text.encode())
+
+    def node(self, name: str) -> Host:
+        """A node by its name or its number. Raises FlightchainError."""
+        for host in self.hosts:
+            if name in {host.name, host.name.removeprefix("node")}:
+                return host
+        raise FlightchainError(f"{self.folder} has no node {name}")
+
+    def start(self, host: Host) -> None:
+        """Start a node, unless it runs."""
+        if self.pid(host) is not None:
+            return
+        node = self.folder / host.name
+        inherited = {name: value for name, value in os.environ.items() if name != f"{PREFIX}DATA"}
+        settings = {
+            "DIR": node / CHAIN,
+            "CLUSTER": node / ENGINE,
+            "HOST": host.host,
+            "PORT": host.port,
+            "DATA": "none",
+        }
+        environment = inherited | {PREFIX + name: str(value) for name, value in settings.items()}
+        with (node / LOG_NAME).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "backend", "serve"],
+                cwd=PROJECT,
+                env=environment | self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        files.write_new(node / PID_NAME, f"{process.pid} {_started(process.pid)}\n".encode())
+
+    def pid(self, host: Host) -> int | None:
+        """The process of a node; None if it does not run."""
+        try:
+            text = (self.folder / host.name / PID_NAME).read_text(encoding="ascii")
+        except FileNotFoundError:
+            return None
+        pid, started = text.split()
+        return int(pid) if _started(int(pid)) == started else None
+
+    def stop(self, hosts: list[Host]) -> None:
+        """End nodes in order, and wait until they have ended. Raises FlightchainError."""
+        pids = [pid for host in hosts if (pid := self.pid(host)) is not None]
+        trees = {pid: [pid, *_descendants(pid)] for pid in pids}
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+        until = time.monotonic() + STOP_WITHIN_S
+        while running := [pid for tree in trees.values() for pid in tree if _is_running(pid)]:
+            self._reap()
+            if time.monotonic() > until:
+                raise FlightchainError(f"processes {running} do not end")
+            time.sleep(0.05)
+        self._reap()
+
+    def kill(self, host: Host) -> None:
+        """Kill all processes of a node at once, as a power cut does."""
+        pid = self.pid(host)
+        if pid is None:
+            return
+        tree = [pid, *_descendants(pid)]
+        self._signal(tree, signal.SIGSTOP)  # so that none is started again meanwhile
+        tree = [pid, *_descendants(pid)]
+        self._signal(tree, signal.SIGKILL)
+        until = time.monotonic() + STOP_WITHIN_S
+        while any(_is_running(one) for one in tree) and time.monotonic() < until:
+            time.sleep(0.02)
+        self._reap()
+
+    def rebuild(self, host: Host) -> None:
+        """Put aside what a node that does not run has of the chain.
+
+        When it is started it gets everything from the others, from the chain in `base` on. What it
+        has accepted stays. Raises FlightchainError.
+        """
+        if self.pid(host) is not None:
+            raise FlightchainError(f"{host.name} runs; kill it first")
+        chain = self.folder / host.name / CHAIN
+        aside = chain.with_name(f"aside-{time.time_ns()}")
+        files.make_folder(aside)
+        for name in (BLOCKS_FOLDER, "index", RECEIPTS_NAME):
+            if (chain / name).exists():
+                files.rename(chain / name, aside / name)
+        shutil.copytree(self.folder / BASE / BLOCKS_FOLDER, chain / BLOCKS_FOLDER)
+
+    def send(self, host: Host, number: signal.Signals) -> None:
+        """Send a signal to all processes of a node."""
+        pid = self.pid(host)
+        if pid is not None:
+            self._signal([pid, *_descendants(pid)], number)
+
+    def _reap(self) -> None:
+        """Take note of the end of children of this very process, which would stay as zombies."""
+        self._processes = [one for one in self._processes if one.poll() is None]
+
+    @staticmethod
+    def _signal(pids: list[int], number: signal.Signals) -> None:
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+    def told(self, host: Host, path: str = "/tip") -> Json:
+        """What a node answers. Raises NoAnswer."""
+        answer = ask(host.url + path, within_s=ANSWER_WITHIN_S)
+        found: Json = json.loads(answer.body)
+        return found
+
+    def refusal(self, host: Host) -> str:
+        """Why a node is not ready; "" if it is."""
+        try:
+            told = self.told(host, "/health/ready")
+        except (NoAnswer, ValueError) as error:
+            return str(error)
+        return "" if told["status"] == "ready" else str(told["detail"])
+
+    def words(self, host: Host) -> str:
+        """How a node does, in a line."""
+        try:
+            tip = self.told(host)
+        except (NoAnswer, ValueError) as error:
+            state = "does not run" if self.pid(host) is None else f"runs, but {error}"
+            return f"{host.name}  {host.url}  {state}"
+        seen = tip["cluster"]
+        return (
+            f"{host.name}  {host.url}  block {tip['height']} {tip['hash'][:16]}  "
+            f"{tip['transactions']} transactions, {tip['pending']} pending, "
+            f"{seen['votes']} of {seen['votes_total']} votes; {self.refusal(host) or 'ready'}"
+        )
+
+    def wait_until_ready(self, hosts: list[Host], within_s: float) -> None:
+        """Return when all nodes are ready. Raises FlightchainError if that takes too long."""
+        until = time.monotonic() + within_s
+        while refused := [f"{host.name}: {why}" for host in hosts if (why := self.refusal(host))]:
+            if time.monotonic() > until:
+                raise FlightchainError(f"not ready after {within_s:g} s: {'; '.join(refused)}")
+            time.sleep(0.2)
+
+
+def _started(pid: int) -> str:
+    """When a process was started, in ticks since the machine was; "" if there is no such process.
+
+    With the pid that names it for good.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] in {"Z", "X"} else fields[19]
+
+
+def _is_running(pid: int) -> bool:
+    return bool(_started(pid))
+
+
+def _descendants(pid: int) -> list[int]:
+    """The children of a process, and theirs."""
+    return [one for child in _children(pid) for one in (child, *_descendants(child))]
+
+
+def _children(pid: int) -> Iterator[int]:
+    for listing in Path("/proc").glob(f"{pid}/task/*/children"):
+        try:
+            yield from map(int, listing.read_text(encoding="ascii").split())
+        except OSError:
+            continue

@@ -1,0 +1,161 @@
+"""Reads who belongs to a cluster from the engine's genesis file, which all nodes share.
+
+Its `app_state` names the members in order, each with the public key of its `node_key.json`, and the
+block of the existing chain with which every node begins:
+
+    {"height": 337, "hash": "00…", "transactions": 336776, "interval_s": 60.0, "empty": false,
+     "members": [{"name": "node0", "key": "64 hexadecimal digits", "url": "http://…"}, …]}
+
+A member is a voter if `validators` has its name. The genesis of a cluster never changes.
+"""
+
+import base64
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from backend.errors import FlightchainError
+
+MOST_MEMBERS = 256  # an index is a byte in the table of receipts
+LEEWAY_MS = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member. key: its public key. voter: its address as a voter; "" if it has no vote.
+
+    power: the weight of its vote. url: where its service answers, as the configuration says.
+    """
+
+    name: str
+    key: bytes
+    voter: str
+    power: int
+    url: str
+
+    @property
+    def peer_id(self) -> str:
+        """Its name among peers of the engine."""
+        return address_of(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A cluster: its name, its members, and the block (height, hash, transactions) it began with.
+
+    interval_s: time between blocks, in seconds. empty: whether blocks without flights are made.
+    """
+
+    cluster: str
+    members: tuple[Member, ...]
+    height: int
+    hash: str
+    transactions: int
+    interval_s: float
+    empty: bool
+
+    @property
+    def keys(self) -> list[Ed25519PublicKey]:
+        """The public keys of the members, in their order."""
+        return [Ed25519PublicKey.from_public_bytes(member.key) for member in self.members]
+
+    @property
+    def power(self) -> int:
+        """The weight of all votes."""
+        return sum(member.power for member in self.members)
+
+    @property
+    def leeway_ms(self) -> int:
+        """How long after a header's time a flight may have been accepted, in milliseconds.
+
+        That time is as old as the block before, which may be an interval.
+        """
+        return round(1000 * self.interval_s) + LEEWAY_MS
+
+    def latest_ms(self, header_ms: int) -> int:
+        """Until when a flight of a block with this header time may have been accepted."""
+        return header_ms + self.leeway_ms
+
+    def proposer(self, address: bytes) -> str:
+        """The name of the voter with this address; "" if there is none."""
+        names = (one.name for one in self.members if one.voter == address.hex())
+        return next(names, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which member this node is. index: None if it is none, and only reads. key: its secret key."""
+
+    index: int | None
+    key: Ed25519PrivateKey
+
+
+def address_of(key: bytes) -> str:
+    """The address of an Ed25519 key in the engine, hexadecimal."""
+    return sha256(key).hexdigest()[:40]
+
+
+def membership_in(home: Path) -> Membership:
+    """The cluster of the engine whose folder is `home`. Raises FlightchainError."""
+    path = home / "config" / "genesis.json"
+    genesis = _json(path)
+    try:
+        state = genesis["app_state"]
+        voters = {one["name"]: one for one in genesis["validators"]}
+        members = tuple(_member(one, voters.get(one["name"])) for one in state["members"])
+        if not 0 < len(members) <= MOST_MEMBERS:
+            raise ValueError(f"it has {len(members)} members")
+        return Membership(
+            str(genesis["chain_id"]),
+            members,
+            int(state["height"]),
+            str(state["hash"]),
+            int(state["transactions"]),
+            float(state["interval_s"]),
+            bool(state["empty"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FlightchainError(f"{path} is not the genesis of a cluster: {error}") from error
+
+
+def _member(state: dict[str, Any], voter: dict[str, Any] | None) -> Member:
+    public = base64.b64decode(voter["pub_key"]["value"]) if voter else b""
+    return Member(
+        str(state["name"]),
+        bytes.fromhex(state["key"]),
+        address_of(public) if voter else "",
+        int(voter["power"]) if voter else 0,
+        str(state.get("url", "")),
+    )
+
+
+def identity_in(home: Path, membership: Membership) -> Identity:
+    """Which member the engine in `home` is. Raises FlightchainError."""
+    key = node_key_in(home)
+    public = key.public_key().public_bytes_raw()
+    keys = [member.key for member in membership.members]
+    return Identity(keys.index(public) if public in keys else None, key)
+
+
+def node_key_in(home: Path) -> Ed25519PrivateKey:
+    """The secret key of the engine's node in `home`. Raises FlightchainError."""
+    path = home / "config" / "node_key.json"
+    try:
+        return Ed25519PrivateKey.from_private_bytes(
+            base64.b64decode(_json(path)["priv_key"]["value"])[:32]
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FlightchainError(f"{path} holds no key: {error}") from error
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise FlightchainError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise FlightchainError(f"{path} is not JSON: {error}") from error

@@ -1,0 +1,177 @@
+"""Runs a node of a cluster in place of the miner: application, engine, outbox and status.
+
+Like the miner it is the only writer of its chain, holds `miner.lock` as long as it runs, and tells
+by `miner.json` that it is alive. Whatever fails ends the process; whoever started it starts it
+again, and the engine replays what is missing.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from backend.checking.scrub import scrubbing
+from backend.cluster import status
+from backend.cluster.application import OK, OLD, Application
+from backend.cluster.chain_end import Built, ChainEnd
+from backend.cluster.engine import ABCI_SOCKET, Engine
+from backend.cluster.membership import identity_in, membership_in
+from backend.cluster.outbox import Outbox
+from backend.cluster.socket_server import SocketServer
+from backend.cluster.transactions import packed
+from backend.cluster.watching import Watcher
+from backend.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
+from backend.mempool import Accepted, Mempool
+from backend.processes.shared_numbers import MinerNumbers
+from backend.processes.systemd import Notifier
+from backend.sealing.miner_status import LOCK_NAME, Announcer
+from backend.settings import Settings
+from backend.storage import files
+from backend.words import counted
+
+POLL_S = 0.05
+RETRY_S = 0.5
+TRIM_EVERY_S = 30.0
+
+Report = Callable[[str], None]
+
+
+class Node:
+    """The node of the chain in `settings.folder` and the engine in `settings.cluster`."""
+
+    def __init__(
+        self, settings: Settings, report: Report, notifier: Notifier | None = None
+    ) -> None:
+        """notifier: is told when the node begins, that it lives, and when it ends."""
+        self._settings = settings
+        self._report = report
+        self._notifier = notifier or Notifier({}, report)
+        home = Path(settings.cluster).absolute()
+        self._membership = membership_in(home)
+        self._identity = identity_in(home, self._membership)
+        self._lock = files.FileLock(settings.folder / LOCK_NAME)
+        self._announcer = Announcer(settings.folder, report)
+        self._numbers = MinerNumbers()
+        self._end = ChainEnd(settings, self._membership, report)
+        self._engine = Engine(home)
+        self._abci = home / ABCI_SOCKET
+        self._mempool = Mempool(settings, self._end.receipts.own_mined, report)
+        self._outbox: Outbox | None = None
+        self._failures: list[Exception] = []
+        self._is_stopping = False
+        self._pause = threading.Event()  # never set
+        self._said = ""
+        self._mined_below_tip = 0  # own flights in blocks below the newest one
+
+    def stop(self) -> None:
+        """Make `run` return soon. Signal handlers may call this."""
+        self._is_stopping = True
+
+    def run(self) -> None:
+        """Take part in the cluster until `stop`. Raises what makes it impossible to go on."""
+        files.make_folder(self._settings.folder)
+        self._lock.acquire(wait=False)
+        try:
+            status.remove(self._settings.folder)
+            self._announcer.silent()
+            self._numbers.start(self._settings)
+            application = self._application()
+            with scrubbing(self._settings, self._report):
+                self._serve(application)
+        finally:
+            self._notifier.stopping()
+            self._announcer.silent()
+            status.remove(self._settings.folder)
+            self._end.close()
+            self._mempool.close()
+            self._lock.release()
+
+    def _application(self) -> Application:
+        own = self._identity.index
+        reached = self._end.open(own)
+        application = Application(self._end, self._membership, reached, self._appended)
+        if own is not None:
+            mined, interval_s = partial(application.mined, own), self._membership.interval_s
+            self._outbox = Outbox(self._mempool, mined, self._send, interval_s)
+        return application
+
+    def _serve(self, application: Application) -> None:
+        server = SocketServer(self._abci, application.handle, self._failures.append)
+        try:
+            self._engine.start(server.address)
+            server.start()
+            self._notifier.ready()
+            self._rounds(Watcher(self._engine, self._membership, self._identity), application)
+        finally:
+            self._engine.stop()
+            server.close()
+        if self._failures:
+            raise self._failures[0]
+
+    def _rounds(self, watcher: Watcher, application: Application) -> None:
+        look_s = trim_s = 0.0
+        while not (self._is_stopping or self._failures):
+            if (ended := self._engine.status()) is not None:
+                raise FlightchainError(f"the consensus engine ended with status {ended}")
+            now_s = time.monotonic()
+            if now_s >= look_s:
+                look_s = now_s + status.EVERY_S
+                self._tell(watcher, application)
+            self._patiently(self._step)
+            if now_s >= trim_s:
+                trim_s = now_s + TRIM_EVERY_S
+                self._patiently(self._trim)
+            self._pause.wait(POLL_S)
+
+    def _step(self) -> None:
+        if self._outbox is not None:
+            self._outbox.step()
+
+    def _tell(self, watcher: Watcher, application: Application) -> None:
+        """Tell all who ask that this node lives, and how its cluster does."""
+        outbox_waits_s = 0.0 if self._outbox is None else self._outbox.waits_s()
+        status.write(
+            self._settings.folder, watcher.look(application, outbox_waits_s, time.monotonic())
+        )
+        due_s = time.monotonic() if self._outbox is None else self._outbox.due_s
+        self._announcer.next_round(max(0.0, due_s - time.monotonic()))
+        self._notifier.alive()
+        self._numbers.sample(0)
+
+    def _patiently(self, act: Callable[[], None]) -> None:
+        """Do what may fail for a while; report once why it does."""
+        try:
+            act()
+            self._said = ""
+        except WriteFailed:
+            raise
+        except (TryLater, DamagedMempool) as error:
+            if self._said != str(error):
+                self._said = str(error)
+                self._report(f"cannot send what was accepted now: {error}")
+            self._pause.wait(RETRY_S)
+
+    def _send(self, parts: Sequence[Accepted]) -> None:
+        identity = self._identity
+        assert identity.index is not None
+        data = packed(self._membership.cluster, identity.index, parts, identity.key)
+        told = self._engine.send(data)
+        if told["code"] not in {OK, OLD}:
+            raise TryLater(f"the application refuses a transaction: {told['log']}")
+
+    def _trim(self) -> None:
+        """Remove from the mempool what is in blocks below the tip."""
+        self._mempool.trim(self._mined_below_tip)
+
+    def _appended(self, built: Built) -> None:
+        """Take note that a block is in the chain."""
+        count = built.block.header.transaction_count
+        self._numbers.sealed(count, 0.0)
+        index = self._identity.index
+        own = [run.first for run in built.entry.runs if run.node == index]
+        if own:
+            self._mined_below_tip = own[0]
+        height, proposer = built.entry.height, built.entry.proposer
+        told = counted(count, "transaction")
+        self._report(f"block {height} with {told} was proposed by {proposer}")

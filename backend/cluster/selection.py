@@ -1,0 +1,96 @@
+"""Decides which transactions a block of the cluster takes, and in which order its flights stand.
+
+All nodes decide the same, because nothing counts but the transactions, the time in the block's
+header and how many flights of each node were mined before. It is pure: no files, no clock.
+
+A transaction fits if it goes on where its node's mined flights end, if the block has room for all
+of it, and if no flight was accepted long after the header's time. That time is the median of what
+the voters' clocks said, so a node whose clock is ahead cannot take the time of the ledger with it:
+its flights wait until their time has come.
+"""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from backend.chain.block import MAX_TRANSACTIONS
+from backend.chain.flight import Flight
+from backend.cluster.transactions import ClusterTransaction, flights_in
+from backend.receipts import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The flights of a block in their order, with their acceptance times in UTC milliseconds.
+
+    senders: for each flight the index of the node that accepted it. runs: one for each such node.
+    """
+
+    times: list[int]
+    flights: list[Flight]
+    senders: bytes
+    runs: list[Run]
+
+
+class Room:
+    """The room in one block, which transactions take one after the other."""
+
+    def __init__(self, mined: Sequence[int], latest_ms: int) -> None:
+        """mined: for each node how many of its flights are mined. latest_ms: UTC milliseconds."""
+        self._next = list(mined)
+        self._latest_ms = latest_ms
+        self._left = MAX_TRANSACTIONS
+
+    def takes(self, one: ClusterTransaction) -> bool:
+        """Take a transaction if it fits. Returns whether it does."""
+        fits = (
+            one.first == self._next[one.node]
+            and one.count <= self._left
+            and one.latest_ms <= self._latest_ms
+        )
+        if fits:
+            self._next[one.node] = one.following
+            self._left -= one.count
+        return fits
+
+
+def proposed(
+    candidates: Iterable[ClusterTransaction], mined: Sequence[int], latest_ms: int, most_bytes: int
+) -> list[ClusterTransaction]:
+    """The transactions for a new block, those accepted first before others."""
+    of_node: dict[int, list[ClusterTransaction]] = {}
+    for one in candidates:
+        of_node.setdefault(one.node, []).append(one)
+    in_turn = [sorted(each, key=lambda one: one.first) for each in of_node.values()]
+    room, chosen = Room(mined, latest_ms), []
+    for one in heapq.merge(*in_turn, key=lambda one: one.first_ms):
+        if len(one.data) <= most_bytes and room.takes(one):
+            most_bytes -= len(one.data)
+            chosen.append(one)
+    return chosen
+
+
+def rows_of(chosen: Sequence[ClusterTransaction]) -> Rows:
+    """The flights of the transactions of a block, in the order of their acceptance.
+
+    Those of one node stay in the order of their numbers, even if its clock was put back.
+    """
+    last: dict[int, int] = {}
+    found: list[tuple[int, int, int, Flight]] = []
+    for one in chosen:
+        times, flights = flights_in(one)
+        for number, time, flight in zip(count(one.first), times, flights, strict=False):
+            last[one.node] = max(time, last.get(one.node, 0))
+            found.append((last[one.node], one.node, number, flight))
+    found.sort(key=lambda row: row[:3])
+    runs: dict[int, Run] = {}
+    for one in chosen:
+        first = runs[one.node].first if one.node in runs else one.first
+        runs[one.node] = Run(one.node, first, one.following)
+    return Rows(
+        [row[0] for row in found],
+        [row[3] for row in found],
+        bytes(row[1] for row in found),
+        list(runs.values()),
+    )

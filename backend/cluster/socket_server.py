@@ -1,0 +1,119 @@
+"""Serves ABCI over a Unix socket: answers the engine's requests one by one, in their order.
+
+The engine opens four connections (consensus, mempool, query, snapshots), each served by a thread.
+A message is preceded by its length as a varint. Answers are sent when the engine asks to flush, as
+it does whenever it waits for one.
+
+An application that fails cannot go on: it and the engine would no longer agree on what was done. So
+the error is sent, which ends the engine, and `failed` is told.
+"""
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from io import BufferedRWPair
+from pathlib import Path
+
+from backend.cluster import messages
+from backend.cluster.wire import Message, Schema, WireError, decode, encode, varint
+from backend.errors import FlightchainError
+
+MOST_MESSAGE_BYTES = 100 * 2**20  # as in the engine
+MOST_PATH_BYTES = 100  # Linux allows 107
+CONNECTIONS = 4
+
+Handle = Callable[[str, Message], Message]
+
+
+class SocketServer:
+    """Listens at `path`; `start` serves, in threads of its own."""
+
+    def __init__(self, path: Path, handle: Handle, failed: Callable[[Exception], None]) -> None:
+        """handle: answers a request, by its name. failed: takes the error that ended serving."""
+        if len(str(path).encode()) > MOST_PATH_BYTES:
+            raise FlightchainError(
+                f"{path} is too long for a socket: choose a folder of at most "
+                f"{MOST_PATH_BYTES - len(path.name) - 1} bytes"
+            )
+        self.address = f"unix://{path}"
+        self._path = path
+        self._handle = handle
+        self._failed = failed
+        self._connections: list[socket.socket] = []
+        self._is_closing = False
+        path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        path.chmod(0o600)
+        self._listener.listen(CONNECTIONS)
+
+    def start(self) -> None:
+        """Serve in threads from now on."""
+        threading.Thread(target=self._accept, name="abci", daemon=True).start()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._is_closing = True
+        for one in [self._listener, *self._connections]:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        self._path.unlink(missing_ok=True)
+
+    def _accept(self) -> None:
+        while not self._is_closing:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._connections.append(connection)
+            threading.Thread(
+                target=self._serve, args=(connection,), name="abci connection", daemon=True
+            ).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection, connection.makefile("rwb") as stream:
+                while (data := _read(stream)) is not None:
+                    name, answer = self._answer(data)
+                    stream.write(framed(messages.RESPONSE, name, answer))
+                    if name in {"flush", "exception"}:
+                        stream.flush()
+        except (OSError, ValueError) as error:  # the engine has ended, or sends nonsense
+            if isinstance(error, WireError) and not self._is_closing:
+                self._failed(error)
+
+    def _answer(self, data: bytes) -> tuple[str, Message]:
+        request = decode(messages.REQUEST, data)
+        name = next((name for name, value in request.items() if value is not None), None)
+        if name is None:
+            raise WireError("a request of an unknown kind")
+        try:
+            return name, self._handle(name, request[name])
+        except Exception as error:  # noqa: BLE001  whatever it is, the engine must not go on
+            self._failed(error)
+            return "exception", {"error": str(error)}
+
+
+def _read(stream: BufferedRWPair) -> bytes | None:
+    """The next message; None at the end of the stream. Raises WireError."""
+    length = shift = 0
+    while True:
+        byte = stream.read(1)
+        if not byte:
+            return None
+        length |= (byte[0] & 0x7F) << shift
+        shift += 7
+        if byte[0] < 0x80:
+            break
+    if length > MOST_MESSAGE_BYTES:
+        raise WireError(f"a message of {length} bytes is too long")
+    data = stream.read(length)
+    return data if len(data) == length else None
+
+
+def framed(schema: Schema, name: str, content: Message) -> bytes:
+    """A request or an answer as it is sent: its length, then itself."""
+    data = encode(schema, {name: content})
+    return varint(len(data)) + data

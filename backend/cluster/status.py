@@ -1,0 +1,102 @@
+"""Tells how the cluster does, as this node sees it: the node's process writes, all others read.
+
+`cluster.json` in the chain's folder is small, not synced, and written every `EVERY_S`. It counts
+only while it is fresh and a process holds `miner.lock`. So a node that hangs or is gone accepts
+nothing, rather than keep what nobody will send.
+"""
+
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import TryLater, WriteFailed
+from backend.sealing.miner_status import LOCK_NAME
+from backend.storage import files
+
+FILE_NAME = "cluster.json"
+EVERY_S = 1.0
+FRESH_S = 10.0
+READ_EVERY_S = 0.2
+
+_NOT_RUNNING = "the node of the cluster is not running, or hangs; nothing is accepted"
+
+
+class ClusterStatus(msgspec.Struct, frozen=True):
+    """What a node knows about its cluster.
+
+    node: its name. engine_height: height of the engine's newest block. peers: the names of the
+    members that are connected. votes: the weight of the votes of these and its own; votes_total:
+    of all. catching_up: whether it still fetches blocks. lag_blocks: how many blocks of the engine
+    it is behind the peer that is furthest. refusal: why nothing is accepted; "" if it is.
+    written_s: monotonic seconds.
+    """
+
+    node: str
+    engine_height: int
+    peers: list[str]
+    votes: int
+    votes_total: int
+    catching_up: bool
+    lag_blocks: int
+    refusal: str
+    written_s: float
+
+    @property
+    def has_quorum(self) -> bool:
+        """Whether more than two thirds of the votes are connected."""
+        return 3 * self.votes > 2 * self.votes_total
+
+
+_decode = msgspec.json.Decoder(ClusterStatus).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def write(folder: Path, status: ClusterStatus) -> None:
+    """Write the status. Raises WriteFailed."""
+    files.replace_unsynced(folder / FILE_NAME, _encode(status))
+
+
+def remove(folder: Path) -> None:
+    """Remove the status, because the node ends or begins."""
+    with suppress(WriteFailed):  # a status that is not fresh does not count
+        files.remove(folder / FILE_NAME)
+
+
+class StatusReader:
+    """Reads the status of the node of the chain in `folder`. It is safe for threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._read_s = -READ_EVERY_S
+        self._found: ClusterStatus | None = None
+
+    def status(self) -> ClusterStatus | None:
+        """The status; None if no node runs, or hangs."""
+        with self._lock:
+            now_s = time.monotonic()
+            if now_s - self._read_s >= READ_EVERY_S:
+                self._found, self._read_s = self._read(), now_s
+            found = self._found
+        return found if found is not None and now_s - found.written_s < FRESH_S else None
+
+    def _read(self) -> ClusterStatus | None:
+        if not files.is_locked(self._folder / LOCK_NAME):
+            return None
+        try:
+            return _decode((self._folder / FILE_NAME).read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def refusal(self) -> str:
+        """Why nothing is accepted now; "" if it is."""
+        status = self.status()
+        return _NOT_RUNNING if status is None else status.refusal
+
+    def require_acceptance(self) -> None:
+        """Raise TryLater while nothing is accepted."""
+        if refusal := self.refusal():
+            raise TryLater(refusal, retry_after_s=5)

@@ -1,0 +1,217 @@
+"""What can happen to nodes of a cluster, each with the time in which it lasts and its end.
+
+A node whose engine alone is stopped stands for one that is cut off the network: its service runs,
+and hears of nobody.
+"""
+
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+
+from backend.cheating.editor import Editor
+from backend.cluster.configuration import CHAIN, Host
+from backend.cluster.local import LocalCluster
+from backend.storage.layout import BLOCKS_FOLDER
+from tests.cluster.processes import SETTINGS
+from tests.cluster.world import World, told, until
+from tests.faults.clocks import built
+from tests.faults.full_disk import fill
+
+AN_HOUR_S = 3600
+
+Harm = Callable[[World, random.Random], AbstractContextManager[list[Host]]]
+"""While it lasts, the nodes that it yields are harmed."""
+
+
+@contextmanager
+def killed(world: World, chance: random.Random, count: int = 1) -> Iterator[list[Host]]:
+    """Nodes are killed."""
+    hosts = chance.sample(world.hosts, count)
+    for host in hosts:
+        world.cluster.kill(host)
+    yield hosts
+
+
+@contextmanager
+def two_killed(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """Two of four nodes are killed, so that there is no quorum."""
+    with killed(world, chance, 2) as hosts:
+        yield hosts
+
+
+@contextmanager
+def all_killed(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """All nodes are killed."""
+    with killed(world, chance, len(world.hosts)) as hosts:
+        yield hosts
+
+
+@contextmanager
+def stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """All processes of a node are stopped, and go on."""
+    host = chance.choice(world.hosts)
+    world.cluster.send(host, signal.SIGSTOP)
+    try:
+        yield [host]
+    finally:
+        world.cluster.send(host, signal.SIGCONT)
+
+
+@contextmanager
+def cut_off(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """The engine of a node is stopped, and goes on; its service runs."""
+    host = chance.choice(world.hosts)
+    engines = _engines(world, host)
+    for pid in engines:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield [host]
+    finally:
+        for pid in engines:
+            if pid in _engines(world, host):
+                os.kill(pid, signal.SIGCONT)
+
+
+def _engines(world: World, host: Host) -> list[int]:
+    """The processes of the engine of a node."""
+    home = str(world.cluster.folder / host.name)
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = path.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(one.startswith(home) for one in arguments) and "cometbft" in arguments[0]:
+            found.append(int(path.parent.name))
+    return found
+
+
+@contextmanager
+def damaged(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A bit of a block of a node is turned around; its chain is made anew at the end."""
+    with _rewritten(world, chance, _flip) as hosts:
+        yield hosts
+
+
+@contextmanager
+def altered(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """Whoever runs a node changes a flight, and makes all blocks above it fit."""
+    with _rewritten(world, chance, _cheat) as hosts:
+        yield hosts
+
+
+@contextmanager
+def _rewritten(
+    world: World, chance: random.Random, rewrite: Callable[[Path, random.Random], None]
+) -> Iterator[list[Host]]:
+    host = chance.choice(world.hosts)
+    world.cluster.kill(host)
+    rewrite(world.cluster.folder / host.name / CHAIN, chance)
+    world.cluster.start(host)
+    until(lambda: bool(world.cluster.refusal(host)), "the node is not ready")
+    try:
+        yield [host]
+        assert world.cluster.refusal(host), "a node with a wrong chain became ready"
+    finally:
+        world.cluster.kill(host)
+        world.cluster.rebuild(host)
+
+
+def _flip(chain: Path, chance: random.Random) -> None:
+    path = chance.choice(sorted((chain / BLOCKS_FOLDER).glob("blocks-*.dat")))
+    data = bytearray(path.read_bytes())
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+
+
+def _cheat(chain: Path, chance: random.Random) -> None:
+    """Only blocks are written: what the node accepted and its receipts stay as they are."""
+    scratch = chain.with_name("altered")
+    shutil.copytree(chain / BLOCKS_FOLDER, scratch / BLOCKS_FOLDER)
+    editor = Editor(scratch)
+    height = chance.choice(
+        [i for i, one in enumerate(editor.blocks) if one.header.transaction_count]
+    )
+    editor.change(height, 0, "ARR_DELAY", -59)
+    editor.mine_all_from(height)
+    editor.save()
+    shutil.rmtree(chain / BLOCKS_FOLDER)
+    shutil.move(scratch / BLOCKS_FOLDER, chain / BLOCKS_FOLDER)
+    shutil.rmtree(chain / "index", ignore_errors=True)
+    shutil.rmtree(scratch)
+
+
+@contextmanager
+def full_disk(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """The disk of the last node, which has one of its own, is full, and has room again."""
+    host = world.hosts[-1]
+    disk = (world.cluster.folder / host.name).resolve().parent
+    fill(disk)
+    try:
+        yield [host]
+    finally:
+        (disk / "ballast").unlink()
+
+
+@contextmanager
+def clock_ahead(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """The clock of the service of a node is an hour ahead."""
+    host = chance.choice(world.hosts)
+    folder = world.cluster.folder
+    (folder / "offset").write_text(str(AN_HOUR_S))
+    clock = {"LD_PRELOAD": str(built(folder)), "CLOCK_OFFSET": str(folder / "offset")}
+    world.cluster.kill(host)
+    ahead = LocalCluster(folder, {**SETTINGS, **clock})
+    ahead.start(host)
+    try:
+        yield [host]
+    finally:
+        ahead.kill(host)
+
+
+HARMS: dict[str, Harm] = {
+    "one killed": killed,
+    "two killed": two_killed,
+    "all killed": all_killed,
+    "one stopped": stopped,
+    "one cut off": cut_off,
+    "a block damaged": damaged,
+    "a block altered": altered,
+    "a full disk": full_disk,
+    "a clock ahead": clock_ahead,
+}
+WITHOUT_QUORUM = {"two killed", "all killed"}
+
+
+def endure(world: World, name: str, chance: random.Random) -> None:
+    """Let a harm happen while flights are posted, and settle. Raises AssertionError.
+
+    Only nodes that are not harmed must answer, and they accept unless there is no quorum.
+    """
+    world.post_everywhere(1)
+    with HARMS[name](world, chance) as harmed:
+        sound = [host for host in world.hosts if host not in harmed]
+        for host in sound:
+            wanted = 503 if name in WITHOUT_QUORUM else 202
+            until(
+                partial(_is_answered, world, host, wanted), f"{name}: posts are answered {wanted}"
+            )
+        world.post_everywhere(1)
+        if name not in WITHOUT_QUORUM:
+            until(partial(_have_mined, world, sound), f"{name}: the others mine")
+    world.settle()
+
+
+def _is_answered(world: World, host: Host, status: int) -> bool:
+    found = world.post(host)
+    assert found in {0, 202, 503}, f"{host.name} answers a post with {found}"
+    return found == status
+
+
+def _have_mined(world: World, hosts: list[Host]) -> bool:
+    return all(told(world.cluster, host).get("pending") == 0 for host in hosts)

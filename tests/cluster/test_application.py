@@ -1,0 +1,255 @@
+"""What the application proposes, accepts and appends; a crash anywhere loses nothing."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from backend.chain.block import MAX_TRANSACTIONS
+from backend.cluster.application import BAD, MOST_AHEAD, OK, OLD, UNFIT
+from backend.cluster.configuration import BASE
+from backend.cluster.messages import RECHECK, REJECT
+from backend.cluster.transactions import MOST_FLIGHTS
+from backend.errors import Damage, FlightchainError, WriteFailed
+from backend.receipts import ReceiptWriter
+from backend.storage.block_writer import BlockWriter
+from tests.cluster.engine import T0, Engine, Node, finalized, time_of
+from tests.flights import on_disk
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine(tmp_path) as engine:
+        yield engine
+
+
+def checked(node: Node, tx: bytes, kind: int = 0) -> int:
+    code: int = node.ask("check_tx", tx=tx, type=kind)["code"]
+    return code
+
+
+def rejected(node: Node, txs: list[bytes], at_ms: int = T0) -> bool:
+    request = {"txs": txs, "height": 1, "time": time_of(at_ms), "proposer_address": b""}
+    return bool(node.ask("process_proposal", **request)["status"] == REJECT)
+
+
+def test_flights_of_all_nodes_are_mined_in_the_order_of_their_acceptance(engine: Engine) -> None:
+    a, b, c, _ = engine.nodes
+    engine.decide([c.sent(0, 2, T0 + 2), a.sent(0, 1, T0 + 3), b.sent(0, 2, T0 + 1)], T0 + 5)
+    (tip,) = engine.tips()
+    for node in engine.nodes:
+        found = on_disk(node.settings.folder)
+        assert found.timestamps == [T0 + 1, T0 + 1, T0 + 2, T0 + 2, T0 + 3]
+        receipts = node.end.receipts
+        assert [receipts.id_of(1, 0), receipts.id_of(1, 1)] == [0, 1]
+        assert [receipts.id_of(2, 0), receipts.id_of(2, 1)] == [2, 3]
+        assert [receipts.id_of(0, 0), receipts.id_of(0, 1), receipts.id_of(3, 0)] == [4, None, None]
+        assert node.end.store.block(1).header.timestamp == T0 + 5
+        assert node.ask("info")["last_block_app_hash"].hex() == tip
+        newest = receipts.newest()
+        assert newest is not None
+        assert (newest.height, newest.hash, newest.proposer) == (1, tip, "node0")
+
+
+def test_no_flight_is_mined_twice_however_often_it_is_sent(engine: Engine) -> None:
+    node = engine.nodes[1]
+    engine.decide([node.sent(0, 3), node.sent(0, 3), node.sent(0, 2)])
+    assert engine.decide([node.sent(0, 3), node.sent(2, 4)])["txs"] == []
+    engine.decide([node.sent(3, 2), node.sent(3, 1)])
+    for each in engine.nodes:
+        assert on_disk(each.settings.folder).sizes == [3, 2]
+        assert each.application.mined(1) == 5
+    assert checked(node, node.sent(4, 1)) == OLD
+    assert checked(node, node.sent(5, 1)) == OK
+
+
+def test_a_block_with_a_gap_a_copy_or_too_much_is_rejected(engine: Engine) -> None:
+    a, b = engine.nodes[:2]
+    full = [a.sent(i * MOST_FLIGHTS, MOST_FLIGHTS) for i in range(4)]
+    assert not rejected(b, full)
+    assert rejected(b, [*full, b.sent(0, 1)])
+    assert rejected(b, [a.sent(1, 1)])
+    assert rejected(b, [a.sent(0, 1), a.sent(0, 1)])
+    assert rejected(b, [b"nonsense"])
+    assert rejected(b, [a.sent(0, 1, T0 + b.membership.leeway_ms + 1)])
+    assert not rejected(b, [a.sent(0, 1, T0 + b.membership.leeway_ms)])
+
+
+def test_a_proposal_takes_what_was_accepted_first_and_no_more_than_a_block_holds(
+    engine: Engine,
+) -> None:
+    a, b = engine.nodes[:2]
+    sent = [a.sent(i * MOST_FLIGHTS, MOST_FLIGHTS, T0 + 10 * i) for i in range(5)]
+    engine.decide([*reversed(sent), b.sent(0, 1, T0 + 15)], T0 + 50)
+    assert on_disk(a.settings.folder).sizes == [3 * MOST_FLIGHTS + 1]
+    engine.decide([*sent, b.sent(0, 1, T0 + 15)], T0 + 50)
+    assert on_disk(b.settings.folder).sizes == [3 * MOST_FLIGHTS + 1, 2 * MOST_FLIGHTS]
+    assert max(on_disk(b.settings.folder).sizes) <= MAX_TRANSACTIONS
+
+
+def test_flights_of_a_clock_that_is_ahead_wait_until_their_time_has_come(engine: Engine) -> None:
+    ahead, other = engine.nodes[:2]
+    hour_ms = 3_600_000
+    early = ahead.sent(0, 1, T0 + hour_ms)
+    engine.decide([early, other.sent(0, 1)])
+    assert (ahead.application.mined(0), ahead.application.mined(1)) == (0, 1)
+    assert engine.nodes[2].end.state.timestamp == T0
+    engine.decide([early], T0 + hour_ms)
+    assert ahead.application.mined(0) == 1
+
+
+def test_a_transaction_that_others_could_have_made_is_refused(engine: Engine) -> None:
+    a, b = engine.nodes[:2]
+    good = a.sent(0, 1)
+    for data in (b"", good[:50], good[:-1], good + b"x", bytes([good[0] ^ 1]) + good[1:]):
+        assert checked(b, data) == BAD
+    for at in (5, 13, 15, 40, 90):  # node, number, count, signature, payload
+        assert checked(b, good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]) == BAD
+    assert checked(b, a.sent(MOST_AHEAD, 1)) == UNFIT
+    assert checked(b, good) == OK
+    engine.decide([good])
+    assert checked(b, good, RECHECK) == OLD
+
+
+def test_blocks_without_flights_leave_the_chain_as_it_is(engine: Engine) -> None:
+    tips = engine.tips()
+    for i in range(3):
+        engine.decide([], T0 + 60_000 * i)
+    assert engine.tips() == tips
+    assert {node.end.state.height for node in engine.nodes} == {0}
+
+
+def test_empty_blocks_are_made_once_an_interval_if_the_cluster_wants_them(tmp_path: Path) -> None:
+    with Engine(tmp_path, 1, empty=True) as engine:
+        heights = []
+        for at_s in (0, 1, 60, 61, 119, 121, 122):
+            engine.decide([], T0 + 1000 * at_s)
+            heights.append(engine.nodes[0].end.state.height)
+    assert heights == [0, 0, 1, 1, 1, 2, 2]
+
+
+def test_a_node_that_lost_its_chain_is_given_all_of_it(engine: Engine, tmp_path: Path) -> None:
+    for i in range(5):
+        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i, proposer=i % 4)
+    node = engine.nodes[2]
+    node.close()
+    folder = node.settings.folder
+    shutil.rmtree(folder / "blocks")
+    (folder / "cluster.sqlite").unlink()
+    shutil.copytree(tmp_path / BASE / "blocks", folder / "blocks")
+    node.open()
+    assert node.ask("info")["last_block_height"] == 0
+    engine.replay(node)
+    assert len(engine.tips()) == 1
+    assert on_disk(folder).sizes == [4] * 5
+    assert node.end.receipts.id_of(3, 4) == 19
+
+
+CRASHES = {
+    "before the receipts": (ReceiptWriter, "add"),
+    "before the block": (BlockWriter, "append"),
+    "before the table": (BlockWriter, "commit"),
+}
+
+
+@pytest.mark.parametrize("place", CRASHES)
+def test_a_crash_anywhere_in_a_commit_is_made_good_by_the_replay(
+    engine: Engine, place: str
+) -> None:
+    engine.decide([node.sent(0, 2) for node in engine.nodes])
+    block = {
+        "txs": [engine.nodes[1].sent(2, 3)],
+        "height": 2,
+        "time": time_of(T0 + 1),
+        "proposer_address": b"",
+    }
+    node = engine.nodes[3]
+    wanted = finalized(node, block)
+    with patch.object(*CRASHES[place], side_effect=WriteFailed("cut")), pytest.raises(WriteFailed):
+        node.ask("commit")
+    node.close()
+    node.open()
+    engine.decided.append(block)
+    engine.replay(node)
+    assert node.end.state.tip_hash == wanted.hex()
+    assert node.ask("info")["last_block_height"] == 2
+    assert on_disk(node.settings.folder).sizes == [8, 3]
+    assert [node.end.receipts.id_of(1, number) for number in (2, 4, 5)] == [8, 10, None]
+
+
+def test_a_crash_between_the_block_and_the_index_is_made_good_without_a_replay(
+    engine: Engine,
+) -> None:
+    block = {
+        "txs": [engine.nodes[1].sent(0, 3)],
+        "height": 1,
+        "time": time_of(T0 + 1),
+        "proposer_address": b"",
+    }
+    node = engine.nodes[0]
+    wanted = finalized(node, block)
+    apply = "backend.cluster.chain_end.IndexFollower.apply"
+    with patch(apply, side_effect=WriteFailed("cut")), pytest.raises(WriteFailed):
+        node.ask("commit")
+    node.close()
+    node.open()
+    assert node.ask("info")["last_block_height"] == 1
+    assert node.end.state.tip_hash == wanted.hex()
+    assert node.application.mined(1) == 3
+
+
+def test_a_torn_tip_is_replayed(engine: Engine) -> None:
+    for i in range(3):
+        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i)
+    node = engine.nodes[1]
+    wanted = node.end.state.tip_hash
+    node.close()
+    (path,) = (node.settings.folder / "blocks").glob("blocks-*.dat")
+    path.write_bytes(path.read_bytes()[:-10])
+    node.open()
+    assert node.ask("info")["last_block_height"] == 2
+    engine.replay(node)
+    assert node.end.state.tip_hash == wanted
+
+
+def test_a_damaged_block_stops_the_node_and_is_named(engine: Engine) -> None:
+    for i in range(3):
+        engine.decide([node.sent(i, 1, T0 + i) for node in engine.nodes], T0 + i)
+    node = engine.nodes[1]
+    node.close()
+    place = node.end.store.place(3)
+    (path,) = (node.settings.folder / "blocks").glob("blocks-*.dat")
+    data = bytearray(path.read_bytes())
+    data[place.offset + 40] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(Damage, match="block 3"):
+        node.open()
+
+
+def test_a_chain_that_the_cluster_did_not_begin_with_is_refused(engine: Engine) -> None:
+    node = engine.nodes[0]
+    node.close()
+    (node.settings.folder / "blocks").rename(node.settings.folder / "elsewhere")
+    with pytest.raises(FlightchainError, match="copy of the chain"):
+        node.open()
+
+
+def test_lost_receipts_are_noticed(engine: Engine) -> None:
+    node = engine.nodes[0]
+    engine.decide([node.sent(0, 1)])
+    node.close()
+    (node.settings.folder / "cluster.sqlite").unlink()
+    with pytest.raises(Damage, match="ends at block 0"):
+        node.open()
+
+
+def test_the_folder_of_another_node_is_refused(engine: Engine) -> None:
+    a, b = engine.nodes[:2]
+    b.close()
+    b.identity, kept = a.identity, b.identity
+    with pytest.raises(Damage, match="needs a folder of its own"):
+        b.open()
+    b.end.close()
+    b.identity = kept

@@ -1,0 +1,61 @@
+"""Four nodes with CometBFT as processes on loopback: killed, stopped, damaged, all killed.
+
+Whatever happens, no acknowledged flight is lost or mined twice, all tips are equal afterwards, and
+without a quorum writes are refused. The tests follow one another on one cluster.
+"""
+
+import json
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from backend.chain.flight import as_mapping
+from tests.cluster.harms import HARMS, endure
+from tests.cluster.processes import need_engine
+from tests.cluster.requests import post
+from tests.cluster.world import World, cluster_in, until
+from tests.flights import flight
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    need_engine()
+    with cluster_in(tmp_path_factory.mktemp("c")) as world:
+        yield world
+
+
+def test_flights_posted_anywhere_are_mined_everywhere(world: World) -> None:
+    for host in world.hosts:
+        assert world.post(host) == 202
+    world.settle()
+    tips = [world.cluster.told(host) for host in world.hosts]
+    assert {tip["transactions"] for tip in tips} == {4}
+    assert [tip["cluster"]["votes"] for tip in tips] == [40] * 4
+
+
+def test_with_two_nodes_killed_writes_are_refused_until_they_are_back(world: World) -> None:
+    world.post_everywhere(1)
+    for host in world.hosts[2:]:
+        world.cluster.kill(host)
+    for host in world.hosts[:2]:
+        until(lambda host=host: world.post(host) == 503, "writes are refused without a quorum")
+        status, body = post(host.url + "/transactions", as_mapping(flight(0)))
+        assert (status, "no quorum" in body["detail"]) == (503, True)
+        assert "20 of 40 votes" in world.cluster.refusal(host)
+    world.settle()
+
+
+def test_the_configuration_names_each_node_once(world: World) -> None:
+    genesis = json.loads(
+        (world.cluster.folder / "node0" / "engine" / "config" / "genesis.json").read_bytes()
+    )
+    assert [one["name"] for one in genesis["app_state"]["members"]] == [
+        host.name for host in world.hosts
+    ]
+
+
+@pytest.mark.parametrize("harm", sorted(HARMS.keys() - {"a full disk", "two killed"}))
+def test_harm_is_endured(world: World, harm: str) -> None:
+    """`scripts/soak cluster` does this for hours, with a full disk, too."""
+    endure(world, harm, random.Random(harm))

@@ -1,0 +1,126 @@
+"""The outbox sends what is durable, when it is due, and again until it is mined."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from backend.cluster.outbox import AGAIN_S, IN_FLIGHT, Outbox, in_transactions
+from backend.cluster.transactions import MOST_FLIGHTS
+from backend.errors import TryLater
+from backend.mempool import Accepted, Mempool
+from backend.settings import Settings
+from tests.accepting import accept_in
+from tests.flights import flights
+
+T0 = 1_700_000_000_000
+
+
+class World:
+    """An outbox with clocks that stand still, and a cluster that mines what it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mined = 0
+        self.now_s = 1000.0
+        self.sent: list[tuple[int, int]] = []
+        self.is_reachable = True
+        self.mempool = Mempool(Settings(dir=str(folder)), lambda: self.mined, lambda line: None)
+        self.outbox = self.made()
+
+    def made(self) -> Outbox:
+        return Outbox(
+            self.mempool,
+            lambda: self.mined,
+            self.send,
+            60.0,
+            wall_s=lambda: self.now_s,
+            monotonic_s=lambda: self.now_s,
+        )
+
+    def send(self, parts: Sequence[Accepted]) -> None:
+        if not self.is_reachable:
+            raise TryLater("unreachable")
+        self.sent.append((parts[0].first_transaction, sum(len(part.flights) for part in parts)))
+
+    def accept(self, count: int) -> None:
+        accept_in(self.mempool, flights(count), T0)
+
+    def after(self, seconds: float) -> list[tuple[int, int]]:
+        """What was sent in a step `seconds` later: first number and count of each transaction."""
+        self.now_s += seconds
+        self.sent.clear()
+        self.outbox.step()
+        return list(self.sent)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.mempool.close()
+
+
+def test_flights_are_sent_when_the_interval_ends_by_the_clock(world: World) -> None:
+    world.accept(2)
+    world.accept(1)
+    assert world.outbox.due_s == 1020.0
+    assert world.after(19) == []
+    assert world.after(1) == [(0, 3)]
+    assert world.after(1) == []
+
+
+def test_enough_for_a_block_is_sent_at_once(world: World) -> None:
+    world.accept(999)
+    assert world.after(0) == []
+    world.accept(2)
+    assert world.after(0) == [(250 * i, 250) for i in range(4)]
+    world.mined = 1000
+    assert world.after(30) == [(1000, 1)]
+
+
+def test_what_is_not_mined_is_sent_again(world: World) -> None:
+    world.accept(300)
+    assert world.after(30) == [(0, 250), (250, 50)]
+    assert world.after(AGAIN_S - 1) == []
+    assert world.after(2) == [(0, 250), (250, 50)]
+    world.mined = 250
+    assert world.after(1) == []
+    assert world.after(AGAIN_S + 1) == [(250, 50)]
+    assert world.outbox.waits_s() == pytest.approx(AGAIN_S + 1)
+    world.mined = 300
+    assert world.after(AGAIN_S + 1) == []
+    assert world.outbox.waits_s() == 0
+
+
+def test_what_could_not_be_sent_is_sent_later(world: World) -> None:
+    world.accept(3)
+    world.is_reachable = False
+    with pytest.raises(TryLater):
+        world.after(30)
+    world.is_reachable = True
+    assert world.after(1) == [(0, 3)]
+
+
+def test_a_new_process_sends_what_the_old_one_had_not_mined(world: World) -> None:
+    world.accept(5)
+    world.after(30)
+    world.mined = 2
+    world.outbox = world.made()
+    assert world.after(60) == [(2, 3)]
+
+
+def test_no_more_is_sent_than_may_be_on_the_way(world: World) -> None:
+    world.accept(IN_FLIGHT + 2000)
+    assert sum(count for _, count in world.after(0)) == IN_FLIGHT
+    world.mined = 1000
+    assert sum(count for _, count in world.after(0)) == 1000
+
+
+def test_transactions_hold_consecutive_flights_up_to_their_limit() -> None:
+    accepted = [Accepted(0, T0, flights(100)), Accepted(100, T0 + 1, flights(400))]
+    found = list(in_transactions(accepted))
+    assert [sum(len(part.flights) for part in parts) for parts in found] == [MOST_FLIGHTS, 250]
+    assert [[(p.first_transaction, p.timestamp) for p in parts] for parts in found] == [
+        [(0, T0), (100, T0 + 1)],
+        [(250, T0 + 1)],
+    ]

@@ -1,0 +1,91 @@
+"""The pages of a node of a cluster: what is added has a receipt before it has an id."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from flask.testing import FlaskClient
+
+from backend.cluster.configuration import BASE
+from backend.cluster.local import LocalCluster, hosts_on_loopback
+from backend.settings import Settings as BackendSettings
+from backend.storage.block_writer import BlockWriter
+from frontend.app import create_app
+from frontend.settings import Settings
+from tests.api.processes import Service, until
+from tests.cluster.processes import SETTINGS, need_engine
+from tests.flights import csv_of, flights
+from tests.frontend.writing import Visitor
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    need_engine()
+    folder = tmp_path_factory.mktemp("c")
+    with BlockWriter(BackendSettings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print):
+        pass
+    cluster = LocalCluster(folder, SETTINGS)
+    cluster.make(hosts_on_loopback(1, 0, 0), 4.0, empty=False)
+    try:
+        cluster.start(cluster.hosts[0])
+        cluster.wait_until_ready(cluster.hosts, 60)
+        client = create_app(Settings(backend_url=cluster.hosts[0].url)).test_client()
+        yield Visitor(cast("Service", None), client)  # the service is asked through the pages only
+    finally:
+        cluster.kill(cluster.hosts[0])
+
+
+def mined(client: FlaskClient, receipt: str) -> str:
+    """Where a receipt leads to when it is mined."""
+    until(lambda: client.get(receipt).status_code == 303)
+    return client.get(receipt).headers["Location"]
+
+
+def test_the_receipt_of_a_flight_leads_to_the_transaction(visitor: Visitor) -> None:
+    receipt = visitor.send().headers["Location"]
+    assert receipt.startswith("/receipts/node0-")
+    page = visitor.client.get(receipt)
+    if page.status_code == 200:  # unless it is mined already
+        assert 'class="state pending"' in page.text
+    place = mined(visitor.client, receipt)
+    assert "Mined" in visitor.client.get(f"{receipt}/state").text
+    assert visitor.client.get(place).status_code == 200
+    again = visitor.send().headers["Location"]
+    number = place.rpartition("/")[2]
+    assert again.endswith(f"?duplicate_of={number}")
+    assert mined(visitor.client, again).endswith(f"?duplicate_of={number}")
+
+
+def test_a_file_has_the_receipts_of_its_first_and_last_flight(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    body = csv_of(flights(30, 100)).encode()
+    page = visitor.upload(body)
+    assert page.status_code == 200
+    outcome = visitor.slice(csv_of(flights(30, 200)).encode()).get_json()
+    first, last = outcome["receipts"]
+    for receipt in (first, last):
+        assert f"transaction {mined(visitor.client, receipt).rpartition('/')[2]}" in (
+            visitor.client.get(mined(visitor.client, receipt)).text
+        )
+    assert outcome["first"] is None
+    assert int(last.rpartition("-")[2]) == int(first.rpartition("-")[2]) + 29
+    assert "They get their numbers when mined" in page.text
+
+
+def test_a_receipt_that_nobody_gave_is_not_found(visitor: Visitor) -> None:
+    for name in ("node0-999999", "node7-1", "nonsense", "node0-"):
+        page = visitor.client.get(f"/receipts/{name}")
+        assert page.status_code == 404
+        assert "Traceback" not in page.text
+
+
+def test_the_page_of_the_cluster_tells_how_its_nodes_do(visitor: Visitor) -> None:
+    page = visitor.client.get("/cluster").text
+    assert "1 machine" in page
+    assert "10 of 10 votes" in page
+    assert "node0 (connected)" in page
+    assert "10 of 10" in visitor.client.get("/cluster/state").text
+    assert visitor.client.get("/cluster.json").get_json()["cluster"]["node"] == "node0"
+    assert '<a href="/cluster">' in visitor.client.get("/standing").text

@@ -1,0 +1,113 @@
+"""A cluster of real nodes, and what it has acknowledged; held against what all nodes hold then."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from backend.chain.flight import as_mapping
+from backend.cluster.configuration import BASE, CHAIN, Host
+from backend.cluster.local import LocalCluster, hosts_on_loopback
+from backend.http_requests import NoAnswer
+from backend.settings import Settings
+from backend.storage.block_writer import BlockWriter
+from tests.cluster.processes import SETTINGS
+from tests.cluster.requests import post
+from tests.flights import flight, on_disk
+
+WITHIN_S = 90.0
+INTERVAL_S = 1.0
+
+
+class World:
+    """A cluster, and what it has acknowledged: the serial number of a flight -> its receipt."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.cluster = cluster
+        self.hosts = cluster.hosts
+        self.acknowledged: dict[int, str] = {}
+        self._serial = 0
+
+    def post(self, host: Host) -> int:
+        """Post a new flight to a node. Returns the status of the answer; 0 if there was none."""
+        serial, self._serial = self._serial, self._serial + 1
+        try:
+            status, body = post(host.url + "/transactions", as_mapping(flight(serial)))
+        except OSError:
+            return 0
+        if status in {201, 202}:
+            self.acknowledged[serial] = body["receipt"]
+        return status
+
+    def post_everywhere(self, rounds: int = 3) -> None:
+        for _ in range(rounds):
+            for host in self.hosts:
+                self.post(host)
+
+    def settle(self) -> None:
+        """Wait until all run, nothing is pending and all tips are equal, and audit that."""
+        for host in self.hosts:
+            self.cluster.start(host)
+        self.cluster.wait_until_ready(self.hosts, WITHIN_S)
+        until(self._is_settled, "nothing is pending and all tips are equal")
+        self._audit()
+
+    def _is_settled(self) -> bool:
+        tips = [told(self.cluster, host) for host in self.hosts]
+        return all(tip.get("pending") == 0 for tip in tips) and len({t["hash"] for t in tips}) == 1
+
+    def _audit(self) -> None:
+        wanted = {flight(serial) for serial in self.acknowledged}
+        for host in self.hosts:
+            mined = on_disk(self.cluster.folder / host.name / CHAIN).flights
+            assert len(set(mined)) == len(mined), "a flight was mined twice"
+            assert wanted <= set(mined), "an acknowledged flight was lost"
+        ids = set()
+        for serial, receipt in self.acknowledged.items():
+            found = self.cluster.told(self.hosts[serial % len(self.hosts)], receipt)
+            assert found["state"] == "mined"
+            shown = found["transaction"]
+            assert {name: shown[name] for name in as_mapping(flight(serial))} == as_mapping(
+                flight(serial)
+            )
+            ids.add(shown["TRANSACTION_ID"])
+        assert len(ids) == len(self.acknowledged)
+
+
+def told(cluster: LocalCluster, host: Host) -> dict[str, Any]:
+    try:
+        return cluster.told(host)
+    except (NoAnswer, ValueError):
+        return {"hash": host.name}
+
+
+def until(is_so: Any, what: str) -> None:
+    end = time.monotonic() + WITHIN_S
+    while not is_so():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.2)
+
+
+@contextmanager
+def cluster_in(folder: Path, nodes: int = 4, disk: Path | None = None) -> Iterator[World]:
+    """A cluster that begins with genesis, ready; its processes are ended at the end.
+
+    disk: where the last node is, if not with the others.
+    """
+    with BlockWriter(Settings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print):
+        pass
+    cluster = LocalCluster(folder, SETTINGS)
+    cluster.make(hosts_on_loopback(nodes, 0, 0), INTERVAL_S, empty=False)
+    if disk is not None:
+        last = cluster.hosts[-1].name
+        shutil.move(folder / last, disk / last)
+        (folder / last).symlink_to(disk / last)
+    world = World(cluster)
+    try:
+        world.settle()
+        yield world
+    finally:
+        for host in cluster.hosts:
+            cluster.kill(host)
