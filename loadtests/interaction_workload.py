@@ -156,13 +156,13 @@ class _Doing:
 
     def run(self, interaction: Interaction, due_s: float) -> None:
         """Do its steps, until one fails. due_s: when the first was due."""
-        needs_id = any(ADDED in step.path for step in interaction.steps)
+        needs_address = any(ADDED in step.path for step in interaction.steps)
         for at, step in enumerate(interaction.steps):
             answer = self._step(interaction, at, step, due_s)
             if not 200 <= answer.status < 400:
                 return
-            if needs_id and step.method == "POST":
-                self._added = str(json.loads(answer.body)["TRANSACTION_ID"])
+            if needs_address and step.method == "POST":
+                self._added = _address(answer)
             due_s = answer.done_s
 
     def _step(self, interaction: Interaction, at: int, step: Step, due_s: float) -> Answer:
@@ -198,6 +198,12 @@ class _Doing:
         index = step_index(self._customer, self._number, at)
         kind = interaction.row_kind(step)
         self._node.record(self._part, index, kind, due_s, answer, is_open=False)
+
+
+def _address(answer: Answer) -> str:
+    """The path at which a flight that was added is found."""
+    told = json.loads(answer.body)
+    return str(told.get("receipt") or f"/transactions/{told['TRANSACTION_ID']}")
 
 
 def _content_type(path: str) -> str:

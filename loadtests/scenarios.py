@@ -222,7 +222,7 @@ def _itinerary(carrier_path: str, legs: Sequence[Flight], commit: str) -> Intera
             Step(BEGIN, "GET", "/tip"),
             Step(QUERY, "GET", carrier_path),
             *pairs,
-            Step(COMMIT, "GET", f"/transactions/{ADDED}", until=until),
+            Step(COMMIT, "GET", ADDED, until=until),
         ),
     )
 

@@ -24,6 +24,7 @@ NAMES: tuple[str, ...] = (
     "itinerary",
     "capacity",
     "what-if",
+    "cluster",
 )
 
 

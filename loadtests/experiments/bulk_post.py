@@ -204,11 +204,10 @@ throughput of that many clients, not the highest that the service could reach.
 The study posted 10,000 transactions from each of 100 and 1000 threads and printed no throughput;
 here the threads post for {RUN_S:g} s ({QUICK_RUN_S:g} s in a quick run), because ten million posts
 would take hours, and throughput is steady after seconds. The study's transactions went through
-consensus, by a single node; here they do not. Consensus waits for a cluster on several machines: on
-one machine its nodes would share the processors. The miner makes a block
-every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is a Python
-program: where it needs more than {BUSY_CLIENT:g} cores, the program is the limit, and the service
-could do more."""
+consensus, by a single node; here they do not: the experiment cluster measures that. The miner
+makes a block every {MINE_INTERVAL_S:g} s, so that commit mode does not wait a minute. bulk_post is
+a Python program: where it needs more than {BUSY_CLIENT:g} cores, the program is the limit, and the
+service could do more."""
 
 
 def _points(results: Results) -> tuple[list[Point], list[str]]:

@@ -20,14 +20,15 @@ from loadtests.generation.rows import Row, closed_index, customer_of, number_of
 
 STEPS_AT_MOST = 16
 SEPARATOR = ":"
-ADDED = "{TRANSACTION_ID}"
+ADDED = "{ADDED}"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A request. body: JSON or, if the path ends in /batch, JSON lines; empty for GET.
 
-    path: ADDED in it stands for the id of the flight that the interaction added last. until: the
+    path: ADDED stands for the address of the flight that the interaction added last: of its
+    transaction, or of its receipt in a cluster. until: the
     request is repeated until its answer has this `state`; empty: it is sent once.
     """
 

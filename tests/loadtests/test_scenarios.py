@@ -93,7 +93,7 @@ def test_an_itinerary_looks_at_each_leg_before_it_adds_it() -> None:
     assert kinds == ["begin", "query", *["query", "reserve"] * 3, "commit"]
     for look, add in zip(one.steps[2:8:2], one.steps[3:8:2], strict=True):
         assert f"OP_CARRIER_FL_NUM={json.loads(add.body)['OP_CARRIER_FL_NUM']}&" in look.path
-    assert one.steps[-1].path == f"/transactions/{ADDED}"
+    assert one.steps[-1].path == ADDED
     assert one.steps[-1].until == "mined"
 
 

@@ -48,8 +48,8 @@ def analyse(results: Results) -> Report:
 
 
 _ONE_STORE = (
-    "There is one store. The study's several stores wait for a cluster on several machines: on one "
-    "machine its nodes would share the processors."
+    "There is one store. The experiment cluster has the same transactions with the study's several "
+    "stores: four nodes."
 )
 
 # --- findings --------------------------------------------------------------------------------
@@ -159,7 +159,11 @@ def _phases_section(phases: Sequence[Phases]) -> Section:
             f"“{COMMITS[MINED].capitalize()}” asks every 20 ms until it is in a block."
         ),
     ]
-    return Section("Phases of a transaction", told, [phases_table(phases)])
+    return Section(
+        "Phases of a transaction",
+        told,
+        [phases_table({f"Flightchain, {COMMITS[of.commit]}": of for of in phases})],
+    )
 
 
 def _rates_told(phases: Sequence[Phases]) -> str:

@@ -41,9 +41,9 @@ class Phases:
         return sum(count * self.phases[phase].estimate for phase, count in PHASES.items())
 
 
-def phases_of(runs: Sequence[ItineraryRun]) -> list[Phases]:
+def phases_of(runs: Sequence[ItineraryRun], part: str = SINGLE) -> list[Phases]:
     """The phases for each way to commit that one client was measured with, in the plan's order."""
-    singles = [run for run in runs if run.line.part == SINGLE]
+    singles = [run for run in runs if run.line.part == part]
     commits = dict.fromkeys(run.line.commit for run in singles)
     return [_phases([run for run in singles if run.line.commit == one]) for one in commits]
 

@@ -13,7 +13,7 @@ from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.results import TableWriter
 from loadtests.models.samples import summary
-from loadtests.processes import ProgramFailed
+from loadtests.processes import ProgramFailed, Service
 from loadtests.scenarios import itineraries
 
 
@@ -46,7 +46,19 @@ def _part(run: Run, table: TableWriter, material: Material, blocks: int, part: P
 
 
 def _one(run: Run, table: TableWriter, material: Material, line: RunLine) -> float:
-    """Make a run. Returns the mean time of its transactions that count, or raises ProgramFailed."""
+    """Make a run on a fresh ledger. Returns and raises as `travelled`."""
+    with fresh_service(run, material.chains[line.blocks], line.run, SETTINGS[line.commit]) as one:
+        return travelled(run, table, material, line, one)
+
+
+def travelled(
+    run: Run, table: TableWriter, material: Material, line: RunLine, service: Service
+) -> float:
+    """Let the clients of a run make their itineraries, and keep and judge what was measured.
+
+    Returns the mean time in seconds of the transactions that count. Raises ProgramFailed if there
+    is none.
+    """
     sequences = itineraries(
         material.questions,
         material.new,
@@ -54,17 +66,15 @@ def _one(run: Run, table: TableWriter, material: Material, line: RunLine) -> flo
         count=line.iterations,
         commit=line.commit,
     )
-    chain = material.chains[line.blocks]
-    with fresh_service(run, chain, line.run, SETTINGS[line.commit]) as service:
-        record = interaction_run(
-            service,
-            sequences,
-            run=line.run,
-            folder=run.results.folder,
-            interval_s=line.interval_s,
-            seed=run.options.seed,
-            say=run.say,
-        )
+    record = interaction_run(
+        service,
+        sequences,
+        run=line.run,
+        folder=run.results.folder,
+        interval_s=line.interval_s,
+        seed=run.options.seed,
+        say=run.say,
+    )
     made = transactions_of(record.rows)
     failed = sum(not one.succeeded for one in made)
     append_verdict(

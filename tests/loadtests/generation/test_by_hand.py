@@ -27,7 +27,7 @@ def distributed(hand: Hand, workload: str, *arguments: object) -> "list[int]":
 
 def test_ctrl_c_keeps_what_was_measured(hand: Hand, threads: Service, tmp_path: Path) -> None:
     raw, paths = tmp_path / "raw.csv", tmp_path / "paths.csv"
-    paths.write_text("kind,path\nlong,/?service_s=0.5\n")
+    paths.write_text("kind,path\nshort,/?service_s=0.05\nlong,/?service_s=3\n")
     asked = ("--rate", 20, "--law", "deterministic", "--duration", 600)
     locust = hand.start(
         "open", "--headless", "--host", threads.url, "--paths", paths, "--raw", raw, *asked

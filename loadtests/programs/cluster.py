@@ -1,0 +1,45 @@
+"""Keep a cluster on this machine until this program gets SIGTERM, as the parent of all its nodes.
+
+    python -m loadtests.programs.cluster FOLDER NODES CHAIN PORT PEER_PORT
+
+FOLDER: new, for what the nodes keep. CHAIN: the folder of the ledger that they begin with. PORT,
+PEER_PORT: of node 0; the next nodes have the next ports. The file `up` in FOLDER says that all
+nodes are ready. Linux only.
+"""
+
+import ctypes
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+UP = "up"
+_PR_SET_CHILD_SUBREAPER = 36  # prctl(2): who loses its parent becomes a child of this process
+_COMMAND = [sys.executable, "-m", "backend", "cluster"]
+
+
+def main(folder: str, nodes: str, chain: str, port: str, peer_port: str) -> None:
+    """Run the cluster."""
+    signal.signal(signal.SIGTERM, _end)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    ports = ["--port", port, "--peer-port", peer_port]
+    try:
+        _call("up", nodes, "--folder", folder, "--chain", chain, *ports)
+        (Path(folder) / UP).touch()
+        signal.pause()
+    finally:
+        _call("down", "--folder", folder)
+
+
+def _call(*arguments: str) -> None:
+    if status := subprocess.run([*_COMMAND, *arguments], check=False).returncode:  # noqa: S603  ours
+        sys.exit(status)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
