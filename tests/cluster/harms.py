@@ -1,8 +1,4 @@
-"""What can happen to nodes of a cluster, each with the time in which it lasts and its end.
-
-A node whose engine alone is stopped stands for one that is cut off the network: its service runs,
-and hears of nobody.
-"""
+"""What can happen to nodes of a cluster, each with the time in which it lasts and its end."""
 
 import os
 import random
@@ -17,7 +13,7 @@ from backend.cheating.editor import Editor
 from backend.cluster.configuration import CHAIN, Host
 from backend.cluster.local import LocalCluster
 from backend.storage.layout import BLOCKS_FOLDER
-from tests.cluster.processes import SETTINGS
+from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until
 from tests.faults.clocks import built
 from tests.faults.full_disk import fill
@@ -64,6 +60,34 @@ def stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 @contextmanager
 def cut_off(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A node is cut off the network; all its processes run."""
+    host = chance.choice(world.hosts)
+    assert world.networks is not None
+    world.networks.cut(host)
+    try:
+        yield [host]
+        heights = {one.name: told(world.cluster, one)["height"] for one in world.hosts}
+        assert heights[host.name] < max(heights.values()), "a node that is cut off hears of blocks"
+    finally:
+        world.networks.mend(host)
+
+
+@contextmanager
+def halved(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """The network falls into two halves, and none has a quorum."""
+    half = chance.sample(world.hosts, len(world.hosts) // 2)
+    assert world.networks is not None
+    for host in half:
+        world.networks.plug(host, RIGHT)
+    try:
+        yield []
+    finally:
+        for host in half:
+            world.networks.plug(host, LEFT)
+
+
+@contextmanager
+def engine_stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """The engine of a node is stopped, and goes on; its service runs."""
     host = chance.choice(world.hosts)
     engines = _engines(world, host)
@@ -166,7 +190,7 @@ def clock_ahead(world: World, chance: random.Random) -> Iterator[list[Host]]:
     (folder / "offset").write_text(str(AN_HOUR_S))
     clock = {"LD_PRELOAD": str(built(folder)), "CLOCK_OFFSET": str(folder / "offset")}
     world.cluster.kill(host)
-    ahead = LocalCluster(folder, {**SETTINGS, **clock})
+    ahead = LocalCluster(folder, {**world.settings, **clock})
     ahead.start(host)
     try:
         yield [host]
@@ -179,13 +203,16 @@ HARMS: dict[str, Harm] = {
     "two killed": two_killed,
     "all killed": all_killed,
     "one stopped": stopped,
+    "one engine stopped": engine_stopped,
     "one cut off": cut_off,
+    "two halves": halved,
     "a block damaged": damaged,
     "a block altered": altered,
     "a full disk": full_disk,
     "a clock ahead": clock_ahead,
 }
-WITHOUT_QUORUM = {"two killed", "all killed"}
+WITHOUT_QUORUM = {"two killed", "all killed", "two halves"}
+NEED_NETWORKS = {"one cut off", "two halves"}
 
 
 def endure(world: World, name: str, chance: random.Random) -> None:

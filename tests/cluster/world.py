@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from backend.cluster.local import LocalCluster, hosts_on_loopback
 from backend.http_requests import NoAnswer
 from backend.settings import Settings
 from backend.storage.block_writer import BlockWriter
+from tests.cluster.networks import Networks, networks
 from tests.cluster.processes import SETTINGS
 from tests.cluster.requests import post
 from tests.flights import flight, on_disk
@@ -24,8 +25,13 @@ INTERVAL_S = 1.0
 class World:
     """A cluster, and what it has acknowledged: the serial number of a flight -> its receipt."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(
+        self, cluster: LocalCluster, settings: Mapping[str, str], networks: Networks | None
+    ) -> None:
+        """settings: of all nodes. networks: those of the engines, if they can be cut."""
         self.cluster = cluster
+        self.settings = settings
+        self.networks = networks
         self.hosts = cluster.hosts
         self.acknowledged: dict[int, str] = {}
         self._serial = 0
@@ -98,16 +104,21 @@ def cluster_in(folder: Path, nodes: int = 4, disk: Path | None = None) -> Iterat
     """
     with BlockWriter(Settings(dir=str(folder / BASE)), lambda: 1_700_000_000_000, print):
         pass
-    cluster = LocalCluster(folder, SETTINGS)
-    cluster.make(hosts_on_loopback(nodes, 0, 0), INTERVAL_S, empty=False)
-    if disk is not None:
-        last = cluster.hosts[-1].name
-        shutil.move(folder / last, disk / last)
-        (folder / last).symlink_to(disk / last)
-    world = World(cluster)
-    try:
-        world.settle()
-        yield world
-    finally:
-        for host in cluster.hosts:
-            cluster.kill(host)
+    hosts = hosts_on_loopback(nodes, 0, 0)
+    with networks(folder, hosts) as between:
+        settings = SETTINGS if between is None else {**SETTINGS, **between.environment}
+        cluster = LocalCluster(folder, settings)
+        cluster.make(hosts, INTERVAL_S, empty=False)
+        if between is not None:
+            between.configure(folder)
+        if disk is not None:
+            last = hosts[-1].name
+            shutil.move(folder / last, disk / last)
+            (folder / last).symlink_to(disk / last)
+        world = World(cluster, settings, between)
+        try:
+            world.settle()
+            yield world
+        finally:
+            for host in hosts:
+                cluster.kill(host)

@@ -11,7 +11,8 @@ from contextlib import ExitStack
 
 from backend.cluster.engine import program
 from backend.errors import FlightchainError
-from tests.cluster.harms import HARMS, endure
+from tests.cluster.harms import HARMS, NEED_NETWORKS, endure
+from tests.cluster.networks import are_possible
 from tests.cluster.world import cluster_in
 from tests.faults.disks import mounted
 from tests.faults.report import Outcome, Task
@@ -65,4 +66,6 @@ def _impossible() -> set[str]:
         found.add("a full disk")  # only root may mount
     if shutil.which("cc") is None:
         found.add("a clock ahead")
+    if not are_possible():
+        found |= NEED_NETWORKS
     return found
