@@ -120,9 +120,15 @@ def _consensus_told(posts: Sequence[Posted]) -> Iterator[str]:
     if clustered:
         shares = [100 * of.consensus_share for of in clustered]
         yield (
-            f"The consensus engine takes {min(shares):.0f} to {max(shares):.0f} % of the processor "
-            f"time of {NAMES[CLUSTER]}; the rest is our own services."
+            f"The consensus engine takes {_span(shares)} % of the processor time of "
+            f"{NAMES[CLUSTER]}; the rest is our own services."
         )
+
+
+def _span(values: Sequence[float]) -> str:
+    """From the least to the greatest, as whole numbers."""
+    ends = dict.fromkeys(f"{round(one)}" for one in (min(values), max(values)))
+    return " to ".join(ends)
 
 
 def _transactions_told(phases: dict[str, list[Phases]]) -> Iterator[str]:
@@ -158,8 +164,8 @@ def _commits_told(commits: Sequence[Posted]) -> Iterator[str]:
         ]
         if more:
             yield (
-                f"A commit at {NAMES[server]} takes {min(more):.0f} to {max(more):.0f} ms longer "
-                f"than the time between blocks, whatever that is."
+                f"A commit at {NAMES[server]} takes the time between two blocks, whatever that "
+                f"is, and {_span(more)} ms."
             )
 
 

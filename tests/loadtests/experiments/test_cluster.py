@@ -127,8 +127,8 @@ def test_rates_are_those_of_the_rows_and_of_the_time_until_all_is_mined(results:
 def test_the_report_says_what_consensus_costs(results: Results) -> None:
     analyse(results)
     findings = results.summary()["findings"]
-    assert any("takes 25 to 25 % of the processor time" in said for said in findings)
-    assert any("takes 100 to 100 ms longer than the time between" in said for said in findings)
+    assert any("takes 25 % of the processor time" in said for said in findings)
+    assert any("whatever that is, and 100 ms" in said for said in findings)
     assert any("1,000 of 1, 1,500 of 4" in said for said in findings)
     (alone,) = [of for of in posted(results, POSTS) if of.server == ONE]
     assert alone.cpu_ms(engine=False) == pytest.approx(10)
