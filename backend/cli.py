@@ -393,11 +393,11 @@ def query(settings: Settings, question: str, parameters: tuple[str, ...]) -> Non
     with _ledger(settings) as ledger:
         match question:
             case "filter_transactions":
-                _print(ledger.filter_transactions(*asked(FilterTransactions, given)))
+                _print(ledger.answers.filter_transactions(*asked(FilterTransactions, given)))
             case "average_delays":
-                _print(ledger.average_delays(*asked(AverageDelays, given)))
+                _print(ledger.answers.average_delays(*asked(AverageDelays, given)))
             case "flight_counter":
-                _print(ledger.flight_counter(*asked(FlightCounter, given)))
+                _print(ledger.answers.flight_counter(*asked(FlightCounter, given)))
             case _:
                 raise click.BadParameter(
                     f"unknown question {question!r}; allowed: "

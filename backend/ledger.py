@@ -1,55 +1,34 @@
 """Does everything that the API and the command line ask of a ledger.
 
-Each process has one `Ledger`. It reads blocks through the two caches, asks the index, and accepts
-flights into the mempool; it never writes a block. It is safe for threads.
-
-In a cluster the mempool's ids are numbers of this node, and flights get ids of the ledger when they
-are mined (`cluster.view`).
+Each process has one `Ledger`. It reads blocks through the two caches, and tells how the ledger
+does; its `answers` ask the index or scan, and its `accepting` takes flights into the mempool. It
+never writes a block. It is safe for threads.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
+from backend.accepting import Accepting
+from backend.answers import Answers, tip_height
 from backend.chain.block import Block, Header
-from backend.chain.columns import Columns, decode_body
+from backend.chain.columns import decode_body
 from backend.chain.fields import Value
 from backend.chain.flight import Flight, as_mapping
-from backend.chain.merkle import leaf_hash
 from backend.chain.single_transactions import transactions_json
-from backend.chain.transaction import transaction, transaction_bytes
 from backend.checking import scrub_state
 from backend.checking.scrub_state import ScrubState
 from backend.clock import now_ms
 from backend.cluster.status import ClusterStatus
 from backend.cluster.view import view_of
-from backend.errors import Damage, KeyReused, NotFound, TryLater
-from backend.index import suggestions
-from backend.index.coverage import covered
-from backend.index.queries import RECENT_S, AsOf, IndexReader, State
-from backend.mempool import Accepted, Mempool, Offer, Refused
-from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.errors import Damage, NotFound, TryLater
+from backend.index.queries import IndexReader
+from backend.mempool import Mempool
 from backend.proofs.prover import Prover
-from backend.questions import scan
-from backend.questions.distribution import distribution_of
-from backend.questions.groups import Key, arranged
-from backend.questions.selection import Selection
-from backend.questions.values import (
-    AverageDelays,
-    Delays,
-    DelayTotals,
-    FilterTransactions,
-    FlightCounter,
-    FlightCounts,
-    Options,
-    Question,
-    understood,
-)
 from backend.sealing.miner_status import next_block_at, why_no_miner
 from backend.sealing.trusted_clock import TrustedClock
 from backend.settings import Settings
@@ -60,7 +39,6 @@ from backend.storage.damage_notes import DamageNotes
 from backend.storage.emulated import EmulatedDisk
 from backend.storage.files import free_bytes
 from backend.storage.recovery import WHAT_TO_DO
-from backend.storage.scan_costs import Costs
 from backend.storage.unpacked import CacheStatistics
 from backend.transparency import tiles
 from backend.transparency.tiles import Tile
@@ -69,15 +47,8 @@ from backend.words import counted
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
-Found = TypeVar("Found")
-Counted = TypeVar("Counted", Delays, FlightCounts)
-
-COMMIT_POLL_S = 0.02
-MOST_DUPLICATES_SHOWN = 100
-NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
 _HEADER_NAMES = tuple(field.name for field in fields(Header))
 _OF_PLACE = ("hash", "first_transaction", "transaction_count")  # of the table of heights
-NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
 
 
 class Encoded(NamedTuple):
@@ -100,9 +71,9 @@ class BlockList(NamedTuple):
 
 
 class Ledger:
-    """The ledger in `settings.folder`: answers questions and accepts flights.
+    """The ledger in `settings.folder`.
 
-    prover: proves what is in its blocks.
+    answers: to questions about flights. accepting: takes flights. prover: proves what is in blocks.
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
@@ -126,15 +97,10 @@ class Ledger:
         first_pending = self.mined_count if self._cluster is None else self._cluster.mined
         self._mempool = Mempool(settings, first_pending, report)
         self._clock = TrustedClock(settings, self._store, report)
-        self._is_stopping = False
-
-    def stop_waiting(self) -> None:
-        """Answer all requests that wait for a block, within `COMMIT_POLL_S`, before the end.
-
-        Signal handlers may call this. They may run while their own thread holds a lock, for
-        instance that of an Event, so no lock is taken here.
-        """
-        self._is_stopping = True
+        self.answers = Answers(self._store, self._blocks, self._index)
+        self.accepting = Accepting(
+            self._mempool, self._index, self._clock, self._cluster, self.mined_count
+        )
 
     def before_each_block(self, wait: Callable[[], None]) -> None:
         """Have scans and exports call `wait` before each block, to let other requests go first."""
@@ -157,148 +123,6 @@ class Ledger:
                 f"the log has {counted(size, 'block')}, so tile {tile.name} does not exist"
             )
         return tiles.content(self._tree, tile)
-
-    # --- the three questions -----------------------------------------------------------------
-
-    def filter_transactions(
-        self, question: FilterTransactions, options: Options, costs: Costs | None = None
-    ) -> Json:
-        """What happened to a flight number on a day: its legs, in the order of ids.
-
-        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
-        missing or behind, and DamagedBlock when a scan meets a bad block. costs: takes the times of
-        a scan's stages.
-        """
-        if options.engine == "scan":
-            as_of = self._scanned(options)
-            legs = scan.legs(self._blocks, question, as_of.height, costs)
-        else:
-            legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
-        flights = options.shown.page(legs)
-        return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
-
-    def average_delays(
-        self, question: AverageDelays, options: Options, costs: Costs | None = None
-    ) -> Json:
-        """How late flights were: means, counts and shares. Without flights, means are None."""
-        if options.engine == "scan":
-            as_of = self._scanned(options)
-            delays = scan.delays(self._blocks, question, options, as_of.height, costs)
-        else:
-            delays, as_of = self._counted(
-                lambda below: self._index.delays(question, options, below),
-                lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
-                options,
-            )
-        answer = _averages(delays.totals)
-        groups = {key: _averages(totals) for key, totals in delays.groups.items()}
-        answer |= _grouped(groups, "flights", answer, options)
-        if options.distribution:
-            answer["distribution"] = distribution_of(delays.counts)
-        return {**answer, **_context(question, options, as_of)}
-
-    def flight_counter(
-        self, question: FlightCounter, options: Options, costs: Costs | None = None
-    ) -> Json:
-        """How many flights went from one place to another."""
-        if options.engine == "scan":
-            as_of = self._scanned(options)
-            counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
-        else:
-            counts, as_of = self._counted(
-                lambda below: self._index.flight_counts(question, options, below),
-                lambda first, last: scan.flight_counts(
-                    self._blocks, question, options, last, first=first
-                ),
-                options,
-            )
-        answer: Json = {"count": counts.count}
-        groups = {key: {"count": count} for key, count in counts.groups.items()}
-        answer |= _grouped(groups, "count", answer, options)
-        return {**answer, **_context(question, options, as_of)}
-
-    def suggest(self, field: str, q: str, limit: int) -> Json:
-        """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
-        q = suggestions.typed(field, q)
-        found, as_of = self._index.snapshot(
-            lambda rows: suggestions.suggested(rows, field, q, limit)
-        )
-        return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
-
-    def coverage(self) -> Json:
-        """What the ledger covers, as `coverage.covered` tells. Raises TryLater."""
-        found, as_of = self._index.snapshot(covered)
-        return {**found, "as_of": asdict(as_of)}
-
-    def recent_state(self) -> State:
-        """The state of the index from which answers come, at most a moment old. Raises TryLater.
-
-        `add` waits that moment before it returns that a flight is mined, so that later answers
-        count the flight.
-        """
-        return self._index.recent_state()
-
-    # --- export ------------------------------------------------------------------------------
-
-    def as_of(self, height: int | None) -> Json:
-        """The `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
-        return asdict(self._scanned(Options(as_of=height)))
-
-    def flights(
-        self, selection: Selection, height: int
-    ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
-        """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows.
-
-        Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
-        """
-        return scan.flights(self._blocks, selection, height)
-
-    def _counted(
-        self,
-        ask: Callable[[int | None], tuple[Counted, AsOf]],
-        scanned: Callable[[int, int], Counted],
-        options: Options,
-    ) -> tuple[Counted, AsOf]:
-        """What `_indexed` returns, and sooner close below the tip.
-
-        The index has totals at its tip alone. So what the few blocks since then hold is taken away
-        from these. scanned: takes the first and the last block to count.
-        """
-        height = options.as_of
-        if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
-            found, tip = ask(None)
-            if 0 < tip.height - height <= NEAR_BLOCKS:
-                with suppress(Damage):  # of blocks, which the index alone does not need
-                    later = scanned(height + 1, tip.height)
-                    return found - later, AsOf(height, self.block_hash(height))
-        return self._indexed(ask, options)
-
-    def _indexed(
-        self, ask: Callable[[int | None], tuple[Found, AsOf]], options: Options
-    ) -> tuple[Found, AsOf]:
-        """The answer of the index at its tip or as of an earlier height.
-
-        ask: takes the first transaction id that does not count; None if all count.
-        """
-        if options.as_of is None:
-            return ask(None)
-        self.height()  # raises TryLater without a chain
-        place = self._store.place(options.as_of)
-        height = self._index.position().height
-        if options.as_of > height:
-            raise TryLater(f"the index has reached only block {height}; it is catching up")
-        if options.as_of == height:
-            found, as_of = ask(None)
-            if as_of.height == height:
-                return found, as_of
-        found, _ = ask(place.next_transaction)
-        return found, AsOf(options.as_of, place.hash.hex())
-
-    def _scanned(self, options: Options) -> AsOf:
-        """The block up to which a scan goes."""
-        tip = self.height()
-        height = tip if options.as_of is None else options.as_of
-        return AsOf(height, self._store.place(height).hash.hex())
 
     # --- blocks and transactions -------------------------------------------------------------
 
@@ -500,10 +324,7 @@ class Ledger:
 
     def height(self) -> int:
         """The height of the tip. Raises TryLater without a chain."""
-        height = self._store.height()
-        if height < 0:
-            raise TryLater(NO_CHAIN)
-        return height
+        return tip_height(self._store)
 
     def mined_count(self) -> int:
         """How many transactions blocks hold."""
@@ -549,220 +370,6 @@ class Ledger:
         if completed_at is None:
             raise TryLater("the scrub has not checked everything yet")
         return completed_at / 1000
-
-    # --- accepting ---------------------------------------------------------------------------
-
-    def add(
-        self,
-        flight: Flight,
-        *,
-        wait_s: float = 0,
-        durable: bool = True,
-        key: IdempotencyKey | None = None,
-    ) -> Json:
-        """Accept a flight; it is durable when this returns, unless `durable` is false.
-
-        wait_s: how long to wait until it is mined and in the index. key: as in `Offer`. Raises
-        TryLater if the mempool is full or the clock is doubted, KeyReused, WriteFailed,
-        DamagedMempool.
-        """
-        offer = self.offer(flight, durable=durable, key=key)
-        accepted = self._accept(offer)
-        return self.receipt(offer, accepted, wait_s=wait_s, durable=durable)
-
-    @staticmethod
-    def offer(flight: Flight, *, durable: bool = True, key: IdempotencyKey | None = None) -> Offer:
-        """Make the offer of a flight, for `accept_all`."""
-        return Offer([flight], key, durable)
-
-    def receipt(
-        self, offer: Offer, accepted: Accepted, *, wait_s: float = 0, durable: bool = True
-    ) -> Json:
-        """What `add` returns for an offer of one flight that was accepted."""
-        (flight,) = offer.flights
-        (copy,) = self._others(accepted)
-        number = accepted.first_transaction
-        told = self._receipt(accepted, number, wait_s, durable)
-        transaction_id = self._id_of(number)
-        return {
-            "TRANSACTION_ID": transaction_id,
-            **told,
-            "content_hash": self._content_hash(flight, transaction_id, told["timestamp"]),
-            "duplicate_of": copy,
-        }
-
-    @staticmethod
-    def _content_hash(flight: Flight, transaction_id: int | None, timestamp: int) -> str | None:
-        """The leaf hash of a transaction; None as long as it has no id."""
-        if transaction_id is None:
-            return None
-        return leaf_hash(transaction_bytes(transaction(flight, transaction_id, timestamp))).hex()
-
-    def add_batch(
-        self,
-        flights: Sequence[Flight],
-        *,
-        wait_s: float = 0,
-        durable: bool = True,
-        key: IdempotencyKey | None = None,
-    ) -> Json:
-        """Accept flights (at least one), all or none, with consecutive ids.
-
-        The rest is as in `add`, but a batch with a key is not searched for copies.
-        """
-        # A client that sends many with a key takes care itself of what it sends twice.
-        offer = Offer(flights, key, durable, finds_copies=key is None)
-        accepted = self._accept(offer)
-        first = accepted.first_transaction
-        last = first + len(flights) - 1
-        duplicates = [
-            {"TRANSACTION_ID": self._id_of(first + i), "duplicate_of": copy}
-            for i, copy in enumerate(self._others(accepted))
-            if copy is not None
-        ]
-        told = self._receipt(accepted, last, wait_s, durable)
-        return {
-            "accepted": len(flights),
-            "first_transaction": self._id_of(first),
-            "last_transaction": self._id_of(last),
-            **told,
-            "duplicates": len(duplicates),
-            "duplicate_of": duplicates[:MOST_DUPLICATES_SHOWN],
-        }
-
-    def _accept(self, offer: Offer) -> Accepted:
-        (outcome,) = self.accept_all([offer])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    def accept_all(self, offers: Sequence[Offer]) -> list[Accepted | Refused]:
-        """Accept or refuse each offer; they share one sync of the disk. Returns the outcomes.
-
-        Where a flight equals a mined and a pending one, `copies` names the mined one. Raises
-        TryLater while the clock is doubted, or while the cluster cannot mine.
-        """
-        if self._cluster is not None:
-            self._cluster.require_acceptance()
-        now = self._clock.now_ms()
-        mined = [self._mined_copies_of(offer) for offer in offers]
-        outcomes = self._mempool.accept_all(offers, now)
-        if self._cluster is not None:
-            outcomes = [self._told_in_cluster(outcome) for outcome in outcomes]
-        for outcome, firsts in zip(outcomes, mined, strict=True):
-            if isinstance(outcome, Accepted):
-                for i, first in enumerate(firsts):
-                    outcome.copies[i] = outcome.copies[i] if first is None else first
-        return outcomes
-
-    def _told_in_cluster(self, outcome: Accepted | Refused) -> Accepted | Refused:
-        """The outcome without numbers of this node where ids belong: pending copies have none."""
-        assert self._cluster is not None
-        if isinstance(outcome, Accepted):
-            outcome.copies[:] = [None] * len(outcome.copies)
-        elif isinstance(outcome, KeyReused):
-            first = outcome.first_transaction
-            return KeyReused(outcome.key, first, self._cluster.address(first))
-        return outcome
-
-    def copies_of(self, flights: Sequence[Flight]) -> list[int | None]:
-        """For each flight the id of an equal one that is in the ledger already, or None.
-
-        Without an index only pending ones are found. Raises TryLater, DamagedMempool.
-        """
-        mined = self._mined_copies_of(Offer(flights)) or [None] * len(flights)
-        if self._cluster is not None:  # what is pending has no ids
-            return mined
-        pending = self._mempool.copies_of(flights)
-        pairs = zip(mined, pending, strict=True)
-        return [other if one is None else one for one, other in pairs]
-
-    def _mined_copies_of(self, offer: Offer) -> list[int | None]:
-        if not offer.finds_copies:
-            return []
-        try:
-            return self._index.first_ids(offer.flights)
-        except TryLater:  # accepting does not need the index
-            return []
-
-    def _receipt(self, accepted: Accepted, last: int, wait_s: float, durable: bool) -> Json:
-        may_be_mined = wait_s > 0 or accepted.is_repeat
-        is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
-        told: Json = {
-            "state": "mined" if is_mined else "pending",
-            "timestamp": accepted.timestamp,
-            "durable": durable or is_mined,
-        }
-        if self._cluster is not None:
-            told["receipt"] = self._cluster.address(accepted.first_transaction)
-        return told
-
-    def _id_of(self, number: int) -> int | None:
-        """The id of what this node accepted under a number; None while it has none."""
-        return number if self._cluster is None else self._cluster.id_of(number)
-
-    def _others(self, accepted: Accepted) -> list[int | None]:
-        """The id of the first copy of each flight; None where that is the flight itself.
-
-        A flight is its own first copy when a request is sent again with its key, because then the
-        flights of the first request are found.
-        """
-        own = (self._id_of(accepted.first_transaction + i) for i in range(len(accepted.copies)))
-        return [None if copy == i else copy for i, copy in zip(own, accepted.copies, strict=True)]
-
-    def _wait_until_mined(self, number: int, wait_s: float) -> bool:
-        deadline = time.monotonic() + wait_s
-        while (mined := self._id_of(number)) is None or self._indexed_transactions() <= mined:
-            if self._is_stopping or time.monotonic() >= deadline:
-                return False
-            time.sleep(COMMIT_POLL_S)
-        time.sleep(RECENT_S)  # until every process answers with it
-        return True
-
-    def _indexed_transactions(self) -> int:
-        try:
-            return self._index.position().transactions
-        except TryLater:  # without an index no answer can lack what is mined
-            return self.mined_count()
-
-
-def _context(question: Question, options: Options, as_of: AsOf) -> Json:
-    return {
-        "as_of": {"height": as_of.height, "tip_hash": as_of.tip_hash},
-        "query": understood(question, options),
-    }
-
-
-def _grouped(groups: Mapping[Key, Json], count: str, answer: Json, options: Options) -> Json:
-    """What `options.group_by` adds to an answer.
-
-    groups: what is said about each group. count: the member that tells the number of flights.
-    """
-    if options.group_by is None:
-        return {}
-    shown, there_are = arranged(options.group_by, groups, count, options.shown)
-    found: Json = {"groups": there_are}
-    if options.group_by == "hour":
-        with_hour = sum(one[count] for one in groups.values())
-        found["without_hour"] = answer[count] - with_hour
-    return {f"by_{options.group_by}": shown, **found}
-
-
-def _averages(totals: DelayTotals) -> Json:
-    return {
-        "average_delay": _ratio(totals.sum_arr_delay, totals.arrived),
-        "flights": totals.flights,
-        "arrived": totals.arrived,
-        "cancelled": totals.cancelled,
-        "no_arrival": totals.flights - totals.cancelled - totals.arrived,
-        "on_time_share_of_arrived": _ratio(totals.on_time, totals.arrived),
-        "on_time_share_of_scheduled": _ratio(totals.on_time, totals.flights),
-        "average_departure_delay": _ratio(totals.sum_dep_delay, totals.departed),
-    }
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
 
 
 def _rows(block: Block, offset: int, limit: int) -> list[Json]:

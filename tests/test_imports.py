@@ -73,11 +73,14 @@ LAYERS: dict[str, set[str] | None] = {
     "backup": {"chain", "storage", "mempool", "sealing.miner", "sealing.miner_status", "tokens"}
     | {"checking.audit", "receipts", "words"}
     | COMMON,
-    "ledger": {"chain", "storage", "index", "mempool", "questions", "checking.scrub_state", "clock"}
-    | {"transparency", "proofs", "words"}
+    "answers": {"chain", "index", "questions", "storage", "errors"},
+    "accepting": {"chain", "index.queries", "mempool", "cluster.view", "sealing.trusted_clock"}
+    | {"errors"},
+    "ledger": {"chain", "storage", "index.queries", "mempool", "checking.scrub_state", "clock"}
+    | {"answers", "accepting", "transparency", "proofs", "words"}
     | {"sealing.miner_status", "sealing.trusted_clock", "cluster.view", "cluster.status"}
     | COMMON,
-    "api": {"ledger", "questions", "chain", "lru", "tokens", "version", "words"}
+    "api": {"ledger", "accepting", "questions", "chain", "lru", "tokens", "version", "words"}
     | {"cheating.cheats", "proofs.prover"}
     | {
         "transparency.tiles",

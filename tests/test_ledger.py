@@ -39,13 +39,13 @@ TRANSACTIONS = sum(SIZES)
 FLIGHTS = [plain_flight(OP_CARRIER_FL_NUM=n + 1) for n in range(TRANSACTIONS)]
 JANUARY = ("2008-01-01", "2008-01-31")
 QUESTIONS: dict[str, Callable[[Ledger, Options], dict[str, Any]]] = {
-    "filter_transactions": lambda ledger, options: ledger.filter_transactions(
+    "filter_transactions": lambda ledger, options: ledger.answers.filter_transactions(
         FilterTransactions(1, "2008-01-03"), options
     ),
-    "average_delays": lambda ledger, options: ledger.average_delays(
+    "average_delays": lambda ledger, options: ledger.answers.average_delays(
         AverageDelays(19393, *JANUARY), options
     ),
-    "flight_counter": lambda ledger, options: ledger.flight_counter(
+    "flight_counter": lambda ledger, options: ledger.answers.flight_counter(
         FlightCounter("Washington, DC", "Tampa, FL", *JANUARY), options
     ),
 }
@@ -281,7 +281,7 @@ def test_the_tip_says_where_the_ledger_stands(ledger: Ledger) -> None:
 def test_the_tip_counts_a_transaction_once_while_its_block_is_sealed(
     chain: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger.add(plain_flight(), wait_s=0)
+    ledger.accepting.add(plain_flight(), wait_s=0)
     counted = ledger._mempool.pending_count
 
     def sealed_before_counting() -> int:
@@ -342,7 +342,7 @@ def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
     chain: Path, ledger: Ledger
 ) -> None:
     flight = plain_flight(ORIGIN_CITY_NAME="東京")
-    accepted = ledger.add(flight, wait_s=0)
+    accepted = ledger.accepting.add(flight, wait_s=0)
     assert (accepted["TRANSACTION_ID"], accepted["state"]) == (TRANSACTIONS, "pending")
     pending = ledger.transaction(TRANSACTIONS)
     assert (pending["state"], pending["block"]) == ("pending", None)
@@ -366,11 +366,11 @@ def test_a_flight_is_pending_and_then_mined_as_the_same_transaction(
 
 
 def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledger) -> None:
-    ids = [ledger.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in FLIGHTS[:3]]
+    ids = [ledger.accepting.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in FLIGHTS[:3]]
     seal(chain)
     with opened(chain) as another:
-        ids.append(another.add(FLIGHTS[3], wait_s=0)["TRANSACTION_ID"])
-    ids.append(ledger.add(FLIGHTS[4], wait_s=0)["TRANSACTION_ID"])
+        ids.append(another.accepting.add(FLIGHTS[3], wait_s=0)["TRANSACTION_ID"])
+    ids.append(ledger.accepting.add(FLIGHTS[4], wait_s=0)["TRANSACTION_ID"])
     assert ids == list(range(TRANSACTIONS, TRANSACTIONS + 5))
     assert [ledger.transaction(i)["state"] for i in ids] == ["mined"] * 3 + ["pending"] * 2
 
@@ -378,7 +378,7 @@ def test_ids_are_positions_in_the_ledger_without_gaps(chain: Path, ledger: Ledge
 def test_a_first_flight_is_accepted_before_there_is_a_chain(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     with opened(folder) as ledger:
-        assert ledger.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"] == 0
+        assert ledger.accepting.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"] == 0
         assert ledger.transaction(0)["state"] == "pending"
         assert seal(folder) == 1
         assert ledger.transaction(0)["block"]["height"] == 1
@@ -396,26 +396,28 @@ def test_whoever_waits_hears_that_it_is_mined_and_can_ask_for_it_at_once(
 
     miner = threading.Thread(target=seal_when_pending)
     miner.start()
-    accepted = ledger.add(plain_flight(OP_CARRIER_FL_NUM=777), wait_s=SEALED_WITHIN_S)
+    accepted = ledger.accepting.add(plain_flight(OP_CARRIER_FL_NUM=777), wait_s=SEALED_WITHIN_S)
     assert accepted["state"] == "mined"
     question = FilterTransactions(777, "2008-01-03")
-    (leg,) = ledger.filter_transactions(question, Options())["flights"]
+    (leg,) = ledger.answers.filter_transactions(question, Options())["flights"]
     assert leg["TRANSACTION_ID"] == accepted["TRANSACTION_ID"]
     miner.join(SEALED_WITHIN_S)
 
 
 def test_whoever_has_waited_in_vain_hears_that_it_is_pending(ledger: Ledger) -> None:
     started = time.monotonic()
-    assert ledger.add(FLIGHTS[0], wait_s=0.2)["state"] == "pending"
+    assert ledger.accepting.add(FLIGHTS[0], wait_s=0.2)["state"] == "pending"
     assert 0.2 <= time.monotonic() - started < 5
 
 
 def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
-    of_others = signal.signal(signal.SIGALRM, lambda received, frame: ledger.stop_waiting())
+    of_others = signal.signal(
+        signal.SIGALRM, lambda received, frame: ledger.accepting.stop_waiting()
+    )
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         started = time.monotonic()
-        assert ledger.add(FLIGHTS[0], wait_s=SEALED_WITHIN_S)["state"] == "pending"
+        assert ledger.accepting.add(FLIGHTS[0], wait_s=SEALED_WITHIN_S)["state"] == "pending"
         assert time.monotonic() - started < SEALED_WITHIN_S / 2
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -425,20 +427,20 @@ def test_a_signal_in_the_thread_that_waits_lets_it_go(ledger: Ledger) -> None:
 def test_a_full_mempool_pushes_back(chain: Path) -> None:
     with opened(chain, mempool_transactions=2) as ledger:
         for flight in FLIGHTS[:2]:
-            ledger.add(flight, wait_s=0)
+            ledger.accepting.add(flight, wait_s=0)
         with pytest.raises(TryLater, match="mempool is full") as caught:
-            ledger.add(FLIGHTS[2], wait_s=0)
+            ledger.accepting.add(FLIGHTS[2], wait_s=0)
         assert caught.value.retry_after_s >= 1
         assert ledger.tip()["pending"] == 2
         seal(chain)
-        assert ledger.add(FLIGHTS[2], wait_s=0)["TRANSACTION_ID"] == TRANSACTIONS + 2
+        assert ledger.accepting.add(FLIGHTS[2], wait_s=0)["TRANSACTION_ID"] == TRANSACTIONS + 2
 
 
 def test_a_transaction_that_is_mined_between_two_looks_is_found(
     chain: Path, ledger: Ledger
 ) -> None:
     """Another thread asks for the tip, and so forgets what is mined, between the two."""
-    transaction_id = ledger.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"]
+    transaction_id = ledger.accepting.add(FLIGHTS[0], wait_s=0)["TRANSACTION_ID"]
     find = Mempool.find
 
     def find_late(mempool: Mempool, wanted: int) -> tuple[Flight, int] | None:
@@ -537,7 +539,7 @@ def test_averages_are_as_worked_out_by_hand(tmp_path: Path, case: str, engine: s
     make_chain(tmp_path, [[plain_flight(**changed)] for changed in changes])
     follow(tmp_path)
     with opened(tmp_path) as ledger:
-        answer = ledger.average_delays(AverageDelays(19393, *JANUARY), Options(engine))
+        answer = ledger.answers.average_delays(AverageDelays(19393, *JANUARY), Options(engine))
     assert {name: answer[name] for name in NOTHING} == {**NOTHING, **expected}
 
 
@@ -550,7 +552,7 @@ def test_many_threads_ask_and_post_while_blocks_are_sealed(chain: Path, ledger: 
 
     def post(thread: int) -> list[int]:
         some = [plain_flight(OP_CARRIER_FL_NUM=1000 * thread + n) for n in range(1, 9)]
-        return [ledger.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in some]
+        return [ledger.accepting.add(flight, wait_s=0)["TRANSACTION_ID"] for flight in some]
 
     def ask() -> int:
         counts = [0]

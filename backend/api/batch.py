@@ -9,6 +9,7 @@ from functools import partial
 
 from flask import Response
 
+from backend.accepting import MOST_DUPLICATES_SHOWN
 from backend.api.json_answers import answer, encode
 from backend.api.operation import ADDING, JSON, Answer, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
@@ -16,7 +17,7 @@ from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
 from backend.api.schemas import FLIGHT_EXAMPLE, ref
 from backend.api.writing import DRY_RUN, MODE, Json, Writing, accepted
-from backend.ledger import MOST_DUPLICATES_SHOWN, Ledger
+from backend.ledger import Ledger
 from backend.questions.parameters import Choice
 from backend.sources.posted_batch import batch_of
 from serving.environs import Environ
@@ -90,12 +91,13 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         bad: Json = {"rejected": len(batch.bad), "errors": shown_errors(batch.bad)}
         if is_dry or not batch.flights:
             accepted = len(batch.flights) if skips or not batch.bad else 0
-            copies = ledger.copies_of(batch.flights) if is_dry else []
+            copies = ledger.accepting.copies_of(batch.flights) if is_dry else []
             there = [copy for copy in copies if copy is not None]
             told = {"duplicates": len(there), "duplicate_of": there[:MOST_DUPLICATES_SHOWN]}
             return answer({"dry_run": is_dry, "accepted": accepted, **told, **bad})
         if len(batch.flights) > most_flights:
             raise BadBody(413, f"{len(batch.flights)} flights", "are more than may be pending")
-        return writing.answer(mode, partial(ledger.add_batch, batch.flights, key=key), **bad)
+        add = partial(ledger.accepting.add_batch, batch.flights, key=key)
+        return writing.answer(mode, add, **bad)
 
     return [Row("POST", "/transactions/batch", ADD_BATCH, add_batch, writing.lane_of(Lane.BATCH))]

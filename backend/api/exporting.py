@@ -74,7 +74,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
         given = EXPORT_FLIGHTS.given(environ)
         form = FORMATS[FORMAT.find(given) or accepted_format(environ)]
         selection, height = selected(given)
-        as_of = ledger.as_of(height)
+        as_of = ledger.answers.as_of(height)
         tag = tag_of(as_of["tip_hash"], f"flights {form.name}", query)
         cache_control = REVALIDATE if height is None else SETTLED
         response = unchanged(environ, tag, cache_control)
@@ -123,7 +123,7 @@ def _lines(
     """The whole file, a block at a time."""
     count, writer = 0, BlockLines(form)
     yield form.header(EXPORTED)
-    for header, columns, rows in ledger.flights(selection, as_of["height"]):
+    for header, columns, rows in ledger.answers.flights(selection, as_of["height"]):
         count += len(rows)
         yield writer.lines(header, columns, rows)
     yield form.footer(count, as_of)

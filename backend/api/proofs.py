@@ -139,9 +139,9 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 
 def _rows_of_answers(ledger: Ledger, streams: Streams) -> Iterator[Row]:
     questions: tuple[tuple[Operation, type[Any], Callable[..., Any]], ...] = (
-        (PROVE_LEGS, FilterTransactions, ledger.filter_transactions),
-        (PROVE_DELAYS, AverageDelays, ledger.average_delays),
-        (PROVE_COUNT, FlightCounter, ledger.flight_counter),
+        (PROVE_LEGS, FilterTransactions, ledger.answers.filter_transactions),
+        (PROVE_DELAYS, AverageDelays, ledger.answers.average_delays),
+        (PROVE_COUNT, FlightCounter, ledger.answers.flight_counter),
     )
     for operation, kind, ask in questions:
         path = f"/{operation.name.removeprefix('prove_')}/proof"

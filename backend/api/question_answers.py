@@ -99,7 +99,7 @@ class Answering:
         given = given_in(environ)
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
             return self._answered_anew(environ, kind, ask)
-        query, state = query_string(environ), self._ledger.recent_state()
+        query, state = query_string(environ), self._ledger.answers.recent_state()
         if "HTTP_IF_NONE_MATCH" in environ:
             tag = tag_of(state.tip_hash, kind.__name__, query)
             known = unchanged(environ, tag, REVALIDATE)
@@ -159,7 +159,9 @@ class Answering:
 
     def _hash_at(self, height: int | None) -> str:
         ledger = self._ledger
-        return ledger.recent_state().tip_hash if height is None else ledger.block_hash(height)
+        return (
+            ledger.answers.recent_state().tip_hash if height is None else ledger.block_hash(height)
+        )
 
 
 def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:

@@ -40,15 +40,15 @@ def rows(ledger: Ledger, answering: Answering) -> list[Row]:
 
     def filter_transactions(environ: Environ) -> Response:
         """What happened to flight N on day D?"""
-        return answering.answered(environ, FilterTransactions, ledger.filter_transactions)
+        return answering.answered(environ, FilterTransactions, ledger.answers.filter_transactions)
 
     def average_delays(environ: Environ) -> Response:
         """How late was carrier C on average between two dates?"""
-        return answering.answered(environ, AverageDelays, ledger.average_delays)
+        return answering.answered(environ, AverageDelays, ledger.answers.average_delays)
 
     def flight_counter(environ: Environ) -> Response:
         """How many flights went from city A to city B between two dates?"""
-        return answering.answered(environ, FlightCounter, ledger.flight_counter)
+        return answering.answered(environ, FlightCounter, ledger.answers.flight_counter)
 
     return [
         Row("GET", f"/{operation.name}", operation, handler, lane_of(kind))

@@ -61,7 +61,7 @@ def rows(ledger: Ledger, answering: Answering, writing: Writing) -> list[Row]:
 
     def flight_status(environ: Environ) -> Response:
         """What happened to flight N on day D?"""
-        return answering.answered(environ, FilterTransactions, ledger.filter_transactions)
+        return answering.answered(environ, FilterTransactions, ledger.answers.filter_transactions)
 
     def prepare(environ: Environ) -> Post:
         writing.require_token(environ)

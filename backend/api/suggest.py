@@ -38,15 +38,15 @@ def rows(ledger: Ledger) -> list[Row]:
     def suggest(environ: Environ) -> Response:
         """Cities, airports, carriers or flight numbers that begin with `q` or contain it."""
         given = SUGGEST.given(environ)
-        return answer(ledger.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
+        return answer(ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given)))
 
     def coverage(environ: Environ) -> Response:
         """What the ledger covers: days, carriers, airports."""
         COVERAGE.given(environ)
-        tag = tag_of(ledger.recent_state().tip_hash, "coverage", "")
+        tag = tag_of(ledger.answers.recent_state().tip_hash, "coverage", "")
         if known := unchanged(environ, tag, REVALIDATE):
             return known
-        found = ledger.coverage()
+        found = ledger.answers.coverage()
         tag = tag_of(found["as_of"]["tip_hash"], "coverage", "")
         return versioned(environ, encode(found), tag, REVALIDATE)
 

@@ -76,7 +76,8 @@ class Writing:
     """Accepts flights into `ledger`, and answers as their mode promises."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+        self._accepting = ledger.accepting
+        self._commit_wait_s = ledger.settings.commit_wait_s
         self._places = BoundedSemaphore(most_commit_waiters(ledger.settings))
         self._tokens = Tokens(ledger.settings.folder)
         self._needs_token = are_needed(ledger.settings)
@@ -107,10 +108,10 @@ class Writing:
 
     def post(self, mode: str, flight: Flight, key: IdempotencyKey | None = None) -> Post:
         """A post of one flight."""
-        offer = self._ledger.offer(flight, durable=mode != "async", key=key)
+        offer = self._accepting.offer(flight, durable=mode != "async", key=key)
         return Post(
             offer,
-            lambda accepted: self.answer(mode, partial(self._ledger.receipt, offer, accepted)),
+            lambda accepted: self.answer(mode, partial(self._accepting.receipt, offer, accepted)),
         )
 
     def accept(self, post: Post) -> Response:
@@ -123,7 +124,7 @@ class Writing:
     def accept_all(self, posts: Sequence[Post]) -> list[Response | Exception]:
         """Accept posts, which share one sync. Returns an answer or an error for each of them."""
         try:
-            outcomes = self._ledger.accept_all([post.offer for post in posts])
+            outcomes = self._accepting.accept_all([post.offer for post in posts])
         except Exception as error:  # noqa: BLE001  every post gets the error
             return [error] * len(posts)
         return [_answer(*pair) for pair in zip(posts, outcomes, strict=True)]
@@ -137,7 +138,7 @@ class Writing:
         """
         waits = mode == "commit" and self._places.acquire(blocking=False)
         try:
-            wait_s = self._ledger.settings.commit_wait_s if waits else 0.0
+            wait_s = self._commit_wait_s if waits else 0.0
             told = receipt(wait_s=wait_s, durable=mode != "async")
         finally:
             if waits:

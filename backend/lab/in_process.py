@@ -97,20 +97,20 @@ def _tip(ledger: Ledger, _parameters: Parameters, _body: bytes) -> object:
 
 
 def _filter(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
-    return ledger.filter_transactions(*asked(FilterTransactions, parameters))
+    return ledger.answers.filter_transactions(*asked(FilterTransactions, parameters))
 
 
 def _average(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
-    return ledger.average_delays(*asked(AverageDelays, parameters))
+    return ledger.answers.average_delays(*asked(AverageDelays, parameters))
 
 
 def _count(ledger: Ledger, parameters: Parameters, _body: bytes) -> object:
-    return ledger.flight_counter(*asked(FlightCounter, parameters))
+    return ledger.answers.flight_counter(*asked(FlightCounter, parameters))
 
 
 def _add(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     _require_sync(parameters)
-    return ledger.add(flight_of(msgspec.json.decode(body)))
+    return ledger.accepting.add(flight_of(msgspec.json.decode(body)))
 
 
 def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
@@ -118,7 +118,7 @@ def _add_batch(ledger: Ledger, parameters: Parameters, body: bytes) -> object:
     batch = batch_of(body, "ndjson")
     if batch.bad:
         raise batch.bad[0]
-    return ledger.add_batch(batch.flights)
+    return ledger.accepting.add_batch(batch.flights)
 
 
 def _require_sync(parameters: Parameters) -> None:

@@ -63,7 +63,7 @@ class ServiceSite:
 
     def stop(self) -> None:
         """Answer the requests that wait for a block, because the worker stops."""
-        self.service.ledger.stop_waiting()
+        self.service.ledger.accepting.stop_waiting()
 
 
 @cache  # clients that are refused may ask again at once, and many at a time

@@ -87,7 +87,7 @@ def _let_waiters_go_at_the_end(service: Any) -> None:
         of_gunicorn = signal.getsignal(number)
 
         def handle(received: int, frame: Any, then: Any = of_gunicorn) -> None:
-            service.ledger.stop_waiting()
+            service.ledger.accepting.stop_waiting()
             if callable(then):
                 then(received, frame)
 

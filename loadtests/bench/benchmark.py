@@ -28,6 +28,7 @@ from typing import Any
 
 from loadtests.bench import (
     breakdowns,
+    clusters,
     footprint,
     front,
     memory,
@@ -56,6 +57,7 @@ GUESSED_DISK_BYTES_A_FLIGHT = 60
 GUESSED_STUDY_SCAN_PER_S = 80_000
 GUESSED_VERIFY_PER_S = 50_000
 GUESSED_PROVED_PER_S = 60_000
+GUESSED_CLUSTER_PER_S = 2_500
 GUESSED_SETUP_S = 20.0
 GUESSED_FRONT_LOADS = 9
 
@@ -99,6 +101,14 @@ ROWS: Mapping[int, Row] = {
         proofs.proofs, lambda plan: 3 * GUESSED_SETUP_S + 3 * plan.flights / GUESSED_PROVED_PER_S
     ),
     15: Row(breakdowns.breakdowns, lambda plan: GUESSED_SETUP_S),
+    16: Row(
+        clusters.clusters,
+        lambda plan: (
+            3 * GUESSED_SETUP_S
+            + 3 * plan.rounds * plan.round_s
+            + 2 * plan.flights / GUESSED_CLUSTER_PER_S
+        ),
+    ),
     11: Row(pages.pages, lambda plan: GUESSED_SETUP_S, asks_month=True),
     3: Row(
         scanning.scan_against_study,
@@ -193,7 +203,7 @@ def options_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         nargs="+",
         choices=sorted(ROWS),
         metavar="ROW",
-        help="measure only these rows, 1-13",
+        help="measure only these rows",
     )
     parser.add_argument("--quick", action="store_true", help="use tiny data, to try out the code")
     parser.add_argument(

@@ -85,11 +85,12 @@ def _batch_rate(service: Service, blocks: Sequence[Sequence[bytes]]) -> float:
     with service.connection() as connection:
         start_s = perf_counter()
         for batch in batches:
-            _post(connection, batch)
+            post_batch(connection, batch)
         return flights / (perf_counter() - start_s)
 
 
-def _post(connection: HTTPConnection, batch: bytes) -> None:
+def post_batch(connection: HTTPConnection, batch: bytes) -> None:
+    """Post flights as JSON lines. Raises ProgramFailed unless they are accepted."""
     connection.request("POST", BATCH_PATH, batch, {"Content-Type": "application/x-ndjson"})
     response = connection.getresponse()
     body = response.read()

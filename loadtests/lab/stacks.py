@@ -46,7 +46,7 @@ WAITS = (
     Pattern("waiting for the sync of others", r"GroupCommit\.sync \(", innermost=True),
     Pattern(_LOCK, r"Mempool\.(_lock_others_out|_copies_of|_write|find) \(", innermost=True),
     Pattern(_LOCK, r"(Mempool\.(exclusive|locked)|lock_within) \(", innermost=True),
-    Pattern("waiting for a block", r"Ledger\._wait_until_mined \(", innermost=True),
+    Pattern("waiting for a block", r"Accepting\._wait_until_mined \(", innermost=True),
 )
 """Patterns of waiting, for stacks of all threads. Threads with other stacks work or want to."""
 
@@ -88,7 +88,7 @@ WORK = (
     Pattern("mempool: syncing the disk", r"sync(_folder)? \(backend/storage/files|GroupCommit\."),
     Pattern("mempool: syncing the disk", r"SyncSoon\."),
     Pattern(_MEMPOOL, r".* \(backend/(mempool/\w+|keys)\.py\)|.* \(backend/storage/files\.py\)"),
-    Pattern("waiting for a block: looking again", r"Ledger\._wait_until_mined \("),
+    Pattern("waiting for a block: looking again", r"Accepting\._wait_until_mined \("),
     Pattern(
         "making the answer", r".* \(backend/(api/answers|api/writing|api/transactions|ledger)\.py"
     ),

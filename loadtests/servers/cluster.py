@@ -8,6 +8,8 @@
 A single node is a cluster of one without an engine, so that both are measured alike: `alone`.
 """
 
+import os
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
@@ -47,7 +49,7 @@ class Cluster:
     def cpu_s(self) -> tuple[float, float]:
         """Seconds of processor time used so far: by the engines of all nodes, and by all else."""
         used = cpu_s(family(self.service.pid))
-        engines_s = sum(s for pid, s in used.items() if _is_engine(pid))
+        engines_s = sum(s for pid, s in used.items() if is_engine(pid))
         return engines_s, sum(used.values()) - engines_s
 
     def wait_until_mined(self) -> None:
@@ -59,12 +61,21 @@ class Cluster:
             sleep(LOOK_AT_TIPS_EVERY_S)
 
 
-def _is_engine(pid: int) -> bool:
+def is_engine(pid: int) -> bool:
+    """Whether a process is a consensus engine."""
     try:
         program = Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
     except OSError:
         return False
     return Path(program.decode(errors="replace")).name == ENGINE
+
+
+def missing() -> str | None:
+    """Why no cluster can run here; None if it can."""
+    named = os.environ.get("COMETBFT") or shutil.which(ENGINE)
+    if Path(named or Path.home() / "go" / "bin" / ENGINE).exists():
+        return None
+    return "the consensus engine CometBFT is missing; scripts/cluster up builds it"
 
 
 def alone(service: Service) -> Cluster:

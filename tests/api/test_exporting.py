@@ -13,8 +13,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from backend.answers import Answers
 from backend.api.streaming import CutAnswerError
-from backend.ledger import Ledger
 from backend.sealing.importer import import_flights
 from backend.sources import open_source
 from tests.api.worlds import (
@@ -202,7 +202,7 @@ def test_head_of_an_export_walks_nothing(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get = export(client, format="csv")
-    monkeypatch.setattr(Ledger, "flights", None)
+    monkeypatch.setattr(Answers, "flights", None)
     head = client.head(f"/flights?{urlencode({**ALL, 'format': 'csv'})}")
     assert (head.status_code, head.get_data()) == (200, b"")
     assert head.headers["ETag"] == get.headers["ETag"]

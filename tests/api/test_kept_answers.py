@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.answers import Answers
 from backend.api.json_answers import ENTRY_BYTES, AnswerCache
 from backend.chain.fields import FIELD_NAMES
 from backend.index.queries import RECENT_S, IndexReader
@@ -122,13 +123,13 @@ def client(world: World) -> Iterator[FlaskClient]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by the options of each question that was really asked."""
     found: list[str] = []
-    really = Ledger.average_delays
+    really = Answers.average_delays
 
-    def average_delays(self: Ledger, question: object, options: object, costs: None) -> object:
+    def average_delays(self: Answers, question: object, options: object, costs: None) -> object:
         found.append(str(options))
         return really(self, question, options, costs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Ledger, "average_delays", average_delays)
+    monkeypatch.setattr(Answers, "average_delays", average_delays)
     return found
 
 
@@ -194,7 +195,7 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two readers, as two processes have them; what one committed the other shows at once."""
-    for module in ("backend.index.queries", "backend.ledger"):  # longer, so that it would matter
+    for module in ("backend.index.queries", "backend.accepting"):  # longer, so that it would matter
         monkeypatch.setattr(f"{module}.RECENT_S", 0.1)
     settings = settings_for(tmp_path / "chain", commit_wait_s=10)
     seal(settings, [])
@@ -216,10 +217,10 @@ def test_whoever_was_told_of_a_block_sees_it_in_every_process(
             running = [pool.submit(keep_asking), pool.submit(keep_sealing)]
             try:
                 for _ in range(8):
-                    receipt = ours.add(flight, wait_s=10)
+                    receipt = ours.accepting.add(flight, wait_s=10)
                     seen = other.recent_state().tip_hash
                     assert receipt["state"] == "mined"
-                    assert seen == ours.recent_state().tip_hash
+                    assert seen == ours.answers.recent_state().tip_hash
             finally:
                 has_ended.set()
             for one in running:

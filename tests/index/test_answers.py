@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.answers import NEAR_BLOCKS
 from backend.chain.fields import Value
 from backend.chain.flight import Flight
 from backend.errors import Damage, NotFound
-from backend.ledger import NEAR_BLOCKS, Ledger
+from backend.ledger import Ledger
 from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.settings import Settings
@@ -49,11 +50,11 @@ READ_RUNS = (1, 2, 19)
 def ask(ledger: Ledger, question: Any, options: Options) -> dict[str, Any]:
     """The facade's answer to any of the three questions."""
     if isinstance(question, FilterTransactions):
-        return ledger.filter_transactions(question, options)
+        return ledger.answers.filter_transactions(question, options)
     if isinstance(question, AverageDelays):
-        return ledger.average_delays(question, options)
+        return ledger.answers.average_delays(question, options)
     assert isinstance(question, FlightCounter)
-    return ledger.flight_counter(question, options)
+    return ledger.answers.flight_counter(question, options)
 
 
 def asked(question: Any, engine: str, breakdown: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +95,7 @@ class Chain:
             dir=str(self.folder), cache_bytes=cache_bytes, read_run_blocks=read_run_blocks
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("backend.ledger.NEAR_BLOCKS", near_blocks)
+            patch.setattr("backend.answers.NEAR_BLOCKS", near_blocks)
             with closing(Ledger(chosen, lambda line: None)) as ledger:
                 yield ledger
 

@@ -146,7 +146,7 @@ def naive(rows: Sequence[Row], field: str, q: str) -> list[Suggestion]:
 def assert_completions(ledger: Ledger, rows: Sequence[Row], field: str, q: str) -> None:
     expected = naive(rows, field, q)
     for limit in (1, 2, 50):
-        answer = ledger.suggest(field, q, limit)
+        answer = ledger.answers.suggest(field, q, limit)
         assert answer["suggestions"] == expected[:limit], (field, q)
         assert (answer["field"], answer["q"]) == (field, q)
 

@@ -645,7 +645,7 @@ ledger = Ledger(Settings(dir=sys.argv[1]), print)
 print("ready", flush=True)
 ids = []
 for serial in range(10**6, 10**6 + int(sys.argv[2])):
-    ids.append(ledger.add(flight(serial), wait_s=0)["TRANSACTION_ID"])
+    ids.append(ledger.accepting.add(flight(serial), wait_s=0)["TRANSACTION_ID"])
 ledger.close()
 print(json.dumps(ids))
 """

@@ -341,12 +341,12 @@ def test_nothing_is_accepted_while_the_clock_is_doubted(chain: Fixture) -> None:
     with closing(Ledger(settings, print)) as ledger:
         chain.clocks.now_ms += 3650 * DAY_MS
         with pytest.raises(TryLater, match="the clock says 2037"):
-            ledger.add(flight(2))
+            ledger.accepting.add(flight(2))
         with pytest.raises(TryLater, match="the clock says 2037"):
-            ledger.add_batch([flight(3)])
+            ledger.accepting.add_batch([flight(3)])
         assert any("the clock says 2037" in reason for reason in ledger.not_ready())
         chain.clocks.now_ms -= 3650 * DAY_MS
-        assert ledger.add(flight(2))["timestamp"] == TODAY_MS
+        assert ledger.accepting.add(flight(2))["timestamp"] == TODAY_MS
         assert not any("clock" in reason for reason in ledger.not_ready())
 
 

@@ -45,23 +45,26 @@ ASKED_AT_ONCE = (1, 2, 4)  # nodes
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured. threads: of posts. iterations: of itineraries. rounds: of questions.
+    """How much is measured. threads: of posts. rounds: of questions.
 
-    intervals_s: between blocks. commits: how many intervals a run of commits takes.
+    durable, mined: iterations of itineraries with these ways to commit; the first take
+    milliseconds, the others wait for blocks. intervals_s: between blocks. commits: intervals in a
+    run of commits.
     """
 
     repeats: int
     threads: tuple[int, ...]
     posts_s: float
-    iterations: int
+    durable: int
+    mined: int
     intervals_s: tuple[float, ...]
     commits: int
     rounds: int
     round_s: int
 
 
-FULL = Sizes(3, (1, 8, 100), 6.0, 40, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
-QUICK = Sizes(1, (8,), 2.0, 8, (0.5,), 8, 1, 1)
+FULL = Sizes(3, (1, 8, 100), 6.0, 400, 40, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
+QUICK = Sizes(1, (8,), 2.0, 80, 8, (0.5,), 8, 1, 1)
 
 
 def measure(run: Run) -> None:
@@ -166,7 +169,7 @@ class _Measuring:
         append_verdict(self.run.results.folder, record, verdict)
 
     def _itineraries(self, cluster: Cluster, server: str, commit: str, repeat: int) -> None:
-        count = self.sizes.iterations
+        count = self.sizes.durable if commit == DURABLE else self.sizes.mined
         line = RunLine(f"{commit}-{server}-{repeat}", server, commit, 1, 0.0, 0.0, count, BLOCKS)
         travelled(self.run, self.plan, self.material, line, cluster.service)
 

@@ -42,7 +42,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
     need_engine()
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed")
-    monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 1.5, 4, (0.5,), 4, 1, 1))
+    monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 1.5, 8, 4, (0.5,), 4, 1, 1))
     monkeypatch.setattr(measuring, "judge", judged_by_failures)
     monkeypatch.setattr(travelling, "judge", judged_by_failures)
     monkeypatch.setattr(measuring, "NEW_FLIGHTS", 100)

@@ -83,7 +83,7 @@ def test_what_would_load_from_elsewhere_is_found(text: str) -> None:
 
 LOOP = "ThreadWorker.run (gunicorn/workers/gthread.py:1)"
 THREAD = "_worker (concurrent/futures/thread.py:83)"
-ADD = "Ledger.add (backend/ledger.py:375)"
+ADD = "Accepting.add (backend/accepting.py:375)"
 EXAMINE = "examine (backend/chain/flight.py:70)"
 HASH = "transaction_bytes (backend/chain/transaction.py:50)"
 WAIT = "GroupCommit.sync (backend/mempool/syncs.py:38)"

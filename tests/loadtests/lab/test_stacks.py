@@ -10,11 +10,11 @@ from loadtests.lab.stacks import OTHER, WAITS, WORK, Stack, activity, shares, st
 ROOT = Path(__file__).parents[3]
 BASE = "Thread.run (threading.py:982);_worker (concurrent/futures/thread.py:83)"
 VIEW = f"{BASE};Flask.wsgi_app (flask/app.py:1);add (backend/api/transactions.py:6)"
-ADD = f"{VIEW};Writing.accept (backend/api/writing.py:76);Ledger.add (backend/ledger.py:375)"
+ADD = f"{VIEW};Writing.accept (backend/api/writing.py:76);Accepting.add (backend/accepting.py:375)"
 ACCEPT = f"{ADD};Mempool.accept_all (backend/mempool/mempool.py:94)"
 SENT = f"{VIEW};sent_flight (backend/api/writing.py:53)"
 POSTS = f"{BASE};Writing.accept_all (backend/api/writing.py:6)"
-MANY = f"{POSTS};Ledger.accept_all (backend/ledger.py:446)"
+MANY = f"{POSTS};Accepting.accept_all (backend/accepting.py:446)"
 
 LOOP = "ASGIWorker.run (gunicorn/workers/gasgi.py:1)"
 PARSER = "PythonProtocol.feed (gunicorn/asgi/parser.py:2)"
@@ -27,7 +27,7 @@ WORKS = [
     (f"{SENT};json_object (backend/api/reading.py:110)", "reading the JSON"),
     (f"{SENT};examine (backend/chain/flight.py:7);x (backend/chain/stored.py:5)", "validation"),
     (f"{ADD};transaction_bytes (backend/chain/transaction.py:50)", "canonical bytes and hash"),
-    (f"{ADD};_others (backend/ledger.py:1)", "looking for duplicates"),
+    (f"{ADD};_others (backend/accepting.py:1)", "looking for duplicates"),
     (f"{ACCEPT};Mempool._copies_of (backend/mempool/mempool.py:1)", "looking for duplicates"),
     (f"{MANY};IndexReader.first_ids (backend/index/queries.py:1)", "looking for duplicates"),
     (f"{MANY};now_ms (backend/clock.py:7)", "making the answer"),
@@ -59,7 +59,7 @@ WAITING = [
     (SYNC, "waiting for the sync of others"),
     (f"{SYNC};sync (backend/storage/files.py:80)", "waiting for the disk"),
     (EXCLUSIVE, "waiting for a lock of the mempool"),
-    (f"{ADD};Ledger._wait_until_mined (backend/ledger.py:440)", "waiting for a block"),
+    (f"{ADD};Accepting._wait_until_mined (backend/accepting.py:440)", "waiting for a block"),
     (f"{EXCLUSIVE};Log.read_on (backend/mempool/log.py:1)", OTHER),
 ]
 

@@ -1,0 +1,240 @@
+"""Answers questions about flights, from the index or by a scan of all blocks.
+
+The index has totals at its tip alone; below that it counts flights, or takes away what the few
+blocks since then hold. A scan verifies every block that it reads, and needs no index.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from backend.chain.block import Header
+from backend.chain.columns import Columns
+from backend.errors import Damage, TryLater
+from backend.index import suggestions
+from backend.index.coverage import covered
+from backend.index.queries import AsOf, IndexReader, State
+from backend.questions import scan
+from backend.questions.distribution import distribution_of
+from backend.questions.groups import Key, arranged
+from backend.questions.selection import Selection
+from backend.questions.values import (
+    AverageDelays,
+    Delays,
+    DelayTotals,
+    FilterTransactions,
+    FlightCounter,
+    FlightCounts,
+    Options,
+    Question,
+    understood,
+)
+from backend.storage.block_store import BlockStore
+from backend.storage.caches import CachedBlocks
+from backend.storage.scan_costs import Costs
+
+Json = dict[str, Any]
+Found = TypeVar("Found")
+Counted = TypeVar("Counted", Delays, FlightCounts)
+
+NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
+NO_CHAIN = "the chain does not exist yet; the miner creates it when it starts"
+
+
+def tip_height(store: BlockStore) -> int:
+    """The height of the tip. Raises TryLater without a chain."""
+    height = store.height()
+    if height < 0:
+        raise TryLater(NO_CHAIN)
+    return height
+
+
+class Answers:
+    """Answers from the blocks in `store`, which are read through `blocks`, and from their index."""
+
+    def __init__(self, store: BlockStore, blocks: CachedBlocks, index: IndexReader) -> None:
+        self._store = store
+        self._blocks = blocks
+        self._index = index
+
+    # --- the three questions -----------------------------------------------------------------
+
+    def filter_transactions(
+        self, question: FilterTransactions, options: Options, costs: Costs | None = None
+    ) -> Json:
+        """What happened to a flight number on a day: its legs, in the order of ids.
+
+        All three questions raise NotFound for an `as_of` above the tip, TryLater while the index is
+        missing or behind, and DamagedBlock when a scan meets a bad block. costs: takes the times of
+        a scan's stages.
+        """
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            legs = scan.legs(self._blocks, question, as_of.height, costs)
+        else:
+            legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
+        flights = options.shown.page(legs)
+        return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
+
+    def average_delays(
+        self, question: AverageDelays, options: Options, costs: Costs | None = None
+    ) -> Json:
+        """How late flights were: means, counts and shares. Without flights, means are None."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            delays = scan.delays(self._blocks, question, options, as_of.height, costs)
+        else:
+            delays, as_of = self._counted(
+                lambda below: self._index.delays(question, options, below),
+                lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
+                options,
+            )
+        answer = _averages(delays.totals)
+        groups = {key: _averages(totals) for key, totals in delays.groups.items()}
+        answer |= _grouped(groups, "flights", answer, options)
+        if options.distribution:
+            answer["distribution"] = distribution_of(delays.counts)
+        return {**answer, **_context(question, options, as_of)}
+
+    def flight_counter(
+        self, question: FlightCounter, options: Options, costs: Costs | None = None
+    ) -> Json:
+        """How many flights went from one place to another."""
+        if options.engine == "scan":
+            as_of = self._scanned(options)
+            counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
+        else:
+            counts, as_of = self._counted(
+                lambda below: self._index.flight_counts(question, options, below),
+                lambda first, last: scan.flight_counts(
+                    self._blocks, question, options, last, first=first
+                ),
+                options,
+            )
+        answer: Json = {"count": counts.count}
+        groups = {key: {"count": count} for key, count in counts.groups.items()}
+        answer |= _grouped(groups, "count", answer, options)
+        return {**answer, **_context(question, options, as_of)}
+
+    def suggest(self, field: str, q: str, limit: int) -> Json:
+        """Completions of `q` for a field of `suggestions.FIELDS`. Raises InvalidQuery, TryLater."""
+        q = suggestions.typed(field, q)
+        found, as_of = self._index.snapshot(
+            lambda rows: suggestions.suggested(rows, field, q, limit)
+        )
+        return {"field": field, "q": q, "suggestions": found, "as_of": asdict(as_of)}
+
+    def coverage(self) -> Json:
+        """What the ledger covers, as `coverage.covered` tells. Raises TryLater."""
+        found, as_of = self._index.snapshot(covered)
+        return {**found, "as_of": asdict(as_of)}
+
+    def recent_state(self) -> State:
+        """The state of the index from which answers come, at most a moment old. Raises TryLater.
+
+        `add` waits that moment before it returns that a flight is mined, so that later answers
+        count the flight.
+        """
+        return self._index.recent_state()
+
+    # --- export ------------------------------------------------------------------------------
+
+    def as_of(self, height: int | None) -> Json:
+        """The `as_of` of answers at `height`, or at the tip. Raises NotFound, TryLater."""
+        return asdict(self._scanned(Options(as_of=height)))
+
+    def flights(
+        self, selection: Selection, height: int
+    ) -> Iterator[tuple[Header, Columns, Sequence[int]]]:
+        """The blocks among 0 to `height` that hold selected flights: header, columns, and the rows.
+
+        Every block is verified on the way. Raises DamagedBlock, perhaps after some good blocks.
+        """
+        return scan.flights(self._blocks, selection, height)
+
+    def _counted(
+        self,
+        ask: Callable[[int | None], tuple[Counted, AsOf]],
+        scanned: Callable[[int, int], Counted],
+        options: Options,
+    ) -> tuple[Counted, AsOf]:
+        """What `_indexed` returns, and sooner close below the tip.
+
+        The index has totals at its tip alone. So what the few blocks since then hold is taken away
+        from these. scanned: takes the first and the last block to count.
+        """
+        height = options.as_of
+        if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
+            found, tip = ask(None)
+            if 0 < tip.height - height <= NEAR_BLOCKS:
+                with suppress(Damage):  # of blocks, which the index alone does not need
+                    later = scanned(height + 1, tip.height)
+                    return found - later, AsOf(height, self._blocks.where(height).hash)
+        return self._indexed(ask, options)
+
+    def _indexed(
+        self, ask: Callable[[int | None], tuple[Found, AsOf]], options: Options
+    ) -> tuple[Found, AsOf]:
+        """The answer of the index at its tip or as of an earlier height.
+
+        ask: takes the first transaction id that does not count; None if all count.
+        """
+        if options.as_of is None:
+            return ask(None)
+        tip_height(self._store)  # raises TryLater without a chain
+        place = self._store.place(options.as_of)
+        height = self._index.position().height
+        if options.as_of > height:
+            raise TryLater(f"the index has reached only block {height}; it is catching up")
+        if options.as_of == height:
+            found, as_of = ask(None)
+            if as_of.height == height:
+                return found, as_of
+        found, _ = ask(place.next_transaction)
+        return found, AsOf(options.as_of, place.hash.hex())
+
+    def _scanned(self, options: Options) -> AsOf:
+        """The block up to which a scan goes."""
+        tip = tip_height(self._store)
+        height = tip if options.as_of is None else options.as_of
+        return AsOf(height, self._store.place(height).hash.hex())
+
+
+def _context(question: Question, options: Options, as_of: AsOf) -> Json:
+    return {
+        "as_of": {"height": as_of.height, "tip_hash": as_of.tip_hash},
+        "query": understood(question, options),
+    }
+
+
+def _grouped(groups: Mapping[Key, Json], count: str, answer: Json, options: Options) -> Json:
+    """What `options.group_by` adds to an answer.
+
+    groups: what is said about each group. count: the member that tells the number of flights.
+    """
+    if options.group_by is None:
+        return {}
+    shown, there_are = arranged(options.group_by, groups, count, options.shown)
+    found: Json = {"groups": there_are}
+    if options.group_by == "hour":
+        with_hour = sum(one[count] for one in groups.values())
+        found["without_hour"] = answer[count] - with_hour
+    return {f"by_{options.group_by}": shown, **found}
+
+
+def _averages(totals: DelayTotals) -> Json:
+    return {
+        "average_delay": _ratio(totals.sum_arr_delay, totals.arrived),
+        "flights": totals.flights,
+        "arrived": totals.arrived,
+        "cancelled": totals.cancelled,
+        "no_arrival": totals.flights - totals.cancelled - totals.arrived,
+        "on_time_share_of_arrived": _ratio(totals.on_time, totals.arrived),
+        "on_time_share_of_scheduled": _ratio(totals.on_time, totals.flights),
+        "average_departure_delay": _ratio(totals.sum_dep_delay, totals.departed),
+    }
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
