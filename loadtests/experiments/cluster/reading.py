@@ -142,6 +142,12 @@ class Posted:
         known = [s for one in self.runs if (s := one.response_s) is not None]
         return estimate(known) if known else None
 
+    @property
+    def beyond_s(self) -> Estimate | None:
+        """The mean time of an answer less the time between blocks."""
+        known = [s - self.interval_s for one in self.runs if (s := one.response_s) is not None]
+        return estimate(known) if known else None
+
     def cpu_ms(self, *, engine: bool) -> float:
         """Milliseconds of processor time of a flight, of the engines or of the services."""
         used_s = sum(one.line.engine_cpu_s if engine else one.line.rest_cpu_s for one in self.runs)
