@@ -308,6 +308,11 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def resident_bytes(pid: int) -> int:
+    """The resident set size of a process, with what it shares with others."""
+    return int(_proc(pid, "statm").split()[1]) * resource.getpagesize()
+
+
 def parent_of(pid: int) -> int | None:
     """The parent's process id; None if the process has ended."""
     try:

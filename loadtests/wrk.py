@@ -164,14 +164,19 @@ def write_posting_script(
     return path
 
 
+def program() -> str:
+    """Where wrk is. Raises WrkFailed."""
+    found = shutil.which("wrk")
+    if found is None:
+        raise WrkFailed("the load generator wrk is missing; on Debian: sudo apt install wrk")
+    return found
+
+
 def load(base_url: str, script: Path, duration_s: int, connections: int = CONNECTIONS) -> Load:
     """Load the service at `base_url` for `duration_s` seconds. Raises WrkFailed."""
-    wrk = shutil.which("wrk")
-    if wrk is None:
-        raise WrkFailed("the load generator wrk is missing; on Debian: sudo apt install wrk")
     finished = subprocess.run(  # noqa: S603  our own command
         [
-            wrk,
+            program(),
             f"--threads={THREADS}",
             f"--connections={connections}",
             f"--duration={duration_s}s",

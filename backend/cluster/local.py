@@ -147,8 +147,7 @@ class LocalCluster:
         """End nodes in order, and wait until they have ended. Raises FlightchainError."""
         pids = [pid for host in hosts if (pid := self.pid(host)) is not None]
         trees = {pid: [pid, *_descendants(pid)] for pid in pids}
-        for pid in pids:
-            os.kill(pid, signal.SIGTERM)
+        self._signal(pids, signal.SIGTERM)
         until = time.monotonic() + STOP_WITHIN_S
         while running := [pid for tree in trees.values() for pid in tree if _is_running(pid)]:
             self._reap()
@@ -158,7 +157,7 @@ class LocalCluster:
         self._reap()
 
     def kill(self, host: Host) -> None:
-        """Kill all processes of a node at once, as a power cut does."""
+        """Kill all processes of a node at once, as a power cut does. Raises FlightchainError."""
         pid = self.pid(host)
         if pid is None:
             return
@@ -167,7 +166,9 @@ class LocalCluster:
         tree = [pid, *_descendants(pid)]
         self._signal(tree, signal.SIGKILL)
         until = time.monotonic() + STOP_WITHIN_S
-        while any(_is_running(one) for one in tree) and time.monotonic() < until:
+        while running := [one for one in tree if _is_running(one)]:
+            if time.monotonic() > until:
+                raise FlightchainError(f"processes {running} of {host.name} do not die")
             time.sleep(0.02)
         self._reap()
 

@@ -1,4 +1,9 @@
-"""Looks how the cluster does, by asking this node's engine for its peers and heights."""
+"""Looks how the cluster does, by asking this node's engine for its peers and heights.
+
+The engine lives on when its consensus has failed, for instance because the disk was full when a
+vote was to be noted: it says CONSENSUS FAILURE once, and takes part in nothing any more. So an
+engine that stands still although there is something to decide is taken for one that has failed.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +13,12 @@ from backend.cluster.application import Application
 from backend.cluster.engine import Engine
 from backend.cluster.membership import Identity, Membership
 from backend.cluster.status import ClusterStatus
-from backend.errors import TryLater
+from backend.errors import FlightchainError, TryLater
 
 STUCK_S = 10.0  # a transaction that is on its way so long means that no block is decided
+STANDS_STILL_S = (
+    20.0  # with a quorum a step of consensus, or a block that is fetched, takes seconds
+)
 
 READS_ONLY = "this node is no member that may add flights; post to another node"
 CATCHES_UP = "this node is catching up with the cluster"
@@ -31,27 +39,51 @@ class Watcher:
         self._membership = membership
         self._own = identity.index
         self._clock_ms = clock_ms
+        self._seen: tuple[object, ...] = ()  # where the engine was last
+        self._since_s = 0.0  # since when it has been there and should have moved, monotonic
 
     def look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
-        """How the cluster does. waits_s: how long flights have been sent and none was mined."""
+        """How the cluster does. waits_s: how long flights have been sent and none was mined.
+
+        Raises FlightchainError if the engine must be started again, because it stands still.
+        """
         members, own = self._membership.members, self._own
         name = "" if own is None else members[own].name
         height, total = application.engine_height, self._membership.power
         try:
             catching_up = bool(self._engine.ask("status")["sync_info"]["catching_up"])
             ids = {one["node_info"]["id"] for one in self._engine.ask("net_info")["peers"]}
-            furthest = max(
-                map(_height_of, self._engine.ask("dump_consensus_state")["peers"]), default=0
-            )
+            consensus = self._engine.ask("dump_consensus_state")
         except TryLater as error:
+            self._seen = ()
             return ClusterStatus(name, height, [], 0, total, True, 0, str(error), now_s)
         peers = [one for one in members if one.peer_id in ids]
         votes = sum(one.power for one in peers) + (0 if own is None else members[own].power)
+        furthest = max(map(_height_of, consensus["peers"]), default=0)
         lag = max(0, furthest - 1 - height)  # a peer that stands at H is deciding H
         names = [one.name for one in peers]
         status = ClusterStatus(name, height, names, votes, total, catching_up, lag, "", now_s)
+        step = consensus["round_state"]
+        is_due = status.has_quorum and (lag > 0 or waits_s > 0)
+        self._require_motion(
+            (height, step["height"], step["round"], step["step"]), now_s, is_due=is_due
+        )
         refusal = self._refusal(status, application.header_ms, waits_s)
         return ClusterStatus(name, height, names, votes, total, catching_up, lag, refusal, now_s)
+
+    def _require_motion(self, seen: tuple[object, ...], now_s: float, *, is_due: bool) -> None:
+        """Raise FlightchainError if the engine has stood where it is for too long.
+
+        seen: the height of this node, and height, round and step of consensus. is_due: whether
+        there is something to decide or to fetch.
+        """
+        if not is_due or seen != self._seen:
+            self._seen, self._since_s = seen, now_s
+        elif (stood_s := now_s - self._since_s) > STANDS_STILL_S:
+            raise FlightchainError(
+                f"the consensus engine has stood still at height {seen[1]} for {stood_s:.0f} s "
+                "although others go on or flights wait; it must be started again"
+            )
 
     def _refusal(self, status: ClusterStatus, header_ms: int, waits_s: float) -> str:
         """Why nothing is accepted; "" if it is."""

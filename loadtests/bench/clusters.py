@@ -3,7 +3,7 @@
 The nodes share the processors with the generator and with each other. Single flights are posted to
 node 0 by eight clients, each answered when it is on that node's disk. Then four clients send the
 month in batches, each to a node of its own. A rate until all is mined counts from the first post
-until every node has mined everything. At last a node is added, which begins where the cluster
+until every node has mined everything. Finally a node is added, which begins where the cluster
 began, and fetches the month.
 """
 
@@ -19,8 +19,8 @@ from loadtests import wrk
 from loadtests.bench.figures import Figure, short, spread_of
 from loadtests.bench.posting import BATCH_BLOCKS, CLIENTS, bodies_of_block, post_batch
 from loadtests.bench.session import Bench, load_now
-from loadtests.processes import HOST, ProgramFailed, Service, Site, backend
-from loadtests.servers.cluster import Cluster, is_engine, missing, running_cluster
+from loadtests.processes import HOST, ProgramFailed, Service, Site, backend, resident_bytes
+from loadtests.servers.cluster import Cluster, missing, running_cluster
 
 ROW = 16
 NODES = 4
@@ -67,15 +67,15 @@ def _batches(bench: Bench, service: Service) -> Iterator[Path]:
 
 def _idle(cluster: Cluster) -> Figure:
     sleep(INTERVAL_S)
-    found = [one for one in cluster.service.memory() if is_engine(one.pid)]
-    largest = max(one.pss_bytes for one in found)
+    found = [resident_bytes(pid) for pid in cluster.engines()]
+    largest = max(found)
     return Figure(
         ROW,
-        "memory of an idle node besides the service: its consensus engine (proportional set size)",
+        "memory of an idle node besides the service: its consensus engine (resident set size)",
         f"{largest / 1e6:.1f} MB",
         f"at most {MOST_ENGINE_BYTES // 10**6} MB",
         largest <= MOST_ENGINE_BYTES,
-        raw={"engines_pss_mb": [one.pss_bytes / 1e6 for one in found], **load_now()},
+        raw={"engines_mb": [one / 1e6 for one in found], **load_now()},
     )
 
 
@@ -105,7 +105,7 @@ def _in_batches(bench: Bench, cluster: Cluster, batches: Sequence[Path]) -> Iter
         for one in sending:
             one.result()
     acknowledged_s = perf_counter() - start_s
-    cluster.wait_until_mined()
+    cluster.wait_until_mined(CAUGHT_UP_WITHIN_S)
     mined_s = perf_counter() - start_s
     flights = cluster.service.get("/tip")["transactions"] - held
     what = f"flights per second in batches of {1000 * BATCH_BLOCKS:,} to a cluster of {NODES}"
@@ -117,7 +117,7 @@ def _send(url: str, batches: Sequence[Path]) -> None:
     connection = HTTPConnection(HOST, urlsplit(url).port, timeout=CAUGHT_UP_WITHIN_S)
     try:
         for path in batches:
-            post_batch(connection, path.read_bytes())
+            post_batch(connection, path.read_bytes(), CAUGHT_UP_WITHIN_S)
     finally:
         connection.close()
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 from loadtests import wrk
 from loadtests.bench.figures import Figure, pairwise, spread_of
@@ -89,11 +89,19 @@ def _batch_rate(service: Service, blocks: Sequence[Sequence[bytes]]) -> float:
         return flights / (perf_counter() - start_s)
 
 
-def post_batch(connection: HTTPConnection, batch: bytes) -> None:
-    """Post flights as JSON lines. Raises ProgramFailed unless they are accepted."""
-    connection.request("POST", BATCH_PATH, batch, {"Content-Type": "application/x-ndjson"})
-    response = connection.getresponse()
-    body = response.read()
+def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) -> None:
+    """Post flights as JSON lines. Raises ProgramFailed unless they are accepted.
+
+    within_s: for so long it is posted again if the service has no room for it yet.
+    """
+    until_s = perf_counter() + within_s
+    while True:
+        connection.request("POST", BATCH_PATH, batch, {"Content-Type": "application/x-ndjson"})
+        response = connection.getresponse()
+        body = response.read()
+        if response.status != 503 or perf_counter() > until_s:
+            break
+        sleep(float(response.headers.get("Retry-After", 1)))
     if response.status != 202:
         raise ProgramFailed(f"POST {BATCH_PATH} was answered {response.status}: {body[:300]!r}")
 

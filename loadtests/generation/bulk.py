@@ -13,13 +13,13 @@ finish first and then fewer would post than stated. `busy_window` is the part in
 import csv
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import SIGINT
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
@@ -123,9 +123,11 @@ def bulk_run(
     seed: int,
     duration_s: float,
     say: Say,
+    then: Callable[[], None] = lambda: None,
 ) -> tuple[RunRecord, float]:
     """Post for a time, and keep the rows and samples in `folder` under the id `run`.
 
+    then: is called when the last post is answered, before the rows are read.
     Also returns when the program was told to end, in seconds since the run's start. Raises
     ProgramFailed if nothing was posted, and KeyboardInterrupt after the measurements were kept and
     the run was listed as interrupted.
@@ -141,6 +143,7 @@ def bulk_run(
             append_verdict(folder, record, judge(record.facts()))
             raise
         load.end()
+        then()
         return kept(load, bulk, run, folder)
 
 
@@ -199,7 +202,9 @@ def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, flo
     file.write(rows)
     file.close()
     sampling.append(folder / SAMPLES, run, samples)
-    return RunRecord(run, "bulk", tuple(rows), samples, None, 0.0), load.ended_s - start_s
+    begun_unix_s = time() - (monotonic() - start_s)
+    record = RunRecord(run, "bulk", tuple(rows), samples, None, begun_unix_s)
+    return record, load.ended_s - start_s
 
 
 def _rows(load: Load, bulk: Bulk, run: str) -> list[Row]:

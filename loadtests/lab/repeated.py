@@ -99,12 +99,8 @@ def measured(
     *,
     factor: float = 1,
     shape: Shape = "line",
-    is_amount: bool = True,
 ) -> Series:
-    """The series of what was measured, times `factor`, with a gap where nothing counts.
-
-    is_amount: whether it cannot be less than 0.
-    """
+    """The series of what was measured, times `factor`, with a gap where nothing counts."""
 
     def scaled(value: float | None) -> float | None:
         return None if value is None else factor * value
@@ -114,7 +110,7 @@ def measured(
         source,
         xs,
         [scaled(one.value) if one else None for one in found],
-        [scaled(_lowest(one) if is_amount else one.low) if one else None for one in found],
+        [scaled(_lowest(one)) if one else None for one in found],
         [scaled(one.high) if one else None for one in found],
         shape=shape,
     )

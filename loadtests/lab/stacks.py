@@ -90,7 +90,8 @@ WORK = (
     Pattern(_MEMPOOL, r".* \(backend/(mempool/\w+|keys)\.py\)|.* \(backend/storage/files\.py\)"),
     Pattern("waiting for a block: looking again", r"Accepting\._wait_until_mined \("),
     Pattern(
-        "making the answer", r".* \(backend/(api/answers|api/writing|api/transactions|ledger)\.py"
+        "making the answer",
+        r".* \(backend/(api/answers|api/writing|api/transactions|ledger|accepting)\.py",
     ),
 )
 """Patterns of work, for stacks of threads that hold Python's lock. The first match counts."""

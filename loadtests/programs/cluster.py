@@ -8,11 +8,15 @@ nodes are ready. Linux only.
 """
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
+
+from loadtests.processes import family
 
 UP = "up"
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2): who loses its parent becomes a child of this process
@@ -29,7 +33,13 @@ def main(folder: str, nodes: str, chain: str, port: str, peer_port: str) -> None
         (Path(folder) / UP).touch()
         signal.pause()
     finally:
-        _call("down", "--folder", folder)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what ends the nodes must not be ended
+        try:
+            _call("down", "--folder", folder)
+        finally:
+            for pid in family(os.getpid())[1:]:  # such as a node that was only just started
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _call(*arguments: str) -> None:

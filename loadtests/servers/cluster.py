@@ -8,9 +8,8 @@
 A single node is a cluster of one without an engine, so that both are measured alike: `alone`.
 """
 
-import os
-import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from loadtests.generation.samples import cpu_s
 from loadtests.processes import (
     HOST,
     LOOK_EVERY_S,
+    PROJECT,
     READY_WITHIN_S,
     ProgramFailed,
     Service,
@@ -34,7 +34,7 @@ from loadtests.processes import (
 )
 from loadtests.programs.cluster import UP
 
-ENGINE = "cometbft"
+ENGINE_OPTION = b"--proxy_app"  # no other program of ours has it
 MINED_WITHIN_S = 120.0
 LOOK_AT_TIPS_EVERY_S = 0.05
 
@@ -49,33 +49,43 @@ class Cluster:
     def cpu_s(self) -> tuple[float, float]:
         """Seconds of processor time used so far: by the engines of all nodes, and by all else."""
         used = cpu_s(family(self.service.pid))
-        engines_s = sum(s for pid, s in used.items() if is_engine(pid))
+        engines_s = sum(s for pid, s in used.items() if _is_engine(pid))
         return engines_s, sum(used.values()) - engines_s
 
-    def wait_until_mined(self) -> None:
-        """Return when no node has a flight that is not mined. Raises ProgramFailed."""
-        until_s = monotonic() + MINED_WITHIN_S
-        while any(Site(url).get("/tip")["pending"] for url in self.urls):
+    def engines(self) -> list[int]:
+        """The processes of the consensus engines."""
+        return [pid for pid in family(self.service.pid) if _is_engine(pid)]
+
+    def wait_until_mined(self, within_s: float = MINED_WITHIN_S) -> None:
+        """Return when every node has mined all flights of all nodes. Raises ProgramFailed."""
+        until_s = monotonic() + within_s
+        while not self._is_settled():
             if monotonic() > until_s:
-                raise ProgramFailed(f"flights were not mined within {MINED_WITHIN_S:g} s")
+                raise ProgramFailed(f"not all flights were mined by all within {within_s:g} s")
             sleep(LOOK_AT_TIPS_EVERY_S)
 
+    def _is_settled(self) -> bool:
+        tips = [Site(url).get("/tip") for url in self.urls]
+        return not any(tip["pending"] for tip in tips) and len({tip["hash"] for tip in tips}) == 1
 
-def is_engine(pid: int) -> bool:
-    """Whether a process is a consensus engine."""
+
+def _is_engine(pid: int) -> bool:
     try:
-        program = Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
+        return ENGINE_OPTION in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return Path(program.decode(errors="replace")).name == ENGINE
 
 
 def missing() -> str | None:
     """Why no cluster can run here; None if it can."""
-    named = os.environ.get("COMETBFT") or shutil.which(ENGINE)
-    if Path(named or Path.home() / "go" / "bin" / ENGINE).exists():
-        return None
-    return "the consensus engine CometBFT is missing; scripts/cluster up builds it"
+    tried = subprocess.run(
+        [sys.executable, "-c", "from backend.cluster.engine import program; program()"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return None if tried.returncode == 0 else tried.stderr.strip().rpartition("Error: ")[2]
 
 
 def alone(service: Service) -> Cluster:

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from backend.cheating.editor import Editor
-from backend.cluster.configuration import CHAIN, Host
-from backend.cluster.local import LocalCluster
+from backend.cluster.configuration import CHAIN, ENGINE, Host
+from backend.cluster.local import LOG_NAME, LocalCluster
 from backend.storage.layout import BLOCKS_FOLDER
 from tests.cluster.networks import LEFT, RIGHT
 from tests.cluster.world import World, told, until
@@ -19,6 +19,7 @@ from tests.faults.clocks import built
 from tests.faults.full_disk import fill
 
 AN_HOUR_S = 3600
+FAILED = b"CONSENSUS FAILURE"
 
 Harm = Callable[[World, random.Random], AbstractContextManager[list[Host]]]
 """While it lasts, the nodes that it yields are harmed."""
@@ -60,13 +61,14 @@ def stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 @contextmanager
 def cut_off(world: World, chance: random.Random) -> Iterator[list[Host]]:
-    """A node is cut off the network; all its processes run."""
+    """A node is cut off from the network; all its processes run."""
     host = chance.choice(world.hosts)
     assert world.networks is not None
     world.networks.cut(host)
     try:
         yield [host]
-        heights = {one.name: told(world.cluster, one)["height"] for one in world.hosts}
+        until(lambda: world.post(host) == 503, "a node that is cut off refuses posts")
+        heights = {one.name: told(world.cluster, one).get("height", -1) for one in world.hosts}
         assert heights[host.name] < max(heights.values()), "a node that is cut off hears of blocks"
     finally:
         world.networks.mend(host)
@@ -74,7 +76,7 @@ def cut_off(world: World, chance: random.Random) -> Iterator[list[Host]]:
 
 @contextmanager
 def halved(world: World, chance: random.Random) -> Iterator[list[Host]]:
-    """The network falls into two halves, and none has a quorum."""
+    """The network falls into two halves, and neither has a quorum."""
     half = chance.sample(world.hosts, len(world.hosts) // 2)
     assert world.networks is not None
     for host in half:
@@ -91,6 +93,7 @@ def engine_stopped(world: World, chance: random.Random) -> Iterator[list[Host]]:
     """The engine of a node is stopped, and goes on; its service runs."""
     host = chance.choice(world.hosts)
     engines = _engines(world, host)
+    assert engines, f"{host.name} has no engine"
     for pid in engines:
         os.kill(pid, signal.SIGSTOP)
     try:
@@ -113,6 +116,25 @@ def _engines(world: World, host: Host) -> list[int]:
         if any(one.startswith(home) for one in arguments) and "cometbft" in arguments[0]:
             found.append(int(path.parent.name))
     return found
+
+
+@contextmanager
+def consensus_failed(world: World, chance: random.Random) -> Iterator[list[Host]]:
+    """A node's engine cannot note its vote: its consensus fails, and its process lives on."""
+    host = chance.choice(world.hosts)
+    noted = world.cluster.folder / host.name / ENGINE / "data" / "priv_validator_state.json"
+    kept = noted.with_suffix(".kept")
+    noted.rename(kept)
+    noted.mkdir()
+    log = (world.cluster.folder / host.name / LOG_NAME).read_bytes
+    said = log().count(FAILED)
+    try:
+        world.post(host)
+        until(lambda: log().count(FAILED) > said, "consensus fails")
+        yield [host]
+    finally:
+        noted.rmdir()
+        kept.rename(noted)
 
 
 @contextmanager
@@ -204,6 +226,7 @@ HARMS: dict[str, Harm] = {
     "all killed": all_killed,
     "one stopped": stopped,
     "one engine stopped": engine_stopped,
+    "one consensus failed": consensus_failed,
     "one cut off": cut_off,
     "two halves": halved,
     "a block damaged": damaged,

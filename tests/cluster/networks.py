@@ -62,6 +62,7 @@ class Networks:
 
     def make(self) -> None:
         """Make the namespaces, and lay the cables."""
+        self.remove()  # what a killed process with this id has left
         _ip("netns", "add", self._hub)
         for bridge in (LEFT, RIGHT):
             _ip("-n", self._hub, "link", "add", bridge, "type", "bridge")
@@ -78,8 +79,8 @@ class Networks:
 
     def remove(self) -> None:
         """Remove the namespaces with all that is in them."""
-        for name in (self._hub, *(self._prefix + host.name for host in self._hosts)):
-            _ip("netns", "del", name, check=False)
+        for path in Path("/run/netns").glob(f"{self._prefix}*"):
+            _ip("netns", "del", path.name)
 
     def configure(self, folder: Path) -> None:
         """Let the engines know their addresses in these networks."""

@@ -52,6 +52,8 @@ def _live(task: Task, life: int, count: int, outcome: Outcome, rounds: Counter[s
                 endure(world, name, task.chance)
             except AssertionError as error:
                 outcome.found("lost", f"{name}: {error}")
+                if disk is not None:  # what is mounted is gone when this ends
+                    shutil.copytree(disk, folder / "kept", ignore=shutil.ignore_patterns("*.sock"))
                 outcome.acknowledged += len(world.acknowledged)
                 return
             outcome.done += 1

@@ -1,74 +1,89 @@
 """Measures a single node and a cluster in turns, with the same ledger and the same load.
 
 Tables beside the raw rows: `posts.csv`, a line for each run of posts; `plan.csv`, a line for each
-run of itineraries, as the experiment `itinerary` writes it; `reads.csv`, a line for each round of
-questions.
+run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a line for each commit;
+`reads.csv`, a line for each round of questions.
 """
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import monotonic
+from http.client import HTTPConnection
+from random import Random
+from statistics import fmean
+from time import sleep, time
 
 from loadtests.chains import Chain
 from loadtests.experiments.cluster.reading import (
     CLUSTER,
     COMMITS,
+    MINED,
     NODES,
     ONE,
     POSTS,
     READS,
     SERVERS,
+    CommitLine,
     PostsLine,
     ReadsLine,
 )
 from loadtests.experiments.itinerary.measuring import travelled
 from loadtests.experiments.itinerary.reading import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
-from loadtests.generation.rules import judge
-from loadtests.generation.run import append_verdict
+from loadtests.generation.rows import Row, closed_index
+from loadtests.generation.rules import Facts, judge
+from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.results import TableWriter
+from loadtests.processes import HOST, ProgramFailed
+from loadtests.processor_time import moment
 from loadtests.questions import KINDS
-from loadtests.scenarios import DURABLE, MINED
-from loadtests.servers.cluster import Cluster, alone, running_cluster
-from loadtests.wrk import CONNECTIONS, load, write_script
+from loadtests.scenarios import DURABLE, sent_form
+from loadtests.servers.cluster import Cluster, alone, missing, running_cluster
+from loadtests.wrk import CONNECTIONS, load, program, write_script
 
 BLOCKS = 10
 INTERVAL_S = 0.5
 NEW_FLIGHTS = 3000
-QUESTIONS = 300
+QUESTIONS = 300  # of each kind
 ASKED_AT_ONCE = (1, 2, 4)  # nodes
+BEFORE_DUE = (0.3, 0.7)  # when commits are posted, in times between blocks before the next is due
+COMMIT_WITHIN_S = 60.0
+LOOK_EVERY_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured. threads: of posts. rounds: of questions.
+    """How much is measured. threads: of posts. iterations: of itineraries.
 
-    durable, mined: iterations of itineraries with these ways to commit; the first take
-    milliseconds, the others wait for blocks. intervals_s: between blocks. commits: intervals in a
-    run of commits.
+    intervals_s: between blocks. commits: how many at each of these. rounds: of questions.
     """
 
     repeats: int
     threads: tuple[int, ...]
     posts_s: float
-    durable: int
-    mined: int
+    iterations: int
     intervals_s: tuple[float, ...]
     commits: int
     rounds: int
     round_s: int
 
 
-FULL = Sizes(3, (1, 8, 100), 6.0, 400, 40, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
-QUICK = Sizes(1, (8,), 2.0, 80, 8, (0.5,), 8, 1, 1)
+FULL = Sizes(3, (1, 8, 100), 6.0, 400, (0.5, 1.0, 2.0, 4.0), 10, 3, 4)
+QUICK = Sizes(1, (8,), 2.0, 80, (0.5,), 8, 1, 1)
 
 
 def measure(run: Run) -> None:
-    """Measure everything, the single node and the cluster in turns. Raises ProgramFailed."""
+    """Measure everything, the single node and the cluster in turns.
+
+    Raises ProgramFailed, and before anything is measured if CometBFT is missing; WrkFailed.
+    """
+    program()
+    if (reason := missing()) is not None:
+        raise ProgramFailed(reason)
     sizes = QUICK if run.options.quick else FULL
     if run.options.reps:
         sizes = replace(sizes, repeats=run.options.reps)
@@ -78,15 +93,16 @@ def measure(run: Run) -> None:
     with (
         results.table(POSTS, PostsLine.__slots__) as posts,
         results.table(PLAN, RunLine.__slots__) as plan,
+        results.table(COMMITS, CommitLine.__slots__) as commits,
         results.table(READS, ReadsLine.__slots__) as reads,
     ):
-        measuring = _Measuring(run, sizes, material, chain, posts, plan, reads)
+        measuring = _Measuring(run, sizes, material, chain, posts, plan, commits, reads)
         for repeat in range(1, sizes.repeats + 1):
             for server in SERVERS:
                 measuring.load(server, repeat)
             for interval_s in sizes.intervals_s:
                 for server in SERVERS:
-                    measuring.commits(server, interval_s, repeat)
+                    measuring.commit(server, interval_s, repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +113,7 @@ class _Measuring:
     chain: Chain
     posts: TableWriter
     plan: TableWriter
+    commits: TableWriter
     reads: TableWriter
 
     def load(self, server: str, repeat: int) -> None:
@@ -104,27 +121,11 @@ class _Measuring:
         with self._running(server, INTERVAL_S, f"{server}-{repeat}") as cluster:
             if server == CLUSTER:
                 self._questions(cluster, repeat)
-            for commit in (DURABLE, MINED):
-                self._itineraries(cluster, server, commit, repeat)
-                cluster.wait_until_mined()
+            self._itineraries(cluster, server, repeat)
+            cluster.wait_until_mined()
             for mode in MODES:
                 for threads in self.sizes.threads:
-                    line = PostsLine(
-                        f"{mode}-{threads}-{server}-{repeat}",
-                        POSTS,
-                        server,
-                        mode,
-                        threads,
-                        INTERVAL_S,
-                    )
-                    self._posts(cluster, line, self.sizes.posts_s)
-
-    def commits(self, server: str, interval_s: float, repeat: int) -> None:
-        """Let one client post flights, each as soon as the one before is mined."""
-        name = f"{COMMITS}-{interval_s:g}-{server}-{repeat}"
-        with self._running(server, interval_s, name) as cluster:
-            line = PostsLine(name, COMMITS, server, "commit", 1, interval_s)
-            self._posts(cluster, line, self.sizes.commits * interval_s)
+                    self._posts(cluster, server, Bulk(mode, threads), repeat)
 
     @contextmanager
     def _running(self, server: str, interval_s: float, name: str) -> Iterator[Cluster]:
@@ -140,58 +141,131 @@ class _Measuring:
                 folder, run.log, chain, nodes=NODES, interval_s=interval_s
             ) as cluster:
                 yield cluster
+            shutil.rmtree(folder)
 
-    def _posts(self, cluster: Cluster, line: PostsLine, duration_s: float) -> None:
-        before = cluster.cpu_s()
+    # --- posts and itineraries ---------------------------------------------------------------
+
+    def _posts(self, cluster: Cluster, server: str, bulk: Bulk, repeat: int) -> None:
+        name = f"{bulk.mode}-{bulk.threads}-{server}-{repeat}"
+        before, mined_unix_s = cluster.cpu_s(), []
+
+        def wait() -> None:
+            cluster.wait_until_mined()
+            mined_unix_s.append(time())
+
         record, until_s = bulk_run(
             cluster.service,
-            Bulk(line.mode, line.threads),
-            run=line.run,
+            bulk,
+            run=name,
             folder=self.run.results.folder,
             seed=self.run.options.seed,
-            duration_s=duration_s,
+            duration_s=self.sizes.posts_s,
             say=self.run.say,
+            then=wait,
         )
-        ended_s = monotonic()
-        cluster.wait_until_mined()
-        last_s = max(row.done_s for row in record.rows)
         engine_s, rest_s = (now - then for now, then in zip(cluster.cpu_s(), before, strict=True))
-        done = replace(
-            line,
+        line = PostsLine(
+            run=name,
+            server=server,
+            mode=bulk.mode,
+            threads=bulk.threads,
             until_s=until_s,
-            mined_s=last_s + monotonic() - ended_s,
+            mined_s=mined_unix_s[0] - record.begun_unix_s,
             engine_cpu_s=engine_s,
             rest_cpu_s=rest_s,
+            client_cpu=fmean([one.client_cpu for one in record.samples]),
         )
-        self.posts.write(**done.cells())
+        self.posts.write(**line.cells())
         # How busy the program is that posts is reported, and no reason to reject.
         verdict = judge(replace(record.facts(), client_cpu=None))
         append_verdict(self.run.results.folder, record, verdict)
 
-    def _itineraries(self, cluster: Cluster, server: str, commit: str, repeat: int) -> None:
-        count = self.sizes.durable if commit == DURABLE else self.sizes.mined
-        line = RunLine(f"{commit}-{server}-{repeat}", server, commit, 1, 0.0, 0.0, count, BLOCKS)
+    def _itineraries(self, cluster: Cluster, server: str, repeat: int) -> None:
+        name, count = f"{DURABLE}-{server}-{repeat}", self.sizes.iterations
+        line = RunLine(name, server, DURABLE, 1, 0.0, 0.0, count, BLOCKS)
         travelled(self.run, self.plan, self.material, line, cluster.service)
 
+    # --- commits -----------------------------------------------------------------------------
+
+    def commit(self, server: str, interval_s: float, repeat: int) -> None:
+        """Post flights in mode commit, each at a random moment while no block is due soon."""
+        name = f"{COMMITS}-{interval_s:g}-{server}-{repeat}"
+        self.run.say(f"{name}: {self.sizes.commits} commits")
+        chance = self.run.random(name)
+        rows = []
+        with self._running(server, interval_s, name) as cluster:
+            begun_unix_s, before = time(), moment(cluster.service.pid)
+            for number in range(self.sizes.commits):
+                flight = sent_form(self.material.new[number])
+                due_s = _next_due(cluster, interval_s, chance)
+                sent_s = time()
+                status = _committed(cluster, flight)
+                done_s = time()
+                since_s = sent_s - begun_unix_s
+                rows.append(
+                    Row(
+                        *(name, closed_index(0, number), "commit", since_s, since_s, None),
+                        *(done_s - begun_unix_s, None, status, ""),
+                    )
+                )
+                line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
+                self.commits.write(**line.cells())
+            used = before.until(moment(cluster.service.pid))
+        facts = Facts(
+            requests=len(rows),
+            failed=sum(row.status != MINED for row in rows),
+            foreign_cpu=used.foreign_cores,
+        )
+        record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
+        append_verdict(self.run.results.folder, record, judge(facts))
+
+    # --- questions ---------------------------------------------------------------------------
+
     def _questions(self, cluster: Cluster, repeat: int) -> None:
-        """Ask one, two and four nodes at once, with as many connections in all."""
+        """Ask one, two and four nodes at once, in turns, with as many connections in all."""
         asked = self.material.questions
         paths = [question.path for kind in KINDS for question in asked[kind][:QUESTIONS]]
         script = write_script(self.run.scratch / "questions.lua", paths)
-        for turn in range(1, self.sizes.rounds + 1):
-            for nodes in ASKED_AT_ONCE:
-                self.run.say(f"{nodes} nodes are asked at once, {turn} of {self.sizes.rounds}")
+        for url in cluster.urls:  # not counted: from now on all answers are kept
+            load(url, script, self.sizes.round_s)
+        for turn in range(self.sizes.rounds):
+            for i in range(len(ASKED_AT_ONCE)):
+                nodes = ASKED_AT_ONCE[(turn + i) % len(ASKED_AT_ONCE)]
+                self.run.say(f"{nodes} of {NODES} nodes are asked at once, round {turn + 1}")
+                before = moment(cluster.service.pid)
                 with ThreadPoolExecutor(nodes) as pool:
                     making = [
                         pool.submit(load, url, script, self.sizes.round_s, CONNECTIONS // nodes)
                         for url in cluster.urls[:nodes]
                     ]
                     loads = [one.result() for one in making]
-                line = ReadsLine(
-                    repeat,
-                    turn,
-                    nodes,
-                    sum(one.requests_per_s for one in loads),
-                    sum(one.failed for one in loads),
-                )
+                used = before.until(moment(cluster.service.pid))
+                rate_per_s = sum(one.requests_per_s for one in loads)
+                failed = sum(one.failed for one in loads)
+                line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
                 self.reads.write(**line.cells())
+
+
+def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
+    """Wait for a random moment between two blocks. Returns when the next one is due, Unix time."""
+    while True:
+        told = cluster.service.get("/tip")["next_block_at"]
+        left_s = (told or 0) / 1000 - time()
+        if left_s > BEFORE_DUE[1] * interval_s:
+            break
+        sleep(LOOK_EVERY_S)
+    sleep(left_s - chance.uniform(*BEFORE_DUE) * interval_s)
+    return float(told) / 1000
+
+
+def _committed(cluster: Cluster, flight: str) -> int:
+    """Post a flight, and wait until it is mined. Returns the status of the answer."""
+    connection = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/transactions?mode=commit", flight, headers)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+    finally:
+        connection.close()
