@@ -1,8 +1,9 @@
 """Runs the consensus engine, CometBFT, as a child process, and asks it over its socket.
 
 The engine keeps its own configuration, keys and blocks in its folder (`home`). This module starts
-the program with that folder and with two Unix sockets in it, one for ABCI and one for questions, so
-the engine opens one port only: that for its peers.
+the program in that folder, with two Unix sockets in it, one for ABCI and one for questions, so the
+engine opens one port only: that for its peers. Its sockets have no folder in their names, which may
+not be longer than 107 bytes.
 """
 
 import base64
@@ -17,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from backend.cluster.socket_server import socket_name
 from backend.errors import FlightchainError, TryLater
 from backend.processes.parent_death import die_with_parent
 
@@ -53,16 +55,23 @@ class Engine:
         self._home = home
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, abci_address: str) -> None:
+    def start(self) -> None:
         """Start the process. It gets SIGTERM if this process dies. Raises FlightchainError."""
-        rpc = self._home / RPC_SOCKET
-        rpc.unlink(missing_ok=True)
+        (self._home / RPC_SOCKET).unlink(missing_ok=True)
         command = [
-            *(str(program()), "start", "--home", str(self._home), "--log_level", "error"),
-            *("--proxy_app", abci_address, "--rpc.laddr", f"unix://{rpc}"),
+            *(
+                str(program().absolute()),
+                "start",
+                "--home",
+                str(self._home),
+                "--log_level",
+                "error",
+            ),
+            *("--proxy_app", f"unix://{ABCI_SOCKET}", "--rpc.laddr", f"unix://{RPC_SOCKET}"),
         ]
         self._process = subprocess.Popen(  # noqa: S603  our own command
             command,
+            cwd=self._home,
             stdin=subprocess.DEVNULL,
             preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  before there are threads
             start_new_session=True,
@@ -98,7 +107,7 @@ class Engine:
     def ask(self, method: str, **parameters: Any) -> Json:
         """The result of a method of the engine's RPC. Raises TryLater if there is none."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
-        connection = _UnixConnection(str(self._home / RPC_SOCKET))
+        connection = _UnixConnection(self._home / RPC_SOCKET)
         try:
             connection.request("POST", "/", json.dumps(body), {"Content-Type": "application/json"})
             answer = json.loads(connection.getresponse().read())
@@ -116,7 +125,7 @@ class Engine:
 class _UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=ANSWER_WITHIN_S)
         self._path = path
 
@@ -124,4 +133,5 @@ class _UnixConnection(http.client.HTTPConnection):
         """Connect to the socket."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        with socket_name(self._path) as name:
+            self.sock.connect(name)

@@ -99,7 +99,7 @@ class Node:
     def _serve(self, application: Application) -> None:
         server = SocketServer(self._abci, application.handle, self._failures.append)
         try:
-            self._engine.start(server.address)
+            self._engine.start()
             server.start()
             self._notifier.ready()
             self._rounds(Watcher(self._engine, self._membership, self._identity), application)

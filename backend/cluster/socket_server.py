@@ -8,22 +8,34 @@ An application that fails cannot go on: it and the engine would no longer agree 
 the error is sent, which ends the engine, and `failed` is told.
 """
 
+import os
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedRWPair
 from pathlib import Path
 
 from backend.cluster import messages
 from backend.cluster.wire import Message, Schema, WireError, decode, encode, varint
-from backend.errors import FlightchainError
 
 MOST_MESSAGE_BYTES = 100 * 2**20  # as in the engine
-MOST_PATH_BYTES = 100  # Linux allows 107
 CONNECTIONS = 4
 
 Handle = Callable[[str, Message], Message]
+
+
+@contextmanager
+def socket_name(path: Path) -> Iterator[str]:
+    """A name of a Unix socket that is short enough for Linux (107 bytes), wherever it lies.
+
+    It is good for this process while the block lasts.
+    """
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
 
 
 class SocketServer:
@@ -31,12 +43,6 @@ class SocketServer:
 
     def __init__(self, path: Path, handle: Handle, failed: Callable[[Exception], None]) -> None:
         """handle: answers a request, by its name. failed: takes the error that ended serving."""
-        if len(str(path).encode()) > MOST_PATH_BYTES:
-            raise FlightchainError(
-                f"{path} is too long for a socket: choose a folder of at most "
-                f"{MOST_PATH_BYTES - len(path.name) - 1} bytes"
-            )
-        self.address = f"unix://{path}"
         self._path = path
         self._handle = handle
         self._failed = failed
@@ -44,7 +50,8 @@ class SocketServer:
         self._is_closing = False
         path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
+        with socket_name(path) as name:
+            self._listener.bind(name)
         path.chmod(0o600)
         self._listener.listen(CONNECTIONS)
 

@@ -21,7 +21,8 @@ from tests.flights import flight
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     need_engine()
-    with cluster_in(tmp_path_factory.mktemp("c")) as world:
+    folder = tmp_path_factory.mktemp("longer-than-the-name-of-a-socket-may-be" * 3)
+    with cluster_in(folder) as world:
         yield world
 
 

@@ -182,7 +182,7 @@ def test_options_choose_how_much_is_measured() -> None:
     assert plan_from(options_from(["--quick"])).flights < 10_000
 
 
-@pytest.mark.parametrize("wrong", [["--only", "16"], ["--month", "/no/such/file"], ["--fast"]])
+@pytest.mark.parametrize("wrong", [["--only", "17"], ["--month", "/no/such/file"], ["--fast"]])
 def test_wrong_options_are_refused(wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         options_from(wrong)
