@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(report.text())
     if options.json is not None:
         options.json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
-    return 1 if report.wrong_answers else 0
+    return 1 if report.wrong_answers or report.failed else 0
 
 
 def _interrupt(received: int, frame: object) -> None:  # noqa: ARG001  the signature of a handler
@@ -260,11 +260,15 @@ def _folders(keep: Path | None) -> Iterator[tuple[Path, Path]]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a run found. wrong_answers: None if there was no month with known answers."""
+    """All that a run found. wrong_answers: None if there was no month with known answers.
+
+    failed: whether a row could not be measured to its end.
+    """
 
     header: Mapping[str, Any]
     figures: Sequence[Figure]
     wrong_answers: Sequence[str] | None
+    failed: bool = False
 
     def text(self) -> str:
         """For people."""
@@ -308,6 +312,7 @@ def _measured(options: argparse.Namespace, plan: Plan, folder: Path, scratch: Pa
     bench = Bench(plan, chains, scratch, log, progress.say)
     wrong_answers: list[str] | None = None
     figures: list[Figure] = []
+    failed = False
     with closing(bench):
         for row in (row for row in ROWS if row in plan.rows):
             progress.begin(row)
@@ -316,9 +321,16 @@ def _measured(options: argparse.Namespace, plan: Plan, folder: Path, scratch: Pa
                 wrong_answers = disagreements(bench.month_service())
             if row not in {1, 7, 8, 9}:
                 bench.close()  # the service on the month must not run while others are measured
-            figures += ROWS[row].measure(bench)
+            try:
+                figures += ROWS[row].measure(bench)
+            except (ProgramFailed, WrkFailed) as problem:  # what was measured is not lost for that
+                progress.say(f"failed: {problem}")
+                figures.append(
+                    Figure(row, "NOT measured to its end", "FAILED", raw={"why": str(problem)})
+                )
+                failed = True
     figures.sort(key=lambda figure: figure.row)
-    return Report(header, figures, wrong_answers)
+    return Report(header, figures, wrong_answers, failed)
 
 
 def month_from(options: argparse.Namespace, say: Callable[[str], None]) -> Source:

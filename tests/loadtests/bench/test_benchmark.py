@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from loadtests.bench import benchmark, clusters
-from loadtests.bench.benchmark import ROWS, Report, options_from, plan_from
+from loadtests.bench.benchmark import ROWS, Report, Row, options_from, plan_from
 from loadtests.bench.figures import Figure, Spread, details, pairwise, short, spread_of, table
 from loadtests.bench.slow_disk import obstacle, slowed
 from loadtests.machine import at_most_cores, file_system
-from loadtests.processes import PROJECT, environment, family, free_port
+from loadtests.processes import PROJECT, ProgramFailed, environment, family, free_port
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
 from loadtests.servers.cluster import missing
 from loadtests.wrk import Load, WrkFailed, parsed, write_script
@@ -168,6 +168,25 @@ def test_a_report_says_what_became_of_the_known_answers() -> None:
     assert (
         "WRONG ANSWERS:\nGET /x: 1, not 2" in Report(header, FIGURES, ["GET /x: 1, not 2"]).text()
     )
+
+
+def test_a_row_that_fails_loses_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def whole(bench: object) -> Iterator[Figure]:
+        yield Figure(4, "first", "1")
+
+    def broken(bench: object) -> Iterator[Figure]:
+        yield Figure(5, "second", "2")
+        raise ProgramFailed("it broke")
+
+    rows = {number: Row(measure, lambda plan: 0.0) for number, measure in ((5, broken), (4, whole))}
+    monkeypatch.setattr(benchmark, "ROWS", rows)
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+    assert benchmark.main(["--quick"]) == 1
+    said = capsys.readouterr().out
+    for text in ("first", "second", "NOT measured to its end", "why: it broke"):
+        assert text in said
 
 
 # --- options, questions, machine -------------------------------------------------------------
