@@ -8,6 +8,8 @@ engine that stands still although there is something to decide is taken for one 
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from backend.clock import now_ms
 from backend.cluster.application import Application
 from backend.cluster.engine import Engine
@@ -69,7 +71,7 @@ class Watcher:
             (height, step["height"], step["round"], step["step"]), now_s, is_due=is_due
         )
         refusal = self._refusal(status, application.header_ms, waits_s)
-        return ClusterStatus(name, height, names, votes, total, catching_up, lag, refusal, now_s)
+        return msgspec.structs.replace(status, refusal=refusal)
 
     def _require_motion(self, seen: tuple[object, ...], now_s: float, *, is_due: bool) -> None:
         """Raise FlightchainError if the engine has stood where it is for too long.

@@ -7,7 +7,6 @@ until every node has mined everything. Finally a node is added, which begins whe
 began, and fetches the month.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -20,7 +19,7 @@ from loadtests.bench.figures import Figure, short, spread_of
 from loadtests.bench.posting import BATCH_BLOCKS, CLIENTS, bodies_of_block, post_batch
 from loadtests.bench.session import Bench, load_now
 from loadtests.processes import HOST, ProgramFailed, Service, Site, backend, resident_bytes
-from loadtests.servers.cluster import Cluster, missing, running_cluster
+from loadtests.servers.cluster import Cluster, missing, running_cluster, urls_of_nodes
 
 ROW = 16
 NODES = 4
@@ -140,8 +139,7 @@ def _new_node(bench: Bench, cluster: Cluster, folder: Path) -> Figure:
     wanted = cluster.service.get("/tip")
     start_s = perf_counter()
     backend(bench.scratch, "cluster", "add", "--folder", str(folder), log=bench.log)
-    node = json.loads((folder / "hosts.json").read_text(encoding="utf-8"))[-1]
-    site = Site(f"http://{node['host']}:{node['port']}")
+    site = Site(urls_of_nodes(folder)[-1])
     while _hash(site) != wanted["hash"]:
         if perf_counter() - start_s > CAUGHT_UP_WITHIN_S:
             raise ProgramFailed(f"the new node did not catch up within {CAUGHT_UP_WITHIN_S:g} s")

@@ -5,7 +5,6 @@ The second shows memory that grows with the number of requests: the service is m
 tenth of the hour, too.
 """
 
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.chains import Chain
 from loadtests.processes import Memory, ProgramFailed, Service
 from loadtests.questions import KINDS, Questions, flights_of_block
+from loadtests.scenarios import sent_form
 
 MOST_WORKER_BYTES = 80_000_000
 MOST_SERVICE_BYTES = 256_000_000
@@ -29,7 +29,6 @@ MIX = {"questions": 80, "transactions": 10, "pages": 5, "whole blocks": 5}  # pe
 PAGE = 20
 BEGINNING = 0.1
 POSTED = {"Content-Type": "application/json"}
-GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
@@ -151,8 +150,7 @@ def _post(service: Service, count: int) -> None:
     flights = flights_of_block(service, 1)
     with service.connection() as connection:
         for at in range(count):
-            flight = flights[at % len(flights)]
-            body = json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER})
+            body = sent_form(flights[at % len(flights)])
             connection.request("POST", "/transactions", body, POSTED)
             response = connection.getresponse()
             answer = response.read()

@@ -6,7 +6,6 @@ latter is done on this disk and, where strace works, on one that takes as long t
 (see `slow_disk`).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from loadtests.bench.session import Bench, load_now
 from loadtests.bench.slow_disk import SYNC_MS, obstacle, slowed
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import flights_of_block
+from loadtests.scenarios import sent_form
 
 BATCH_PATH = "/transactions/batch"
 BATCH_BLOCKS = 5
@@ -28,7 +28,6 @@ LEAST_BATCHED_PER_S = 20_000
 LEAST_TIMES_ONE_CLIENT = 3.0
 LEAST_TIMES_ONE_CLIENT_IF_SLOW = 6.0
 CLIENTS = 8
-GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,7 @@ def posts(bench: Bench) -> Iterator[Figure]:
 
 def bodies_of_block(service: Service, height: int) -> list[bytes]:
     """The flights of a block, each as JSON in ASCII."""
-    return [
-        json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER}).encode()
-        for flight in flights_of_block(service, height)
-    ]
+    return [sent_form(flight).encode() for flight in flights_of_block(service, height)]
 
 
 def _batches(bench: Bench, blocks: Sequence[Sequence[bytes]]) -> Figure:

@@ -12,11 +12,12 @@ whatever ends a run.
 import csv
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar, cast
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 FLUSH_EVERY_S = 1.0
@@ -53,6 +54,26 @@ class TableWriter:
 
 def _cell(value: object) -> object:
     return repr(value) if isinstance(value, float) else value  # repr keeps all digits
+
+
+class Line:
+    """A line of a table, as a dataclass whose fields, of text or numbers, are the columns."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def cells(self) -> dict[str, Any]:
+        """The line as a row of the table: column -> value."""
+        return asdict(cast("Any", self))
+
+
+OneLine = TypeVar("OneLine", bound=Line)
+
+
+def lines(kind: type[OneLine], rows: Sequence[Mapping[str, str]]) -> list[OneLine]:
+    """The lines of a table. Raises ValueError, KeyError for other columns."""
+    columns = fields(cast("Any", kind))
+    parse = {one.name: cast("Callable[[str], Any]", one.type) for one in columns}
+    return [kind(**{name: of(row[name]) for name, of in parse.items()}) for row in rows]
 
 
 class Results:

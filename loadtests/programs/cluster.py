@@ -1,10 +1,9 @@
 """Keep a cluster on this machine until this program gets SIGTERM, as the parent of all its nodes.
 
-    python -m loadtests.programs.cluster FOLDER NODES CHAIN PORT PEER_PORT
+    python -m loadtests.programs.cluster FOLDER NODES CHAIN
 
-FOLDER: new, for what the nodes keep. CHAIN: the folder of the ledger that they begin with. PORT,
-PEER_PORT: of node 0; the next nodes have the next ports. The file `up` in FOLDER says that all
-nodes are ready. Linux only.
+FOLDER: new, for what the nodes keep. CHAIN: the folder of the ledger that they begin with. Their
+ports are free ones. The file `up` in FOLDER says that all nodes are ready. Linux only.
 """
 
 import ctypes
@@ -23,11 +22,11 @@ _PR_SET_CHILD_SUBREAPER = 36  # prctl(2): who loses its parent becomes a child o
 _COMMAND = [sys.executable, "-m", "backend", "cluster"]
 
 
-def main(folder: str, nodes: str, chain: str, port: str, peer_port: str) -> None:
+def main(folder: str, nodes: str, chain: str) -> None:
     """Run the cluster."""
     signal.signal(signal.SIGTERM, _end)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    ports = ["--port", port, "--peer-port", peer_port]
+    ports = ["--port", "0", "--peer-port", "0"]
     try:
         _call("up", nodes, "--folder", folder, "--chain", chain, *ports)
         (Path(folder) / UP).touch()

@@ -8,7 +8,7 @@
 A single node is a cluster of one without an engine, so that both are measured alike: `alone`.
 """
 
-import socket
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
+from urllib.parse import urlsplit
 
 from loadtests.generation.samples import cpu_s
 from loadtests.processes import (
-    HOST,
     LOOK_EVERY_S,
     PROJECT,
     READY_WITHIN_S,
@@ -93,6 +93,12 @@ def alone(service: Service) -> Cluster:
     return Cluster(service, (service.url,))
 
 
+def urls_of_nodes(folder: Path) -> list[str]:
+    """Where the nodes of the cluster in `folder` answer, in their order."""
+    hosts = json.loads((folder / "hosts.json").read_bytes())
+    return [f"http://{host['host']}:{host['port']}" for host in hosts]
+
+
 @contextmanager
 def running_cluster(
     folder: Path, log: Path, chain: Path, *, nodes: int, interval_s: float
@@ -101,8 +107,7 @@ def running_cluster(
 
     interval_s: the time between blocks. Raises ProgramFailed, for instance without CometBFT.
     """
-    port = _free_ports(2 * nodes)
-    given = (folder, nodes, chain, port, port + nodes)
+    given = (folder, nodes, chain)
     command = [sys.executable, "-m", "loadtests.programs.cluster", *map(str, given)]
     process = started(command, log, environment(folder, {"mine_interval_s": interval_s}))
     try:
@@ -115,25 +120,7 @@ def running_cluster(
                     f"the cluster was not ready within {READY_WITHIN_S} s; see {log}"
                 )
             sleep(LOOK_EVERY_S)
-        urls = tuple(f"http://{HOST}:{port + i}" for i in range(nodes))
-        yield Cluster(Service(process.pid, port), urls)
+        urls = tuple(urls_of_nodes(folder))
+        yield Cluster(Service(process.pid, urlsplit(urls[0]).port or 0), urls)
     finally:
         stop(process)
-
-
-def _free_ports(count: int) -> int:
-    """The first of so many free ports of the loopback address, one after the other."""
-    while True:
-        probes = [socket.socket() for _ in range(count)]
-        try:
-            probes[0].bind((HOST, 0))
-            first: int = probes[0].getsockname()[1]
-            for i, probe in enumerate(probes[1:], start=1):
-                probe.bind((HOST, first + i))
-        except (OSError, OverflowError):
-            continue
-        else:
-            return first
-        finally:
-            for probe in probes:
-                probe.close()

@@ -1,32 +1,21 @@
 """Reads what was measured of a single node and of a cluster, and sums it up."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, TypeVar, cast
 
 from loadtests.generation.bulk import busy_window
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts, judge
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.repeated import Estimate, accepted, estimate, that_count
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results, lines
 
 NODES = 4
 ONE, CLUSTER = "one-node", f"{NODES}-nodes"
 SERVERS = (ONE, CLUSTER)
 POSTS, COMMITS, READS = "posts", "commits", "reads"
 MINED = 201  # the status of an answer about a flight that is in a block
-
-
-class Line:
-    """A line of a table; its fields are the columns."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def cells(self) -> dict[str, Any]:
-        """The line as a row of the table: column -> value."""
-        return asdict(cast("Any", self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +64,6 @@ class ReadsLine(Line):
     def is_accepted(self) -> bool:
         """Whether nothing failed, and no other program took too much of the processors."""
         return not self.failed and judge(Facts(1, 0, foreign_cpu=self.foreign_cpu)).accepted
-
-
-OneLine = TypeVar("OneLine", PostsLine, CommitLine, ReadsLine)
-
-
-def lines(kind: type[OneLine], rows: Sequence[Mapping[str, str]]) -> list[OneLine]:
-    """The lines of a table. Raises ValueError, KeyError for other columns."""
-    parse = {one.name: cast("Callable[[str], Any]", one.type) for one in fields(kind)}
-    return [kind(**{name: of(row[name]) for name, of in parse.items()}) for row in rows]
 
 
 # --- posts -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from loadtests.experiments.itinerary.plan import COUNTED_SHARE
 from loadtests.generation.interactions import SEPARATOR, grouped, interaction_of, step_of
 from loadtests.generation.rows import Row
 from loadtests.lab.raw import accepted_by_run, rows_by_run
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results, lines
 from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
 
 PLAN = "plan"
@@ -17,7 +17,7 @@ PHASES: Mapping[str, int] = {BEGIN: 1, QUERY: 4, RESERVE: 3, COMMIT: 1}
 
 
 @dataclass(frozen=True, slots=True)
-class RunLine:
+class RunLine(Line):
     """A line of the plan. interval_s: T of each client; 0 means without a pause."""
 
     run: str
@@ -28,10 +28,6 @@ class RunLine:
     interval_s: float
     iterations: int
     blocks: int
-
-    def cells(self) -> dict[str, object]:
-        """The line as a row of the table: column -> value."""
-        return {name: getattr(self, name) for name in RunLine.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +113,8 @@ class ItineraryRun:
 def itinerary_runs(results: Results) -> list[ItineraryRun]:
     """All runs with a transaction that counts, in the order in which they were made."""
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    found = [_run(_line(cells), rows, accepted) for cells in results.rows(PLAN)]
+    found = [_run(line, rows, accepted) for line in lines(RunLine, results.rows(PLAN))]
     return [run for run in found if run.transactions]
-
-
-def _line(cells: Mapping[str, str]) -> RunLine:
-    return RunLine(
-        cells["run"],
-        cells["part"],
-        cells["commit"],
-        int(cells["clients"]),
-        float(cells["fraction"]),
-        float(cells["interval_s"]),
-        int(cells["iterations"]),
-        int(cells["blocks"]),
-    )
 
 
 def _run(

@@ -31,16 +31,14 @@ LEAST_ANSWERS = 2 * BATCHES
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
-    """The demands of one request in seconds: means over `requests`, and how one worker serves.
+class Demand:
+    """What one request demands, in seconds.
 
-    engine_s: of the index or the scan. files_s: reading files. rest_s: the rest of the handler.
-    front_s: of the worker's processor beside the handler. network_s: all else, as a client sees it.
+    engine_s: of the index or the scan. files_s: of files. rest_s: of the rest of the handler.
+    front_s: of the worker's processor beside the handler. network_s: all else, as a client sees it,
+    which keeps no worker busy.
     """
 
-    server: str
-    queue: Queue
-    requests: int
     engine_s: float
     files_s: float
     rest_s: float
@@ -51,6 +49,15 @@ class Demands:
     def busy_s(self) -> float:
         """The time for which a request keeps a worker busy."""
         return self.engine_s + self.files_s + self.rest_s + self.front_s
+
+
+@dataclass(frozen=True, slots=True)
+class Demands(Demand):
+    """The means over `requests` of a server, and how one of its workers serves."""
+
+    server: str
+    queue: Queue
+    requests: int
 
     @property
     def stations(self) -> list[Station]:
@@ -106,14 +113,14 @@ def _demands(line: Mapping[str, str], run: Recorded) -> Demands:
     cpu_s = float(line["server_cpu_s"]) if line["server_cpu_s"] else 0.0
     front_s = min(max(0.0, cpu_s - total_s), response_s - total_s)
     return Demands(
-        line["server"],
-        Queue(int(line["servers"]), line["is_shared"] == "yes"),
-        len(run.asked),
-        engine_s,
-        files_s,
-        max(0.0, total_s - engine_s - files_s),
-        front_s,
-        response_s - total_s - front_s,
+        engine_s=engine_s,
+        files_s=files_s,
+        rest_s=max(0.0, total_s - engine_s - files_s),
+        front_s=front_s,
+        network_s=response_s - total_s - front_s,
+        server=line["server"],
+        queue=Queue(int(line["servers"]), line["is_shared"] == "yes"),
+        requests=len(run.asked),
     )
 
 

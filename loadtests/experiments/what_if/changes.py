@@ -9,32 +9,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from random import Random
 
+from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.open_workload.servers import SCALE, Measured, rankings, scans
 from loadtests.lab.experiment import Run
 from loadtests.models.queue import ONE, Queue
 
 RANKINGS, SCANS = "rankings", "scans"
 FASTER = 8.0
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What one request demands, in seconds.
-
-    engine_s: of the index or the scan. files_s: of files. rest_s: of the rest of the handler.
-    front_s: of the worker beside the handler. network_s: all else, which keeps no worker busy.
-    """
-
-    engine_s: float
-    files_s: float
-    rest_s: float
-    front_s: float
-    network_s: float
-
-    @property
-    def busy_s(self) -> float:
-        """The time for which it keeps a worker busy."""
-        return self.engine_s + self.files_s + self.rest_s + self.front_s
 
 
 @dataclass(frozen=True, slots=True)

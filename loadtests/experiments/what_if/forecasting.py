@@ -13,8 +13,8 @@ from heapq import heapreplace
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.open_workload.demands import ENGINE, FILES, Demands
-from loadtests.experiments.what_if.changes import Change, Demand
+from loadtests.experiments.open_workload.demands import ENGINE, FILES, Demand, Demands
+from loadtests.experiments.what_if.changes import Change
 from loadtests.generation.schedule import poisson_times
 from loadtests.lab.one_customer import Recorded
 from loadtests.models.estimates import without_warm_up

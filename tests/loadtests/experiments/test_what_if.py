@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.experiments.open_workload import exploring, servers
+from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.what_if import EXPERIMENT, forecasting, measuring, record, scoring
-from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change, Demand
+from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change
 from loadtests.experiments.what_if.forecasting import RESPONSE, THROUGHPUT, Plan, forecasts
 from loadtests.experiments.what_if.scoring import COLUMNS, scored
 from loadtests.generation.rows import Row, RowFile, closed_index
