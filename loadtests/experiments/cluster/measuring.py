@@ -50,7 +50,7 @@ INTERVAL_S = 0.5
 NEW_FLIGHTS = 3000
 QUESTIONS = 300  # of each kind
 ASKED_AT_ONCE = (1, 2, 4)  # nodes
-BEFORE_DUE = (0.3, 0.7)  # when commits are posted, in times between blocks before the next is due
+BEFORE_DUE = (0.3, 0.5)  # when commits are posted, in times between blocks before the next is due
 COMMIT_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.01
 
