@@ -7,7 +7,9 @@ the threads of their lanes.
 """
 
 import asyncio
+import math
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
 from io import BytesIO
@@ -19,6 +21,10 @@ from serving.environs import STARTED, WAIT, Environ, Receive, Scope, body_from, 
 from serving.lanes import GROUPED, INLINE, Group, LaneFullError, LaneNumbers, RequestGroups, Threads
 
 MOMENT_S, MOST_MOMENTS = 0.001, 2  # how long and how often long work waits for others
+# So many requests that find their lane full are told so at once in so many seconds; further ones
+# have to wait for that.
+REFUSED_AT_ONCE, REFUSED_IN_S = 50, 1.0
+REFUSED_AFTER_S = 0.5
 PIECE_BYTES = 256 * 1024  # how much of a longer answer is in memory at a time
 
 Headers = list[tuple[str, str]]
@@ -102,6 +108,7 @@ class Front:
     def __init__(self, site: Site) -> None:
         self.site = site
         self._groups: dict[Any, RequestGroups] = {}
+        self._refused_at = deque([-math.inf] * REFUSED_AT_ONCE, REFUSED_AT_ONCE)  # monotonic
 
     def _all_lanes(self) -> list[Threads | RequestGroups]:
         return [*self.site.lanes.values(), *self._groups.values()]
@@ -154,7 +161,7 @@ class Front:
         try:
             return await self._in_thread(self.site.lanes[lane], application, environ)
         except LaneFullError:
-            return self._begun(self.site.full(lane), environ)
+            return self._begun(await self._full(lane), environ)
 
     async def _grouped(self, group: Group, environ: Environ) -> Wsgi:
         groups = self._groups.get(group.accept_all)
@@ -163,13 +170,26 @@ class Front:
         try:
             outcome = await groups.outcome(group.prepare(environ))
         except LaneFullError:
-            return self.site.full(GROUPED)
+            return await self._full(GROUPED)
         except Exception as error:  # noqa: BLE001  every error is answered
             outcome = error
         if isinstance(outcome, Exception):
             return self.site.failed(outcome, environ)
         response: Wsgi = outcome
         return response
+
+    async def _full(self, lane: str) -> Wsgi:
+        """The answer to a request whose lane is full.
+
+        It is given at once, but not to many requests a second: clients that ask again without a
+        pause would have themselves refused thousands of times, and keep the worker busy with that.
+        """
+        now = time.monotonic()
+        are_many = now - self._refused_at[0] < REFUSED_IN_S
+        self._refused_at.append(now)
+        if are_many:
+            await asyncio.sleep(REFUSED_AFTER_S)
+        return self.site.full(lane)
 
     async def _in_thread(self, threads: Threads, application: Wsgi, environ: Environ) -> Answer:
         def answered(wait_s: float) -> Answer:

@@ -66,6 +66,25 @@ def test_who_finds_a_lane_full_is_told_at_once_and_the_others_are_answered(lane:
         assert len(found.waits_s) + len(after.waits_s) == 5
 
 
+def test_of_many_refusals_a_second_only_the_first_come_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(front, "REFUSED_AT_ONCE", 3)
+    monkeypatch.setattr(front, "REFUSED_IN_S", 100.0)
+    with looping(service=Small(lane_threads=1, lane_queue=0)) as loop, held(loop):
+        loop.client(get("/scan"))
+        loop.until(lambda: numbers(loop, Lane.SCAN).in_hand == 1)
+        began_s = time.monotonic()
+        at_once = [loop.answered(get("/scan")) for _ in range(3)]
+        assert [status_of(client) for client in at_once] == [503] * 3
+        late = loop.client(get("/scan"))
+        loop.until(lambda: numbers(loop, Lane.SCAN).refused == 4)
+        assert answers(loop.answered(get("/quick")).got)[0][0] == 200  # others need not wait
+        loop.until(lambda: bool(answers(late.read())))
+        assert time.monotonic() - began_s >= front.REFUSED_AFTER_S
+        assert status_of(late) == 503
+
+
 def test_nobody_waits_behind_the_long_ones() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
         goes_on = threading.Event()
