@@ -5,6 +5,8 @@ kind waiting. A request that finds its lane full is told at once to come later.
 """
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,19 +55,23 @@ class LaneFullError(Exception):
 class Threads:
     """The threads of a lane. Use it in the thread of the loop; `numbers` may be called in any.
 
-    most_waiting: how many requests may wait for one of `count` threads.
+    most_waiting: how many requests may wait for one of `count` threads. niceness: added to that of
+    the process, so that the system lets others go first. Do not give it to threads that hold locks
+    for which others wait.
     """
 
     lane: str
     count: int
     most_waiting: int
+    niceness: int = 0
     in_hand: int = 0
     refused: int = 0
     _waits_s: list[float] = field(default_factory=list)
     _pool: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        self._pool = ThreadPoolExecutor(self.count, thread_name_prefix=self.lane)
+        niceness = self.niceness if sys.platform == "linux" else 0  # where each thread has its own
+        self._pool = ThreadPoolExecutor(self.count, self.lane, os.nice, (niceness,))
 
     async def run(
         self,

@@ -18,6 +18,7 @@ from serving.front import Way, Wsgi
 from serving.lanes import MOST_QUEUED, Threads
 
 RETRY_AFTER_S = 5  # the Retry-After of a full lane
+LONG_NICENESS = 10  # of threads that only read, for long: all others go first
 
 
 class ServiceSite:
@@ -74,10 +75,14 @@ def _full(lane: str) -> Wsgi:
 
 def lanes_of(settings: Settings) -> dict[Lane, Threads]:
     """The lanes of one worker that have threads."""
-    long = dict.fromkeys((Lane.SCAN, Lane.EXPORT, Lane.BATCH), settings.lane_threads)
+    count, queue = settings.lane_threads, settings.lane_queue
     # One more thread answers requests at once that find no place to wait.
-    long[Lane.COMMIT] = most_commit_waiters(settings) + 1
-    lanes = {Lane.THREAD: Threads(Lane.THREAD, settings.threads, MOST_QUEUED)}
-    for lane, count in long.items():
-        lanes[lane] = Threads(lane, count, settings.lane_queue)
-    return lanes
+    committing = most_commit_waiters(settings) + 1
+    lanes = (
+        Threads(Lane.THREAD, settings.threads, MOST_QUEUED),
+        Threads(Lane.SCAN, count, queue, LONG_NICENESS),
+        Threads(Lane.EXPORT, count, queue, LONG_NICENESS),
+        Threads(Lane.BATCH, count, queue),  # which holds locks that single posts wait for
+        Threads(Lane.COMMIT, committing, queue),
+    )
+    return {Lane(threads.lane): threads for threads in lanes}

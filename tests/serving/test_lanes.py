@@ -1,7 +1,9 @@
 """Lanes: each kind of long request has threads and a queue of its own, and nobody else waits."""
 
 import asyncio
+import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +15,7 @@ from flask import Response
 
 from backend.api.operation import OPERATION, Operation
 from backend.api.routes import Lane, Row
+from backend.service.site import LONG_NICENESS
 from serving import front
 from serving.environs import Environ
 from serving.front import PIECE_BYTES
@@ -83,6 +86,22 @@ def test_of_many_refusals_a_second_only_the_first_come_at_once(
         loop.until(lambda: bool(answers(late.read())))
         assert time.monotonic() - began_s >= front.REFUSED_AFTER_S
         assert status_of(late) == 503
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
+def test_threads_that_only_read_for_long_let_the_system_run_others_first() -> None:
+    niceness: dict[str, int] = {}
+
+    def note() -> None:
+        niceness[threading.current_thread().name.partition("_")[0]] = os.nice(0)
+
+    with looping() as loop:
+        loop.application.before = note
+        for lane in (*LONG, Lane.COMMIT, "slow"):
+            assert status_of(loop.answered(get(f"/{lane}"))) == 200
+    ours = os.nice(0)
+    assert niceness[Lane.SCAN] == niceness[Lane.EXPORT] == min(19, ours + LONG_NICENESS)
+    assert {niceness[lane] for lane in (Lane.BATCH, Lane.COMMIT, Lane.THREAD)} == {ours}
 
 
 def test_nobody_waits_behind_the_long_ones() -> None:
