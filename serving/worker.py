@@ -8,11 +8,14 @@ gunicorn's `ASGIWorker` with uvloop runs the loop. `FrontWorker` adds:
 - Once a second the worker gives up the connections whose deadline has come, and counts.
 - The bytes of incomplete requests, and of answers that are not read, are bounded for all clients
   together.
+- Its threads take their memory from one arena. One for each, as the C library has it, keeps a fifth
+  more of what long requests have given back.
 - When it is told to stop, it ends long waits, finishes the requests in hand and drops silent
   clients.
 """
 
 import asyncio
+import ctypes
 import os
 import resource
 import sys
@@ -39,6 +42,7 @@ OTHER_DESCRIPTORS = 100  # a worker keeps so many free for files, and some for e
 DESCRIPTORS_A_THREAD = 4
 MOST_WORKERS = 128  # live ones and those that have just died
 SWITCH_INTERVAL_S = 0.0005  # how long a thread may keep the loop waiting for the interpreter
+M_ARENA_MAX = -8  # in malloc.h of glibc; see mallopt(3)
 
 use_quick_parser()
 
@@ -68,6 +72,7 @@ class FrontWorker(ASGIWorker):
     def init_process(self) -> None:
         """Run the worker, in its new process, until it ends."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        _use_one_arena()
         self.connections: set[Connection] = set()
         self._coming: set[asyncio.Task[Any]] = set()  # accepted, and not yet among `connections`
         self._place = self.age % MOST_WORKERS
@@ -244,3 +249,9 @@ class FrontWorker(ASGIWorker):
         for connection in list(self.connections):
             connection.transport.abort()
         self._site.look()
+
+
+def _use_one_arena() -> None:
+    """Let all threads that begin from now on take memory from one arena, if this is glibc."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_ARENA_MAX, 1)
