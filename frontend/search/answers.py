@@ -130,10 +130,11 @@ def _flight(asked: _Asked) -> Iterator[Lead]:
         counted = ("/filter_transactions", (*question.items(), *period.items()))
         if days is not None and days.is_one:
             address = _address("/filter_transactions", question, FL_DATE=days.first.isoformat())
-            yield Lead(f"{label}{asked.phrase}", address, "what happened to it", counted)
+            shows = "what happened to it"
         else:
             address = _address("/report", question, **asked.interval)
-            yield Lead(f"{label}{asked.phrase}", address, "how often it is late", counted)
+            shows = "how often it is late"
+        yield Lead(f"{label}{asked.phrase}", address, shows, counted, is_shown_empty=bool(days))
 
 
 def _route(asked: _Asked) -> Iterator[Lead]:
