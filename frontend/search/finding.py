@@ -190,8 +190,7 @@ class Finder:
     # --- asking
 
     def _flight_name(self, flight: Mapping[str, Any]) -> str:
-        carrier = self._coverage.carrier(flight[CARRIER])
-        name = f"{carrier.code or carrier.number} {flight[NUMBER]}"
+        name = self._coverage.carrier(flight[CARRIER]).flight(flight[NUMBER])
         return f"{name} from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
 
     def _if_there(self, path: str, **parameters: Any) -> Json | None:

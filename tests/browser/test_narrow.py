@@ -46,6 +46,15 @@ def test_the_column_that_matters_is_on_the_screen(
     assert found["x"] + found["width"] <= WIDTH
 
 
+def test_a_whole_month_of_a_calendar_is_on_the_screen(narrow: Visitor) -> None:
+    page = narrow.open("/report?OP_CARRIER_FL_NUM={shared_number}")
+    days = page.locator(".calendar tr").first.locator("td")
+    first, second = (days.nth(number).bounding_box() for number in range(2))
+    assert first is not None
+    assert second is not None
+    assert first["x"] + 31 * (second["x"] - first["x"]) <= WIDTH
+
+
 @pytest.mark.parametrize("address", STACKED)
 def test_a_table_of_words_stands_cell_below_cell(narrow: Visitor, address: str) -> None:
     page = narrow.open(address)
