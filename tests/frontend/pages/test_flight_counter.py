@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
+from frontend.questions.breakdowns import Breakdowns
 from frontend.settings import Settings
 from frontend.words import number
 from tests.api.processes import Service
@@ -58,7 +59,7 @@ def test_the_count_and_the_other_way(pages: FlaskClient, world: World) -> None:
     assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in page
     (back,) = links_of(page, f"{TO} to {FROM}")
     count = number(len(flights_of(world, TO, FROM)))
-    assert f"{TO} to {FROM}</a>: {count}." in page
+    assert f"{TO} to {FROM}</a>: {count} flights." in page
     assert f'<p class="figure-large">{count}</p>' in pages.get(back).get_data(as_text=True)
 
 
@@ -121,6 +122,22 @@ def test_a_suggestion_sets_right_both_cities(pages: FlaskClient, world: World) -
         (path,) = links_of(page, label)
         there = pages.get(path).get_data(as_text=True)
         assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
+
+
+def test_airports_are_offered_with_the_page_of_their_route(pages: FlaskClient) -> None:
+    link = '<a href="/route?ORIGIN_CITY_NAME=SFO&amp;DEST_CITY_NAME=lax&amp;INITIAL_DATE'
+    assert link in text_of(pages, over_days("SFO", "lax"))
+    assert 'href="/route?' not in text_of(pages, over_days("San Fransisco", TO))
+
+
+def test_a_ledger_of_departures_only_says_so_instead_of_0(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breakdowns, "only_origins", lambda *_: ["EWR", "JFK", "LGA"])
+    page = text_of(pages, asking(FROM, FROM))
+    assert "The ledger holds only departures from EWR, JFK and LGA" in page
+    assert f"{FROM} to {FROM}</a>: no flights." in page
+    assert '<p class="figure-large">0</p>' not in page
 
 
 def test_what_is_like_no_city_gets_an_example(pages: FlaskClient) -> None:
