@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
+from frontend.charts import maps
 from frontend.questions.breakdowns import Breakdowns
 from frontend.settings import Settings
 from frontend.words import number
@@ -90,10 +91,27 @@ def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:
     assert body.split() == ["FL_DATE,count", *(f"{day},{counts[day]}" for day in sorted(counts))]
 
 
+@pytest.fixture
+def _known_land(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few airports are enough for a land that people recognise."""
+    monkeypatch.setattr(maps, "LEAST_AIRPORTS", 3)
+    monkeypatch.setattr(maps, "JOINED_KM", 5000)
+
+
+@pytest.mark.usefixtures("_known_land")
 def test_the_route_is_on_a_map_and_in_words(pages: FlaskClient) -> None:
     page = text_of(pages, over_days())
     assert 'class="map"' in page
     assert re.search(r"54\d km \(33\d miles\) along the great circle from SFO to LAX", page)
+
+
+def test_without_a_land_that_people_recognise_there_is_no_map_but_the_distance(
+    pages: FlaskClient,
+) -> None:
+    for page in (text_of(pages, over_days()), pages.get("/route?ORIGIN=SFO&DEST=LAX").text):
+        assert 'class="map"' not in page
+        assert "The dots are" not in page
+        assert re.search(r"54\d km \(33\d miles\) along the great circle", page)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +218,7 @@ def test_all_numbers_stand_for_the_same_state_of_the_ledger(
     assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]
 
 
+@pytest.mark.usefixtures("_known_land")
 def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:
     asked = asking("New York, NY", "Honolulu, HI")
     page = small_source(year_pages, "/flight_counter", query_string=asked)
