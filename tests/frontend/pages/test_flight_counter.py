@@ -129,6 +129,7 @@ def test_a_city_that_is_none_is_answered_with_what_may_be_meant(
 ) -> None:
     page = text_of(pages, over_days(FROM, typed))
     assert f"No city in the ledger matches “{typed}”" in page
+    assert "Evidence" not in page
     path = links_of(page, meant)[0]
     there = pages.get(path).get_data(as_text=True)
     assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
