@@ -275,6 +275,13 @@ def test_an_airport_with_its_departures_and_arrivals(
     assert len(lines) > 10
 
 
+def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[str, str]) -> None:
+    days = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-05"}
+    text = pages.get(f"/airports/{busiest[0]}", query_string=days).text
+    form = text[text.index(f'action="/airports/{busiest[0]}"') :].partition("</form>")[0]
+    assert dict(re.findall(r'name="(\w+)" type="date" value="([^"]*)"', form)) == days
+
+
 @pytest.mark.parametrize(
     ("airport", "missing"),
     [("LAX", "flights from LAX are missing"), ("EWR", "flights to these airports are missing")],
