@@ -60,6 +60,10 @@ def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
     answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
     assert answer.status_code == 200
     assert "The ledger has no flights with the number 99999 on these days." in answer.text
+    assert "Show all days." not in answer.text
+    some = "/report?OP_CARRIER_FL_NUM=99999&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-03"
+    all_days = '<a href="/report?OP_CARRIER_FL_NUM=99999">Show all days.</a>'
+    assert all_days in pages.get(some).text
 
 
 def test_a_carrier_that_was_chosen_is_part_of_the_flights_name(pages: FlaskClient) -> None:
