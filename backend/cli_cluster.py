@@ -29,7 +29,7 @@ _CHAIN = click.option(
 
 @click.group()
 def cluster() -> None:
-    """Run a cluster of nodes that keep the same ledger, or configure one."""
+    """Run or configure a cluster of nodes that keep the same ledger."""
 
 
 @cluster.command()

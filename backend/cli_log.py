@@ -228,7 +228,7 @@ def _tell(found: "Finding", alarm: list[str] | None) -> None:
 
 @click.command()
 def cheat() -> None:
-    """Try to cheat on a temporary chain and show which check notices it."""
+    """Cheat on a temporary chain and show which check notices it."""
     from backend.cheating.cheats import try_all
 
     for one in try_all():

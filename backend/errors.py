@@ -58,11 +58,13 @@ def _name(field: str) -> str:
 class InvalidInput(FlightchainError):
     """A value from outside is not acceptable.
 
-    field: its name. value: as given. reason: the end of the message "FIELD VALUE: …".
+    field: its name. value: as given, or None. reason: the end of the message "FIELD VALUE: …", or
+    "FIELD …" without a value.
     """
 
     def __init__(self, field: str, value: object, reason: str) -> None:
-        super().__init__(f"{_name(field)} {shown(value)}: {reason}")
+        given = "" if value is None else f" {shown(value)}:"
+        super().__init__(f"{_name(field)}{given} {reason}")
         self.field = field
         self.value = value
         self.reason = reason

@@ -31,6 +31,10 @@ class Carrier:
         """A name such as "United Airlines (UA)"; the number if the name is not known."""
         return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"
 
+    def flight(self, number: int) -> str:
+        """The name of its flight with a number, such as "UA 1545"."""
+        return f"{self.code or self.number} {number}"
+
 
 @dataclass(frozen=True)
 class Airport:

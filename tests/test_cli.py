@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click import Group
 from click.testing import CliRunner
 
 from backend.checking.chain_check import BLOCKS_AT_ONCE
@@ -87,11 +88,22 @@ def test_help_explains_and_does_nothing(tmp_path: Path, arguments: list[str]) ->
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(" ".join(["Usage: python -m backend", *arguments]))
     assert len(done.stdout.splitlines()) > 4
-    summaries = done.stdout.partition("\nCommands:\n")[2]
-    assert "..." not in summaries  # none is cut
     if not arguments:
         assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
     assert not (tmp_path / "none").exists()
+
+
+GROUPS = [[], *([name] for name, one in main.commands.items() if isinstance(one, Group))]
+
+
+@pytest.mark.parametrize("arguments", GROUPS, ids=str)
+def test_the_summaries_of_commands_are_whole_in_a_terminal_of_80_columns(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    done = backend(tmp_path, *arguments, "--help", COLUMNS=80)
+    summaries = done.stdout.partition("\nCommands:\n")[2].splitlines()
+    assert summaries
+    assert all(summary.endswith(".") and "..." not in summary for summary in summaries)
 
 
 WRONG_CALLS = [

@@ -83,7 +83,8 @@ def _object(number: int, line: bytes) -> dict[str, object] | Fault:
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         return Fault(number, "line", line.decode(errors="replace"), f"is not JSON: {error}")
     if not isinstance(record, dict):
-        return Fault(number, "line", record, "must be a JSON object with the fields of a flight")
+        reason = "must be a JSON object with the fields of a flight"
+        return Fault(number, "line", line.decode(errors="replace"), reason)
     if line.count(b":") != len(record) and (twice := _given_twice(line)) is not None:
         return Fault(number, twice, record[twice], "is given twice")
     for name in record.keys() - FIELD.keys():

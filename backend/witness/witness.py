@@ -117,8 +117,8 @@ class Witness:
         """
         had = f"{new.origin} had {counted(before.size, 'block')}"
         if new.size < before.size:
-            reason = f"{had}, and shows {new.size} now: it was restored to an older state, or is "
-            "not up to date"
+            why = "it was restored to an older state, or is not up to date"
+            reason = f"{had}, and shows {new.size} now: {why}"
             raise RolledBack(reason, self._kept_as(ROLLBACK, note))
         if new.size == before.size and new.root != before.root:
             reason = f"{had}, and has signed other {new.size} blocks"

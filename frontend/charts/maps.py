@@ -1,11 +1,10 @@
-"""The map of a route: the great circle, the airports of the ledger and, where it can be recognised,
-an outline of the land.
+"""The map of a route: the great circle, the airports of the ledger and an outline of the land.
 
 The outline is drawn around the airports, so its likeness depends on how many there are. Around the
 103 airports that flights from New York reached in 2013 it has no Pacific Northwest, no Great Lakes
 and no Gulf of California, and nobody who sees it knows the country again. A ledger of a country
-has 300 airports or more. With fewer than `LEAST_AIRPORTS` a map therefore has no land: only the
-great circle, the airports and the names of the cities, which are true in any case.
+has 300 airports or more. With fewer than `LEAST_AIRPORTS` there is therefore no land, and pages
+show no map: a line among dots tells nothing that its length does not.
 
 The view is fitted to the route, so that a far island does not squeeze the rest; the parts outside
 are clipped. Places are in units of the drawing, `WIDTH` by `HEIGHT`; those of text are in percent.
@@ -48,8 +47,8 @@ class End:
 class RouteMap:
     """A drawn map. land, dots, near, route: paths of SVG; near has the cities' airports.
 
-    land: "" if it would not be recognised. shore: width of a line around the land. airports: the
-    two between which the distance is.
+    land: "" if it would not be recognised; then pages show only the distance. shore: width of a
+    line around the land. airports: the two between which the distance is.
     """
 
     land: str

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Response, abort, render_template, request
 
-from frontend.asking import filled_in
+from frontend.asking import Asked, filled_in
 from frontend.backend_client import Backend, Json
 from frontend.coverage import Airport, CoverageKeeper
 from frontend.questions.breakdowns import Breakdowns, Groups, interval_of, require_known
@@ -68,6 +68,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         return render_template(
             "airport.html",
             found=airport,
+            known=known,
+            asked=Asked(airport.interval),
             intervals=offered(known, airport.interval["FINAL_DATE"]),
             hours=extremes(airport.rows["hour"]),
             others=other_airports(known, airport.airport),

@@ -37,8 +37,8 @@ def blueprint(backend: Backend, keeper: CoverageKeeper) -> Blueprint:
         return found | {"reverse_count": backend.get(PATH, question | back)["count"]}
 
     def _only_origins(found: Json | None, known: Coverage) -> list[str]:
-        """The airports from which all flights leave; looked up if none go the other way."""
-        if found is None or found["reverse_count"]:
+        """The airports from which all flights leave; looked up if none go in one direction."""
+        if found is None or (found["count"] and found["reverse_count"]):
             return []
         return breakdowns.only_origins(known)
 

@@ -68,10 +68,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A city that the ledger lacks. meant: (city, both cities to ask for) in its place."""
+    """A city that the ledger lacks. meant: (city, both cities to ask for) in its place.
+
+    is_airport: whether it is the code of an airport instead.
+    """
 
     city: str
     meant: list[tuple[str, dict[str, str]]]
+    is_airport: bool
 
 
 def unknown(known: Coverage, query: Mapping[str, Any]) -> list[Unknown]:
@@ -80,6 +84,10 @@ def unknown(known: Coverage, query: Mapping[str, Any]) -> list[Unknown]:
     found = {name: meant(known, city) for name, city in cities.items() if city not in known.cities}
     best = cities | {name: offered[0] for name, offered in found.items() if offered}
     return [
-        Unknown(cities[name], [(city, best | {name: city}) for city in offered])
+        Unknown(
+            cities[name],
+            [(city, best | {name: city}) for city in offered],
+            known.airport(cities[name].upper()) is not None,
+        )
         for name, offered in found.items()
     ]

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from frontend import words
-from frontend.coverage import Carrier, Coverage
+from frontend.coverage import Coverage
 from frontend.questions.intervals import whole
 from frontend.search.names import Place
 from frontend.search.sentences import Places, Reading
@@ -116,24 +116,25 @@ class _Asked:
 
 def _flight(asked: _Asked) -> Iterator[Lead]:
     """The report of a flight number, or what happened to it on a day."""
-    number, days = asked.reading.number, asked.covered
+    number, days = asked.reading.number or 0, asked.covered
     groups = asked.reading.carriers or ((None,),)
     for carrier in dict.fromkeys(one for group in groups for one in group):
         question: dict[str, Any] = {"OP_CARRIER_FL_NUM": number}
         label = f"Flight number {number}"
         if carrier is not None:
             question["OP_CARRIER_AIRLINE_ID"] = carrier.number
-            label = f"Flight {carrier.code or carrier.number} {number}"
+            label = f"Flight {carrier.flight(number)}"
         period: dict[str, Any] = {}
         if days is not None:
             period = {"FL_DATE": days.first.isoformat(), "FINAL_DATE": days.last.isoformat()}
         counted = ("/filter_transactions", (*question.items(), *period.items()))
         if days is not None and days.is_one:
             address = _address("/filter_transactions", question, FL_DATE=days.first.isoformat())
-            yield Lead(f"{label}{asked.phrase}", address, "what happened to it", counted)
+            shows = "what happened to it"
         else:
             address = _address("/report", question, **asked.interval)
-            yield Lead(f"{label}{asked.phrase}", address, "how often it is late", counted)
+            shows = "how often it is late"
+        yield Lead(f"{label}{asked.phrase}", address, shows, counted, is_shown_empty=bool(days))
 
 
 def _route(asked: _Asked) -> Iterator[Lead]:
@@ -184,16 +185,12 @@ def _carriers(asked: _Asked) -> Iterator[Lead]:
         address = f"/average_delays?{urlencode([*numbers, *asked.whole_interval.items()])}"
         shows = "delays and punctuality"
         if len(compared) > 1:
-            names = " and ".join(_name(one) for one in compared)
+            names = " and ".join(one.called for one in compared)
             yield Lead(f"{names} compared{asked.phrase}", address, shows)
         else:
             is_or_was = "was" if asked.reading.days else "is"
-            label = f"How late {is_or_was} {_name(compared[0])}{asked.phrase}?"
+            label = f"How late {is_or_was} {compared[0].called}{asked.phrase}?"
             yield Lead(label, address, shows)
-
-
-def _name(carrier: Carrier) -> str:
-    return carrier.name or carrier.label
 
 
 def _rankings(asked: _Asked) -> Iterator[Lead]:

@@ -11,7 +11,7 @@ from frontend.coverage import Coverage
 from frontend.search.names import bare
 
 MOST = 5
-LEAST_LIKENESS = 0.75  # by difflib: from 0 to 1
+LEAST_LIKENESS = 0.7  # by difflib, from 0 to 1; two letters that changed places in a short name
 
 
 def folded(text: str) -> str:

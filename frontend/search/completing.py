@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from itertools import islice, product
 
 from frontend.coverage import Carrier, Coverage
-from frontend.search.cities import meant
+from frontend.search.cities import LEAST_LIKENESS, meant
 from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Unknown, readings
 from frontend.search.times import MONTHS
@@ -24,7 +24,6 @@ MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
 MOST_ALIKE = 3
 LEAST_LETTERS = 4  # of a name that may be misspelled
-LEAST_LIKENESS = 0.75  # by difflib: from 0 to 1
 
 RANKINGS = (  # what is asked for often
     "worst route",

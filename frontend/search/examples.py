@@ -14,7 +14,7 @@ from frontend.errors import Refused
 from frontend.search.completing import spoken
 
 MAKE_AGAIN_S = 60.0
-UNTIL_KNOWN = "Flight, route, airline or day"
+UNTIL_KNOWN = "Flight, route or airline"
 MOST_SHOWN_IN_FIELD = 2
 
 

@@ -67,8 +67,17 @@ class Finder:
 
     def _explained(self, reading: Reading) -> list[Found]:
         """The page that explains why there are no flights such as the reading names."""
-        explained = [one for one in leads(reading, self._coverage) if one.is_shown_empty]
-        return [_found(lead, 0) for lead in explained[:1]]
+        explained = (
+            one
+            for one in leads(reading, self._coverage)
+            if one.is_shown_empty and self._is_flown(one)
+        )
+        return [_found(lead, 0) for lead in islice(explained, 1)]
+
+    def _is_flown(self, lead: Lead) -> bool:
+        """Whether the flight number that is asked about is used on any day, if there is one."""
+        question = dict(lead.counted[1]) if lead.counted else {}
+        return NUMBER not in question or self._flights_of_number(question) != 0
 
     def _count(self, lead: Lead) -> int | None:
         """How many flights a page has to show; None if that is not known."""
@@ -181,8 +190,7 @@ class Finder:
     # --- asking
 
     def _flight_name(self, flight: Mapping[str, Any]) -> str:
-        carrier = self._coverage.carrier(flight[CARRIER])
-        name = f"{carrier.code or carrier.number} {flight[NUMBER]}"
+        name = self._coverage.carrier(flight[CARRIER]).flight(flight[NUMBER])
         return f"{name} from {flight['ORIGIN_CITY_NAME']} to {flight['DEST_CITY_NAME']}"
 
     def _if_there(self, path: str, **parameters: Any) -> Json | None:

@@ -7,6 +7,7 @@ ledger.
 import re
 from calendar import monthrange
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
 
@@ -106,19 +107,26 @@ def day_of(year: int, month: int, day: int) -> Days:
 
 
 def time_at(text: str, at: int, newest: date) -> tuple[Days, int] | None:
-    """The longest text from place `at` that names days, as (days, place of its end)."""
-    found = [each for each in _times_at(text, at, newest) if each is not None]
-    return max(found, key=lambda each: each[1], default=None)
+    """The longest text from place `at` that names days, as (days, place of its end).
+
+    None if there is none, or if no such days exist: "February 30" is not February.
+    """
+    days, end = max(
+        _times_at(text, at, newest),
+        key=lambda each: (each[1], each[0] is not None),
+        default=(None, at),
+    )
+    return (days, end) if days else None
 
 
-def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days, int]]:
+def _times_at(text: str, at: int, newest: date) -> Iterator[tuple[Days | None, int]]:
+    """Each text that is written like days, as (days, place of its end); None for no such days."""
     for pattern in _PATTERNS:
         if match := pattern.match(text, at):
-            parts = match.groupdict()
-            try:
-                yield _days(parts, newest), match.end()
-            except ValueError:  # such as 30 February
-                continue
+            days = None
+            with suppress(ValueError):
+                days = _days(match.groupdict(), newest)
+            yield days, match.end()
 
 
 def _days(parts: dict[str, str | None], newest: date) -> Days:
@@ -185,6 +193,7 @@ _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
+        rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
         rf"{_NUMBER}/{_DAY}/{_YEAR}",  # as in the files of the BTS
         rf"{_DAY}\.{_NUMBER}\.{_YEAR}",
         rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}(?:(?:,? |-){_YEAR})?",

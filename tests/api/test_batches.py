@@ -109,6 +109,19 @@ def test_one_bad_row_keeps_all_out_and_is_named(client: FlaskClient) -> None:
     assert pending(client) == 0
 
 
+@pytest.mark.parametrize("line", ['["a", "b"]', "null", '"flight"', "true", '[{"YEAR": null}]'])
+def test_a_line_that_is_no_flight_is_shown_as_it_was_sent(client: FlaskClient, line: str) -> None:
+    found = problem(post(client, line.encode()), 422, field="line")
+    assert found["errors"] == [
+        {
+            "row": 1,
+            "field": "line",
+            "value": line,
+            "detail": "must be a JSON object with the fields of a flight",
+        }
+    ]
+
+
 def test_skipping_takes_the_good_rows_and_reports_the_bad_ones(client: FlaskClient) -> None:
     lines = as_csv(FLIGHTS[:5]).splitlines()
     lines[2] = lines[2].replace(str(FLIGHTS[1][4]).encode(), b"x", 1)

@@ -38,7 +38,7 @@ SHOTS = (
         "flight_counter",
         "/flight_counter?ORIGIN_CITY_NAME=New+York,+NY&DEST_CITY_NAME=San+Francisco,+CA"
         "&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31",
-        1200,
+        1120,
     ),
     Shot("ranking", "/rankings?by=route&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31", 760),
     Shot("report", "/report?OP_CARRIER_FL_NUM=UA1545", 900),

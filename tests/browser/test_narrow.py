@@ -44,6 +44,18 @@ def test_the_column_that_matters_is_on_the_screen(
     found = page.get_by_role("columnheader", name=heading, exact=True).first.bounding_box()
     assert found is not None
     assert found["x"] + found["width"] <= WIDTH
+    for caption in page.locator(".scroll caption:not(.hidden)").all():
+        if (box := caption.bounding_box()) is not None:
+            assert box["x"] + box["width"] <= WIDTH
+
+
+def test_a_whole_month_of_a_calendar_is_on_the_screen(narrow: Visitor) -> None:
+    page = narrow.open("/report?OP_CARRIER_FL_NUM={shared_number}")
+    days = page.locator(".calendar tr").first.locator("td")
+    first, second = (days.nth(number).bounding_box() for number in range(2))
+    assert first is not None
+    assert second is not None
+    assert first["x"] + 31 * (second["x"] - first["x"]) <= WIDTH
 
 
 @pytest.mark.parametrize("address", STACKED)

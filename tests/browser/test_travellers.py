@@ -29,7 +29,7 @@ def how_late_is_a_carrier(page: Page, site: Site) -> None:
 def how_often_is_a_flight_late(page: Page, site: Site) -> None:
     page.get_by_role("link", name="how often a flight is late").click()
     page.get_by_label("Flight number").fill(site.values["number"])
-    page.get_by_role("button", name="Show the report card").click()
+    page.get_by_role("button", name="Show the report").click()
     expect(page.get_by_role("heading", name="Day by day")).to_be_visible()
     expect(page.get_by_text("Days flown")).to_be_visible()
 

@@ -73,7 +73,7 @@ def test_bad_transactions_are_named_by_file_and_number(tmp_path: Path) -> None:
     assert len(rows_of(list(validated(StudyBlocks(tmp_path), bad.append)))) == 1002
     place = f"{tmp_path.name}/2.json, transaction"
     assert [str(problem) for problem in bad] == [
-        f"{place} 1001: FL_DATE None: is missing; this field is required",
+        f"{place} 1001: FL_DATE is missing; this field is required",
         f"{place} 1002: transaction 7: must be an object",
         f"{place} 1004: CANCELLED False: must be a whole number",
         f"{place} 1005: ARR_DELAY [1]: must be a whole number",

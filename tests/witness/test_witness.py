@@ -81,7 +81,8 @@ def test_a_log_that_was_put_back_or_has_forked_is_not_cosigned(
         return str(Note(text, (key.signature(text),))).encode()
 
     witness.cosign(signed(5, tree.root(5)), key.verifier, tree.consistency_proof)
-    with pytest.raises(RolledBack, match="had 5 blocks, and shows 4 now"):
+    why = "it was restored to an older state, or is not up to date: both are in"
+    with pytest.raises(RolledBack, match=f"had 5 blocks, and shows 4 now: {why}"):
         witness.cosign(signed(4, tree.root(4)), key.verifier, tree.consistency_proof)
     with pytest.raises(Forked, match="had 5 blocks, and has signed other 5 blocks: both are in"):
         witness.cosign(signed(5, merkle.EMPTY_ROOT), key.verifier, tree.consistency_proof)

@@ -8,6 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.app import create_app
+from frontend.charts import maps
+from frontend.questions.breakdowns import Breakdowns
 from frontend.settings import Settings
 from frontend.words import number
 from tests.api.processes import Service
@@ -58,7 +60,7 @@ def test_the_count_and_the_other_way(pages: FlaskClient, world: World) -> None:
     assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in page
     (back,) = links_of(page, f"{TO} to {FROM}")
     count = number(len(flights_of(world, TO, FROM)))
-    assert f"{TO} to {FROM}</a>: {count}." in page
+    assert f"{TO} to {FROM}</a>: {count} flights." in page
     assert f'<p class="figure-large">{count}</p>' in pages.get(back).get_data(as_text=True)
 
 
@@ -89,10 +91,27 @@ def test_twins_have_the_same_numbers(pages: FlaskClient, world: World) -> None:
     assert body.split() == ["FL_DATE,count", *(f"{day},{counts[day]}" for day in sorted(counts))]
 
 
+@pytest.fixture
+def _known_land(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few airports are enough for a land that people recognise."""
+    monkeypatch.setattr(maps, "LEAST_AIRPORTS", 3)
+    monkeypatch.setattr(maps, "JOINED_KM", 5000)
+
+
+@pytest.mark.usefixtures("_known_land")
 def test_the_route_is_on_a_map_and_in_words(pages: FlaskClient) -> None:
     page = text_of(pages, over_days())
     assert 'class="map"' in page
     assert re.search(r"54\d km \(33\d miles\) along the great circle from SFO to LAX", page)
+
+
+def test_without_a_land_that_people_recognise_there_is_no_map_but_the_distance(
+    pages: FlaskClient,
+) -> None:
+    for page in (text_of(pages, over_days()), pages.get("/route?ORIGIN=SFO&DEST=LAX").text):
+        assert 'class="map"' not in page
+        assert "The dots are" not in page
+        assert re.search(r"54\d km \(33\d miles\) along the great circle", page)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +129,7 @@ def test_a_city_that_is_none_is_answered_with_what_may_be_meant(
 ) -> None:
     page = text_of(pages, over_days(FROM, typed))
     assert f"No city in the ledger matches “{typed}”" in page
+    assert "Evidence" not in page
     path = links_of(page, meant)[0]
     there = pages.get(path).get_data(as_text=True)
     assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
@@ -121,6 +141,22 @@ def test_a_suggestion_sets_right_both_cities(pages: FlaskClient, world: World) -
         (path,) = links_of(page, label)
         there = pages.get(path).get_data(as_text=True)
         assert f'<p class="figure-large">{number(len(flights_of(world)))}</p>' in there
+
+
+def test_airports_are_offered_with_the_page_of_their_route(pages: FlaskClient) -> None:
+    link = '<a href="/route?ORIGIN_CITY_NAME=SFO&amp;DEST_CITY_NAME=lax&amp;INITIAL_DATE'
+    assert link in text_of(pages, over_days("SFO", "lax"))
+    assert 'href="/route?' not in text_of(pages, over_days("San Fransisco", TO))
+
+
+def test_a_ledger_of_departures_only_says_so_instead_of_0(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breakdowns, "only_origins", lambda *_: ["EWR", "JFK", "LGA"])
+    page = text_of(pages, asking(FROM, FROM))
+    assert "The ledger holds only departures from EWR, JFK and LGA" in page
+    assert f"{FROM} to {FROM}</a>: no flights." in page
+    assert '<p class="figure-large">0</p>' not in page
 
 
 def test_what_is_like_no_city_gets_an_example(pages: FlaskClient) -> None:
@@ -183,6 +219,7 @@ def test_all_numbers_stand_for_the_same_state_of_the_ledger(
     assert [each.get("as_of") for each in year.asked] == [None, "101", "101"]
 
 
+@pytest.mark.usefixtures("_known_land")
 def test_a_year_is_drawn_whole_and_stays_small(year_pages: FlaskClient) -> None:
     asked = asking("New York, NY", "Honolulu, HI")
     page = small_source(year_pages, "/flight_counter", query_string=asked)

@@ -83,6 +83,37 @@ def test_a_ranking_is_in_the_order_asked_for(
     assert values == sorted(values, key=float, reverse=order == "descending")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("by", "head"),
+    [
+        ("carrier", "Carrier"),
+        ("route", "Route"),
+        ("origin", "Departure airport"),
+        ("destination", "Arrival airport"),
+    ],
+)
+def test_the_first_column_of_a_ranking_says_what_a_row_is(
+    pages: FlaskClient, by: str, head: str
+) -> None:
+    assert f'<th scope="col">{head}</th>' in pages.get(f"/rankings?by={by}").text
+
+
+def test_the_form_of_a_route_has_what_was_asked(
+    pages: FlaskClient, busiest: tuple[str, str]
+) -> None:
+    origin, dest = busiest
+    days = "INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08"
+    for names in ("ORIGIN={}&DEST={}", "ORIGIN_CITY_NAME={}&DEST_CITY_NAME={}"):
+        text = pages.get(f"/route?{names.format(origin, dest)}&{days}").text
+        fields = dict(re.findall(r'<input id="route-\w+" name="(\w+)".*? value="([^"]*)"', text))
+        assert fields == {
+            "ORIGIN_CITY_NAME": origin,
+            "DEST_CITY_NAME": dest,
+            "INITIAL_DATE": "2015-01-02",
+            "FINAL_DATE": "2015-01-08",
+        }
+
+
 def test_the_form_of_a_ranking_keeps_its_order(pages: FlaskClient) -> None:
     kept = re.compile(r'<input type="hidden" name="(\w+)" value="(\w+)">')
     chosen = {"sort": "flights", "order": "ascending"}
@@ -242,6 +273,13 @@ def test_an_airport_with_its_departures_and_arrivals(
     assert "Arrivals" in text
     lines = pages.get(f"/airports/{code}.csv").text.splitlines()
     assert len(lines) > 10
+
+
+def test_an_airport_has_a_form_for_any_days(pages: FlaskClient, busiest: tuple[str, str]) -> None:
+    days = {"INITIAL_DATE": "2015-01-02", "FINAL_DATE": "2015-01-05"}
+    text = pages.get(f"/airports/{busiest[0]}", query_string=days).text
+    form = text[text.index(f'action="/airports/{busiest[0]}"') :].partition("</form>")[0]
+    assert dict(re.findall(r'name="(\w+)" type="date" value="([^"]*)"', form)) == days
 
 
 @pytest.mark.parametrize(

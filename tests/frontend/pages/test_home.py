@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from frontend.app import create_app
 from frontend.settings import Settings
-from tests.api.worlds import World
+from tests.api.worlds import Json, World
 from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import text
 
@@ -50,6 +50,29 @@ def test_a_next_block_is_promised_only_if_one_will_come(
     with answering(lambda path, _: answers[path]) as url:
         pages = create_app(Settings(backend_url=url)).test_client()
         assert said in text(pages, "/standing")
+
+
+def test_an_empty_ledger_has_no_list_of_carriers(pages: FlaskClient) -> None:
+    empty: Json = {
+        "flights": 0,
+        "first_date": None,
+        "last_date": None,
+        "carriers": [],
+        "airports": [],
+    }
+    block = {"height": 0, "hash": "0" * 64, "timestamp": 0, "transaction_count": 0}
+    tip = {**block, "transactions": 0, "pending": 0, "next_block_at": 0}
+    answers = {
+        "/coverage": empty,
+        "/tip": tip,
+        "/blocks": {"blocks": [block], "next": None},
+        "/health/ready": {"status": "ready"},
+    }
+    with answering(lambda path, _: answers[path]) as url:
+        said = text(create_app(Settings(backend_url=url)).test_client(), "/")
+    assert "There are no flights in this ledger yet." in said
+    assert "Carriers in the ledger" not in said
+    assert "Carriers in the ledger" in text(pages, "/")
 
 
 def test_every_answer_forbids_what_no_page_needs(pages: FlaskClient) -> None:

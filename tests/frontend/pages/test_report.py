@@ -33,6 +33,7 @@ def test_the_card_says_how_often_the_flight_is_late(
         if count == most
     ]
     assert any(f"was on time for {share(each)}" in text for each in shares)
+    assert any(f"<dd>{share(each)}</dd>" in text for each in shares)
     assert ("By carrier" in text) == (len(carriers) > 1)
     lines = list(
         csv.DictReader(io.StringIO(pages.get(f"/report.csv?OP_CARRIER_FL_NUM={number}").text))
@@ -59,6 +60,21 @@ def test_a_number_that_nobody_flew_is_told(pages: FlaskClient) -> None:
     answer = pages.get("/report?OP_CARRIER_FL_NUM=99999")
     assert answer.status_code == 200
     assert "The ledger has no flights with the number 99999 on these days." in answer.text
+    assert "Show all days." not in answer.text
+    some = "/report?OP_CARRIER_FL_NUM=99999&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-03"
+    all_days = '<a href="/report?OP_CARRIER_FL_NUM=99999">Show all days.</a>'
+    assert all_days in pages.get(some).text
+
+
+def test_a_carrier_that_was_chosen_is_part_of_the_flights_name(pages: FlaskClient) -> None:
+    query = "OP_CARRIER_FL_NUM=99999&OP_CARRIER_AIRLINE_ID=19393"
+    assert "<h1>How often is WN 99999 late?</h1>" in pages.get(f"/report?{query}").text
+    assert "<h1>How often is flight 99999 late?</h1>" in pages.get(f"/report?{query[:23]}").text
+    status = pages.get(f"/filter_transactions?{query}&FL_DATE=2013-01-01").text
+    assert "<h1>Flight WN 99999 on Tuesday, 1 January 2013</h1>" in status
+    assert ">How often is WN 99999 late?</a>" in status
+    days = pages.get(f"/filter_transactions?{query}").text
+    assert "<h1>On which days did flight WN 99999 fly?</h1>" in days
 
 
 def test_a_number_that_a_carrier_did_not_fly_is_told_with_the_carrier(pages: FlaskClient) -> None:

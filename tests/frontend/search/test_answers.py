@@ -109,6 +109,8 @@ ADDRESSES: dict[str, list[str]] = {
     "first week of july": [],
     "united in the first week of july": [],
     "July 2019": [],
+    "feb 30": [],
+    "UA 335 on June 31": [],
     "united in 2019": [],
     "December 24, 2013": [],
     # what names nothing

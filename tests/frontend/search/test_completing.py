@@ -64,6 +64,8 @@ SIMILAR = {
     "how late is unted in july": "how late is united in july",
     "Chicgo to Newark": "chicago to Newark",
     "Chicgo to Nwark": "chicago to newark",
+    "Chigaco": "chicago",
+    "dleta": "delta",
     "flights from JFK to Timbuktu": "flights from JFK to ",
     "texas": "Dallas/Fort Worth, TX",
     "Chica": "Chicago, IL",

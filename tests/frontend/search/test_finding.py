@@ -14,17 +14,19 @@ from frontend.settings import Settings
 from tests.frontend.fake_backend import answering
 from tests.frontend.search.ledger import COMAIR, KNOWN, PSA
 
+PSA_12 = f"OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID={PSA.number}"
 MOST_QUESTIONS = 120  # that one text may lead to
 
 
 class Ledger:
     """A backend whose flights have the number 12 or 33 and leave from Newark only.
 
-    33 is rare among many numbers that begin with it.
+    33 is rare among many numbers that begin with it. days: on which they fly; all, if none are set.
     """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.days: set[str] = set()
 
     def __call__(self, path: str, parameters: Mapping[str, str]) -> Any:
         self.asked.append(path)
@@ -33,10 +35,13 @@ class Ledger:
             "/tip": lambda _: {"height": 0},
             "/blocks/0": lambda _: {"block": {"transactions": []}},
             "/suggest": lambda given: {"suggestions": suggested(given.get("q", ""))},
-            "/filter_transactions": lambda given: {"count": 3 * (given[NUMBER] in {"12", "33"})},
+            "/filter_transactions": lambda given: {"count": 3 * self._flies(given)},
             "/flight_counter": lambda given: {"count": 3 * (given.get("ORIGIN") in {None, "EWR"})},
         }
         return answers[path](parameters) if path in answers else {"blocks": []}
+
+    def _flies(self, given: Mapping[str, str]) -> bool:
+        return given[NUMBER] in {"12", "33"} and (not self.days or given["FL_DATE"] in self.days)
 
 
 def suggested(begun: str) -> list[dict[str, Any]]:
@@ -108,6 +113,24 @@ def test_what_has_no_flights_is_not_found(finder: Finder) -> None:
     assert [one.shows for one in finder.found("PSA 12")] == ["4 flights: how often it is late"]
     (found,) = finder.found("PSA 12 on 4 July")
     assert found.shows == "3 flights: what happened to it"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("PSA 12 on 5 July", f"/filter_transactions?{PSA_12}&FL_DATE=2013-07-05"),
+        ("PSA 12 in July", f"/report?{PSA_12}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31"),
+    ],
+)
+def test_a_flight_that_did_not_fly_on_these_days_has_a_page_that_says_so(
+    ledger: Ledger, finder: Finder, text: str, address: str
+) -> None:
+    ledger.days = {"2013-07-04"}
+    (found,) = finder.found(text)
+    assert found.address == address
+    assert "no such flights" in found.shows
+    assert finder.found(text.replace("12", "13")) == []
+    assert finder.found(text.replace("PSA", "United")) == []
 
 
 def test_a_number_that_is_rare_among_many_is_found(finder: Finder) -> None:
