@@ -6,8 +6,8 @@ blocks since then hold. A scan verifies every block that it reads, and needs no 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
 
 from backend.chain.block import Header
 from backend.chain.columns import Columns
@@ -17,7 +17,7 @@ from backend.index.coverage import covered
 from backend.index.queries import AsOf, IndexReader, State
 from backend.questions import scan
 from backend.questions.distribution import distribution_of
-from backend.questions.groups import Key, arranged
+from backend.questions.groups import GROUPS, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -36,6 +36,7 @@ from backend.storage.scan_costs import Costs
 
 Json = dict[str, Any]
 Found = TypeVar("Found")
+Item = TypeVar("Item")
 Counted = TypeVar("Counted", Delays, FlightCounts)
 
 NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
@@ -90,9 +91,8 @@ class Answers:
                 lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
                 options,
             )
-        answer = _averages(delays.totals)
-        groups = {key: _averages(totals) for key, totals in delays.groups.items()}
-        answer |= _grouped(groups, "flights", answer, options)
+        answer = _DELAYS.about(delays.totals)
+        answer |= _DELAYS.grouped(delays.groups, answer, options)
         if options.distribution:
             answer["distribution"] = distribution_of(delays.counts)
         return {**answer, **_context(question, options, as_of)}
@@ -112,9 +112,8 @@ class Answers:
                 ),
                 options,
             )
-        answer: Json = {"count": counts.count}
-        groups = {key: {"count": count} for key, count in counts.groups.items()}
-        answer |= _grouped(groups, "count", answer, options)
+        answer = _COUNTS.about(counts.count)
+        answer |= _COUNTS.grouped(counts.groups, answer, options)
         return {**answer, **_context(question, options, as_of)}
 
     def suggest(self, field: str, q: str, limit: int) -> Json:
@@ -208,33 +207,47 @@ def _context(question: Question, options: Options, as_of: AsOf) -> Json:
     }
 
 
-def _grouped(groups: Mapping[Key, Json], count: str, answer: Json, options: Options) -> Json:
-    """What `options.group_by` adds to an answer.
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[Item]):
+    """How a question tells about some flights, all or those of a group.
 
-    groups: what is said about each group. count: the member that tells the number of flights.
+    about: makes what is said of them. count: the member of it that is their number. figure: returns
+    a member by which groups can be sorted.
     """
-    if options.group_by is None:
-        return {}
-    shown, there_are = arranged(options.group_by, groups, count, options.shown)
-    found: Json = {"groups": there_are}
-    if options.group_by == "hour":
-        with_hour = sum(one[count] for one in groups.values())
-        found["without_hour"] = answer[count] - with_hour
-    return {f"by_{options.group_by}": shown, **found}
+
+    about: Callable[[Item], Json]
+    count: str
+    figure: Callable[[Item, str], Figure]
+
+    def grouped(self, groups: Mapping[Key, Item], answer: Json, options: Options) -> Json:
+        """What `options.group_by` adds to an answer."""
+        by = options.group_by
+        if by is None:
+            return {}
+        shown, there_are = arranged(by, groups, self.figure, self.count, options.shown)
+        found: Json = {"groups": there_are}
+        if by == "hour":
+            with_hour = sum(self.about(item)[self.count] for item in groups.values())
+            found["without_hour"] = answer[self.count] - with_hour
+        return {
+            f"by_{by}": [{**GROUPS[by].shown(key), **self.about(item)} for key, item in shown],
+            **found,
+        }
 
 
 def _averages(totals: DelayTotals) -> Json:
+    figure = totals.figure
     return {
-        "average_delay": _ratio(totals.sum_arr_delay, totals.arrived),
+        "average_delay": figure("average_delay"),
         "flights": totals.flights,
         "arrived": totals.arrived,
         "cancelled": totals.cancelled,
         "no_arrival": totals.flights - totals.cancelled - totals.arrived,
-        "on_time_share_of_arrived": _ratio(totals.on_time, totals.arrived),
-        "on_time_share_of_scheduled": _ratio(totals.on_time, totals.flights),
-        "average_departure_delay": _ratio(totals.sum_dep_delay, totals.departed),
+        "on_time_share_of_arrived": figure("on_time_share_of_arrived"),
+        "on_time_share_of_scheduled": figure("on_time_share_of_scheduled"),
+        "average_departure_delay": figure("average_departure_delay"),
     }
 
 
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+_DELAYS = _Kind(_averages, "flights", DelayTotals.figure)
+_COUNTS: _Kind[int] = _Kind(lambda count: {"count": count}, "count", lambda count, _: count)

@@ -124,10 +124,15 @@ class Options:
     shown: Shown = EVERYTHING
 
 
-DELAY_NAMES = (
-    *("flights", "cancelled", "average_delay", "average_departure_delay"),
-    *("on_time_share_of_arrived", "on_time_share_of_scheduled"),
-)
+RATIOS: Mapping[str, tuple[str, str]] = {
+    "average_delay": ("sum_arr_delay", "arrived"),
+    "average_departure_delay": ("sum_dep_delay", "departed"),
+    "on_time_share_of_arrived": ("on_time", "arrived"),
+    "on_time_share_of_scheduled": ("on_time", "flights"),
+}
+"""The members of an answer about delays that are ratios, and of which two counts."""
+
+DELAY_NAMES = ("flights", "cancelled", *RATIOS)
 """The members of an answer about delays by which groups can be sorted."""
 
 ENGINE = Choice(
@@ -321,6 +326,15 @@ class DelayTotals:
     on_time: int = 0
     sum_arr_delay: int = 0
     sum_dep_delay: int = 0
+
+    def figure(self, name: str) -> float | None:
+        """One of DELAY_NAMES, or another count; None for a ratio to nothing."""
+        if name not in RATIOS:
+            count: int = getattr(self, name)
+            return count
+        part, whole = RATIOS[name]
+        divisor = getattr(self, whole)
+        return getattr(self, part) / divisor if divisor else None
 
     def __sub__(self, other: "DelayTotals") -> "DelayTotals":
         """The totals of these flights without others that are among them."""
