@@ -6,8 +6,8 @@ blocks since then hold. A scan verifies every block that it reads, and needs no 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 from backend.chain.block import Header
 from backend.chain.columns import Columns
@@ -17,7 +17,7 @@ from backend.index.coverage import covered
 from backend.index.queries import AsOf, IndexReader, State
 from backend.questions import scan
 from backend.questions.distribution import distribution_of
-from backend.questions.groups import GROUPS, Figure, Key, arranged
+from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -37,6 +37,7 @@ from backend.storage.scan_costs import Costs
 Json = dict[str, Any]
 Found = TypeVar("Found")
 Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
 Counted = TypeVar("Counted", Delays, FlightCounts)
 
 NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
@@ -74,7 +75,7 @@ class Answers:
             as_of = self._scanned(options)
             legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
-            legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
+            legs, as_of = self._indexed(lambda below, _: self._index.legs(question, below), options)
         flights = options.shown.page(legs)
         return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
 
@@ -87,12 +88,12 @@ class Answers:
             delays = scan.delays(self._blocks, question, options, as_of.height, costs)
         else:
             delays, as_of = self._counted(
-                lambda below: self._index.delays(question, options, below),
+                lambda below, options: self._index.delays(question, options, below),
                 lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
                 options,
             )
         answer = _DELAYS.about(delays.totals)
-        answer |= _DELAYS.grouped(delays.groups, answer, options)
+        answer |= _DELAYS.grouped(delays, answer, options)
         if options.distribution:
             answer["distribution"] = distribution_of(delays.counts)
         return {**answer, **_context(question, options, as_of)}
@@ -106,14 +107,14 @@ class Answers:
             counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
         else:
             counts, as_of = self._counted(
-                lambda below: self._index.flight_counts(question, options, below),
+                lambda below, options: self._index.flight_counts(question, options, below),
                 lambda first, last: scan.flight_counts(
                     self._blocks, question, options, last, first=first
                 ),
                 options,
             )
         answer = _COUNTS.about(counts.count)
-        answer |= _COUNTS.grouped(counts.groups, answer, options)
+        answer |= _COUNTS.grouped(counts, answer, options)
         return {**answer, **_context(question, options, as_of)}
 
     def suggest(self, field: str, q: str, limit: int) -> Json:
@@ -154,7 +155,7 @@ class Answers:
 
     def _counted(
         self,
-        ask: Callable[[int | None], tuple[Counted, AsOf]],
+        ask: Callable[[int | None, Options], tuple[Counted, AsOf]],
         scanned: Callable[[int, int], Counted],
         options: Options,
     ) -> tuple[Counted, AsOf]:
@@ -165,7 +166,7 @@ class Answers:
         """
         height = options.as_of
         if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
-            found, tip = ask(None)
+            found, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
             if 0 < tip.height - height <= NEAR_BLOCKS:
                 with suppress(Damage):  # of blocks, which the index alone does not need
                     later = scanned(height + 1, tip.height)
@@ -173,24 +174,24 @@ class Answers:
         return self._indexed(ask, options)
 
     def _indexed(
-        self, ask: Callable[[int | None], tuple[Found, AsOf]], options: Options
+        self, ask: Callable[[int | None, Options], tuple[Found, AsOf]], options: Options
     ) -> tuple[Found, AsOf]:
         """The answer of the index at its tip or as of an earlier height.
 
-        ask: takes the first transaction id that does not count; None if all count.
+        ask: takes the first transaction id that does not count, None if all count, and options.
         """
         if options.as_of is None:
-            return ask(None)
+            return ask(None, options)
         tip_height(self._store)  # raises TryLater without a chain
         place = self._store.place(options.as_of)
         height = self._index.position().height
         if options.as_of > height:
             raise TryLater(f"the index has reached only block {height}; it is catching up")
         if options.as_of == height:
-            found, as_of = ask(None)
+            found, as_of = ask(None, options)
             if as_of.height == height:
                 return found, as_of
-        found, _ = ask(place.next_transaction)
+        found, _ = ask(place.next_transaction, options)
         return found, AsOf(options.as_of, place.hash.hex())
 
     def _scanned(self, options: Options) -> AsOf:
@@ -207,6 +208,18 @@ def _context(question: Question, options: Options, as_of: AsOf) -> Json:
     }
 
 
+class _Groups(Protocol[Item_co]):
+    """What `Delays` and `FlightCounts` both have."""
+
+    @property
+    def groups(self) -> Mapping[Key, Item_co]:
+        """The groups, perhaps without such that are not shown."""
+
+    @property
+    def group_count(self) -> int | None:
+        """How many there are in all; None: these."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[Item]):
     """How a question tells about some flights, all or those of a group.
@@ -219,13 +232,13 @@ class _Kind(Generic[Item]):
     count: str
     figure: Callable[[Item, str], Figure]
 
-    def grouped(self, groups: Mapping[Key, Item], answer: Json, options: Options) -> Json:
+    def grouped(self, counts: _Groups[Item], answer: Json, options: Options) -> Json:
         """What `options.group_by` adds to an answer."""
-        by = options.group_by
+        by, groups = options.group_by, counts.groups
         if by is None:
             return {}
         shown, there_are = arranged(by, groups, self.figure, self.count, options.shown)
-        found: Json = {"groups": there_are}
+        found: Json = {"groups": there_are if counts.group_count is None else counts.group_count}
         if by == "hour":
             with_hour = sum(self.about(item)[self.count] for item in groups.values())
             found["without_hour"] = answer[self.count] - with_hour

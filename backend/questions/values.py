@@ -354,15 +354,17 @@ class Delays:
     """The counts behind an answer to `average_delays`.
 
     groups: the totals of each group that has flights. counts: how often each ARR_DELAY occurs. Both
-    are empty unless they were asked for.
+    are empty unless they were asked for. group_count: how many groups have flights enough to be
+    shown, if `groups` lacks some of these because they come too late; None: it has all.
     """
 
     totals: DelayTotals
     groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
     counts: Mapping[int, int] = field(default_factory=dict)
+    group_count: int | None = None
 
     def __sub__(self, later: "Delays") -> "Delays":
-        """The counts without those of flights that came later."""
+        """The counts without those of flights that came later; both have all groups."""
         changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
         groups = {**self.groups, **changed}
         left = {key: totals for key, totals in groups.items() if totals.flights}
@@ -373,13 +375,17 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class FlightCounts:
-    """The answer to `flight_counter`: all flights, and those of each group if asked for."""
+    """The answer to `flight_counter`: all flights, and those of each group if asked for.
+
+    group_count: as in `Delays`.
+    """
 
     count: int
     groups: Mapping[Key, int] = field(default_factory=dict)
+    group_count: int | None = None
 
     def __sub__(self, later: "FlightCounts") -> "FlightCounts":
-        """The counts without those of flights that came later."""
+        """The counts without those of flights that came later; both have all groups."""
         groups = Counter(self.groups) - Counter(later.groups)
         return FlightCounts(self.count - later.count, groups)
 

@@ -446,7 +446,11 @@ def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
 
 @pytest.mark.parametrize("hand_over", [False, True])
 @pytest.mark.parametrize(
-    "table", ["flight", "carrier_total", "route_total", "carrier_delays", "number_total"]
+    "table",
+    [
+        *("flight", "flight_by_route", "carrier_total", "route_total"),
+        *("carrier_slot", "route_slot", "ranking", "carrier_delays", "number_total"),
+    ],
 )
 def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
     indexed: Path, table: str, hand_over: bool
