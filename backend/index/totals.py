@@ -47,7 +47,7 @@ _TEMPORARY = {
     "batch": "AS SELECT * FROM flight WHERE false",
     "day_sum": f"(route, carrier, day, {COUNTS})",
     "month_sum": f"(route, carrier, month, {COUNTS})",
-    "slot_sum": f"(carrier, day, month, slot, {COUNTS})",
+    "slot_sum": f"(carrier, day, slot, {COUNTS})",
     "rank_sum": f"(kind, carrier, month, item, {COUNTS})",
 }
 
@@ -63,7 +63,9 @@ def _summed(table: str, keys: str, source: str, counts: str = SUMS) -> str:
 
 
 _DAYS = "day_sum JOIN calendar USING (day)"
-_HOURS = "batch JOIN calendar USING (day) WHERE dep_time + dep_delay IS NOT NULL"
+_HAS_HOUR = "WHERE dep_time + dep_delay IS NOT NULL"
+_HOURS_BY_MONTH = f"batch JOIN calendar USING (day) {_HAS_HOUR}"
+_SLOTS = "slot_sum JOIN (SELECT day, month FROM calendar) USING (day)"
 _AIRPORTS = """
     month_sum JOIN route USING (route) JOIN (SELECT place, airport FROM place) ON place"""
 _IS_HOUR = f"WHERE slot < {FIRST_WEEKDAY_SLOT}"
@@ -76,15 +78,15 @@ _ADDITIONS = (
     _summed("route_total", f"route, {YEAR}, month / 12, carrier", "month_sum"),
     # The weekdays, which count every flight once, and then the hours, which do not.
     _summed("route_slot", "route, month, slot, carrier", _DAYS),
-    _summed("slot_sum", "carrier, day, month, slot", _DAYS),
+    _summed("slot_sum", "carrier, day, slot", _DAYS),
     _summed("carrier_total", f"carrier, {DAY}, day", "slot_sum"),
-    _summed("carrier_total", f"carrier, {MONTH}, month", "slot_sum"),
-    _summed("carrier_total", f"carrier, {YEAR}, month / 12", "slot_sum"),
-    _summed("route_slot", f"route, month, {HOUR}, carrier", _HOURS, COUNTED),
-    _summed("slot_sum", f"carrier, day, month, {HOUR}", _HOURS, COUNTED),
-    _summed("slot_sum", f"{ALL_CARRIERS}, day, month, slot", "slot_sum"),
+    _summed("carrier_total", f"carrier, {MONTH}, month", _SLOTS),
+    _summed("carrier_total", f"carrier, {YEAR}, month / 12", _SLOTS),
+    _summed("route_slot", f"route, month, {HOUR}, carrier", _HOURS_BY_MONTH, COUNTED),
+    _summed("slot_sum", f"carrier, day, {HOUR}", f"batch {_HAS_HOUR}", COUNTED),
+    _summed("slot_sum", f"{ALL_CARRIERS}, day, slot", "slot_sum"),
     _summed("carrier_slot", f"carrier, {DAY}, day, slot", f"slot_sum {_IS_HOUR}"),
-    _summed("carrier_slot", f"carrier, {MONTH}, month, slot", "slot_sum"),
+    _summed("carrier_slot", f"carrier, {MONTH}, month, slot", _SLOTS),
     _summed("rank_sum", f"{PAIR}, carrier, month, pair", "month_sum JOIN route USING (route)"),
     _summed("rank_sum", f"{ORIGIN}, carrier, month, airport", f"{_AIRPORTS} = origin"),
     _summed("rank_sum", f"{DESTINATION}, carrier, month, airport", f"{_AIRPORTS} = dest"),

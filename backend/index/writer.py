@@ -287,14 +287,16 @@ def flight_rows(
 def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> Iterable[int]:
     """The route of each row. Codes are compared, not texts: an import does this for each flight."""
     told_by = [columns[name] for name in _ROUTE_COLUMNS]
-    codes = list(zip(*(column.codes for column in told_by), strict=True))
-    routes: dict[tuple[int, ...], int] = {}
-    for one in dict.fromkeys(codes):
+    all_values = [column.values for column in told_by]
+
+    def route(codes: tuple[int, ...]) -> int:
         a, b, c, d, e, f, g, h = (
-            column.values[code] for column, code in zip(told_by, one, strict=True)
+            values[code] for values, code in zip(all_values, codes, strict=True)
         )
-        routes[one] = route_of((a, b, c, d), (e, f, g, h))
-    return map(routes.__getitem__, codes)
+        return route_of((a, b, c, d), (e, f, g, h))
+
+    routes: Memo[tuple[int, ...], int] = Memo(route)
+    return map(routes.__getitem__, zip(*(column.codes for column in told_by), strict=True))
 
 
 def _mapped(column: Column, convert: Memo[Value, T]) -> Iterator[T]:
