@@ -93,22 +93,27 @@ def totals(
     group_by: a name of GROUPS; None: there are no groups. shown: groups that are not shown may be
     left out if they are many.
     """
-    where, ranges = _where(question), _ranges(question, group_by, below)
+    where, days = _where(question), _days(question)
+    ranges = _ranges(days, group_by, below)
+
+    def all_flights() -> dict[Key, list[int]]:
+        return _counts_by(rows, where, None, _ranges(days, None, below), below)
+
     if shown.limit is not None and group_by in KINDS and _are_ranked(where, ranges):
         found, group_count = first_groups(rows, group_by or "", where.in_sums, ranges, shown)
         key_of = _keys(rows, group_by, [item for item, *_ in found])
         groups = {key_of(item, MONTH): counts for item, *counts in found}
-        return _counted_as(_counts_by(rows, question, None, below), groups, group_count)
-    groups = {} if group_by is None else _counts_by(rows, question, group_by, below)
+        return _counted_as(all_flights(), groups, group_count)
+    if group_by is None:
+        return _counted_as(all_flights(), {})
+    groups = _counts_by(rows, where, group_by, ranges, below)
     # Every flight is in one group, but for those whose hour is not known.
-    is_partition = group_by not in {None, "hour"}
-    parts = groups if is_partition else _counts_by(rows, question, None, below)
-    return _counted_as(parts, groups)
+    return _counted_as(all_flights() if group_by == "hour" else groups, groups)
 
 
 def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
     """Whether table ranking has all airports and routes of a question."""
-    return not where.places and all(span != DAY for span, _, _ in ranges)
+    return not where.places and bool(ranges) and all(span != DAY for span, _, _ in ranges)
 
 
 def _counted_as(
@@ -119,21 +124,23 @@ def _counted_as(
     return Counted(total, {key: DelayTotals(*of) for key, of in groups.items()}, group_count)
 
 
-def _ranges(question: Question, group_by: str | None, below: int | None) -> list[Range]:
+def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) -> list[Range]:
     """The periods whose totals are added up; days if flights are counted."""
-    first, last = _days(question)
     longest = _LONGEST.get(group_by or "", YEAR) if below is None else DAY
-    return cover(first, last, longest)
+    return cover(*days, longest)
 
 
 def _counts_by(
-    rows: Rows, question: Question, group_by: str | None, below: int | None
+    rows: Rows,
+    where: _Where,
+    group_by: str | None,
+    ranges: Sequence[Range],
+    below: int | None,
 ) -> dict[Key, list[int]]:
     """The counts of each group that has flights. group_by: as `totals`, but None is one group."""
-    where = _where(question)
     key_of = _keys(rows, group_by)
     found: dict[Key, list[int]] = {}
-    for periods in _ranges(question, group_by, below):
+    for periods in ranges:
         for raw, *counts in _counts_of(rows, where, group_by, periods, below):
             key = key_of(raw, periods[0])
             known = found.get(key)

@@ -9,8 +9,9 @@ scan) answer it. Both dates are inclusive.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from backend.chain.fields import Value
@@ -131,6 +132,10 @@ RATIOS: Mapping[str, tuple[str, str]] = {
     "on_time_share_of_scheduled": ("on_time", "flights"),
 }
 """The members of an answer about delays that are ratios, and of which two counts."""
+
+_RATIO_OF: dict[str, Callable[[object], tuple[int, int]]] = {
+    name: attrgetter(*counts) for name, counts in RATIOS.items()
+}
 
 DELAY_NAMES = ("flights", "cancelled", *RATIOS)
 """The members of an answer about delays by which groups can be sorted."""
@@ -329,12 +334,11 @@ class DelayTotals:
 
     def figure(self, name: str) -> float | None:
         """One of DELAY_NAMES, or another count; None for a ratio to nothing."""
-        if name not in RATIOS:
-            count: int = getattr(self, name)
-            return count
-        part, whole = RATIOS[name]
-        divisor = getattr(self, whole)
-        return getattr(self, part) / divisor if divisor else None
+        if name in _RATIO_OF:
+            part, whole = _RATIO_OF[name](self)
+            return part / whole if whole else None
+        count: int = getattr(self, name)
+        return count
 
     def __sub__(self, other: "DelayTotals") -> "DelayTotals":
         """The totals of these flights without others that are among them."""
