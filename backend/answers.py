@@ -6,8 +6,8 @@ blocks since then hold. A scan verifies every block that it reads, and needs no 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 from backend.chain.block import Header
 from backend.chain.columns import Columns
@@ -17,7 +17,7 @@ from backend.index.coverage import covered
 from backend.index.queries import AsOf, IndexReader, State
 from backend.questions import scan
 from backend.questions.distribution import distribution_of
-from backend.questions.groups import Key, arranged
+from backend.questions.groups import EVERYTHING, GROUPS, Figure, Key, arranged
 from backend.questions.selection import Selection
 from backend.questions.values import (
     AverageDelays,
@@ -36,6 +36,8 @@ from backend.storage.scan_costs import Costs
 
 Json = dict[str, Any]
 Found = TypeVar("Found")
+Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
 Counted = TypeVar("Counted", Delays, FlightCounts)
 
 NEAR_BLOCKS = 60  # an hour of them; to scan one takes about a millisecond
@@ -73,7 +75,7 @@ class Answers:
             as_of = self._scanned(options)
             legs = scan.legs(self._blocks, question, as_of.height, costs)
         else:
-            legs, as_of = self._indexed(lambda below: self._index.legs(question, below), options)
+            legs, as_of = self._indexed(lambda below, _: self._index.legs(question, below), options)
         flights = options.shown.page(legs)
         return {"count": len(legs), "flights": flights, **_context(question, options, as_of)}
 
@@ -86,13 +88,12 @@ class Answers:
             delays = scan.delays(self._blocks, question, options, as_of.height, costs)
         else:
             delays, as_of = self._counted(
-                lambda below: self._index.delays(question, options, below),
+                lambda below, options: self._index.delays(question, options, below),
                 lambda first, last: scan.delays(self._blocks, question, options, last, first=first),
                 options,
             )
-        answer = _averages(delays.totals)
-        groups = {key: _averages(totals) for key, totals in delays.groups.items()}
-        answer |= _grouped(groups, "flights", answer, options)
+        answer = _DELAYS.about(delays.totals)
+        answer |= _DELAYS.grouped(delays, answer, options)
         if options.distribution:
             answer["distribution"] = distribution_of(delays.counts)
         return {**answer, **_context(question, options, as_of)}
@@ -106,15 +107,14 @@ class Answers:
             counts = scan.flight_counts(self._blocks, question, options, as_of.height, costs)
         else:
             counts, as_of = self._counted(
-                lambda below: self._index.flight_counts(question, options, below),
+                lambda below, options: self._index.flight_counts(question, options, below),
                 lambda first, last: scan.flight_counts(
                     self._blocks, question, options, last, first=first
                 ),
                 options,
             )
-        answer: Json = {"count": counts.count}
-        groups = {key: {"count": count} for key, count in counts.groups.items()}
-        answer |= _grouped(groups, "count", answer, options)
+        answer = _COUNTS.about(counts.count)
+        answer |= _COUNTS.grouped(counts, answer, options)
         return {**answer, **_context(question, options, as_of)}
 
     def suggest(self, field: str, q: str, limit: int) -> Json:
@@ -155,7 +155,7 @@ class Answers:
 
     def _counted(
         self,
-        ask: Callable[[int | None], tuple[Counted, AsOf]],
+        ask: Callable[[int | None, Options], tuple[Counted, AsOf]],
         scanned: Callable[[int, int], Counted],
         options: Options,
     ) -> tuple[Counted, AsOf]:
@@ -166,7 +166,7 @@ class Answers:
         """
         height = options.as_of
         if height is not None and 0 < self._index.position().height - height <= NEAR_BLOCKS:
-            found, tip = ask(None)
+            found, tip = ask(None, replace(options, shown=EVERYTHING))  # all groups may change
             if 0 < tip.height - height <= NEAR_BLOCKS:
                 with suppress(Damage):  # of blocks, which the index alone does not need
                     later = scanned(height + 1, tip.height)
@@ -174,24 +174,24 @@ class Answers:
         return self._indexed(ask, options)
 
     def _indexed(
-        self, ask: Callable[[int | None], tuple[Found, AsOf]], options: Options
+        self, ask: Callable[[int | None, Options], tuple[Found, AsOf]], options: Options
     ) -> tuple[Found, AsOf]:
         """The answer of the index at its tip or as of an earlier height.
 
-        ask: takes the first transaction id that does not count; None if all count.
+        ask: takes the first transaction id that does not count, None if all count, and options.
         """
         if options.as_of is None:
-            return ask(None)
+            return ask(None, options)
         tip_height(self._store)  # raises TryLater without a chain
         place = self._store.place(options.as_of)
         height = self._index.position().height
         if options.as_of > height:
             raise TryLater(f"the index has reached only block {height}; it is catching up")
         if options.as_of == height:
-            found, as_of = ask(None)
+            found, as_of = ask(None, options)
             if as_of.height == height:
                 return found, as_of
-        found, _ = ask(place.next_transaction)
+        found, _ = ask(place.next_transaction, options)
         return found, AsOf(options.as_of, place.hash.hex())
 
     def _scanned(self, options: Options) -> AsOf:
@@ -208,33 +208,59 @@ def _context(question: Question, options: Options, as_of: AsOf) -> Json:
     }
 
 
-def _grouped(groups: Mapping[Key, Json], count: str, answer: Json, options: Options) -> Json:
-    """What `options.group_by` adds to an answer.
+class _Groups(Protocol[Item_co]):
+    """What `Delays` and `FlightCounts` both have."""
 
-    groups: what is said about each group. count: the member that tells the number of flights.
+    @property
+    def groups(self) -> Mapping[Key, Item_co]:
+        """The groups, perhaps without such that are not shown."""
+
+    @property
+    def group_count(self) -> int | None:
+        """How many there are in all; None: these."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[Item]):
+    """How a question tells about some flights, all or those of a group.
+
+    about: makes what is said of them. count: the member of it that is their number. figure: returns
+    a member by which groups can be sorted.
     """
-    if options.group_by is None:
-        return {}
-    shown, there_are = arranged(options.group_by, groups, count, options.shown)
-    found: Json = {"groups": there_are}
-    if options.group_by == "hour":
-        with_hour = sum(one[count] for one in groups.values())
-        found["without_hour"] = answer[count] - with_hour
-    return {f"by_{options.group_by}": shown, **found}
+
+    about: Callable[[Item], Json]
+    count: str
+    figure: Callable[[Item, str], Figure]
+
+    def grouped(self, counts: _Groups[Item], answer: Json, options: Options) -> Json:
+        """What `options.group_by` adds to an answer."""
+        by, groups = options.group_by, counts.groups
+        if by is None:
+            return {}
+        shown, there_are = arranged(by, groups, self.figure, self.count, options.shown)
+        found: Json = {"groups": there_are if counts.group_count is None else counts.group_count}
+        if by == "hour":
+            with_hour = sum(self.about(item)[self.count] for item in groups.values())
+            found["without_hour"] = answer[self.count] - with_hour
+        return {
+            f"by_{by}": [{**GROUPS[by].shown(key), **self.about(item)} for key, item in shown],
+            **found,
+        }
 
 
 def _averages(totals: DelayTotals) -> Json:
+    figure = totals.figure
     return {
-        "average_delay": _ratio(totals.sum_arr_delay, totals.arrived),
+        "average_delay": figure("average_delay"),
         "flights": totals.flights,
         "arrived": totals.arrived,
         "cancelled": totals.cancelled,
         "no_arrival": totals.flights - totals.cancelled - totals.arrived,
-        "on_time_share_of_arrived": _ratio(totals.on_time, totals.arrived),
-        "on_time_share_of_scheduled": _ratio(totals.on_time, totals.flights),
-        "average_departure_delay": _ratio(totals.sum_dep_delay, totals.departed),
+        "on_time_share_of_arrived": figure("on_time_share_of_arrived"),
+        "on_time_share_of_scheduled": figure("on_time_share_of_scheduled"),
+        "average_departure_delay": figure("average_departure_delay"),
     }
 
 
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+_DELAYS = _Kind(_averages, "flights", DelayTotals.figure)
+_COUNTS: _Kind[int] = _Kind(lambda count: {"count": count}, "count", lambda count, _: count)

@@ -113,7 +113,7 @@ class Scrub:
     def step(self) -> float:
         """Do what is due. Returns how many seconds to pause."""
         self._woke = self._timer()
-        if self.state.problems and self._woke - self._looked_again >= LOOK_AGAIN_S:
+        if self.state.problems and self._woke >= self._looked_again + LOOK_AGAIN_S:
             self._look_again()
         for height in self._notes.take():  # readers met them
             self._note(BLOCK, height, self._problem(BLOCK, height))

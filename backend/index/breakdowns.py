@@ -1,28 +1,32 @@
 """Counts flights by groups, from the table that answers soonest.
 
     carrier_total  what needs no airport
+    carrier_slot   the same by hour, and whole months by weekday
     route_total    what needs airports
-    slot_total     whole months by hour and by weekday
-    flight         whatever these do not know: other days by hour, distributions for some airports,
-                   and everything as of an earlier height
+    route_slot     the same for whole months, by hour and by weekday
+    ranking        all airports or routes, over whole months
+    flight         whatever these do not know: for some airports other days by hour and
+                   distributions, and everything as of an earlier height
 
 Each function asks statements of `rows`, which runs all of an answer in one snapshot. `below` is the
 first transaction id that does not count; None, at the tip, reads totals.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from operator import add
 from typing import Any, NamedTuple
 
+from backend.index.database import Rows
 from backend.index.delays import decode_counts
 from backend.index.periods import DAY, MONTH, YEAR, Range, cover
-from backend.index.totals import ALL_ROUTES, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS
-from backend.questions.groups import Key
+from backend.index.rankings import KINDS, OF_RANKING, first_groups
+from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, SUMS
+from backend.questions.groups import EVERYTHING, Key, Shown
 from backend.questions.values import AverageDelays, DelayTotals, FlightCounter
 
-Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
 Question = AverageDelays | FlightCounter
 
 # From one carrier to the next by the key: no row of a day is read.
@@ -63,46 +67,98 @@ class _Where(NamedTuple):
     values: list[object]
     carrier: int | None
 
+    @property
+    def in_sums(self) -> int:
+        """The carrier in tables that have sums of all carriers, too."""
+        return ALL_CARRIERS if self.carrier is None else self.carrier
+
+
+class Counted(NamedTuple):
+    """The totals of all flights and of groups of them; group_count: of how many, if not of all."""
+
+    total: DelayTotals
+    groups: dict[Key, DelayTotals]
+    group_count: int | None = None
+
 
 def totals(
-    rows: Rows, question: Question, group_by: str | None, below: int | None
-) -> tuple[DelayTotals, dict[Key, DelayTotals]]:
+    rows: Rows,
+    question: Question,
+    group_by: str | None,
+    below: int | None,
+    shown: Shown = EVERYTHING,
+) -> Counted:
     """The totals of all flights, and of each group that has some.
 
-    group_by: a name of GROUPS; None: there are no groups.
+    group_by: a name of GROUPS; None: there are no groups. shown: groups that are not shown may be
+    left out if they are many.
     """
-    groups = {} if group_by is None else _counts_by(rows, question, group_by, below)
+    where, days = _where(question), _days(question)
+    ranges = _ranges(days, group_by, below)
+
+    def all_flights() -> dict[Key, list[int]]:
+        return _counts_by(rows, where, None, _ranges(days, None, below), below)
+
+    if shown.limit is not None and group_by in KINDS and _are_ranked(where, ranges):
+        found, group_count = first_groups(rows, group_by or "", where.in_sums, ranges, shown)
+        key_of = _keys(rows, group_by, [item for item, *_ in found])
+        groups = {key_of(item, MONTH): counts for item, *counts in found}
+        return _counted_as(all_flights(), groups, group_count)
+    if group_by is None:
+        return _counted_as(all_flights(), {})
+    groups = _counts_by(rows, where, group_by, ranges, below)
     # Every flight is in one group, but for those whose hour is not known.
-    is_partition = group_by not in {None, "hour"}
-    parts = groups if is_partition else _counts_by(rows, question, None, below)
+    return _counted_as(all_flights() if group_by == "hour" else groups, groups)
+
+
+def _are_ranked(where: _Where, ranges: Sequence[Range]) -> bool:
+    """Whether table ranking has all airports and routes of a question."""
+    return not where.places and bool(ranges) and all(span != DAY for span, _, _ in ranges)
+
+
+def _counted_as(
+    parts: Mapping[Key, list[int]], groups: Mapping[Key, list[int]], group_count: int | None = None
+) -> Counted:
+    """parts: what all flights are added up from."""
     total = DelayTotals(*map(sum, zip(*parts.values(), strict=True)))
-    return total, {key: DelayTotals(*counts) for key, counts in groups.items()}
+    return Counted(total, {key: DelayTotals(*of) for key, of in groups.items()}, group_count)
+
+
+def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) -> list[Range]:
+    """The periods whose totals are added up; days if flights are counted."""
+    longest = _LONGEST.get(group_by or "", YEAR) if below is None else DAY
+    return cover(*days, longest)
 
 
 def _counts_by(
-    rows: Rows, question: Question, group_by: str | None, below: int | None
+    rows: Rows,
+    where: _Where,
+    group_by: str | None,
+    ranges: Sequence[Range],
+    below: int | None,
 ) -> dict[Key, list[int]]:
     """The counts of each group that has flights. group_by: as `totals`, but None is one group."""
-    where = _where(question)
-    first, last = _days(question)
     key_of = _keys(rows, group_by)
     found: dict[Key, list[int]] = {}
-    if below is not None:
-        ranges: list[Range] = [(DAY, first.toordinal(), last.toordinal())]
-    else:
-        ranges = cover(first, last, _LONGEST.get(group_by or "", YEAR))
-    for span, start, end in ranges:
-        if below is not None or (group_by == "hour" and span == DAY):
-            counted = _of_flights(rows, where, group_by, (start, end), below)
-        elif group_by in _SLOTS and span == MONTH:
-            counted = _of_slots(rows, where, _SLOTS[group_by], (start, end))
-        else:
-            counted = _of_totals(rows, where, group_by, (span, start, end))
-        for raw, *counts in counted:
-            key = key_of(raw, span)
+    for periods in ranges:
+        for raw, *counts in _counts_of(rows, where, group_by, periods, below):
+            key = key_of(raw, periods[0])
             known = found.get(key)
             found[key] = counts if known is None else list(map(add, known, counts))
     return found
+
+
+def _counts_of(
+    rows: Rows, where: _Where, group_by: str | None, periods: Range, below: int | None
+) -> list[Any]:
+    """Raw keys and counts of the flights of some periods."""
+    span, first, last = periods
+    is_hours_of_days = group_by == "hour" and span == DAY
+    if below is not None or (is_hours_of_days and where.places):
+        return _of_flights(rows, where, group_by, (first, last), below)
+    if is_hours_of_days or (group_by in _SLOTS and span == MONTH):
+        return _of_slots(rows, where, _SLOTS[group_by or ""], periods)
+    return _of_totals(rows, where, group_by, periods)
 
 
 def delay_counts(rows: Rows, question: AverageDelays, below: int | None) -> Counter[int]:
@@ -131,7 +187,11 @@ def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) 
     """Raw keys and counts of whole periods."""
     raw = "period" if group_by in _TIMES else "carrier" if group_by == "carrier" else "0"
     raw = _AIRPORTS.get(group_by or "", raw)
-    if where.places or group_by in _AIRPORTS:
+    values: list[object]
+    if group_by in KINDS and _are_ranked(where, [periods]):
+        raw, source, conditions = "item", "ranking", OF_RANKING
+        values = [KINDS[group_by or ""], where.in_sums, *periods]
+    elif where.places or group_by in KINDS:
         source = "route CROSS JOIN route_total AS total ON total.route = route.route"
         conditions, values = _and_carrier(where)
         conditions = f"{where.places or 'true'} AND {_PERIODS}{conditions}"
@@ -145,19 +205,22 @@ def _of_totals(rows: Rows, where: _Where, group_by: str | None, periods: Range) 
     return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
 
-def _of_slots(
-    rows: Rows, where: _Where, slots: tuple[int, int], months: tuple[int, int]
-) -> list[Any]:
-    """Slots and counts of whole months."""
-    conditions, values = _and_carrier(where)
+def _of_slots(rows: Rows, where: _Where, slots: tuple[int, int], periods: Range) -> list[Any]:
+    """Slots and counts of whole months, or of days by hour."""
+    span, *ends = periods
+    values: list[object]
     if where.places:
-        source = "route CROSS JOIN slot_total AS total ON total.route = route.route"
-        chosen = where.places
+        source = "route CROSS JOIN route_slot AS total ON total.route = route.route"
+        conditions, values = _and_carrier(where)
+        conditions = (
+            f"{where.places} AND month BETWEEN ? AND ? AND slot BETWEEN ? AND ?{conditions}"
+        )
+        values = [*where.values, *ends, *slots, *values]
     else:
-        source, chosen = "slot_total", f"route = {ALL_ROUTES}"
-    conditions = f"{chosen} AND month BETWEEN ? AND ? AND slot BETWEEN ? AND ?{conditions}"
+        source = "carrier_slot"
+        conditions = f"carrier = ? AND {_PERIODS} AND slot BETWEEN ? AND ?"
+        values = [where.in_sums, span, *ends, *slots]
     select = f"SELECT slot, {SUMS} FROM {source}"  # noqa: S608  our own names
-    values = [*where.values, *months, *slots, *values]
     return rows(f"{select} WHERE {conditions} GROUP BY 1", values)
 
 
@@ -167,7 +230,7 @@ def _of_flights(
     """Raw keys and counts of the flights of some days."""
     raw = {"hour": HOUR, "carrier": "carrier", None: "0"}.get(group_by, "day")
     raw = _AIRPORTS.get(group_by or "", raw)
-    source, values = _flights(where, days, below, with_routes=group_by in _AIRPORTS)
+    source, values = _flights(where, days, below, with_routes=group_by in KINDS)
     known = " AND dep_time + dep_delay IS NOT NULL" if group_by == "hour" else ""
     return rows(f"SELECT {raw}, {COUNTED} {source}{known} GROUP BY 1", values)
 
@@ -216,14 +279,20 @@ def _days(question: Question) -> tuple[date, date]:
 # --- keys ----------------------------------------------------------------------------------------
 
 
-def _keys(rows: Rows, group_by: str | None) -> Callable[[Any, int], Key]:
-    """The function that makes a key of what a statement groups by, in totals of a span."""
-    if group_by in _AIRPORTS:
-        places = {place: (code, city) for place, code, city in rows(_PLACES, ())}
-        if group_by != "route":
-            return lambda place, span: places[place]
-        ends = {route: (origin, dest) for route, origin, dest in rows(_ROUTES, ())}
+def _keys(
+    rows: Rows, group_by: str | None, items: Sequence[int] | None = None
+) -> Callable[[Any, int], Key]:
+    """The function that makes a key of what a statement groups by, in totals of a span.
+
+    items: the only airports or routes that occur; None: any may.
+    """
+    if group_by == "route":
+        ends = dict(_some(rows, _ROUTES, "route", items))
+        places = _named(rows, None if items is None else list(chain(*ends.values())))
         return lambda route, span: places[ends[route][0]] + places[ends[route][1]]
+    if group_by in KINDS:
+        places = _named(rows, items)
+        return lambda place, span: places[place]
     return {
         None: lambda raw, span: (),
         "carrier": lambda carrier, span: (carrier,),
@@ -233,6 +302,20 @@ def _keys(rows: Rows, group_by: str | None) -> Callable[[Any, int], Key]:
         "month": _month,
         "year": _year,
     }[group_by]
+
+
+def _named(rows: Rows, places: Sequence[int] | None) -> dict[int, tuple[str, str]]:
+    """Code and city of some places, or of all."""
+    return dict(_some(rows, _PLACES, "place", places))
+
+
+def _some(
+    rows: Rows, select: str, column: str, values: Sequence[int] | None
+) -> Iterator[tuple[int, Any]]:
+    """The first member and the other two of rows with one of `values` in a column, or of all."""
+    among = "" if values is None else f"WHERE {column} IN (SELECT value FROM json_each(?))"  # noqa: S608
+    for first, *others in rows(f"{select} {among}", () if values is None else (str(values),)):
+        yield first, tuple(others)
 
 
 def _weekday(raw: int, span: int) -> Key:

@@ -9,8 +9,9 @@ same sum. Python hashes bytes with a key that each run draws anew (SipHash, PEP 
 prepare rows that make up for each other. Only where the sums differ is every flight looked up, to
 name the first that is wrong.
 
-The totals of days are compared with what the flights add up to, those of months and years with what
-the days add up to.
+The totals of routes and days are compared with what the flights add up to, and whatever totals are
+made of others with what these add up to. Flights are counted in the order of an index of their
+table, which the check of the file compares with the table.
 """
 
 from collections import Counter, defaultdict
@@ -39,10 +40,13 @@ from backend.index.database import (
 from backend.index.delays import decode_counts, encode_counts
 from backend.index.periods import DAY, MONTH, YEAR, periods_of
 from backend.index.totals import (
-    ALL_ROUTES,
+    ALL_CARRIERS,
     COUNTED,
+    DESTINATION,
     FIRST_WEEKDAY_SLOT,
     HOUR,
+    ORIGIN,
+    PAIR,
     SUMS,
     FlightRow,
 )
@@ -73,49 +77,82 @@ _OF_DAYS = {
     YEAR: f"CAST(strftime('%Y', {_DATE.format(day='period')}) AS INTEGER)",
 }
 _CALENDAR = f"""
-    WITH calendar (day, month) AS MATERIALIZED (
-        SELECT DISTINCT period, {_MONTH.format(day="period")} FROM carrier_total WHERE span = 0)"""  # noqa: S608
+    WITH calendar (day, month, weekday) AS MATERIALIZED (
+        SELECT DISTINCT period, {_MONTH.format(day="period")},
+            {FIRST_WEEKDAY_SLOT} + (period + 6) % 7
+        FROM carrier_total WHERE span = {DAY})"""  # noqa: S608
+_FLIGHTS_OF_ROUTES = "flight INDEXED BY flight_by_route"
+_WITH_HOUR = "dep_time + dep_delay IS NOT NULL"
+_DAYS_OF_ROUTES = f"route_total JOIN calendar ON day = period WHERE span = {DAY}"
+_AIRPORT_OF = "SELECT place, airport FROM place"
+_MONTHS_OF_ROUTES = "route_total JOIN route USING (route)"
+_AIRPORTS_OF_ROUTES = f"{_MONTHS_OF_ROUTES} JOIN ({_AIRPORT_OF}) ON place"
 
 
-def _slots(slot: str) -> str:
-    """Rows of slot_total by the flights."""
+def _ranked(kind: int, item: str, source: str) -> str:
+    """Rows of table ranking by the totals of routes."""
     return f"""
-        SELECT route, month, {slot}, carrier, {COUNTED} FROM flight JOIN calendar USING (day)
-        WHERE {slot} IS NOT NULL GROUP BY 1, 2, 3, 4"""  # noqa: S608  our own names
+        SELECT {kind}, carrier, span, period, {item}, {SUMS} FROM {source}
+        WHERE span > {DAY} GROUP BY 2, 3, 4, 5"""  # noqa: S608
 
 
-# What the rows of a table must be, by the flights, and the table's own rows, in the same order.
-_OF_FLIGHTS = {
+# What the rows of a table must be, by the flights or by tables that stand before it, and the
+# table's own rows, in the same order.
+_EXPECTED = {
     "number_total": (
         "SELECT number, carrier, count(*) FROM flight GROUP BY 1, 2 ORDER BY 1, 2",
         "SELECT * FROM number_total ORDER BY 1, 2",
     ),
     "place": (
         """WITH flown AS (SELECT route, count(*) AS flights FROM flight GROUP BY route)
-           SELECT place, sum(flights) FROM (
-               SELECT origin AS place, flights FROM flown JOIN route USING (route)
-               UNION ALL SELECT dest, flights FROM flown JOIN route USING (route))
-           GROUP BY 1 ORDER BY 1""",
-        "SELECT place, flights FROM place ORDER BY 1",
+           SELECT place, min(place) OVER (PARTITION BY code, city), added FROM (
+               SELECT place, sum(flights) AS added FROM (
+                   SELECT origin AS place, flights FROM flown JOIN route USING (route)
+                   UNION ALL SELECT dest, flights FROM flown JOIN route USING (route))
+               GROUP BY 1) JOIN place USING (place)
+           ORDER BY 1""",
+        "SELECT place, airport, flights FROM place ORDER BY 1",
     ),
     "route": (
-        "SELECT DISTINCT route FROM flight ORDER BY 1",
-        "SELECT route FROM route ORDER BY 1",
-    ),
-    "carrier_total": (
-        f"SELECT carrier, 0, day, {COUNTED} FROM flight GROUP BY 1, 3 ORDER BY 1, 3",  # noqa: S608
-        "SELECT * FROM carrier_total WHERE span = 0 ORDER BY carrier, period",
+        """SELECT route, min(route) OVER (PARTITION BY o.airport, d.airport)
+           FROM (SELECT DISTINCT route FROM flight) JOIN route USING (route)
+           JOIN place AS o ON o.place = origin JOIN place AS d ON d.place = dest ORDER BY 1""",
+        "SELECT route, pair FROM route ORDER BY 1",
     ),
     "route_total": (
-        f"SELECT route, 0, day, carrier, {COUNTED} FROM flight GROUP BY 1, 3, 4 ORDER BY 1, 3, 4",  # noqa: S608
-        "SELECT * FROM route_total WHERE span = 0 ORDER BY route, period, carrier",
+        f"""SELECT route, {DAY}, day, carrier, {COUNTED} FROM {_FLIGHTS_OF_ROUTES}
+            GROUP BY route, day, carrier ORDER BY route, day, carrier""",  # noqa: S608
+        f"SELECT * FROM route_total WHERE span = {DAY} ORDER BY route, period, carrier",  # noqa: S608
     ),
-    "slot_total": (
-        f"""{_CALENDAR} {_slots(HOUR)}
-            UNION ALL {_slots(f"{FIRST_WEEKDAY_SLOT} + (day + 6) % 7")}
-            UNION ALL SELECT {ALL_ROUTES}, month, slot, carrier, {SUMS} FROM slot_total
-            WHERE route != {ALL_ROUTES} GROUP BY 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
-        "SELECT * FROM slot_total ORDER BY 1, 2, 3, 4",
+    "carrier_total": (
+        f"""SELECT carrier, {DAY}, period, {SUMS} FROM route_total WHERE span = {DAY}
+            GROUP BY 1, 3 ORDER BY 1, 3""",  # noqa: S608
+        f"SELECT * FROM carrier_total WHERE span = {DAY} ORDER BY carrier, period",  # noqa: S608
+    ),
+    "route_slot": (
+        f"""{_CALENDAR}
+            SELECT route, month, {HOUR}, carrier, {COUNTED}
+            FROM {_FLIGHTS_OF_ROUTES} JOIN calendar USING (day) WHERE {_WITH_HOUR}
+            GROUP BY 1, 2, 3, 4
+            UNION ALL SELECT route, month, weekday, carrier, {SUMS} FROM {_DAYS_OF_ROUTES}
+            GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
+        "SELECT * FROM route_slot ORDER BY 1, 2, 3, 4",
+    ),
+    "carrier_slot": (
+        f"""SELECT carrier, {DAY}, day, {HOUR}, {COUNTED}
+            FROM {_FLIGHTS_OF_ROUTES} WHERE {_WITH_HOUR} GROUP BY 1, 3, 4
+            UNION ALL SELECT carrier, {MONTH}, month, slot, {SUMS} FROM route_slot GROUP BY 1, 3, 4
+            UNION ALL SELECT {ALL_CARRIERS}, span, period, slot, {SUMS} FROM carrier_slot
+            WHERE carrier != {ALL_CARRIERS} GROUP BY 2, 3, 4 ORDER BY 1, 2, 3, 4""",  # noqa: S608
+        "SELECT * FROM carrier_slot ORDER BY 1, 2, 3, 4",
+    ),
+    "ranking": (
+        f"""{_ranked(PAIR, "pair", _MONTHS_OF_ROUTES)}
+            UNION ALL {_ranked(ORIGIN, "airport", f"{_AIRPORTS_OF_ROUTES} = origin")}
+            UNION ALL {_ranked(DESTINATION, "airport", f"{_AIRPORTS_OF_ROUTES} = dest")}
+            UNION ALL SELECT kind, {ALL_CARRIERS}, span, period, item, {SUMS} FROM ranking
+            WHERE carrier != {ALL_CARRIERS} GROUP BY 1, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5""",  # noqa: S608
+        "SELECT * FROM ranking ORDER BY 1, 2, 3, 4, 5",
     ),
 }
 
@@ -140,7 +177,7 @@ _STORED_DELAYS = """
     ORDER BY carrier, period"""
 
 FILE, FLIGHT, DELAYS = "file", "flight", "carrier_delays"
-PARTS = (FILE, FLIGHT, *_OF_FLIGHTS, DELAYS)  # each is checked by itself
+PARTS = (FILE, FLIGHT, *_EXPECTED, DELAYS)  # each is checked by itself
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -295,7 +332,7 @@ class IndexCheck:
                 added = _added_up(self._rows(_STORED_DELAYS.format(span=DAY)), span)
                 yield from self._unequal(part, added, _STORED_DELAYS.format(span=span))
         else:
-            summed, stored = _OF_FLIGHTS[part]
+            summed, stored = _EXPECTED[part]
             yield from self._unequal(part, self._rows(summed), stored)
             for span, period in _OF_DAYS.items() if part in _BY_PERIOD else ():
                 summed, stored = (sql.format(span=span, period=period) for sql in _BY_PERIOD[part])

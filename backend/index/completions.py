@@ -7,7 +7,8 @@ Void entries (`chain.void`) stand for flights that were lost, so they occur nowh
 
 from backend.chain.fields import FIELD
 from backend.chain.void import VOID_DEST_CITY, VOID_NUMBER, VOID_ORIGIN_CITY
-from backend.index.breakdowns import KNOWN_CARRIERS, Rows
+from backend.index.breakdowns import KNOWN_CARRIERS
+from backend.index.database import Rows
 from backend.index.periods import YEAR
 
 _MOST_DIGITS = len(str(FIELD["OP_CARRIER_FL_NUM"].maximum))

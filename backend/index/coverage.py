@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from backend.index import completions
-from backend.index.breakdowns import Rows
+from backend.index.database import Rows
 from backend.questions.carriers import CARRIER
 
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ complete index, and never the write-ahead log of another.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +25,12 @@ from backend.index import damage_mark
 from backend.storage import checked_sqlite, files
 from backend.storage.checked_sqlite import Wrong, require_checksums
 
+Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
+
 FOLDER = "index"
 LINK_NAME = "index.sqlite"
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 READER_CACHE_KIB = 4096
 
 # Result codes of SQLite that say that the file is wrong.

@@ -8,8 +8,10 @@ complete. So is one that may hold pages of two moments (see `settled`) and does 
 Between two sessions (`follow` to `close`) other processes may write, so nothing is remembered.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,9 +50,12 @@ class IndexFollower:
         self._path = index_path(folder)
         self._store = store
         self._writer: IndexWriter | None = None
+        self._helper: Executor | None = None  # takes in blocks in a thread
+        self._unfinished: Callable[[], None] | None = None  # ends when the last blocks are in
 
     def close(self) -> None:
         """End the session."""
+        self._finish()
         if self._writer is not None:
             writer, self._writer = self._writer, None
             try:
@@ -84,14 +89,44 @@ class IndexFollower:
 
     def apply(self, blocks: Sequence[SealedBlock]) -> None:
         """Take in blocks that were just appended, without reading them from the disk again."""
+        has_all = self._finish()
         if self._writer is None or self.is_marked():
             self.follow()
-            return
+        elif not has_all:
+            take_in = partial(self._writer.apply, blocks)
+            if self._helper is not None:
+                self._unfinished = self._helper.submit(take_in).result
+            else:
+                self._unfinished = take_in
+                self._finish()
+
+    @contextmanager
+    def behind(self) -> Iterator[None]:
+        """Inside, `apply` returns at once, and waits for the blocks of the call before it.
+
+        A thread takes them in meanwhile. What goes wrong with them is raised by the next call, or
+        at the end.
+        """
+        with ThreadPoolExecutor(1, "index") as helper:
+            self._helper = helper
+            try:
+                yield
+            finally:
+                self._helper = None
+                self._finish()
+
+    def _finish(self) -> bool:
+        """Wait for the last blocks. Returns whether the index was made anew, with all blocks."""
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is None:
+            return False
         try:
-            self._writer.apply(blocks)
+            unfinished()
         except apsw.Error as error:
             self._given_up(error)
             self._make_anew(str(error), no_progress)
+            return True
+        return False
 
     def is_marked(self) -> bool:
         """Whether somebody has found the index in use to be wrong.

@@ -17,7 +17,6 @@ from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
 from backend.errors import TryLater
 from backend.index import breakdowns
-from backend.index.breakdowns import Rows
 from backend.index.connections import (
     NO_FILE,
     NOT_YET,
@@ -29,7 +28,7 @@ from backend.index.connections import (
     Place,
     Report,
 )
-from backend.index.database import Position, snapshot
+from backend.index.database import Position, Rows, snapshot
 from backend.index.periods import DAY, cover
 from backend.index.totals import COUNTS
 from backend.questions.values import (
@@ -246,9 +245,9 @@ class IndexReader:
             return self._agreeing((Delays(DelayTotals(*found[0][2:])), _as_of(found)))
 
         def ask(rows: Rows) -> Delays:
-            total, groups = breakdowns.totals(rows, question, group_by, below)
+            found = breakdowns.totals(rows, question, group_by, below, options.shown)
             counts = breakdowns.delay_counts(rows, question, below) if options.distribution else {}
-            return Delays(total, groups, counts)
+            return Delays(found.total, found.groups, counts, found.group_count)
 
         return self.snapshot(ask)
 
@@ -262,8 +261,9 @@ class IndexReader:
             return self._agreeing((FlightCounts(found[0][2]), _as_of(found)))
 
         def ask(rows: Rows) -> FlightCounts:
-            total, groups = breakdowns.totals(rows, question, group_by, below)
-            return FlightCounts(total.flights, {key: of.flights for key, of in groups.items()})
+            found = breakdowns.totals(rows, question, group_by, below, options.shown)
+            groups = {key: of.flights for key, of in found.groups.items()}
+            return FlightCounts(found.total.flights, groups, found.group_count)
 
         return self.snapshot(ask)
 

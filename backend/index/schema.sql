@@ -15,24 +15,28 @@ CREATE TABLE city (
     name  TEXT NOT NULL UNIQUE
 );
 
--- An airport as a flight names it: the four fields together.
+-- An airport as a flight names it: the four fields together. Answers tell airports apart by code and
+-- city alone: `airport` is the first place with these, and stands for all of them.
 CREATE TABLE place (
     place       INTEGER PRIMARY KEY,
     airport_id  INTEGER,
     code        TEXT NOT NULL,
     city        INTEGER NOT NULL REFERENCES city,
     state       TEXT NOT NULL,
+    airport     INTEGER NOT NULL REFERENCES place,
     flights     INTEGER NOT NULL  -- that leave plus those that arrive
 );
 
 CREATE INDEX place_by_code ON place (code);
 CREATE INDEX place_by_city ON place (city);
 
--- From which airport to which. Routes are numbered from 1.
+-- From which place to which. Routes are numbered from 1. `pair` is the first route between the same
+-- two airports, and stands for all of these.
 CREATE TABLE route (
     route   INTEGER PRIMARY KEY,
     origin  INTEGER NOT NULL REFERENCES place,
     dest    INTEGER NOT NULL REFERENCES place,
+    pair    INTEGER NOT NULL REFERENCES route,
     UNIQUE (origin, dest)
 );
 
@@ -54,7 +58,10 @@ CREATE TABLE flight (
     timestamp  INTEGER NOT NULL,
     PRIMARY KEY (day, number, id)
 ) WITHOUT ROWID;
-CREATE INDEX flight_by_route ON flight (route, day);
+
+-- Has all that is counted, so that the flights of a route are counted without reading them.
+CREATE INDEX flight_by_route
+    ON flight (route, day, carrier, cancelled, dep_time, dep_delay, arr_delay);
 
 -- Totals by day (span 0), month (1) and year (2), so that an interval needs a few dozen rows however
 -- long it is: see periods.py. The seven counts are those of `chain.summary.Cell`.
@@ -87,10 +94,26 @@ CREATE TABLE route_total (
     PRIMARY KEY (route, span, period, carrier)
 ) WITHOUT ROWID;
 
--- Totals of whole months by hour and by weekday. Slots 0 to 23 are hours of scheduled departure
--- (DEP_TIME less DEP_DELAY; flights without these have none), 24 to 30 are the weekdays from Monday
--- on. A month is a period of span 1. Route 0 stands for all routes together.
-CREATE TABLE slot_total (
+-- Totals by hour and by weekday. Slots 0 to 23 are hours of scheduled departure (DEP_TIME less
+-- DEP_DELAY; flights without these have none), 24 to 30 are the weekdays from Monday on. There are
+-- those of days by hour, and those of months by both. Carrier 0 stands for all carriers together.
+CREATE TABLE carrier_slot (
+    carrier        INTEGER NOT NULL,
+    span           INTEGER NOT NULL,
+    period         INTEGER NOT NULL,
+    slot           INTEGER NOT NULL,
+    flights        INTEGER NOT NULL,
+    cancelled      INTEGER NOT NULL,
+    arrived        INTEGER NOT NULL,
+    departed       INTEGER NOT NULL,
+    on_time        INTEGER NOT NULL,
+    sum_arr_delay  INTEGER NOT NULL,
+    sum_dep_delay  INTEGER NOT NULL,
+    PRIMARY KEY (carrier, span, period, slot)
+) WITHOUT ROWID;
+
+-- The same of routes, by month (a period of span 1) alone.
+CREATE TABLE route_slot (
     route          INTEGER NOT NULL,
     month          INTEGER NOT NULL,
     slot           INTEGER NOT NULL,
@@ -103,6 +126,25 @@ CREATE TABLE slot_total (
     sum_arr_delay  INTEGER NOT NULL,
     sum_dep_delay  INTEGER NOT NULL,
     PRIMARY KEY (route, month, slot, carrier)
+) WITHOUT ROWID;
+
+-- Totals of months and years in the order in which rankings are read: all airports of departure
+-- (kind 0) or of arrival (kind 1), or all pairs of these (kind 2, see table route), that a carrier
+-- has in a period. Carrier 0, too, stands for all carriers together.
+CREATE TABLE ranking (
+    kind           INTEGER NOT NULL,
+    carrier        INTEGER NOT NULL,
+    span           INTEGER NOT NULL,
+    period         INTEGER NOT NULL,
+    item           INTEGER NOT NULL,
+    flights        INTEGER NOT NULL,
+    cancelled      INTEGER NOT NULL,
+    arrived        INTEGER NOT NULL,
+    departed       INTEGER NOT NULL,
+    on_time        INTEGER NOT NULL,
+    sum_arr_delay  INTEGER NOT NULL,
+    sum_dep_delay  INTEGER NOT NULL,
+    PRIMARY KEY (kind, carrier, span, period, item)
 ) WITHOUT ROWID;
 
 -- How often each ARR_DELAY occurred, as JSON {delay: flights} in ascending order: a distribution over

@@ -32,8 +32,9 @@ _COUNTS = {
     "SELECT count(*) FROM flight": 1,
     "SELECT sum(flights) FROM carrier_total GROUP BY span": 3,
     "SELECT sum(flights) FROM route_total GROUP BY span": 3,
-    "SELECT sum(flights) FROM slot_total WHERE route = 0 AND slot >= 24": 1,
-    "SELECT sum(flights) FROM slot_total WHERE route > 0 AND slot >= 24": 1,
+    "SELECT sum(flights) FROM carrier_slot WHERE slot >= 24 GROUP BY carrier = 0": 2,
+    "SELECT sum(flights) FROM route_slot WHERE slot >= 24": 1,
+    "SELECT sum(flights) FROM ranking GROUP BY kind, span, carrier = 0": 12,
     "SELECT sum(flights) FROM number_total": 1,
     "SELECT sum(flights) / 2.0 FROM place": 1,
 }
@@ -44,10 +45,17 @@ _ARRIVED = """
 _DISTRIBUTED = """
     SELECT span, sum((SELECT sum(value) FROM json_each(CAST(counts AS TEXT))))
     FROM carrier_delays GROUP BY span ORDER BY span"""
+_HOURS = """
+    SELECT count(DISTINCT flights) <= 1 FROM (
+        SELECT sum(flights) AS flights FROM route_slot WHERE slot < 24
+        UNION ALL
+        SELECT sum(flights) FROM carrier_slot WHERE slot < 24 GROUP BY carrier = 0, span)"""
 _STRAYS = """
     SELECT (SELECT count(*) FROM place WHERE city NOT IN (SELECT city FROM city))
          + (SELECT count(*) FROM route WHERE origin NOT IN (SELECT place FROM place))
-         + (SELECT count(*) FROM route WHERE dest NOT IN (SELECT place FROM place))"""
+         + (SELECT count(*) FROM route WHERE dest NOT IN (SELECT place FROM place))
+         + (SELECT count(*) FROM place WHERE airport NOT IN (SELECT place FROM place))
+         + (SELECT count(*) FROM route WHERE pair NOT IN (SELECT route FROM route))"""
 _CHECKS_OF_INDEXES = [
     f"PRAGMA integrity_check({table})" for table in ("city", "place", "route", "flight")
 ]
@@ -146,6 +154,7 @@ def _adds_up_to(connection: apsw.Connection, position: Position) -> bool:
             for sql, count in _COUNTS.items()
         )
         and rows(_ARRIVED) == rows(_DISTRIBUTED)
+        and rows(_HOURS) == [(1,)]
         and rows(_STRAYS) == [(0,)]
         and all(rows(check) == [("ok",)] for check in _CHECKS_OF_INDEXES)
     )

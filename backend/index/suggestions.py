@@ -17,7 +17,7 @@ from typing import Any
 from backend.chain.fields import FIELD
 from backend.errors import InvalidFlight, InvalidQuery
 from backend.index import completions
-from backend.index.breakdowns import Rows
+from backend.index.database import Rows
 from backend.questions.carriers import CARRIER, code_of
 
 Suggestion = dict[str, Any]

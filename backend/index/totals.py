@@ -21,8 +21,9 @@ from backend.index.periods import DAY, MONTH, YEAR, periods_of
 
 FlightRow = tuple[Any, ...]
 
-ALL_ROUTES = 0  # in table slot_total
+ALL_CARRIERS = 0
 FIRST_WEEKDAY_SLOT = 24  # the slots below are hours
+ORIGIN, DESTINATION, PAIR = 0, 1, 2  # the kinds of table ranking
 
 COUNTS = "flights, cancelled, arrived, departed, on_time, sum_arr_delay, sum_dep_delay"
 COUNTED = f"""
@@ -45,7 +46,9 @@ _CALENDAR = "CREATE TEMP TABLE calendar (day INTEGER PRIMARY KEY, month INTEGER,
 _TEMPORARY = {
     "batch": "AS SELECT * FROM flight WHERE false",
     "day_sum": f"(route, carrier, day, {COUNTS})",
-    "month_sum": f"(route, carrier, month, slot, {COUNTS})",
+    "month_sum": f"(route, carrier, month, {COUNTS})",
+    "slot_sum": f"(carrier, day, slot, {COUNTS})",
+    "rank_sum": f"(kind, carrier, month, item, {COUNTS})",
 }
 
 
@@ -59,25 +62,41 @@ def _summed(table: str, keys: str, source: str, counts: str = SUMS) -> str:
     )
 
 
-_BATCH_AND_MONTHS = "batch JOIN calendar USING (day) WHERE dep_time + dep_delay IS NOT NULL"
+_DAYS = "day_sum JOIN calendar USING (day)"
+_HAS_HOUR = "WHERE dep_time + dep_delay IS NOT NULL"
+_HOURS_BY_MONTH = f"batch JOIN calendar USING (day) {_HAS_HOUR}"
+_SLOTS = "slot_sum JOIN (SELECT day, month FROM calendar) USING (day)"
+_AIRPORTS = """
+    month_sum JOIN route USING (route) JOIN (SELECT place, airport FROM place) ON place"""
+_IS_HOUR = f"WHERE slot < {FIRST_WEEKDAY_SLOT}"
 _ADDITIONS = (
     "INSERT INTO flight SELECT * FROM batch ORDER BY day, number, id",
     _summed("day_sum", "route, carrier, day", "batch", COUNTED),
-    _summed("month_sum", "route, carrier, month, slot", "day_sum JOIN calendar USING (day)"),
-    _summed("carrier_total", f"carrier, {DAY}, day", "day_sum"),
-    _summed("carrier_total", f"carrier, {MONTH}, month", "month_sum"),
-    _summed("carrier_total", f"carrier, {YEAR}, month / 12", "month_sum"),
+    _summed("month_sum", "route, carrier, month", _DAYS),
     _summed("route_total", f"route, {DAY}, day, carrier", "day_sum"),
     _summed("route_total", f"route, {MONTH}, month, carrier", "month_sum"),
     _summed("route_total", f"route, {YEAR}, month / 12, carrier", "month_sum"),
-    # From here on month_sum has the hours beside the weekdays.
-    _summed("month_sum", f"route, carrier, month, {HOUR}", _BATCH_AND_MONTHS, COUNTED),
-    _summed("slot_total", "route, month, slot, carrier", "month_sum"),
-    _summed("slot_total", f"{ALL_ROUTES}, month, slot, carrier", "month_sum"),
+    # The weekdays, which count every flight once, and then the hours, which do not.
+    _summed("route_slot", "route, month, slot, carrier", _DAYS),
+    _summed("slot_sum", "carrier, day, slot", _DAYS),
+    _summed("carrier_total", f"carrier, {DAY}, day", "slot_sum"),
+    _summed("carrier_total", f"carrier, {MONTH}, month", _SLOTS),
+    _summed("carrier_total", f"carrier, {YEAR}, month / 12", _SLOTS),
+    _summed("route_slot", f"route, month, {HOUR}, carrier", _HOURS_BY_MONTH, COUNTED),
+    _summed("slot_sum", f"carrier, day, {HOUR}", f"batch {_HAS_HOUR}", COUNTED),
+    _summed("slot_sum", f"{ALL_CARRIERS}, day, slot", "slot_sum"),
+    _summed("carrier_slot", f"carrier, {DAY}, day, slot", f"slot_sum {_IS_HOUR}"),
+    _summed("carrier_slot", f"carrier, {MONTH}, month, slot", _SLOTS),
+    _summed("rank_sum", f"{PAIR}, carrier, month, pair", "month_sum JOIN route USING (route)"),
+    _summed("rank_sum", f"{ORIGIN}, carrier, month, airport", f"{_AIRPORTS} = origin"),
+    _summed("rank_sum", f"{DESTINATION}, carrier, month, airport", f"{_AIRPORTS} = dest"),
+    _summed("rank_sum", f"kind, {ALL_CARRIERS}, month, item", "rank_sum"),
+    _summed("ranking", f"kind, carrier, {MONTH}, month, item", "rank_sum"),
+    _summed("ranking", f"kind, carrier, {YEAR}, month / 12, item", "rank_sum"),
     """UPDATE place SET flights = place.flights + added.flights
        FROM (SELECT place, sum(flights) AS flights
-             FROM (SELECT origin AS place, flights FROM day_sum JOIN route USING (route)
-                   UNION ALL SELECT dest, flights FROM day_sum JOIN route USING (route))
+             FROM (SELECT origin AS place, flights FROM month_sum JOIN route USING (route)
+                   UNION ALL SELECT dest, flights FROM month_sum JOIN route USING (route))
              GROUP BY place) AS added
        WHERE place.place = added.place""",
 )

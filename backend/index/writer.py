@@ -37,7 +37,10 @@ _SCHEMA = Path(__file__).with_name("schema.sql")
 _WRITER_CACHE_KIB = 65536
 _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 
-_AIRPORTS = "SELECT place, airport_id, code, name, state FROM place JOIN city USING (city)"
+_AIRPORTS = """
+    SELECT place, airport_id, code, name, state, airport FROM place JOIN city USING (city)
+    ORDER BY place"""
+_ROUTES = "SELECT route, origin, dest, pair FROM route"
 
 # The members of both airports of a flight.
 _ROUTE_COLUMNS = (
@@ -97,10 +100,20 @@ class IndexWriter:
         airports: list[Any] = run(_AIRPORTS).fetchall()
         self._places: dict[Airport, int] = {
             (airport_id, code, name, state): place
-            for place, airport_id, code, name, state in airports
+            for place, airport_id, code, name, state, _ in airports
         }
-        routes: list[Any] = run("SELECT origin, dest, route FROM route").fetchall()
-        self._routes: dict[Route, int] = {(origin, dest): route for origin, dest, route in routes}
+        self._airports: dict[tuple[Value, Value], int] = {}  # of a code and a city
+        self._airport_of: dict[int, int] = {}  # of a place
+        for place, _, code, name, _, airport in airports:
+            self._airport_of[place] = self._airports[code, name] = airport
+        routes: list[Any] = run(_ROUTES).fetchall()
+        self._routes: dict[Route, int] = {
+            (origin, dest): route for route, origin, dest, _ in routes
+        }
+        self._pairs = {
+            (self._airport_of[origin], self._airport_of[dest]): pair
+            for _, origin, dest, pair in routes
+        }
         totals.prepare(self._connection)
 
     def close(self) -> None:
@@ -218,28 +231,30 @@ class IndexWriter:
     def _route(self, origin: Airport, dest: Airport) -> int:
         key = self._place(origin), self._place(dest)
         if key not in self._routes:
-            sql = "INSERT INTO route (origin, dest) VALUES (?, ?)"
-            self._routes[key] = self._inserted(sql, key)
+            route = len(self._routes) + 1
+            airports = self._airport_of[key[0]], self._airport_of[key[1]]
+            pair = self._pairs.setdefault(airports, route)
+            self._connection.execute("INSERT INTO route VALUES (?, ?, ?, ?)", (route, *key, pair))
+            self._routes[key] = route
         return self._routes[key]
 
     def _place(self, airport: Airport) -> int:
         if airport not in self._places:
             airport_id, code, name, state = airport
-            city = self._city(str(name))
-            sql = (
-                "INSERT INTO place (airport_id, code, city, state, flights) VALUES (?, ?, ?, ?, 0)"
-            )
-            self._places[airport] = self._inserted(sql, (airport_id, code, city, state))
+            place = len(self._places) + 1
+            first = self._airports.setdefault((code, name), place)
+            values = (place, airport_id, code, self._city(str(name)), state, first)
+            self._connection.execute("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, 0)", values)
+            self._places[airport] = place
+            self._airport_of[place] = first
         return self._places[airport]
 
     def _city(self, name: str) -> int:
         if name not in self._cities:
-            self._cities[name] = self._inserted("INSERT INTO city (name) VALUES (?)", (name,))
+            city = len(self._cities) + 1
+            self._connection.execute("INSERT INTO city VALUES (?, ?)", (city, name))
+            self._cities[name] = city
         return self._cities[name]
-
-    def _inserted(self, sql: str, values: tuple[Value, ...]) -> int:
-        self._connection.execute(sql, values)
-        return self._connection.last_insert_rowid()
 
 
 def flight_rows(
@@ -272,14 +287,16 @@ def flight_rows(
 def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> Iterable[int]:
     """The route of each row. Codes are compared, not texts: an import does this for each flight."""
     told_by = [columns[name] for name in _ROUTE_COLUMNS]
-    codes = list(zip(*(column.codes for column in told_by), strict=True))
-    routes: dict[tuple[int, ...], int] = {}
-    for one in dict.fromkeys(codes):
+    all_values = [column.values for column in told_by]
+
+    def route(codes: tuple[int, ...]) -> int:
         a, b, c, d, e, f, g, h = (
-            column.values[code] for column, code in zip(told_by, one, strict=True)
+            values[code] for values, code in zip(all_values, codes, strict=True)
         )
-        routes[one] = route_of((a, b, c, d), (e, f, g, h))
-    return map(routes.__getitem__, codes)
+        return route_of((a, b, c, d), (e, f, g, h))
+
+    routes: Memo[tuple[int, ...], int] = Memo(route)
+    return map(routes.__getitem__, zip(*(column.codes for column in told_by), strict=True))
 
 
 def _mapped(column: Column, convert: Memo[Value, T]) -> Iterator[T]:

@@ -16,11 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import TypeVar
 
 from backend.chain.fields import Value
 
 Key = tuple[Value, ...]
+Figure = float | None  # what a group is sorted by; None is not known
 Item = TypeVar("Item")
 
 
@@ -112,28 +114,42 @@ EVERYTHING = Shown()
 
 
 def arranged(
-    by: str, answers: Mapping[Key, dict[str, Any]], count: str, shown: Shown
-) -> tuple[list[dict[str, Any]], int]:
-    """The groups that are shown, and how many there are that have flights enough.
+    by: str,
+    groups: Mapping[Key, Item],
+    figure: Callable[[Item, str], Figure],
+    count: str,
+    shown: Shown,
+) -> tuple[list[tuple[Key, Item]], int]:
+    """The groups that are shown, with their keys, and how many have flights enough.
 
-    by: a name of GROUPS. answers: what is said about each group. count: the member of an answer
-    that tells the number of flights. Equals are in the order of their keys, and groups whose
-    member for `sort` is None come last.
+    by: a name of GROUPS. figure: returns the figure of a group by which it is sorted. count: the
+    name of that figure which is the number of flights. Equals are in the order of their keys, and
+    groups whose figure is None come last.
     """
-    group = GROUPS[by]
-    found = [
-        (key, {**group.shown(key), **answer})
-        for key, answer in sorted(answers.items())
-        if answer[count] >= shown.least_flights
-    ]
+    found = sorted(groups.items(), key=itemgetter(0))
+    if shown.least_flights:
+        found = [one for one in found if (figure(one[1], count) or 0) >= shown.least_flights]
     if shown.sort is not None:
-        sort = shown.sort
-        without = [one for one in found if one[1][sort] is None]
-        found = [one for one in found if one[1][sort] is not None]
-        found.sort(key=lambda one: one[1][sort], reverse=bool(shown.is_descending))
-        found += without
-    elif not group.is_period:
-        found.sort(key=lambda one: one[1][count], reverse=shown.is_descending is not False)
+        found = _sorted(found, figure, shown.sort, is_descending=bool(shown.is_descending))
+    elif not GROUPS[by].is_period:
+        found = _sorted(found, figure, count, is_descending=shown.is_descending is not False)
     elif shown.is_descending:
         found.reverse()
-    return [one for _, one in shown.page(found)], len(found)
+    return shown.page(found), len(found)
+
+
+def _sorted(
+    groups: Sequence[tuple[Key, Item]],
+    figure: Callable[[Item, str], Figure],
+    name: str,
+    *,
+    is_descending: bool,
+) -> list[tuple[Key, Item]]:
+    """The groups by a figure; a sort of Python leaves equals in their order, in both directions."""
+    told = [(figure(item, name), (key, item)) for key, item in groups]
+    known: list[tuple[float, tuple[Key, Item]]] = [
+        (value, one) for value, one in told if value is not None
+    ]
+    known.sort(key=itemgetter(0), reverse=is_descending)
+    unknown = [one for value, one in told if value is None]
+    return [one for _, one in known] + unknown

@@ -9,8 +9,9 @@ scan) answer it. Both dates are inclusive.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from backend.chain.fields import Value
@@ -124,10 +125,19 @@ class Options:
     shown: Shown = EVERYTHING
 
 
-DELAY_NAMES = (
-    *("flights", "cancelled", "average_delay", "average_departure_delay"),
-    *("on_time_share_of_arrived", "on_time_share_of_scheduled"),
-)
+RATIOS: Mapping[str, tuple[str, str]] = {
+    "average_delay": ("sum_arr_delay", "arrived"),
+    "average_departure_delay": ("sum_dep_delay", "departed"),
+    "on_time_share_of_arrived": ("on_time", "arrived"),
+    "on_time_share_of_scheduled": ("on_time", "flights"),
+}
+"""The members of an answer about delays that are ratios, and of which two counts."""
+
+_RATIO_OF: dict[str, Callable[[object], tuple[int, int]]] = {
+    name: attrgetter(*counts) for name, counts in RATIOS.items()
+}
+
+DELAY_NAMES = ("flights", "cancelled", *RATIOS)
 """The members of an answer about delays by which groups can be sorted."""
 
 ENGINE = Choice(
@@ -322,6 +332,14 @@ class DelayTotals:
     sum_arr_delay: int = 0
     sum_dep_delay: int = 0
 
+    def figure(self, name: str) -> float | None:
+        """One of DELAY_NAMES, or another count; None for a ratio to nothing."""
+        if name in _RATIO_OF:
+            part, whole = _RATIO_OF[name](self)
+            return part / whole if whole else None
+        count: int = getattr(self, name)
+        return count
+
     def __sub__(self, other: "DelayTotals") -> "DelayTotals":
         """The totals of these flights without others that are among them."""
         return DelayTotals(
@@ -340,15 +358,17 @@ class Delays:
     """The counts behind an answer to `average_delays`.
 
     groups: the totals of each group that has flights. counts: how often each ARR_DELAY occurs. Both
-    are empty unless they were asked for.
+    are empty unless they were asked for. group_count: how many groups have flights enough to be
+    shown, if `groups` lacks some of these because they come too late; None: it has all.
     """
 
     totals: DelayTotals
     groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
     counts: Mapping[int, int] = field(default_factory=dict)
+    group_count: int | None = None
 
     def __sub__(self, later: "Delays") -> "Delays":
-        """The counts without those of flights that came later."""
+        """The counts without those of flights that came later; both have all groups."""
         changed = {key: self.groups[key] - totals for key, totals in later.groups.items()}
         groups = {**self.groups, **changed}
         left = {key: totals for key, totals in groups.items() if totals.flights}
@@ -359,13 +379,17 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class FlightCounts:
-    """The answer to `flight_counter`: all flights, and those of each group if asked for."""
+    """The answer to `flight_counter`: all flights, and those of each group if asked for.
+
+    group_count: as in `Delays`.
+    """
 
     count: int
     groups: Mapping[Key, int] = field(default_factory=dict)
+    group_count: int | None = None
 
     def __sub__(self, later: "FlightCounts") -> "FlightCounts":
-        """The counts without those of flights that came later."""
+        """The counts without those of flights that came later; both have all groups."""
         groups = Counter(self.groups) - Counter(later.groups)
         return FlightCounts(self.count - later.count, groups)
 

@@ -1,8 +1,8 @@
 """Imports flights from a source into blocks, with two processes that work at the same time.
 
-The builder (`block_builder`) makes the contents of blocks; this process gives the ids, seals, and
-writes the index. The service goes on meanwhile: flights that are posted during an import get their
-ids between two batches and are sealed with them.
+The builder (`block_builder`) makes the contents of blocks; this process gives the ids and seals,
+and a thread of it writes the index, one batch behind. The service goes on meanwhile: flights that
+are posted during an import get their ids between two batches and are sealed with them.
 
 Whichever process dies, and whenever, the chain is valid, and running the import again continues it:
 a row that equals (in all 19 fields) a flight that the ledger held when the import began counts as
@@ -27,7 +27,7 @@ from backend.sealing.trusted_clock import LEAP_MS
 from backend.settings import Settings
 from backend.sources.source import Source
 
-BLOCKS_AT_ONCE = 16  # sealed with one sync
+BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together
 PIPE_BYTES = 2**20  # the pipe holds that many blocks, so that building and sealing overlap
 
 _processes = multiprocessing.get_context("fork")
@@ -69,12 +69,13 @@ def import_flights(
         sealer.wait_for_clock()
         with sealer.writing(wait=True, progress=on_index_progress), _collector_off():
             job = Job(settings.folder, source, skip_bad=on_bad is not None)
-            for batch in _batches(job, tally, on_bad):
-                if batch:
-                    _seal(sealer, batch)
-                tally.imported += sum(built.count for built in batch)
-                tally.blocks += len(batch)
-                on_progress(tally)
+            with sealer.index_behind():
+                for batch in _batches(job, tally, on_bad):
+                    if batch:
+                        _seal(sealer, batch)
+                    tally.imported += sum(built.count for built in batch)
+                    tally.blocks += len(batch)
+                    on_progress(tally)
             sealer.trim()
     return tally
 

@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -191,6 +191,10 @@ class Sealer:
             [SealedBlock(b.header, b.hash, one.content.columns) for b, one in pairs]
         )
         return blocks
+
+    def index_behind(self) -> AbstractContextManager[None]:
+        """Let the index follow in a thread while the next blocks are sealed, as an import does."""
+        return self._follower.behind()
 
     def trim(self) -> None:
         """Remove from the mempool what is in blocks below the tip.

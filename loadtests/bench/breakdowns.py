@@ -1,7 +1,7 @@
 """What answers by groups cost (row 15), against what could be asked before there were any.
 
-All are about the days of one month, and the times are the index's, from Server-Timing: each is the
-least of several, on a service that keeps no answers.
+All are about the days of one month, or most of them, and the times are the index's, from
+Server-Timing: each is the least of several, on a service that keeps no answers.
 """
 
 import re
@@ -17,6 +17,7 @@ from loadtests.processes import ProgramFailed, Service
 from loadtests.questions import flights_of_block
 
 TIMES = 20
+SOME_DAYS = 25  # which are no whole month
 MOST_FACTOR = 2.0
 BEFORE = "a carrier by day, with its distribution"
 
@@ -54,6 +55,10 @@ def _questions(service: Service) -> dict[str, str]:
     first = date.fromisoformat(f"{month}-01")
     last = first.replace(day=monthrange(first.year, first.month)[1])
     days = {"INITIAL_DATE": first.isoformat(), "FINAL_DATE": last.isoformat()}
+    some_days = {
+        "INITIAL_DATE": first.replace(day=3).isoformat(),
+        "FINAL_DATE": first.replace(day=2 + SOME_DAYS).isoformat(),
+    }
     carrier = {"OP_CARRIER_AIRLINE_ID": flight["OP_CARRIER_AIRLINE_ID"]}
     route = {"ORIGIN": flight["ORIGIN"], "DEST": flight["DEST"]}
     airport = {"ORIGIN": flight["ORIGIN"]}
@@ -70,6 +75,10 @@ def _questions(service: Service) -> dict[str, str]:
         "an airport by destination": {**airport, "group_by": "destination"},
         "the ten worst airports": {"group_by": "origin", **_WORST},
         "the ten worst routes": {"group_by": "route", **_WORST},
+        "the ten worst routes of a carrier": {**carrier, "group_by": "route", **_WORST},
+        f"all flights by hour, {SOME_DAYS} days": {"group_by": "hour", **some_days},
+        f"a carrier by hour, {SOME_DAYS} days": {**carrier, "group_by": "hour", **some_days},
+        f"a route by hour, {SOME_DAYS} days": {**route, "group_by": "hour", **some_days},
     }
     found = {what: f"/average_delays?{urlencode(days | more)}" for what, more in asked.items()}
     number = {"OP_CARRIER_FL_NUM": flight["OP_CARRIER_FL_NUM"], "FL_DATE": days["INITIAL_DATE"]}

@@ -58,7 +58,7 @@ class Clock:
     def pause(self, seconds: float) -> bool:
         assert seconds >= 0
         self.slept.append(seconds)
-        self.now_s += seconds
+        self.now_s += max(seconds, 1e-6)  # no sleep takes no time
         return self.is_over()
 
 
@@ -293,6 +293,9 @@ WRONG_INDEXES = {
     "a total": "UPDATE carrier_total SET arrived = arrived + 1 WHERE span = 2",
     "a distribution": "UPDATE carrier_delays SET counts = '{}' WHERE span = 1",
     "a route": "UPDATE route_total SET flights = flights + 1 WHERE span = 0",
+    "an hour": "UPDATE carrier_slot SET flights = flights + 1 WHERE span = 0",
+    "a route's weekday": "UPDATE route_slot SET flights = flights + 1 WHERE slot >= 24",
+    "a ranking": "UPDATE ranking SET flights = flights + 1 WHERE carrier = 0",
     "a number": "UPDATE number_total SET flights = flights + 1",
     "a place": "UPDATE place SET flights = flights + 1",
     "another chain": "UPDATE position SET genesis_hash = tip_hash",

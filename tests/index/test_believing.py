@@ -148,7 +148,8 @@ WRONG: tuple[tuple[Callable[[Path], None], str], ...] = (
     (after("DELETE FROM place WHERE place = 1"), "legs"),
     (after("UPDATE carrier_total SET period = -period WHERE span = 0"), "days"),
     (after("UPDATE flight SET dep_time = 9999"), "legs"),
-    (after("UPDATE route SET dest = 999 + route"), "flights by destination"),
+    (after("UPDATE route SET dest = 999 + route"), "destinations of an airport"),
+    (after("UPDATE ranking SET item = 999 + item"), "flights by destination"),
     (cut_short, "position"),
     (without_checksums, "position"),
 )
@@ -236,6 +237,13 @@ TWO_MOMENTS = {
     "a total of a carrier is old": "UPDATE carrier_total SET flights = flights - 1 WHERE span = 1",
     "a total of a route is old": "UPDATE route_total SET flights = flights - 1 WHERE span = 0",
     "totals of years are lacking": "DELETE FROM route_total WHERE span = 2",
+    "an hour of a day is old": "UPDATE carrier_slot SET flights = flights - 1 WHERE slot < 24"
+    " AND span = 0 AND carrier = 0",
+    "an hour of a route is old": "UPDATE route_slot SET flights = flights - 1 WHERE slot < 24",
+    "a weekday is old": "UPDATE carrier_slot SET flights = flights - 1 WHERE slot >= 24",
+    "a ranking is old": "UPDATE ranking SET flights = flights - 1 WHERE kind = 1 AND span = 2",
+    "an airport is lacking": "UPDATE place SET airport = 1000 WHERE place = 1",
+    "a pair of airports is lacking": "UPDATE route SET pair = 1000 WHERE route = 1",
     "a total of a number is old": "UPDATE number_total SET flights = flights - 1",
     "flights of a place are old": "UPDATE place SET flights = flights - 1 WHERE place = 1",
     "a city is lacking": "DELETE FROM city WHERE city = 1",

@@ -2,7 +2,6 @@
 
 import shutil
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -106,27 +105,36 @@ def change_row(folder: Path, table: str, column: str, row: int, value: object) -
         assert connection.changes() == 1
 
 
+SPANS = {
+    "carrier_total": (0, 1, 2),
+    "route_total": (0, 1, 2),
+    "carrier_slot": (0, 1),
+    "ranking": (1, 2),
+}
+
+
 @pytest.mark.parametrize("sign", ["+", "-"])
 @pytest.mark.parametrize(
     ("table", "column"),
     [
         (table, column)
         for table, column in COLUMNS
-        if table in {"carrier_total", "route_total"}
-        and column not in {"carrier", "span", "period", "route"}
+        if table in SPANS and column in COUNTS.split(", ")
     ],
 )
-@pytest.mark.parametrize("span", [0, 1, 2])
 def test_a_total_that_is_off_by_one_is_found(
-    folder: Path, table: str, column: str, span: int, sign: str
+    folder: Path, table: str, column: str, sign: str
 ) -> None:
-    execute(
-        folder,
-        f"UPDATE {table} SET {column} = {column} {sign} 1 WHERE span = {span}"
-        f" AND period = (SELECT max(period) FROM {table} WHERE span = {span})",
-    )
-    with pytest.raises(Damage, match=table):
-        verify(folder)
+    whole = index_path(folder).read_bytes()
+    for span in SPANS[table]:
+        execute(
+            folder,
+            f"UPDATE {table} SET {column} = {column} {sign} 1 WHERE span = {span}"
+            f" AND period = (SELECT max(period) FROM {table} WHERE span = {span})",
+        )
+        with pytest.raises(Damage, match=table):
+            verify(folder)
+        index_path(folder).write_bytes(whole)
 
 
 SPELLINGS = {
@@ -187,26 +195,41 @@ EXTRA = {
     "carrier_total of nothing": "INSERT INTO carrier_total VALUES (7, 1, 9, 0, 0, 0, 0, 0, 0, 0)",
     "carrier_total of another span": "INSERT INTO carrier_total"
     " VALUES (7, 3, 9, 1, 0, 1, 1, 1, 5, 8)",
-    "route": "INSERT INTO route VALUES (1000, 2, 1)",
-    "route that is there": "INSERT INTO route VALUES (1000, 1, 1)",
+    "route": "INSERT INTO route VALUES (1000, 2, 1, 1000)",
+    "route that is there": "INSERT INTO route VALUES (1000, 1, 1, 1)",
     "route_total": "INSERT INTO route_total VALUES (1000, 2, 2008, 19393, 1, 0, 1, 1, 1, 5, 8)",
     "route_total of another carrier": "INSERT INTO route_total SELECT route, span, period,"
     f" carrier + 1, {COUNTS} FROM route_total LIMIT 1",
     "route_total of another span": "INSERT INTO route_total"
     " VALUES (1, 3, 2008, 19393, 1, 0, 1, 1, 1, 5, 8)",
-    "slot_total": "INSERT INTO slot_total VALUES (1, 9, 3, 19393, 1, 0, 1, 1, 1, 5, 8)",
-    "slot_total of nothing": "INSERT INTO slot_total VALUES (0, 9, 3, 7, 0, 0, 0, 0, 0, 0, 0)",
-    "slot_total of another slot": "INSERT INTO slot_total"
-    f" SELECT route, month, 31, carrier, {COUNTS} FROM slot_total LIMIT 1",
+    "carrier_slot": "INSERT INTO carrier_slot VALUES (19393, 0, 9, 3, 1, 0, 1, 1, 1, 5, 8)",
+    "carrier_slot of nothing": "INSERT INTO carrier_slot VALUES (7, 1, 9, 3, 0, 0, 0, 0, 0, 0, 0)",
+    "carrier_slot of all carriers": "INSERT INTO carrier_slot"
+    " VALUES (0, 0, 9, 3, 1, 0, 1, 1, 1, 5, 8)",
+    "carrier_slot of another span": "INSERT INTO carrier_slot"
+    f" SELECT carrier, 2, 2008, slot, {COUNTS} FROM carrier_slot LIMIT 1",
+    "carrier_slot of a weekday of a day": "INSERT INTO carrier_slot"
+    f" SELECT carrier, 0, period, 24, {COUNTS} FROM carrier_slot LIMIT 1",
+    "route_slot": "INSERT INTO route_slot VALUES (1, 9, 3, 19393, 1, 0, 1, 1, 1, 5, 8)",
+    "route_slot of nothing": "INSERT INTO route_slot VALUES (0, 9, 3, 7, 0, 0, 0, 0, 0, 0, 0)",
+    "route_slot of another slot": "INSERT INTO route_slot"
+    f" SELECT route, month, 31, carrier, {COUNTS} FROM route_slot LIMIT 1",
+    "ranking": "INSERT INTO ranking VALUES (2, 19393, 1, 9, 1, 1, 0, 1, 1, 1, 5, 8)",
+    "ranking of nothing": "INSERT INTO ranking VALUES (0, 7, 1, 9, 1, 0, 0, 0, 0, 0, 0, 0)",
+    "ranking of all carriers": "INSERT INTO ranking VALUES (1, 0, 2, 9, 1, 1, 0, 1, 1, 1, 5, 8)",
+    "ranking of another kind": "INSERT INTO ranking"
+    f" SELECT 3, carrier, span, period, item, {COUNTS} FROM ranking LIMIT 1",
+    "ranking of another span": "INSERT INTO ranking"
+    f" SELECT kind, carrier, 0, period, item, {COUNTS} FROM ranking LIMIT 1",
     "carrier_delays": "INSERT INTO carrier_delays VALUES (7, 0, 733044, '{\"5\":1}')",
     "carrier_delays of nothing": "INSERT INTO carrier_delays VALUES (7, 1, 9, '{}')",
     "carrier_delays of another span": "INSERT INTO carrier_delays VALUES (7, 3, 9, '{\"5\":1}')",
     "number_total": "INSERT INTO number_total VALUES (7, 19393, 1)",
     "number_total of nothing": "INSERT INTO number_total VALUES (7, 19393, 0)",
     "city": "INSERT INTO city VALUES (1000, 'Atlantis')",
-    "place": "INSERT INTO place VALUES (1000, NULL, 'ZZZ', 1, 'Virginia', 0)",
-    "place twice": "INSERT INTO place SELECT 1000, airport_id, code, city, state, 0 FROM place"
-    " LIMIT 1",
+    "place": "INSERT INTO place VALUES (1000, NULL, 'ZZZ', 1, 'Virginia', 1000, 0)",
+    "place twice": "INSERT INTO place SELECT 1000, airport_id, code, city, state, airport, 0"
+    " FROM place LIMIT 1",
 }
 
 
@@ -215,6 +238,9 @@ def test_an_extra_row_of_the_index_is_found(folder: Path, extra: str) -> None:
     execute(folder, EXTRA[extra])
     with pytest.raises(Damage, match=WRONG):
         verify(folder)
+
+
+EXTRA_COUNTS = "1, 0, 1, 1, 1, 5, 8"
 
 
 def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) -> None:
@@ -226,16 +252,27 @@ def test_an_extra_flight_is_found_even_if_every_total_counts_it(folder: Path) ->
         " WHERE id = 0",
         "UPDATE position SET transactions = transactions + 1",
         *(
-            f"INSERT INTO carrier_total VALUES (19393, {span}, {period}, 1, 0, 1, 1, 1, 5, 8)"
+            f"INSERT INTO carrier_total VALUES (19393, {span}, {period}, {EXTRA_COUNTS})"
             for span, period in ((0, 766645), (1, 25200), (2, 2100))
         ),
         *(
-            f"INSERT INTO route_total VALUES (1, {span}, {period}, 19393, 1, 0, 1, 1, 1, 5, 8)"
+            f"INSERT INTO route_total VALUES (1, {span}, {period}, 19393, {EXTRA_COUNTS})"
             for span, period in ((0, 766645), (1, 25200), (2, 2100))
         ),
         *(
-            f"INSERT INTO slot_total VALUES ({route}, 25200, {slot}, 19393, 1, 0, 1, 1, 1, 5, 8)"
-            for route, slot in product((0, 1), (19, 28))
+            f"INSERT INTO carrier_slot VALUES ({carrier}, {span}, {period}, {slot}, {EXTRA_COUNTS})"
+            for carrier in (0, 19393)
+            for span, period, slot in ((0, 766645, 19), (1, 25200, 19), (1, 25200, 28))
+        ),
+        *(
+            f"INSERT INTO route_slot VALUES (1, 25200, {slot}, 19393, {EXTRA_COUNTS})"
+            for slot in (19, 28)
+        ),
+        *(
+            f"INSERT INTO ranking VALUES ({kind}, {carrier}, {period}, {item}, {EXTRA_COUNTS})"
+            for kind, item in ((0, 1), (1, 2), (2, 1))
+            for carrier in (0, 19393)
+            for period in ("1, 25200", "2, 2100")
         ),
         *(
             f"INSERT INTO carrier_delays VALUES (19393, {span}, {period}, x'7b2235223a317d')"

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -119,6 +119,23 @@ def test_blocks_handed_over_before_anything_was_followed_are_read_from_the_disk(
     with following(folder) as (follower, _):
         follower.apply(sealed(folder, [4]))
     assert height_of_index(folder) == 4
+    followed = dump(folder)
+    assert rebuilt_dump(folder) == followed
+
+
+def test_an_index_behind_lacks_the_blocks_of_one_call_at_most_and_none_in_the_end(
+    folder: Path,
+) -> None:
+    with following(folder) as (follower, store):
+        follower.follow()
+        with follower.behind():
+            for number in range(1, 6):
+                before = store.height()
+                flights = [plain_flight(OP_CARRIER_FL_NUM=number)] * 100 * number
+                blocks = make_chain(folder, [flights, []])
+                follower.apply([sealed_block(block) for block in blocks])
+                assert height_of_index(folder) in {before, before + 2}
+        assert height_of_index(folder) == store.height()
     followed = dump(folder)
     assert rebuilt_dump(folder) == followed
 
@@ -446,7 +463,11 @@ def test_an_index_that_does_not_belong_to_the_chain_is_made_anew(
 
 @pytest.mark.parametrize("hand_over", [False, True])
 @pytest.mark.parametrize(
-    "table", ["flight", "carrier_total", "route_total", "carrier_delays", "number_total"]
+    "table",
+    [
+        *("flight", "flight_by_route", "carrier_total", "route_total"),
+        *("carrier_slot", "route_slot", "ranking", "carrier_delays", "number_total"),
+    ],
 )
 def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
     indexed: Path, table: str, hand_over: bool
@@ -463,6 +484,25 @@ def test_an_index_that_turns_out_to_be_damaged_when_written_to_is_made_anew(
             follower.follow()
     followed = dump(indexed)
     assert len(followed["flight"]) == 7
+    assert rebuilt_dump(indexed) == followed
+
+
+@pytest.mark.parametrize("table", ["flight", "route_total", "number_total"])
+def test_an_index_behind_that_turns_out_to_be_damaged_is_made_anew_with_all_blocks(
+    indexed: Path, table: str
+) -> None:
+    """The first call's blocks cannot be taken in; the second's are there when this is found."""
+    with following(indexed) as (follower, store):
+        follower.follow()
+        damage_table(indexed, table)
+        with follower.behind():
+            for _ in range(2):
+                blocks = make_chain(indexed, [[plain_flight()]])
+                follower.apply([sealed_block(block) for block in blocks])
+        assert height_of_index(indexed) == store.height()
+        assert follower.made_anew == 1
+    followed = dump(indexed)
+    assert len(followed["flight"]) == 8
     assert rebuilt_dump(indexed) == followed
 
 
@@ -544,11 +584,12 @@ def locked(writer: IndexWriter, folder: Path) -> None:
     writer._connection.execute("PRAGMA busy_timeout = 0")
 
 
+@pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize(
     ("trouble", "words"), [(no_room, "full"), (locked, "locked")], ids=["no room", "locked"]
 )
 def test_an_index_that_cannot_be_written_stays_as_it_is(
-    indexed: Path, trouble: Callable[[IndexWriter, Path], None], words: str
+    indexed: Path, trouble: Callable[[IndexWriter, Path], None], words: str, is_behind: bool
 ) -> None:
     before = dump(indexed)
     rows = [plain_flight(ORIGIN_CITY_NAME=f"City {i:03d}" * 9) for i in range(300)]
@@ -560,7 +601,10 @@ def test_an_index_that_cannot_be_written_stays_as_it_is(
         with closing(opened(indexed)) as other:
             if trouble is locked:
                 other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(WriteFailed, match=f"the index cannot be written: .*{words}"):
+            with (
+                pytest.raises(WriteFailed, match=f"the index cannot be written: .*{words}"),
+                follower.behind() if is_behind else nullcontext(),
+            ):
                 follower.apply([sealed_block(block) for block in blocks])
         assert dump(indexed) == before
         follower.follow()

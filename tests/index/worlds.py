@@ -54,7 +54,9 @@ TABLES = (
     "flight",
     "carrier_total",
     "route_total",
-    "slot_total",
+    "carrier_slot",
+    "route_slot",
+    "ranking",
     "carrier_delays",
     "number_total",
 )
@@ -511,6 +513,12 @@ def plain(rows: Sequence[Row], question: Any, options: Options) -> dict[str, Any
 
 
 WORST_FIRST = Shown("average_delay", is_descending=True, least_flights=2, limit=3)
+RANKINGS = (
+    ("origin", Shown("average_delay", limit=2)),
+    ("destination", Shown("on_time_share_of_scheduled", is_descending=True, offset=1, limit=1)),
+    ("route", Shown("cancelled", is_descending=True, limit=1)),
+    ("origin", Shown(limit=3)),
+)
 BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
     FilterTransactions: [{}, {"shown": Shown(offset=1, limit=1)}],
     AverageDelays: [
@@ -519,6 +527,7 @@ BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
         {"group_by": "day", "distribution": True},
         *({"group_by": by} for by in GROUPS),
         {"group_by": "route", "shown": WORST_FIRST},
+        *({"group_by": by, "shown": shown} for by, shown in RANKINGS),
         {"group_by": "hour", "shown": Shown(is_descending=True, offset=1)},
         {"group_by": "carrier", "shown": Shown("on_time_share_of_arrived")},
     ],
@@ -526,6 +535,8 @@ BREAKDOWNS: dict[type, list[dict[str, Any]]] = {
         {},
         *({"group_by": by} for by in GROUPS),
         {"group_by": "route", "shown": Shown(is_descending=False)},
+        {"group_by": "route", "shown": Shown(is_descending=False, limit=2)},
+        {"group_by": "origin", "shown": Shown(least_flights=2, offset=1, limit=1)},
         {"group_by": "month", "shown": Shown("count", is_descending=True, limit=2)},
     ],
 }
