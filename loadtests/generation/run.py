@@ -36,6 +36,7 @@ from loadtests.generation.rows import Row, in_flight, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
+from loadtests.models.samples import mean_of_known
 from loadtests.processes import (
     LOOK_EVERY_S,
     ProgramFailed,
@@ -100,17 +101,13 @@ class RunRecord:
             scheduled=self.scheduled,
             lag_p99_s=_p99([row.lag_s for row in self.rows]) if self.scheduled else None,
             service_time_s=before.mean_s if before else None,
-            foreign_cpu=_mean([sample.foreign_cpu for sample in during]),
-            client_cpu=_mean([sample.client_cpu for sample in during]),
+            foreign_cpu=mean_of_known(sample.foreign_cpu for sample in during),
+            client_cpu=mean_of_known(sample.client_cpu for sample in during),
             before_s=before.mean_s if before else None,
             after_s=after.mean_s if after else None,
             chance_s=chance_s(before, after) if before and after else 0.0,
             is_interrupted=self.is_interrupted,
         )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def _p99(values: Sequence[float]) -> float | None:

@@ -1,16 +1,16 @@
 """What every experiment does with the repetitions of a measurement: choose, estimate, tell, draw.
 
-runs = that_count(made)                     # the accepted ones; the rejected ones if none was
-x = estimate([one.throughput for one in runs])
-x.told(1000)                                # "± 3.1", in thousandths
+cell = Repeated(that_count(made), len(made))  # the accepted runs; the rejected if none was
+x = cell.over(lambda run: run.throughput)   # mean and interval
+x.give_or_take(1000)                        # "± 3.1", in thousandths
 measured("HTTP", "ours", xs, [x, …])        # a series with intervals
-rejected(xs, ys)                            # crosses, for what counts nowhere
+crosses(cells, x, y)                        # for what counts nowhere
 x.metric("throughput[8]", "1/s")            # for `compare`
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from loadtests.lab.report.content import Metric
 from loadtests.lab.report.drawing import Series, Shape, Source
@@ -34,6 +34,31 @@ Run = TypeVar("Run", bound=Judged)
 def that_count(made: Sequence[Run]) -> list[Run]:
     """The accepted runs; if there is none, all of them, to be shown as rejected."""
     return [run for run in made if run.is_accepted] or list(made)
+
+
+@dataclass(frozen=True)
+class Repeated(Generic[Run]):
+    """A measurement that was repeated: its runs that count, or the rejected ones if none does.
+
+    made: number of all its runs.
+    """
+
+    runs: Sequence[Run]
+    made: int
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether its runs count."""
+        return self.runs[0].is_accepted
+
+    @property
+    def counted(self) -> str:
+        """How many of its runs count, as a cell of a table."""
+        return f"{len(self.runs)} of {self.made}" + ("" if self.is_accepted else ", rejected")
+
+    def over(self, value: Callable[[Run], float]) -> "Estimate":
+        """The mean of `value` over its runs."""
+        return estimate([value(run) for run in self.runs])
 
 
 def accepted(made: Sequence[Run]) -> list[Run]:
@@ -118,6 +143,14 @@ def measured(
 
 def _lowest(one: Estimate) -> float | None:
     return None if one.low is None else max(one.low, one.value / LEAST_DRAWN)
+
+
+def crosses(
+    made: Sequence[Run], x: Callable[[Run], float], y: Callable[[Run], float]
+) -> list[Series]:
+    """Crosses for those without an accepted run; nothing if there are none."""
+    without = [one for one in made if not one.is_accepted]
+    return rejected([x(one) for one in without], [y(one) for one in without])
 
 
 def rejected(xs: Sequence[float], ys: Sequence[float]) -> list[Series]:

@@ -19,7 +19,6 @@ from loadtests.chains import Chain
 from loadtests.experiments.cluster.reading import (
     CLUSTER,
     COMMITS,
-    MINED,
     NODES,
     ONE,
     POSTS,
@@ -37,6 +36,7 @@ from loadtests.generation.rules import Facts, judge
 from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
+from loadtests.lab.posts import MINED
 from loadtests.lab.results import TableWriter
 from loadtests.processes import HOST, ProgramFailed
 from loadtests.processor_time import moment
@@ -91,10 +91,10 @@ def measure(run: Run) -> None:
     chain = material.chains[BLOCKS]
     assert chain is not None
     with (
-        results.table(POSTS, PostsLine.__slots__) as posts,
-        results.table(PLAN, RunLine.__slots__) as plan,
-        results.table(COMMITS, CommitLine.__slots__) as commits,
-        results.table(READS, ReadsLine.__slots__) as reads,
+        results.table(POSTS, PostsLine) as posts,
+        results.table(PLAN, RunLine) as plan,
+        results.table(COMMITS, CommitLine) as commits,
+        results.table(READS, ReadsLine) as reads,
     ):
         measuring = _Measuring(run, sizes, material, chain, posts, plan, commits, reads)
         for repeat in range(1, sizes.repeats + 1):
@@ -175,7 +175,7 @@ class _Measuring:
             rest_cpu_s=rest_s,
             client_cpu=fmean([one.client_cpu for one in record.samples]),
         )
-        self.posts.write(**line.cells())
+        self.posts.add(line)
         # How busy the program is that posts is reported, and no reason to reject.
         verdict = judge(replace(record.facts(), client_cpu=None))
         append_verdict(self.run.results.folder, record, verdict)
@@ -209,7 +209,7 @@ class _Measuring:
                     )
                 )
                 line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
-                self.commits.write(**line.cells())
+                self.commits.add(line)
             used = before.until(moment(cluster.service.pid))
         facts = Facts(
             requests=len(rows),
@@ -243,7 +243,7 @@ class _Measuring:
                 rate_per_s = sum(one.requests_per_s for one in loads)
                 failed = sum(one.failed for one in loads)
                 line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
-                self.reads.write(**line.cells())
+                self.reads.add(line)
 
 
 def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:

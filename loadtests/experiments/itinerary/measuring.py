@@ -21,7 +21,7 @@ def measure(run: Run) -> None:
     """Measure all parts of the plan, one way to commit after the other."""
     planned = plan(run.options)
     material = prepared(run, (planned.blocks,), NEW_FLIGHTS)
-    with run.results.table(PLAN, RunLine.__slots__) as table:
+    with run.results.table(PLAN, RunLine) as table:
         for part in planned.parts:
             _part(run, table, material, planned.blocks, part)
 
@@ -82,7 +82,7 @@ def travelled(
         record,
         judge(replace(record.facts(), requests=len(made), failed=failed)),
     )
-    table.write(**line.cells())
+    table.add(line)
     times_s = [one.time_s for one in made if one.succeeded and one.counts(line.iterations)]
     if not times_s:
         raise ProgramFailed(f"{line.run}: no transaction succeeded; see {run.log}")

@@ -22,6 +22,7 @@ from loadtests.models.curves import Sample as LoadSample
 from loadtests.models.curves import load_average
 from loadtests.models.queue import ONE
 from loadtests.models.recorded import customers_over_time, mean_customers, peak_customers
+from loadtests.models.samples import mean_of_known
 
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 TWO: tuple[Source, Source] = ("ours", "study")
@@ -217,7 +218,11 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Fi
         " It is the average of a minute, so it also tells what was before."
     )
     rows = [
-        (f"{run.fraction:g} of L", len(samples[run.name]), _cpu(samples[run.name]))
+        (
+            f"{run.fraction:g} of L",
+            len(samples[run.name]),
+            mean_of_known(sample.server_cpu for sample in samples[run.name]),
+        )
         for run in (low, high)
     ]
     table = Table("Processor time over the run", ("Load", "Samples", "Server (cores)"), rows)
@@ -230,8 +235,3 @@ def _modelled_load(run: OpenRun) -> Series:
     modelled = load_average(steps, run.duration_s)
     xs, ys = [one.time_s for one in modelled], [one.value for one in modelled]
     return Series(f"model, {run.fraction:g} of L", "model", xs, ys)
-
-
-def _cpu(samples: Sequence[Sample]) -> float | None:
-    known = [sample.server_cpu for sample in samples if sample.server_cpu is not None]
-    return sum(known) / len(known) if known else None
