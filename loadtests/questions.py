@@ -116,6 +116,11 @@ def _interval(day_text: str, first: date, last: date, random: Random) -> dict[st
     return {"INITIAL_DATE": initial.isoformat(), "FINAL_DATE": final.isoformat()}
 
 
+def in_turns(questions: Questions) -> list[str]:
+    """The paths of all questions, one of each kind in turn."""
+    return [one.path for each in zip(*questions.values(), strict=True) for one in each]
+
+
 def require_answers(service: Service, questions: Questions) -> None:
     """Ask every question once. Raises ProgramFailed for a failure, or an answer without flights."""
     with service.connection() as connection:

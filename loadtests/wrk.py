@@ -19,6 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadtests.processes import Service
+from loadtests.processor_time import Usage, moment
+
 CONNECTIONS = 8
 THREADS = 1
 TIMEOUT_S = 60
@@ -192,6 +195,15 @@ def load(base_url: str, script: Path, duration_s: int, connections: int = CONNEC
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
     return parsed(finished.stdout, connections)
+
+
+def measured_load(
+    service: Service, script: Path, duration_s: int, connections: int = CONNECTIONS
+) -> tuple[Load, Usage]:
+    """Load a service, and tell who used the processor meanwhile. Raises WrkFailed."""
+    before = moment(service.pid)
+    found = load(service.url, script, duration_s, connections)
+    return found, before.until(moment(service.pid))
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:

@@ -26,10 +26,9 @@ from loadtests.bench.posting import CLIENTS, bodies_of_block
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags, with_failures
 from loadtests.processes import ProgramFailed, Service, running
-from loadtests.processor_time import moment
-from loadtests.questions import Questions
+from loadtests.questions import Questions, in_turns
 from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
-from loadtests.wrk import Load
+from loadtests.wrk import Load, measured_load
 
 ROW = 13
 CONNECTIONS = 32
@@ -132,7 +131,7 @@ def _read(
 def _of_questions(
     bench: Bench, service: Service, forgetful: Service, questions: Questions
 ) -> list[Asked]:
-    mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
+    mixed = in_turns(questions)
     kept = mixed[: KEPT_PER_KIND * len(questions)]
     known = etags(service, kept)
     _require_unchanged(service, kept[0], known[0])
@@ -190,9 +189,7 @@ def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Round]]:
 
 
 def _round(bench: Bench, one: Asked) -> Round:
-    before = moment(one.service.pid)
-    load = bench.load(one.service, one.script, one.connections)
-    usage = before.until(moment(one.service.pid))
+    load, usage = measured_load(one.service, one.script, bench.plan.round_s, one.connections)
     return Round(load, usage.server_s, usage.foreign_cores)
 
 

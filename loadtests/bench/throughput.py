@@ -13,9 +13,9 @@ from loadtests import wrk
 from loadtests.bench.figures import Figure, pairwise, short, spread_of
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.processes import Service
-from loadtests.questions import KINDS, Questions
+from loadtests.questions import KINDS, Questions, in_turns
+from loadtests.servers.service import EMPTY_ENDPOINT, WORKER_TYPES
 
-EMPTY_ENDPOINT = "/health/live"
 LEAST_OF_EMPTY = 0.9
 LEAST_OF_EMPTY_ON_A_LONG_CHAIN = 0.85
 LEAST_OF_EMPTY_FOR_BLOCKS = 0.5
@@ -25,7 +25,6 @@ MOST_TIMES_SLOWER = 1.2
 LONG_FACTOR = 4
 PAGE = 20
 RECENT_BLOCKS = 20
-WORKER_TYPES = ("asgi", "gthread", "sync")
 
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
@@ -181,11 +180,10 @@ def worker_types(bench: Bench) -> Iterator[Figure]:
 
 def _scripts(bench: Bench, service: Service) -> dict[str, Path]:
     questions = bench.questions(bench.chains.month(), service)
-    mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
     anywhere = _of_blocks(bench, service)["transactions anywhere"]
     return {
         "empty endpoint": bench.script("nothing", [EMPTY_ENDPOINT]),
-        "the three questions": bench.script("questions", mixed),
+        "the three questions": bench.script("questions", in_turns(questions)),
         "transactions anywhere": bench.script("transactions", anywhere),
     }
 

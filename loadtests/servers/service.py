@@ -1,4 +1,4 @@
-"""Settings with which the service itself runs as the study's server did.
+"""The service itself: what its workers can be, and settings with which it runs as the study's did.
 
     settings = as_in_the_study(chain.block_bytes, blocks, emulated_disk=100)
     with running(chain.folder, log, ("serve", "--only-http"), settings=settings) as service:
@@ -7,9 +7,10 @@
 `serve --only-http` runs no miner, so that no block is sealed and nothing else uses the disk.
 """
 
+WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's default first
+EMPTY_ENDPOINT = "/health/live"  # it does nothing, which shows what HTTP costs
 RUN_BLOCKS = 19
 RUNS_CACHED = 2
-CACHE_BLOCKS = RUNS_CACHED * RUN_BLOCKS
 OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block itself
 
 

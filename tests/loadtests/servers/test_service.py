@@ -7,7 +7,7 @@ import pytest
 
 from loadtests.chains import size_bytes
 from loadtests.processes import running
-from loadtests.servers.service import CACHE_BLOCKS, RUN_BLOCKS, as_in_the_study
+from loadtests.servers.service import RUN_BLOCKS, RUNS_CACHED, as_in_the_study
 from tests.api.worlds import generated, seal, settings_for
 from tests.loadtests.servers.asking import asked, is_answered_before_a_later_one, parts
 
@@ -42,7 +42,7 @@ def test_every_scan_reads_the_blocks_that_no_cache_keeps_and_none_twice(
         assert told is not None
         read, refills = int(told[1]), int(told[2])
         assert read == RUN_BLOCKS * refills
-        assert read <= BLOCKS - 0.9 * CACHE_BLOCKS + RUN_BLOCKS
+        assert read <= BLOCKS - 0.9 * RUNS_CACHED * RUN_BLOCKS + RUN_BLOCKS
         spent_ms, _ = parts(headers)
         assert spent_ms["file"] + spent_ms["emulated"] >= (read - RUN_BLOCKS) * 85 / 10
         assert headers["x-emulated-disk"] == "10"
