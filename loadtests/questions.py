@@ -19,8 +19,6 @@ from loadtests.processes import ProgramFailed, Service, answer
 
 KINDS = ("filter_transactions", "average_delays", "flight_counter")
 SAMPLED_BLOCKS = 100
-BLOCK_PAGE = 1000
-
 Flight = dict[str, Any]
 
 
