@@ -15,9 +15,12 @@ from loadtests.experiments.open_workload.plan import SERVERS
 from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.experiments.open_workload.tables import REPORT_S
 from loadtests.generation.samples import Sample
+from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
+from loadtests.lab.repeated import measured
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, drawn, figure
 from loadtests.models.curves import Sample as LoadSample
 from loadtests.models.curves import load_average
 from loadtests.models.queue import ONE
@@ -60,16 +63,13 @@ def _points(name: str, source: Source, pairs: Sequence[tuple[float, float]]) -> 
 def _measured(points: Sequence[Steady]) -> list[Series]:
     """For each server the measured means, and what its model predicts if it is not M/G/1."""
     series = []
-    servers = list(dict.fromkeys(point.server for point in points))
-    for server, source in zip(servers, SOURCES, strict=False):
-        own = [point for point in points if point.server == server]
+    by_server = grouped(points, lambda point: point.server)
+    for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [point.fraction for point in own]
-        raw = [point.raw for point in own]
-        measured = ([r.estimate for r in raw], [r.low for r in raw], [r.high for r in raw])
-        series.append(Series(SERVERS[server], source, xs, *measured, shape="points"))
+        raw = [estimated(point.raw) for point in own]
+        series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
         if own[0].queue != ONE:  # whose line is that of M/G/1
-            end = max(xs)
-            grid = [end * step / 40 for step in range(1, 41)]
+            grid = [max(xs) * step / 40 for step in range(1, 41)]
             ys = [own[-1].predicted_at(fraction) for fraction in grid]
             series.append(Series("", source, grid, ys, shape="curve"))
     return series
@@ -99,20 +99,20 @@ def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) ->
 def throughput(points: Sequence[Closed]) -> Figure:
     """Throughput of closed runs against the number of customers, beside what MVA predicts."""
     series = []
-    for server, source in zip(dict.fromkeys(one.server for one in points), SOURCES, strict=False):
-        own = [point for point in points if point.server == server]
+    by_server = grouped(points, lambda point: point.server)
+    for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [float(point.customers) for point in own]
-        x = [point.throughput_per_s for point in own]
-        measured = ([r.estimate for r in x], [r.low for r in x], [r.high for r in x])
+        x = [estimated(point.throughput_per_s) for point in own]
         predicted = [point.predicted.throughput_per_s for point in own]
-        series.append(Series(SERVERS[server], source, xs, *measured, shape="points"))
+        series.append(measured(SERVERS[server], source, xs, x, shape="points"))
         series.append(Series("", source, xs, predicted, shape="curve"))
-    svg = drawn(Axis("customers N"), Axis("throughput X / 1/s"), series)
     told = (
         "Closed runs of customers who ask again at once: measured throughput, and as dashes what "
         "mean value analysis predicts from the demands of one customer."
     )
-    return Figure("Throughput against customers", svg, told, tables.closed(points))
+    x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s")
+    title = "Throughput against customers"
+    return figure(title, told, x_axis, y_axis, series, tables.closed(points))
 
 
 def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
@@ -201,7 +201,7 @@ def _computed(run: OpenRun) -> Sequence[LoadSample]:
 
 def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Figure | None:
     """Figure 5 as this machine told it, for runs in real time. None if no run was sampled."""
-    sampled = [run for run in runs if samples.get(run.name)]
+    sampled = [run for run in runs if samples.get(run.run)]
     sampled = [run for run in sampled if run.server == sampled[0].server]
     if not sampled:
         return None
@@ -209,8 +209,8 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Fi
     low, high = longest[min(longest)], longest[max(longest)]
     series = []
     for run, source in zip((low, high), TWO, strict=True):
-        ys = [sample.load_average_1m for sample in samples[run.name]]
-        xs = [sample.at_s for sample in samples[run.name]]
+        ys = [sample.load_average_1m for sample in samples[run.run]]
+        xs = [sample.at_s for sample in samples[run.run]]
         series.append(Series(f"{run.fraction:g} of L", source, xs, ys, shape="steps"))
     series.append(_modelled_load(high))
     told = (
@@ -220,8 +220,8 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Fi
     rows = [
         (
             f"{run.fraction:g} of L",
-            len(samples[run.name]),
-            mean_of_known(sample.server_cpu for sample in samples[run.name]),
+            len(samples[run.run]),
+            mean_of_known(sample.server_cpu for sample in samples[run.run]),
         )
         for run in (low, high)
     ]

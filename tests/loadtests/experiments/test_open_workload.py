@@ -114,17 +114,19 @@ def a_run(
         )
     ]
     return OpenRun(
-        name=f"r{seed}",
+        run=f"r{seed}",
         server=STUDY,
         part=part,
         fraction=fraction,
         rate_per_s=fraction * queue.servers / SERVICE_S,
         duration_s=times_s[-1],
+        calibration="",
         service_time_s=SERVICE_S,
         service_variance_s2=(cv * SERVICE_S) ** 2,
         overhead_s=0.0 if is_told else None,
         delay_s=0.0,
-        queue=queue,
+        servers=queue.servers,
+        is_shared=queue.is_shared,
         is_accepted=counts,
         calibrated_s=[law.draw(random) for _ in range(4000)],
         rows=rows,
