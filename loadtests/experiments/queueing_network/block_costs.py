@@ -13,6 +13,7 @@ from loadtests.experiments.queueing_network.splitting import (
 )
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
 from loadtests.lab.report.content import Cell, Metric, Section, Table
+from loadtests.lab.report.words import capital, told_s
 from loadtests.models import bounds
 from loadtests.models.samples import Summary
 from loadtests.models.stations import Station
@@ -32,20 +33,16 @@ def findings(split: dict[str, Storage]) -> Iterator[str]:
         share = demand.file_s / demand.total_s
         bought = demand.with_twice_the_processor().total_s
         yield (
-            f"{demand.label[0].upper()}{demand.label[1:]}: a scan of {demand.blocks} blocks takes "
-            f"{_seconds(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
-            f"{_seconds(demand.without_files().total_s)} if files took no time, and "
-            f"{_seconds(bought)} if the processor were twice as fast. Split into files and "
+            f"{capital(demand.label)}: a scan of {demand.blocks} blocks takes "
+            f"{told_s(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
+            f"{told_s(demand.without_files().total_s)} if files took no time, and "
+            f"{told_s(bought)} if the processor were twice as fast. Split into files and "
             f"processor like this, most of the time goes to {_the(demand.bottleneck)}."
         )
 
 
 def _the(station: str) -> str:
     return "the processor" if station == "processor" else station
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
 
 
 _REAL_TOLD = (
