@@ -8,10 +8,12 @@ from loadtests.experiments.mixed_clients.figures import latency_figure, throughp
 from loadtests.experiments.mixed_clients.parameters import parameter_tables
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES, Plan, plan
 from loadtests.experiments.mixed_clients.reading import mixed_runs
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
 from loadtests.lab.repeated import rejected_told
-from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.report.content import Metric, Report, Section, Table, tabulated
+from loadtests.lab.report.words import capital, times
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import COUNTERPARTS
 
@@ -32,28 +34,24 @@ def analyse(results: Results) -> Report:
         raise ResultsError(f"{results.folder} has no run in which all clients were at work")
     found = curves(runs, cores, manifest["seed"])
     points = points_of(runs)
-    ledgers = sorted({blocks for blocks, _, _ in points})
-    of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in ledgers}
-    rejected = {
-        n: [(place, p) for blocks, place, p in points if blocks == n and not p.is_accepted]
-        for n in ledgers
-    }
+    made = grouped(points, lambda point: point.blocks)
+    of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in made}
     sections = [
         Section(
             "Throughput against clients",
             [WINDOW],
-            [throughput_figure(of, rejected[n], n) for n, of in of_ledger.items()],
+            [throughput_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
         Section(
             "Latency against clients",
             ["The time from the first request of an interaction to its last answer."],
-            [latency_figure(of, rejected[n], n) for n, of in of_ledger.items()],
+            [latency_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
         _bounds_section(found, cores),
         _counterparts_section(plan(Options(Mode.REAL, quick=manifest["quick"]))),
     ]
     findings = [
-        *rejected_told([point for _, _, point in points]),
+        *rejected_told(points),
         *_knees(found, cores),
         *_places(of_ledger.values()),
         *_linear(found),
@@ -167,7 +165,7 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
             continue
         n, one, other = shared[-1]
         yield (
-            f"{NAMES[place][0].upper()}{NAMES[place][1:]}, N = {n}: with {long.blocks} blocks "
+            f"{capital(NAMES[place])}, N = {n}: with {long.blocks} blocks "
             f"latency is {other.response_s / one.response_s:.2f} times that with {short.blocks}."
         )
 
@@ -176,25 +174,6 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
 
 
 def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
-    rows = [
-        (
-            curve.blocks,
-            NAMES[curve.place],
-            None if curve.demand_s is None else 1000 * curve.demand_s,
-            1000 * curve.gap_s,
-            1 / curve.gap_s,
-            curve.crossing,
-            curve.best.customers,
-            _law_knee(curve),
-            curve.law.contention if curve.law else None,
-            curve.law.coherency if curve.law else None,
-        )
-        for curve in found
-    ]
-    columns = (
-        *("Blocks", "Clients are", "D / ms", "D_b / ms", "1/D_b / 1/s", "D/D_b", "Best N"),
-        *("Knee of the law", "σ", "κ"),
-    )
     told = [
         (
             f"D is the time of an interaction with one client. D_b is the processor time of an "
@@ -210,7 +189,22 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
             "processes, a miner and the load generator."
         ),
     ]
-    table = Table("Bounds and knees", columns, rows)
+    table = tabulated(
+        "Bounds and knees",
+        found,
+        [
+            ("Blocks", lambda curve: curve.blocks),
+            ("Clients are", lambda curve: NAMES[curve.place]),
+            ("D / ms", lambda curve: times(1000, curve.demand_s)),
+            ("D_b / ms", lambda curve: 1000 * curve.gap_s),
+            ("1/D_b / 1/s", lambda curve: 1 / curve.gap_s),
+            ("D/D_b", lambda curve: curve.crossing),
+            ("Best N", lambda curve: curve.best.customers),
+            ("Knee of the law", _law_knee),
+            ("σ", lambda curve: curve.law.contention if curve.law else None),
+            ("κ", lambda curve: curve.law.coherency if curve.law else None),
+        ],
+    )
     return Section("Bounds of a closed system", told, [table])
 
 
