@@ -19,7 +19,6 @@ from loadtests.experiments.itinerary.figures import phases_table
 from loadtests.experiments.itinerary.reading import itinerary_runs
 from loadtests.lab.posts import BUSY_CLIENT
 from loadtests.lab.repeated import Estimate, Judged, accepted, crosses, measured, rejected_told
-from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import (
     Cell,
     Figure,
@@ -145,19 +144,18 @@ def _consensus_told(posts: Sequence[Posted]) -> Iterator[str]:
 
 def _transactions_told(phases: dict[str, list[Phases]]) -> Iterator[str]:
     for one, four in zip(accepted(phases[ONE]), accepted(phases[CLUSTER]), strict=False):
-        ratio = four.transaction.estimate / one.transaction.estimate
+        ratio = four.transaction.value / one.transaction.value
         yield (
             f"A transaction of nine requests takes {_ms(four)} at a cluster and {_ms(one)} at one "
-            f"node, {ratio:.2g} times as long; a query {1000 * four.phases[QUERY].estimate:.3g} "
-            f"and {1000 * one.phases[QUERY].estimate:.3g} ms, adding a leg "
-            f"{1000 * four.phases[RESERVE].estimate:.3g} and "
-            f"{1000 * one.phases[RESERVE].estimate:.3g} ms."
+            f"node, {ratio:.2g} times as long; a query {1000 * four.phases[QUERY].value:.3g} "
+            f"and {1000 * one.phases[QUERY].value:.3g} ms, adding a leg "
+            f"{1000 * four.phases[RESERVE].value:.3g} and "
+            f"{1000 * one.phases[RESERVE].value:.3g} ms."
         )
 
 
 def _ms(of: Phases) -> str:
-    found = estimated(of.transaction)
-    return f"{shown(1000 * found.value)} {found.give_or_take(1000)} ms"
+    return f"{shown(1000 * of.transaction.value)} {of.transaction.give_or_take(1000)} ms"
 
 
 def _commits_told(commits: Sequence[Committed]) -> Iterator[str]:
