@@ -134,7 +134,7 @@ class PerfectServers:
         """How often the paired difference has 0 in its interval."""
         every = self.runs()
         points = (
-            Point("s", "k", "load", self.SERVERS, 2, tuple(islice(every, runs)), runs)
+            Point(tuple(islice(every, runs)), runs, "s", "k", "load", self.SERVERS, 2)
             for _ in range(trials)
         )
         return share([point.queued.difference.covers(0) for point in points])
