@@ -10,9 +10,7 @@ protocols cannot be repeated.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from random import Random
-from statistics import NormalDist
 from textwrap import fill
 
 from loadtests.lab.report.content import Figure, Section, Table
@@ -26,6 +24,7 @@ from loadtests.lab.worlds import (
     of_study_001,
     of_study_003,
 )
+from loadtests.models.estimates import wilson
 
 REPETITIONS = 1000
 LINE = 30  # characters of a claim beside its bar
@@ -101,15 +100,6 @@ def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tri
             held = sum(map(claim.holds, results))
             found.append(Tried(world.name, claim, held / repetitions, *wilson(held, repetitions)))
     return found
-
-
-def wilson(held: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share (E. B. Wilson, 1927)."""
-    z = NormalDist().inv_cdf(0.975)
-    share, shrink = held / of, 1 + z * z / of
-    middle = (share + z * z / (2 * of)) / shrink
-    half = z * sqrt(share * (1 - share) / of + z * z / (4 * of * of)) / shrink
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def page(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from statistics import NormalDist
 
 from loadtests.models import student_t
 from loadtests.models.domain import count, positive, share
@@ -169,6 +170,15 @@ def paired_difference(
 
 def _differences(measured: Sequence[float], replayed: Sequence[float]) -> list[float]:
     return [ours - theirs for ours, theirs in zip(measured, replayed, strict=True)]
+
+
+def wilson(held: float, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share: `held` of so many (E. B. Wilson, 1927)."""
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    part, shrink = held / of, 1 + z * z / of
+    middle = (part + z * z / (2 * of)) / shrink
+    half = z * math.sqrt(part * (1 - part) / of + z * z / (4 * of * of)) / shrink
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 class Verdict(StrEnum):
