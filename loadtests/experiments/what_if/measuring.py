@@ -5,7 +5,7 @@ a forecast cannot know it. A run that the rules reject is made again, at most th
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -21,13 +21,13 @@ from loadtests.experiments.what_if.forecasting import (
     QUANTITIES,
     RESPONSE,
     THROUGHPUT,
+    Forecast,
     Plan,
     forecasts,
     learnt,
 )
 from loadtests.experiments.what_if.scoring import (
     CLOSED_WARM_UP,
-    COLUMNS,
     FORECASTS,
     forecasts_of,
     runs_of,
@@ -58,11 +58,11 @@ def forecast(run: Run) -> None:
         raise ProgramFailed(f"{noisy[0]}: one customer was disturbed {TRIES} times")
     asked = {name: learnt(of, known[name]) for name, of in made_of.items()}
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    with run.results.table(FORECASTS, COLUMNS) as table:
+    with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
             for one in forecasts(change, asked[change.of], _plan(run), run.random(change.name)):
-                table.write(made=made, **asdict(one))
+                table.write(made=made, **one.cells())
 
 
 def _plan(run: Run) -> Plan:

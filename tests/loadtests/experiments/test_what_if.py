@@ -14,8 +14,14 @@ from loadtests.experiments.open_workload import exploring, servers
 from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.what_if import EXPERIMENT, forecasting, measuring, record, scoring
 from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change
-from loadtests.experiments.what_if.forecasting import RESPONSE, THROUGHPUT, Plan, forecasts
-from loadtests.experiments.what_if.scoring import COLUMNS, scored
+from loadtests.experiments.what_if.forecasting import (
+    RESPONSE,
+    THROUGHPUT,
+    Forecast,
+    Plan,
+    forecasts,
+)
+from loadtests.experiments.what_if.scoring import scored
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.generation.schedule import poisson_times
@@ -89,7 +95,7 @@ def made_up(folder: Path, *, counts: bool = True) -> Results:
     folder.mkdir()
     results = Results(folder)
     results.write_manifest({"experiment": "what-if", "machine": {"cpu": "A72"}})
-    with results.table("forecasts", COLUMNS) as table:
+    with results.table("forecasts", ("made", *Forecast.columns())) as table:
         for quantity, low, middle, high in (
             (THROUGHPUT, 90.0, 100.0, 110.0),
             (RESPONSE, 0.005, 0.006, 0.0075),
