@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 from typing import Any
@@ -280,12 +280,23 @@ def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTE
 
 def answer(connection: HTTPConnection, path: str) -> Any:
     """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
-    connection.request("GET", path)
-    response = connection.getresponse()
-    body = response.read()
+    response, body = exchanged(connection, path)
     if response.status != 200:
         raise ProgramFailed(f"GET {path} was answered {response.status}: {body[:300]!r}")
     return json.loads(body)
+
+
+def exchanged(
+    connection: HTTPConnection,
+    path: str,
+    body: str | bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> tuple[HTTPResponse, bytes]:
+    """The answer to GET `path`, or to POST with a `body`: what heads it, and all of its body."""
+    method = "GET" if body is None else "POST"
+    connection.request(method, path, body, dict(headers or {}))
+    response = connection.getresponse()
+    return response, response.read()
 
 
 def free_port() -> int:

@@ -25,7 +25,7 @@ from loadtests.bench.figures import Figure, pairwise, short, spread_of
 from loadtests.bench.posting import CLIENTS, bodies_of_block
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags, with_failures
-from loadtests.processes import ProgramFailed, Service, running
+from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import Questions, in_turns
 from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
 from loadtests.wrk import Load, measured_load
@@ -145,9 +145,7 @@ def _of_questions(
 def _require_unchanged(service: Service, path: str, etag: str) -> None:
     """Raise ProgramFailed unless a client that has `path` already is answered 304."""
     with service.connection() as connection:
-        connection.request("GET", path, headers={"If-None-Match": etag})
-        response = connection.getresponse()
-        response.read()
+        response, _ = exchanged(connection, path, headers={"If-None-Match": etag})
     if response.status != 304:
         raise ProgramFailed(f"GET {path} with its ETag was answered {response.status}, not 304")
 

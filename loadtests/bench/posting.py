@@ -17,7 +17,7 @@ from loadtests import wrk
 from loadtests.bench.figures import Figure, pairwise, spread_of
 from loadtests.bench.session import Bench, load_now
 from loadtests.bench.slow_disk import SYNC_MS, obstacle, slowed
-from loadtests.processes import ProgramFailed, Service, running
+from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import flights_of_block
 from loadtests.scenarios import sent_form
 
@@ -92,9 +92,8 @@ def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) ->
     """
     until_s = perf_counter() + within_s
     while True:
-        connection.request("POST", BATCH_PATH, batch, {"Content-Type": "application/x-ndjson"})
-        response = connection.getresponse()
-        body = response.read()
+        kind = {"Content-Type": "application/x-ndjson"}
+        response, body = exchanged(connection, BATCH_PATH, batch, kind)
         if response.status != 503 or perf_counter() > until_s:
             break
         sleep(float(response.headers.get("Retry-After", 1)))

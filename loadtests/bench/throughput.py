@@ -12,7 +12,7 @@ from typing import Any
 from loadtests import wrk
 from loadtests.bench.figures import Figure, pairwise, short, spread_of
 from loadtests.bench.session import SEED, Bench, load_now
-from loadtests.processes import Service
+from loadtests.processes import Service, exchanged
 from loadtests.questions import KINDS, Questions, in_turns
 from loadtests.servers.service import EMPTY_ENDPOINT, WORKER_TYPES
 
@@ -90,14 +90,8 @@ def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
 
 def etags(service: Service, paths: Sequence[str]) -> list[str]:
     """The ETag of each path, as `service` answers it now."""
-    found: list[str] = []
     with service.connection() as connection:
-        for path in paths:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            response.read()
-            found.append(response.headers["ETag"])
-    return found
+        return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
 
 
 def _on_a_long_chain(bench: Bench) -> Iterator[Figure]:

@@ -25,7 +25,7 @@ from loadtests.generation.run import REQUESTS, RunRecord, Target, append_verdict
 from loadtests.generation.schedule import Request
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results, TableWriter
-from loadtests.processes import ANSWER_WITHIN_S
+from loadtests.processes import ANSWER_WITHIN_S, exchanged
 from loadtests.processor_time import moment
 from loadtests.servers.timing import SERVER_TIMING, Entry, entries, told
 
@@ -123,9 +123,7 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
         with closing(kind(parts.netloc, timeout=ANSWER_WITHIN_S)) as connection:
-            connection.request("GET", path, headers={"Connection": "close"})
-            response = connection.getresponse()
-            response.read()
+            response, _ = exchanged(connection, path, headers={"Connection": "close"})
             return response.status, {name.lower(): text for name, text in response.getheaders()}
     except (OSError, HTTPException):
         return NO_ANSWER, {}

@@ -8,7 +8,7 @@ run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a li
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from random import Random
@@ -38,7 +38,7 @@ from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import MINED
 from loadtests.lab.results import TableWriter
-from loadtests.processes import HOST, ProgramFailed
+from loadtests.processes import HOST, ProgramFailed, exchanged
 from loadtests.processor_time import moment
 from loadtests.questions import KINDS
 from loadtests.scenarios import DURABLE, sent_form
@@ -260,12 +260,8 @@ def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
 
 def _committed(cluster: Cluster, flight: str) -> int:
     """Post a flight, and wait until it is mined. Returns the status of the answer."""
-    connection = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
-    try:
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", "/transactions?mode=commit", flight, headers)
-        response = connection.getresponse()
-        response.read()
-        return response.status
-    finally:
-        connection.close()
+    made = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
+    with closing(made) as connection:
+        kind = {"Content-Type": "application/json"}
+        response, _ = exchanged(connection, "/transactions?mode=commit", flight, kind)
+    return response.status
