@@ -19,8 +19,9 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn, figure
+from loadtests.lab.report.content import Figure, Table, tabulated
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.words import times
 from loadtests.models.curves import Sample as LoadSample
 from loadtests.models.curves import load_average
 from loadtests.models.queue import ONE
@@ -43,17 +44,19 @@ def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure
         *_measured(points),
         _points("ours, as the study did", "second", [(one.fraction, one.mean) for one in of_study]),
     ]
-    svg = drawn(
-        Axis("arrival rate as a share of L"),
-        Axis("mean response time / E[S]", limits=(0, 12)),
-        [one for one in series if len(one.xs)],
-    )
     told = (
         "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
         "state, dashes in the colour of a server its own; vertical strokes are 95 % intervals over "
         "replications."
     )
-    return Figure("Response time against load", svg, told, _response_table(points, of_study))
+    return figure(
+        "Response time against load",
+        told,
+        Axis("arrival rate as a share of L"),
+        Axis("mean response time / E[S]", limits=(0, 12)),
+        [one for one in series if len(one.xs)],
+        _response_table(points, of_study),
+    )
 
 
 def _points(name: str, source: Source, pairs: Sequence[tuple[float, float]]) -> Series:
@@ -77,23 +80,20 @@ def _measured(points: Sequence[Steady]) -> list[Series]:
 
 def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Table:
     published, mean = dict(published_points()), {one.fraction: one.mean for one in of_study}
-    rows = [
-        (
-            f"{point.fraction:.2g}",
-            SERVERS[point.server],
-            point.predicted * REPORT_S,
-            point.raw.estimate * REPORT_S,
-            mean.get(point.fraction, 0.0) * REPORT_S or None,
-            published.get(point.fraction, 0.0) * REPORT_S or None,
-        )
-        for point in points
-    ]
-    columns = (
-        *("Share of L", "Server", "Model / s", "Ours, steady / s", "Ours, as the study did / s"),
-        "The study's / s",
+    return tabulated(
+        "Mean response time",
+        points,
+        [
+            ("Share of L", lambda point: f"{point.fraction:.2g}"),
+            ("Server", lambda point: SERVERS[point.server]),
+            ("Model / s", lambda point: point.predicted * REPORT_S),
+            ("Ours, steady / s", lambda point: point.raw.estimate * REPORT_S),
+            ("Ours, as the study did / s", lambda p: times(REPORT_S, mean.get(p.fraction))),
+            ("The study's / s", lambda point: times(REPORT_S, published.get(point.fraction))),
+        ],
+        "Times are in report seconds: R/E[S] × 40.499.",
+        digits=4,
     )
-    note = "Times are in report seconds: R/E[S] × 40.499."
-    return Table("Mean response time", columns, rows, note, digits=4)
 
 
 def throughput(points: Sequence[Closed]) -> Figure:
@@ -143,13 +143,13 @@ def _durations(both: Mapping[str, OpenRun]) -> Figure:
         "one run of 30 report minutes that began empty. The study's longest were 73.75 s at 0.3 "
         "and 223.94 s at 0.85."
     )
-    svg = drawn(Axis("time / report seconds"), Axis("response time / report seconds"), series)
+    x, y = Axis("time / report seconds"), Axis("response time / report seconds")
     rows = [
         (name, len(run.rows), max(_report_time(run, value) for value in run.responses_s))
         for name, run in both.items()
     ]
     table = Table("One run at each load", ("Load", "Requests", "Longest / report s"), rows)
-    return Figure("Response times over a run", svg, told, table)
+    return figure("Response times over a run", told, x, y, series, table)
 
 
 def _customers(both: Mapping[str, OpenRun]) -> Figure:
@@ -165,9 +165,9 @@ def _customers(both: Mapping[str, OpenRun]) -> Figure:
         "Figure 4 of the study: requests in the system during the same runs. The study had at most "
         "2 at 0.3 and 6 at 0.85, and means over time of 0.29 and 1.92."
     )
-    svg = drawn(Axis("time / report seconds"), Axis("requests in the system"), series)
+    x, y = Axis("time / report seconds"), Axis("requests in the system")
     table = Table("Customers in the system", ("Load", "At most", "Mean over time"), rows)
-    return Figure("Customers over a run", svg, told, table)
+    return figure("Customers over a run", told, x, y, series, table)
 
 
 def load_computed(runs: Sequence[OpenRun]) -> Figure:
@@ -186,9 +186,10 @@ def load_computed(runs: Sequence[OpenRun]) -> Figure:
         "run at each load, with times as the study's, are averaged as Linux does; a run lasts 30 "
         "of these minutes. The study drew 0.3 and 0.85."
     )
-    svg = drawn(Axis("time / report seconds"), Axis("load average, 1 minute"), series)
+    x, y = Axis("time / report seconds"), Axis("load average, 1 minute")
     columns = ("Load", "Mean over the run", "Highest", "In the long run")
-    return Figure("Load average over a run", svg, told, Table("Load average", columns, rows))
+    table = Table("Load average", columns, rows)
+    return figure("Load average over a run", told, x, y, series, table)
 
 
 def _computed(run: OpenRun) -> Sequence[LoadSample]:
@@ -226,8 +227,8 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Fi
         for run in (low, high)
     ]
     table = Table("Processor time over the run", ("Load", "Samples", "Server (cores)"), rows)
-    svg = drawn(Axis("time / s"), Axis("load average, 1 minute"), series)
-    return Figure("Load over a run", svg, told, table)
+    x, y = Axis("time / s"), Axis("load average, 1 minute")
+    return figure("Load over a run", told, x, y, series, table)
 
 
 def _modelled_load(run: OpenRun) -> Series:
