@@ -238,23 +238,24 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
 
 def _reads_table(reads: Sequence[Asked]) -> Table:
     first = reads[0].requests_per_s if reads else None
-    rows: list[Sequence[Cell]] = [
-        (
-            of.nodes,
-            None if of.requests_per_s is None else of.requests_per_s.value,
-            None if of.requests_per_s is None else of.requests_per_s.give_or_take(),
-            of.requests_per_s.value / first.value if of.requests_per_s and first else None,
-            f"{of.rounds} of {of.made}",
-        )
-        for of in reads
-    ]
-    columns = ("Nodes asked at once", "Answers / 1/s", "95 %", "Times one node", "Rounds counted")
-    note = (
+
+    def of_rate(cell: Callable[[Estimate], Cell]) -> Callable[[Asked], Cell]:
+        return lambda of: cell(of.requests_per_s) if of.requests_per_s else None
+
+    return tabulated(
+        "Questions to several nodes at once",
+        reads,
+        [
+            ("Nodes asked at once", lambda of: of.nodes),
+            ("Answers / 1/s", of_rate(lambda rate: rate.value)),
+            ("95 %", of_rate(lambda rate: rate.give_or_take())),
+            ("Times one node", of_rate(lambda rate: rate.value / first.value if first else None)),
+            ("Rounds counted", lambda of: f"{of.rounds} of {of.made}"),
+        ],
         "The nodes that are not asked run, too. Intervals are of the mean of repetitions, each on "
         "a cluster of its own. Rounds do not count if a request failed or other programs took more "
-        "than 10 % of a core."
+        "than 10 % of a core.",
     )
-    return Table("Questions to several nodes at once", columns, rows, note)
 
 
 # --- metrics ---------------------------------------------------------------------------------

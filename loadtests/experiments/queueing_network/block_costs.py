@@ -12,7 +12,7 @@ from loadtests.experiments.queueing_network.splitting import (
     demands_on_the_pi,
 )
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
-from loadtests.lab.report.content import Cell, Metric, Section, Table
+from loadtests.lab.report.content import Cell, Metric, Section, Table, tabulated
 from loadtests.lab.report.words import capital, told_s
 from loadtests.models import bounds
 from loadtests.models.samples import Summary
@@ -156,20 +156,25 @@ def _demands(split: dict[str, Storage]) -> list[Demands]:
 
 
 def _bought_table(split: dict[str, Storage]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            *(one.label, one.blocks, one.file_s, one.cpu_s, one.total_s),
-            *(one.bottleneck, one.one_at_a_time_per_s, one.several_per_s),
-            one.optimal_population,
-        )
-        for now in _demands(split)
-        for one in (now, now.without_files(), now.with_twice_the_processor())
-    ]
-    columns = (
-        *("Storage", "Blocks", "D files / s", "D processor / s", "D / s", "Bottleneck"),
-        *("X ≤, one at a time / 1/s", "X ≤, several / 1/s", "N_opt"),
+    return tabulated(
+        "Demands, now and with faster hardware",
+        [
+            one
+            for now in _demands(split)
+            for one in (now, now.without_files(), now.with_twice_the_processor())
+        ],
+        [
+            ("Storage", lambda one: one.label),
+            ("Blocks", lambda one: one.blocks),
+            ("D files / s", lambda one: one.file_s),
+            ("D processor / s", lambda one: one.cpu_s),
+            ("D / s", lambda one: one.total_s),
+            ("Bottleneck", lambda one: one.bottleneck),
+            ("X ≤, one at a time / 1/s", lambda one: one.one_at_a_time_per_s),
+            ("X ≤, several / 1/s", lambda one: one.several_per_s),
+            ("N_opt", lambda one: one.optimal_population),
+        ],
     )
-    return Table("Demands, now and with faster hardware", columns, rows)
 
 
 def metrics(split: dict[str, Storage]) -> Iterator[Metric]:
