@@ -140,19 +140,6 @@ def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
     return max(least, math.ceil(arrivals / WARM_UP_SHARE))
 
 
-def replications(
-    runs: Sequence[Sequence[float]], confidence: float = CONFIDENCE, least_runs: int = REPLICATIONS
-) -> Interval:
-    """The interval of the mean over independent runs, each without its warm-up.
-
-    runs: the response times of each run, in order of arrival. Raises ValueError for fewer than
-    `least_runs` runs, or a run that is all warm-up.
-    """
-    if len(runs) < count("least_runs", least_runs, least=2):
-        raise ValueError(f"{len(runs)} runs are too few: at least {least_runs} are needed")
-    return confidence_interval([summary(without_warm_up(run)).mean for run in runs], confidence)
-
-
 def paired_difference(
     measured: Sequence[float],
     replayed: Sequence[float],
