@@ -1,21 +1,21 @@
 """Makes the report of mixed clients from its tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isinf
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves, points_of
 from loadtests.experiments.mixed_clients.figures import latency_figure, throughput_figure
-from loadtests.experiments.mixed_clients.parameters import parameter_tables
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES, Plan, plan
 from loadtests.experiments.mixed_clients.reading import mixed_runs
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
+from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
 from loadtests.lab.repeated import rejected_told
-from loadtests.lab.report.content import Metric, Report, Section, Table, tabulated
+from loadtests.lab.report.content import Cell, Metric, Report, Section, Table, tabulated
+from loadtests.lab.report.page import NONE
 from loadtests.lab.report.words import capital, times
 from loadtests.lab.results import Results, ResultsError
-from loadtests.scenarios import COUNTERPARTS
+from loadtests.scenarios import BATCH_FLIGHTS, COUNTERPARTS, FREQUENT, RARE, SHARES, STEPS
 
 STUDY = "003"
 WINDOW = (
@@ -220,7 +220,45 @@ def _counterparts_section(measured: Plan) -> Section:
     rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
     table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
     told = ["The study measured a bookstore. The tables list what replaces its operations here."]
-    return Section("What a client does", told, [table, *parameter_tables(measured)])
+    return Section("What a client does", told, [table, *_parameter_tables(measured)])
+
+
+def _parameter_tables(plan: Plan) -> Iterator[Table]:
+    """Tables 1 and 2 of the study, with what `plan` has instead."""
+    columns = ("Parameter", "Meaning", "The study", "Ours", "")
+    for title, rows, ours in (
+        ("Table 1 of the study: the workload", WORKLOAD, _workload(plan)),
+        ("Table 2 of the study: the books", BOOKS, _FLIGHTS),
+    ):
+        yield Table(title, columns, [(*row, *ours[row.name]) for row in rows])
+
+
+def _workload(plan: Plan) -> Mapping[str, tuple[Cell, str]]:
+    """Name of a parameter -> our value, and what it is."""
+    counts = (plan.counts[LOCAL], plan.counts[HTTP])
+    warm_up = " and ".join(dict.fromkeys(f"{one.warm_up}" for one in counts))
+    measured = " and ".join(dict.fromkeys(f"{one.measured}" for one in counts))
+    each = "interactions of each client (in process and over HTTP, if two)"
+    return {
+        "numBooksToBuy": (STEPS["reading"], "questions, one after the other"),
+        "numBookCopiesToBuy": (NONE, "nothing is bought"),
+        "numEditorPicksToGet": (NONE, "what is asked about is drawn beforehand"),
+        "numAddCopies": (1, "flight is added"),
+        "numBooksToAdd": (BATCH_FLIGHTS, "flights in a batch"),
+        "numBooksWithLeastCopies": (1, "block is looked up, the newest"),
+        "warmUpRuns": (warm_up, each),
+        "numActualRuns": (measured, each),
+        "percentRareStockManagerInteraction": (f"{SHARES[RARE]:g}%", "of interactions"),
+        "percentFrequentStockManagerInteraction": (f"{SHARES[FREQUENT]:g}%", "of interactions"),
+    }
+
+
+_FLIGHTS: Mapping[str, tuple[Cell, str]] = {
+    "numCopies": (NONE, "a flight is there once"),
+    "bookTitleLength": (19, "values make a flight, four of them names of cities and states"),
+    "authorNameLength": (NONE, "as above"),
+    "editorPickProbability": (NONE, "all flights are alike"),
+}
 
 
 def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:
