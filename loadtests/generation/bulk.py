@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import SIGINT
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep, time
+from time import monotonic, time
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
@@ -29,13 +29,13 @@ from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, 
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.generation.window import Window
 from loadtests.processes import (
-    LOOK_EVERY_S,
     PROJECT,
     ProgramFailed,
     failure,
     plain_environment,
     started,
     stop,
+    wait_until,
 )
 
 PROGRAM = PROJECT / "scripts" / "bulk_post"
@@ -99,19 +99,16 @@ def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
         said = log.stat().st_size if log.exists() else 0
         load = Load(started(command, log, plain_environment()), command, log, rows)
         try:
-            _wait_until_it_posts(load, said)
+            wait_until(
+                lambda: _BEGUN in log.read_bytes()[said:],
+                load.process,
+                command,
+                log,
+                BEGIN_WITHIN_S,
+            )
             yield load
         finally:
             load.end()
-
-
-def _wait_until_it_posts(load: Load, said: int) -> None:
-    deadline_s = monotonic() + BEGIN_WITHIN_S
-    while _BEGUN not in load.log.read_bytes()[said:]:
-        load.require_alive()
-        if monotonic() > deadline_s:
-            raise ProgramFailed(f"{PROGRAM.name} did not begin within {BEGIN_WITHIN_S:g} s")
-        sleep(LOOK_EVERY_S)
 
 
 def bulk_run(
