@@ -30,15 +30,7 @@ from loadtests.lab.repeated import (
     rejected_told,
     that_count,
 )
-from loadtests.lab.report.content import (
-    Column,
-    Figure,
-    Metric,
-    Report,
-    Section,
-    Table,
-    tabulated,
-)
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.words import times
 from loadtests.lab.results import Line, Results, ResultsError, TableWriter
@@ -217,7 +209,7 @@ def _throughput_figure(points: Sequence[Point]) -> Figure:
         for mode, of in _modes(accepted(points)).items()
     ]
     series += crosses(points, lambda one: one.threads, lambda one: one.throughput.value)
-    table = tabulated(
+    table = Table.of(
         "Throughput",
         _ordered(points),
         [
@@ -254,7 +246,7 @@ def _latency_figure(points: Sequence[Point]) -> Figure:
             Series(f"{mode}, median", source, threads, medians),
             Series(f"{mode}, 95 %", source, threads, highest, shape="points"),
         ]
-    table = tabulated(
+    table = Table.of(
         "Latency",
         _ordered(accepted(points)),
         [
@@ -276,7 +268,7 @@ def _latency_table(points: Sequence[Point]) -> Table:
     def percentile(p: float) -> Column[Point]:
         return f"{100 * p:g} %", lambda one: times(1000, one.latency_s(p))
 
-    return tabulated(
+    return Table.of(
         "Latency in milliseconds",
         _ordered(accepted(points)),
         [

@@ -21,7 +21,7 @@ from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.raw import accepted_by_run
 from loadtests.lab.repeated import Estimate
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table, tabulated
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.timed import timed
@@ -214,7 +214,7 @@ def _section(
         if one.times != published.REPEATED_TIMES:
             note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
     compared = _compared(known[task], found[task])
-    table = tabulated(
+    table = Table.of(
         f"100,000 {task}",
         compared,
         [
@@ -253,7 +253,7 @@ def _figure(task: str, compared: Sequence[Compared], table: Table) -> Figure:
 
 
 def _processes(found: dict[str, list[Measured]]) -> Table:
-    return tabulated(
+    return Table.of(
         "Whole processes, timed as by `time`",
         [one for some in found.values() for one in some],
         [

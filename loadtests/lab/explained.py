@@ -20,7 +20,7 @@ from loadtests.lab.published import (
     UNROUNDED,
     OpenWorkload,
 )
-from loadtests.lab.report.content import Figure, Section, Table, tabulated
+from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.models import replay, single_server
@@ -161,7 +161,7 @@ def _findings(found: Explained) -> list[str]:
 
 
 def _table(found: list[Explained]) -> Table:
-    return tabulated(
+    return Table.of(
         "The gaps of study 000",
         found,
         [

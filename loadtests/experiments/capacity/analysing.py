@@ -19,15 +19,7 @@ from loadtests.experiments.capacity.rounds import (
 )
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, measured, rejected
-from loadtests.lab.report.content import (
-    Column,
-    Figure,
-    Metric,
-    Report,
-    Section,
-    Table,
-    tabulated,
-)
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.words import times
 from loadtests.lab.results import Results
@@ -106,7 +98,7 @@ def _throughput_figures(cells: Cells) -> Iterator[Figure]:
             _connections_axis(cells),
             _throughput_axis(cells, kind),
             series,
-            tabulated(
+            Table.of(
                 "Mean throughput of the questions",
                 ns,
                 [("N", lambda n: n), *(_throughput(cells, of, f"{of}, 1/s") for of in of_type)],
@@ -167,7 +159,7 @@ def _latency_figure(cells: Cells) -> Figure:
         _connections_axis(cells),
         Axis("Latency, ms", is_logarithmic=True),
         series,
-        tabulated("Latency", ns, columns),
+        Table.of("Latency", ns, columns),
     )
 
 
@@ -195,7 +187,7 @@ def _share_figure(cells: Cells) -> Figure:
         _connections_axis(cells),
         Axis("X of the questions / X of nothing", limits=(0, MOST_SHARE)),
         series,
-        tabulated(
+        Table.of(
             "Shares",
             ns,
             [("N", lambda n: n), *(_share(cells, of, of.worker_type) for of in types)],
@@ -263,7 +255,7 @@ def _table(cells: Cells, of: Configuration) -> Table:
     def half_width(endpoint: str) -> Column[int]:
         return "±", lambda n: _half_width(cells.throughput(of, endpoint, n))
 
-    return tabulated(
+    return Table.of(
         str(of),
         cells.populations(),
         [

@@ -13,7 +13,7 @@ from loadtests.experiments.client_server.predicting import (
 from loadtests.experiments.client_server.systems import SYSTEMS
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.repeated import accepted, measured, rejected
-from loadtests.lab.report.content import Cell, Column, Metric, Section, Table, tabulated
+from loadtests.lab.report.content import Cell, Column, Metric, Section, Table
 from loadtests.lab.report.drawing import Series, Source
 from loadtests.lab.report.page import shown
 from loadtests.lab.report.words import times
@@ -79,7 +79,7 @@ def name_of(point: Point) -> str:
 
 def measured_table(points: Sequence[Point]) -> Table:
     """A table with a row for each point: the measurements and the models' predictions."""
-    return tabulated(
+    return Table.of(
         "Measured and predicted",
         points,
         [
@@ -104,7 +104,7 @@ def measured_table(points: Sequence[Point]) -> Table:
 
 def verdict_table(points: Sequence[Point]) -> Table:
     """A table with a row for each point: measured − replayed, for both queues."""
-    return tabulated(
+    return Table.of(
         "Verdicts",
         points,
         [
@@ -140,7 +140,7 @@ def alone_table(alone: Sequence[Point]) -> Table:
     def grown(title: str, at: int) -> Column[Point]:
         return title, lambda p: ms(line[at]) if at < len(line := _coefficients_s(p)) else None
 
-    return tabulated(
+    return Table.of(
         "Service times, alone",
         alone,
         [

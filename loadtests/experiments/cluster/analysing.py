@@ -19,15 +19,7 @@ from loadtests.experiments.itinerary.figures import phases_table
 from loadtests.experiments.itinerary.reading import itinerary_runs
 from loadtests.lab.posts import BUSY_CLIENT
 from loadtests.lab.repeated import Estimate, Judged, accepted, crosses, measured, rejected_told
-from loadtests.lab.report.content import (
-    Cell,
-    Figure,
-    Metric,
-    Report,
-    Section,
-    Table,
-    tabulated,
-)
+from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
 from loadtests.lab.report.words import times
@@ -184,7 +176,7 @@ def _posts_table(posts: Sequence[Posted]) -> Table:
     def of_cluster(value: Callable[[Posted], float]) -> Callable[[Posted], float | None]:
         return lambda of: value(of) if of.server == CLUSTER else None
 
-    return tabulated(
+    return Table.of(
         "Posts",
         posts,
         [
@@ -219,7 +211,7 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
         xs, beyond = [of.interval_s for of in of_server], [of.beyond_s for of in of_server]
         series.append(measured(NAMES[server], _SOURCES[server], xs, beyond, factor=1000))
     series += crosses(commits, lambda of: of.interval_s, lambda of: 1000 * of.beyond_s.value)
-    table = tabulated(
+    table = Table.of(
         "Commits",
         commits,
         [
@@ -242,7 +234,7 @@ def _reads_table(reads: Sequence[Asked]) -> Table:
     def of_rate(cell: Callable[[Estimate], Cell]) -> Callable[[Asked], Cell]:
         return lambda of: cell(of.requests_per_s) if of.requests_per_s else None
 
-    return tabulated(
+    return Table.of(
         "Questions to several nodes at once",
         reads,
         [

@@ -7,7 +7,7 @@ from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.reading import PHASES
 from loadtests.lab.published import ITINERARY, ItineraryTimes
 from loadtests.lab.repeated import accepted, crosses, measured
-from loadtests.lab.report.content import Cell, Figure, Table, tabulated
+from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.scenarios import DURABLE, MINED
 
@@ -54,7 +54,7 @@ def _series(clients: int, source: Source, points: Sequence[Point]) -> Series:
 
 
 def _rate_table(points: Sequence[Point], commit: str) -> Table:
-    return tabulated(
+    return Table.of(
         f"Transactions at a rate, {COMMITS[commit]}",
         points,
         [

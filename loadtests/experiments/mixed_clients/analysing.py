@@ -11,7 +11,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
 from loadtests.lab.repeated import rejected_told
-from loadtests.lab.report.content import Cell, Metric, Report, Section, Table, tabulated
+from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
 from loadtests.lab.report.page import NONE
 from loadtests.lab.report.words import capital, times
 from loadtests.lab.results import Results, ResultsError
@@ -189,7 +189,7 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
             "processes, a miner and the load generator."
         ),
     ]
-    table = tabulated(
+    table = Table.of(
         "Bounds and knees",
         found,
         [

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from loadtests.experiments.mixed_clients.comparing import Curve, Point
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
 from loadtests.lab.repeated import Estimate, crosses, measured
-from loadtests.lab.report.content import Figure, Table, tabulated
+from loadtests.lab.report.content import Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import NONE
 
@@ -44,7 +44,7 @@ def latency_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) 
         "without points are the lower bounds max(D, N·D_b). A straight line looks bent on a "
         "logarithmic axis: growth is linear where it follows its bound."
     )
-    table = tabulated(
+    table = Table.of(
         f"Growth of latency, {blocks} blocks",
         [(curve.place, curve.growth) for curve in curves if curve.growth is not None],
         [
@@ -90,7 +90,7 @@ def _table(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Table
         known = point.is_accepted
         return 100 * point.throughput_per_s / most[point.place, point.customers] if known else None
 
-    return tabulated(
+    return Table.of(
         f"A ledger of {blocks} blocks",
         [*counted, *without],
         [

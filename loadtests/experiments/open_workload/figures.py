@@ -19,7 +19,7 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.repeated import measured
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Figure, Table, tabulated
+from loadtests.lab.report.content import Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.words import times
 from loadtests.models.curves import Sample as LoadSample
@@ -80,7 +80,7 @@ def _measured(points: Sequence[Steady]) -> list[Series]:
 
 def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Table:
     published, mean = dict(published_points()), {one.fraction: one.mean for one in of_study}
-    return tabulated(
+    return Table.of(
         "Mean response time",
         points,
         [

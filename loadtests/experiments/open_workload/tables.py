@@ -15,7 +15,7 @@ from loadtests.experiments.open_workload.plan import (
 from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
-from loadtests.lab.report.content import Table, tabulated
+from loadtests.lab.report.content import Table
 from loadtests.lab.report.words import times
 from loadtests.models.estimates import BATCHES, REPLICATIONS, TOLERANCE, Interval
 from loadtests.models.protocol import Expectation
@@ -37,7 +37,7 @@ def give_or_take(found: Interval) -> str:
 
 def steady(points: Sequence[Steady]) -> Table:
     """The steady state at each load, in service times."""
-    return tabulated(
+    return Table.of(
         "Steady state",
         points,
         [
@@ -63,7 +63,7 @@ def steady(points: Sequence[Steady]) -> Table:
 
 def causes(points: Sequence[Steady]) -> Table:
     """What may lie behind the differences of the steady state."""
-    return tabulated(
+    return Table.of(
         "What lies behind",
         points,
         [
@@ -82,7 +82,7 @@ def causes(points: Sequence[Steady]) -> Table:
 
 def short(points: Sequence[AsTheStudy]) -> Table:
     """The study's protocol at each load, in report seconds."""
-    return tabulated(
+    return Table.of(
         "As the study measured",
         points,
         [
@@ -107,7 +107,7 @@ def _range(of: Expectation) -> str:
 
 def demands(known: Sequence[Demands]) -> Table:
     """The demands of a request on the service, in milliseconds."""
-    return tabulated(
+    return Table.of(
         "Demands of one request",
         known,
         [
@@ -128,7 +128,7 @@ def demands(known: Sequence[Demands]) -> Table:
 
 def closed(points: Sequence[Closed]) -> Table:
     """Closed runs beside mean value analysis."""
-    return tabulated(
+    return Table.of(
         "Closed runs",
         points,
         [
@@ -146,7 +146,7 @@ def closed(points: Sequence[Closed]) -> Table:
 
 def calibrations(runs: Sequence[OpenRun]) -> Table:
     """The calibration of the first run at each load that counts."""
-    return tabulated(
+    return Table.of(
         "Calibrations",
         [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()],
         [

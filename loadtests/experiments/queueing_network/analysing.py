@@ -34,7 +34,7 @@ from loadtests.lab.experiment import Mode
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, rejected_told
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Metric, Report, Section, Table, tabulated
+from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
@@ -212,7 +212,7 @@ def _stations_told(server: str) -> list[str]:
 
 def _model_table() -> Table:
     balanced = {n: bounds.balanced_job(stations(), n, NETWORK_THINK_S) for n in (1, 2, 5, 10)}
-    return tabulated(
+    return Table.of(
         "Bounds and mean value analysis",
         balanced.items(),
         [
@@ -228,7 +228,7 @@ def _model_table() -> Table:
 
 
 def _pairs_table(compared: Sequence[Pair]) -> Table:
-    return tabulated(
+    return Table.of(
         "Models against servers",
         compared,
         [
@@ -247,7 +247,7 @@ def _difference(pair: Pair) -> str:
 
 
 def _points_table(found: Sequence[Point]) -> Table:
-    return tabulated(
+    return Table.of(
         "Closed runs",
         found,
         [

@@ -12,7 +12,7 @@ from loadtests.experiments.queueing_network.splitting import (
     demands_on_the_pi,
 )
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
-from loadtests.lab.report.content import Cell, Metric, Section, Table, tabulated
+from loadtests.lab.report.content import Cell, Metric, Section, Table
 from loadtests.lab.report.words import capital, told_s
 from loadtests.models import bounds
 from loadtests.models.samples import Summary
@@ -156,7 +156,7 @@ def _demands(split: dict[str, Storage]) -> list[Demands]:
 
 
 def _bought_table(split: dict[str, Storage]) -> Table:
-    return tabulated(
+    return Table.of(
         "Demands, now and with faster hardware",
         [
             one

@@ -26,17 +26,18 @@ class Table:
     note: str = ""
     digits: int = 3
 
-
-def tabulated(
-    caption: str,
-    items: Iterable[Item],
-    columns: Sequence[Column[Item]],
-    note: str = "",
-    digits: int = 3,
-) -> Table:
-    """A table with a row for each item, whose cells stand beside their headings in `columns`."""
-    rows = [[cell(item) for _, cell in columns] for item in items]
-    return Table(caption, [heading for heading, _ in columns], rows, note, digits)
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        items: Iterable[Item],
+        columns: Sequence[Column[Item]],
+        note: str = "",
+        digits: int = 3,
+    ) -> "Table":
+        """A table with a row for each item, whose cells stand beside their headings."""
+        rows = [[cell(item) for _, cell in columns] for item in items]
+        return cls(caption, [heading for heading, _ in columns], rows, note, digits)
 
 
 @dataclass(frozen=True, slots=True)
