@@ -21,14 +21,7 @@ from random import Random
 from statistics import median
 
 from loadtests import wrk
-from loadtests.bench.figures import (
-    Figure,
-    pairwise,
-    ratio_figure,
-    short,
-    spread_of,
-    with_failures,
-)
+from loadtests.bench.figures import Figure, pairwise, ratio_figure, short, spread_of, with_failures
 from loadtests.bench.posting import CLIENTS, bodies_of_block
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags

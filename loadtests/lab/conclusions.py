@@ -16,14 +16,7 @@ from textwrap import fill
 from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, drawn
 from loadtests.lab.report.page import plain_page
-from loadtests.lab.worlds import (
-    CLIENTS_003,
-    Claim,
-    World,
-    of_study_000,
-    of_study_001,
-    of_study_003,
-)
+from loadtests.lab.worlds import CLIENTS_003, Claim, World, of_study_000, of_study_001, of_study_003
 from loadtests.models.estimates import wilson
 
 REPETITIONS = 1000

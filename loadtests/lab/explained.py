@@ -13,13 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from loadtests.lab.gaps import Entry, Gap, waterfall
-from loadtests.lab.published import (
-    OPEN_RUN_S,
-    OPEN_RUNS,
-    OPEN_WORKLOADS,
-    UNROUNDED,
-    OpenWorkload,
-)
+from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED, OpenWorkload
 from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
@@ -27,13 +21,7 @@ from loadtests.models import replay, single_server
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import CONFIDENCE
-from loadtests.models.protocol import (
-    Expectation,
-    Protocol,
-    Run,
-    expected_of,
-    simulate_run,
-)
+from loadtests.models.protocol import Expectation, Protocol, Run, expected_of, simulate_run
 
 SIMULATED_RUNS = 20_000
 CUSTOMERS, SIMULATED_QUEUES = 300, 2000  # of the figure of how a queue fills

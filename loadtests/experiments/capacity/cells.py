@@ -5,13 +5,7 @@ from math import exp, log
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.capacity.rounds import (
-    NOTHING,
-    QUESTIONS,
-    Configuration,
-    Round,
-    judged,
-)
+from loadtests.experiments.capacity.rounds import NOTHING, QUESTIONS, Configuration, Round, judged
 from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results

@@ -34,13 +34,7 @@ from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.rules import judge
-from loadtests.generation.run import (
-    REQUESTS,
-    SAMPLES,
-    RunRecord,
-    append_verdict,
-    open_run,
-)
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, append_verdict, open_run
 from loadtests.generation.schedule import Choices, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED

@@ -17,19 +17,10 @@ from loadtests.experiments.queueing_network.plan import (
     SERVERS,
     SINGLE,
 )
-from loadtests.experiments.queueing_network.predicting import (
-    ASYMPTOTES,
-    MVA,
-    by_formula,
-    stations,
-)
+from loadtests.experiments.queueing_network.predicting import ASYMPTOTES, MVA, by_formula, stations
 from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
 from loadtests.experiments.queueing_network.simulating import LEAST_REPEATED, MODELS
-from loadtests.experiments.queueing_network.splitting import (
-    block_reads,
-    counted_routing,
-    storages,
-)
+from loadtests.experiments.queueing_network.splitting import block_reads, counted_routing, storages
 from loadtests.lab.experiment import Mode
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, rejected_told

@@ -26,12 +26,7 @@ from loadtests.experiments.what_if.forecasting import (
     forecasts,
     learnt,
 )
-from loadtests.experiments.what_if.scoring import (
-    CLOSED_WARM_UP,
-    FORECASTS,
-    forecasts_of,
-    runs_of,
-)
+from loadtests.experiments.what_if.scoring import CLOSED_WARM_UP, FORECASTS, forecasts_of, runs_of
 from loadtests.generation.rules import judge
 from loadtests.generation.run import RunRecord, append_verdict, closed_run, open_run
 from loadtests.generation.schedule import arrivals, poisson_times
