@@ -21,7 +21,7 @@ from loadtests.lab import published, stacks
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.py_spy import Recording, record
 from loadtests.lab.report.content import Cell, Figure, Link, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Line, Results, ResultsError, TableWriter
 from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
@@ -280,7 +280,7 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
         f"Shares by mode and threads; the largest is {names[0]}. Lines are 95 % intervals, as if "
         "samples were independent, which they are not quite."
     )
-    return Figure("What Python works on", drawn(Axis("share / %"), Axis(""), series), told, table)
+    return figure("What Python works on", told, Axis("share / %"), Axis(""), series, table)
 
 
 def _by_size(of: Sequence[Mapping[str, float]]) -> list[str]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from textwrap import fill
 
-from loadtests.lab.report.content import Figure, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.content import Section, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.worlds import CLIENTS_003, Claim, World, of_study_000, of_study_001, of_study_003
 from loadtests.models.estimates import wilson
@@ -132,7 +132,7 @@ def _section(world: str, found: Sequence[Tried]) -> Section:
         for name, source, true in kinds
         if any(one.claim.true is true for one in found)
     ]
-    svg = drawn(Axis("repetitions / %", limits=(0, 100)), Axis(""), series)
+    x, table = Axis("repetitions / %", limits=(0, 100)), Table(title, columns, rows)
     told = f"Repetitions of the protocol that lead to each claim, if the server {world}."
     said = [one.sentence for one in found]
-    return Section(title, said, [Figure("Claims", svg, told, Table(title, columns, rows))])
+    return Section(title, said, [figure("Claims", told, x, Axis(""), series, table)])

@@ -8,7 +8,7 @@ crosses(cells, x, y)                        # for what counts nowhere
 x.metric("throughput[8]", "1/s")            # for `compare`
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -66,16 +66,13 @@ def accepted(made: Sequence[Run]) -> list[Run]:
     return [run for run in made if run.is_accepted]
 
 
-def rejected_told(made: Sequence[Judged], what: str = "points") -> list[str]:
+def rejected_told(made: Sequence[Judged], what: str = "points") -> Iterator[str]:
     """A sentence about those without an accepted run, if there are any."""
-    without = len(made) - len(accepted(made))
-    if not without:
-        return []
-    told = (
-        f"{without} of {len(made)} {what} have no accepted run. They are shown as rejected, and "
-        "used for no finding; the table of runs has the reasons."
-    )
-    return [told]
+    if without := len(made) - len(accepted(made)):
+        yield (
+            f"{without} of {len(made)} {what} have no accepted run. They are shown as rejected, "
+            "and used for no finding; the table of runs has the reasons."
+        )
 
 
 @dataclass(frozen=True, slots=True)
