@@ -14,8 +14,7 @@ from functools import cached_property
 from itertools import product
 
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
-from loadtests.generation.rules import judge
-from loadtests.generation.run import SAMPLES, append_verdict
+from loadtests.generation.run import SAMPLES, judge_run
 from loadtests.generation.samples import Sample, read
 from loadtests.grouping import grouped
 from loadtests.lab import published
@@ -98,7 +97,7 @@ def _post(run: Run, service: Service, bulk: Bulk, repeat: int, points: TableWrit
     )
     points.add(PointLine(name, bulk.mode, bulk.threads, repeat, until_s))
     # The study used such a program, so its own limit is reported and not a reason to reject.
-    append_verdict(run.results.folder, record, judge(replace(record.facts(), client_cpu=None)))
+    judge_run(run.results.folder, record, replace(record.facts(), client_cpu=None))
 
 
 # --- analysing -----------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from statistics import fmean
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, append_verdict, open_run
+from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, judge_run, open_run
 from loadtests.generation.schedule import (
     KNOWN_KIND,
     arrivals,
@@ -92,7 +91,7 @@ def measure_for(run: Run, duration_s: float, requests: int) -> None:
         run.say(f"open: {len(schedule)} requests in {duration_s:g} s, at ρ = {UTILISATION}")
         record = open_run(server, schedule, run=OPEN, folder=folder, say=run.say)
         after = calibrated("after")
-    append_verdict(folder, record, judge(record.facts(before, after)))
+    judge_run(folder, record, record.facts(before, after))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
 from loadtests.generation.rows import Row, RowFile, closed_index, customer_of, in_flight
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, append_verdict
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, judge_run
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.generation.window import Window
 from loadtests.processes import (
@@ -137,7 +136,7 @@ def bulk_run(
             load.end()
             record, _ = kept(load, bulk, run, folder)
             record = replace(record, is_interrupted=True)
-            append_verdict(folder, record, judge(record.facts()))
+            judge_run(folder, record)
             raise
         load.end()
         then()

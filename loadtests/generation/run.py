@@ -6,8 +6,8 @@
 
 A run writes these files into its result folder, which several runs share: its rows in
 `requests.csv`, a sample of the machine for each second in `samples.csv`, its schedule in
-`schedules/RUN.csv` if it is open, and Locust's output in `locust.log`. `append_verdict` adds a line
-to `runs.csv` once the run was judged.
+`schedules/RUN.csv` if it is open, and Locust's output in `locust.log`. `judge_run` adds a line to
+`runs.csv`.
 
 Progress is shown every few seconds, with the time left. Ctrl-C, or the death of this process, stops
 Locust cleanly; the measurements until then are kept, and the run is listed as interrupted.
@@ -272,7 +272,7 @@ class _Job:
             except KeyboardInterrupt:
                 stop(process)
                 record = replace(self._kept(), is_interrupted=True)
-                append_verdict(self.folder, record, judge(record.facts()))
+                judge_run(self.folder, record)
                 raise
             finally:
                 if process.poll() is None:
@@ -350,6 +350,16 @@ def _why(command: Sequence[str], status: int | None, log: Path) -> str:
 def _without_locust_settings() -> dict[str, str]:
     """The environment without variables from which Locust would take options of the caller."""
     return {name: text for name, text in plain_environment().items() if name[:7] != "LOCUST_"}
+
+
+def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bool:
+    """Judge a run by the rules, and list it in `runs.csv`. Returns whether it counts.
+
+    facts: what is judged; all that the record tells, if left out.
+    """
+    verdict = judge(facts or record.facts())
+    append_verdict(folder, record, verdict)
+    return verdict.accepted
 
 
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:

@@ -20,8 +20,8 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
-from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import REQUESTS, RunRecord, Target, append_verdict
+from loadtests.generation.rules import Facts
+from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results, TableWriter
@@ -84,7 +84,7 @@ class Customer:
             client_cpu=used.own_s / used.wall_s,
         )
         record = RunRecord(run, "closed", tuple(rows), (), None, begun_unix_s)
-        append_verdict(self._results.folder, record, judge(facts))
+        judge_run(self._results.folder, record, facts)
         return rows
 
     def _ask(self, server: Target, run: str, start_s: float, numbered: tuple[int, Request]) -> Row:

@@ -13,8 +13,7 @@ from itertools import islice
 from loadtests.experiments.client_server.asked import Drawn, Flights, endless
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rules import judge
-from loadtests.generation.run import RunRecord, Target, append_verdict, open_run
+from loadtests.generation.run import RunRecord, Target, judge_run, open_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands, poisson_times
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import Line, TableWriter
@@ -127,8 +126,8 @@ class Group:
         pending, self._pending = self._pending, []
         for role, record in pending:
             facts = record.facts(self._before, after)
-            verdict = judge(replace(facts, lag_p99_s=None) if role == ALONE else facts)
-            append_verdict(self.measuring.run.results.folder, record, verdict)
+            facts = replace(facts, lag_p99_s=None) if role == ALONE else facts
+            judge_run(self.measuring.run.results.folder, record, facts)
 
     def _calibrated(self, target: Target, when: str) -> Calibration:
         run, count = self.measuring.run, self.measuring.plan.calibration

@@ -32,8 +32,8 @@ from loadtests.experiments.itinerary.measuring import travelled
 from loadtests.experiments.itinerary.reading import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import RunRecord, append_verdict
+from loadtests.generation.rules import Facts
+from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.posts import MINED
@@ -177,8 +177,8 @@ class _Measuring:
         )
         self.posts.add(line)
         # How busy the program is that posts is reported, and no reason to reject.
-        verdict = judge(replace(record.facts(), client_cpu=None))
-        append_verdict(self.run.results.folder, record, verdict)
+        facts = replace(record.facts(), client_cpu=None)
+        judge_run(self.run.results.folder, record, facts)
 
     def _itineraries(self, cluster: Cluster, server: str, repeat: int) -> None:
         name, count = f"{DURABLE}-{server}-{repeat}", self.sizes.iterations
@@ -217,7 +217,7 @@ class _Measuring:
             foreign_cpu=used.foreign_cores,
         )
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
-        append_verdict(self.run.results.folder, record, judge(facts))
+        judge_run(self.run.results.folder, record, facts)
 
     # --- questions ---------------------------------------------------------------------------
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from loadtests.experiments.mixed_clients.inside import inside_run
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Count, plan
 from loadtests.generation.interactions import Sequences, whole
-from loadtests.generation.rules import judge
-from loadtests.generation.run import RunRecord, append_verdict, interaction_run
+from loadtests.generation.run import RunRecord, interaction_run, judge_run
 from loadtests.generation.samples import cpu_s
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_folder, fresh_service, prepared
@@ -73,7 +72,7 @@ def _one(
     )
     if place == LOCAL:  # the customers are part of the measured process
         facts = replace(facts, client_cpu=None)
-    append_verdict(run.results.folder, record, judge(facts))
+    judge_run(run.results.folder, record, facts)
     counts = count.warm_up, count.measured, len(interactions)
     return PlanLine(name, place, blocks, len(own), *counts, used_s)
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from loadtests.experiments.open_workload import demands as learnt
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rules import judge
-from loadtests.generation.run import Target, append_verdict, closed_run
+from loadtests.generation.run import Target, closed_run, judge_run
 from loadtests.generation.schedule import Choices
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import one_customer
@@ -88,7 +87,7 @@ def _closed(
         seed=run.options.seed,
         say=lambda text: None,
     )
-    append_verdict(run.results.folder, record, judge(record.facts(before)))
+    judge_run(run.results.folder, record, record.facts(before))
     with run.results.more(learnt.CLOSED, learnt.ClosedLine) as table:
         table.add(learnt.ClosedLine(name, server, customers))
 

@@ -33,8 +33,7 @@ from loadtests.generation import samples as sampling
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, append_verdict, open_run
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, judge_run, open_run
 from loadtests.generation.schedule import Choices, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
@@ -165,15 +164,12 @@ def _judge(
     lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
     for record in records:
         facts = record.facts(before, after)
-        verdict = judge(
-            replace(
-                facts,
-                is_interrupted=facts.is_interrupted or after is None,
-                lag_p99_s=lag_p99_s or facts.lag_p99_s,
-            )
+        facts = replace(
+            facts,
+            is_interrupted=facts.is_interrupted or after is None,
+            lag_p99_s=lag_p99_s or facts.lag_p99_s,
         )
-        append_verdict(run.results.folder, record, verdict)
-        accepted += verdict.accepted
+        accepted += judge_run(run.results.folder, record, facts)
     return accepted
 
 

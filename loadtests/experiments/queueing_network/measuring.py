@@ -23,8 +23,7 @@ from loadtests.experiments.queueing_network.plan import SERVERS, Plan, Server, p
 from loadtests.experiments.queueing_network.predicting import STATIONS, solved
 from loadtests.experiments.queueing_network.simulating import Protocol, simulated_results
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, append_verdict, closed_run
+from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.one_customer import one_customer
@@ -169,9 +168,7 @@ class _Network:
             say=self.run.say,
         )
         self._write_told(line.run, service.get(network.TOLD))
-        verdict = judge(record.facts())
-        append_verdict(folder, record, verdict)
-        return verdict.accepted
+        return judge_run(folder, record)
 
     def _noted(self, server: Server, customers: int, scale: float, attempt: int = 0) -> PlanLine:
         """Write a run's line of the plan."""

@@ -27,8 +27,7 @@ from loadtests.experiments.what_if.forecasting import (
     learnt,
 )
 from loadtests.experiments.what_if.scoring import CLOSED_WARM_UP, FORECASTS, forecasts_of, runs_of
-from loadtests.generation.rules import judge
-from loadtests.generation.run import RunRecord, append_verdict, closed_run, open_run
+from loadtests.generation.run import RunRecord, closed_run, judge_run, open_run
 from loadtests.generation.schedule import arrivals, poisson_times
 from loadtests.lab.experiment import Run
 from loadtests.processes import ProgramFailed
@@ -87,7 +86,7 @@ def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRec
         record = made(f"{change.name}-{quantity}-{number + 1}")
         served_s = [row.service_s for row in record.rows if row.service_s is not None]
         facts = replace(record.facts(), service_time_s=fmean(served_s) if served_s else None)
-        append_verdict(run.results.folder, record, judge(facts))
+        judge_run(run.results.folder, record, facts)
 
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:

@@ -15,6 +15,7 @@ from loadtests.experiments.itinerary.reading import (
     itinerary_runs,
     transactions_of,
 )
+from loadtests.generation import run as generation_run
 from loadtests.generation.interactions import step_index
 from loadtests.generation.rows import Row
 from loadtests.generation.rules import Facts, Verdict, judge
@@ -142,7 +143,7 @@ def test_a_service_is_measured_and_reported(
 ) -> None:
     tiny = Plan(1, (Part(DURABLE, 1, (2,), (5.0,), 10), Part(MINED, 1, (2,), (1.0,), 5)))
     monkeypatch.setattr(measuring, "plan", lambda options: tiny)
-    monkeypatch.setattr(measuring, "judge", judged_by_failures)
+    monkeypatch.setattr(generation_run, "judge", judged_by_failures)
     monkeypatch.setattr(measuring, "NEW_FLIGHTS", 200)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "one", lambda text: None)
     results = Results(tmp_path / "one")

@@ -10,6 +10,7 @@ from loadtests.experiments.mixed_clients import EXPERIMENT, measuring
 from loadtests.experiments.mixed_clients.comparing import Point, curves, growth, points_of
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, Count, Plan, plan
 from loadtests.experiments.mixed_clients.reading import MixedRun, mixed_runs
+from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
@@ -159,8 +160,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "plan", lambda options: tiny)
-        patch.setattr(measuring, "judge", judged)
-        patch.setattr(measuring, "append_verdict", listed)
+        patch.setattr(generation_run, "judge", judged)
+        patch.setattr(generation_run, "append_verdict", listed)
         run(EXPERIMENT, Options(Mode.REAL, quick=True), found.folder, lambda text: None)
     return found
 

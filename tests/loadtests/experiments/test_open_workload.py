@@ -41,13 +41,13 @@ from loadtests.experiments.open_workload.plan import (
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.open_workload.tables import percent
+from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.rules import Verdict as Judged
 from loadtests.generation.run import Elsewhere, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
-from loadtests.lab import one_customer
 from loadtests.lab import running as running_lab
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
@@ -410,8 +410,7 @@ def everything_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     def judge(facts: Facts) -> Judged:
         return Judged((), {rule.name: rule.value(facts) for rule in RULES})
 
-    for module in (measuring, exploring, one_customer):
-        monkeypatch.setattr(module, "judge", judge)
+    monkeypatch.setattr(generation_run, "judge", judge)
 
 
 def page_of(results: Results) -> str:

@@ -22,10 +22,10 @@ from loadtests.experiments.what_if.forecasting import (
     forecasts,
 )
 from loadtests.experiments.what_if.scoring import scored
+from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.generation.schedule import poisson_times
-from loadtests.lab import one_customer
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import forecast, resume
@@ -164,8 +164,7 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
     def everything_counts(facts: Facts) -> Verdict:
         return Verdict((), {rule.name: rule.value(facts) for rule in RULES})
 
-    for module in (measuring, one_customer):
-        monkeypatch.setattr(module, "judge", everything_counts)
+    monkeypatch.setattr(generation_run, "judge", everything_counts)
     for module, name, value in (
         (exploring, "QUICK_REQUESTS", 5),
         (measuring, "QUICK_ROUNDS", 40),
