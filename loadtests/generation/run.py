@@ -136,7 +136,6 @@ def open_run(
     ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were kept.
     """
     job = _Job("open", run, folder.resolve(), target, say, len(schedule), schedule[-1].intended_s)
-    job.require_new()
     path = job.folder / SCHEDULES / f"{run}.csv"
     path.parent.mkdir(exist_ok=True)
     save(path, schedule)
@@ -174,7 +173,6 @@ def closed_run(
         )
     total = customers * (warm_up + requests) if requests else None
     job = _Job("closed", run, folder.resolve(), target, say, total, duration_s or None)
-    job.require_new()
     with TemporaryDirectory(prefix="flightchain-paths-") as scratch:
         paths = Path(scratch) / "paths.csv"
         save_requests(paths, choices)
@@ -216,7 +214,6 @@ def interaction_run(
     total = sum(len(interaction.steps) for own in sequences for interaction in own)
     until_s = count * interval_s if interval_s else None
     job = _Job("interaction", run, folder.resolve(), target, say, total, until_s)
-    job.require_new()
     with TemporaryDirectory(prefix="flightchain-interactions-") as scratch:
         path = Path(scratch) / "interactions.jsonl"
         save_interactions(path, sequences)
@@ -248,7 +245,7 @@ class _Job:
     samples: list[Sample] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def require_new(self) -> None:
+    def __post_init__(self) -> None:
         """Raise ValueError if the run id is not well formed or the folder has it already."""
         if not _RUN_ID.fullmatch(self.run):
             raise ValueError(
