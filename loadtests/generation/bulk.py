@@ -7,13 +7,14 @@ a process of its own; its rows become raw rows like those of Locust.
     record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
 
 The program is ended after a time and not after a number of requests, because some threads would
-finish first and then fewer would post than stated. `busy_window` is the part in which all post.
+finish first and then fewer would post than stated; `window.busy_window` is the part of a run in
+which all post.
 """
 
 import csv
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,10 +24,9 @@ from time import monotonic, time
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
-from loadtests.generation.rows import Row, RowFile, closed_index, customer_of, in_flight
+from loadtests.generation.rows import Row, RowFile, closed_index, in_flight
 from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, judge_run
 from loadtests.generation.samples import Sample, Sampler
-from loadtests.generation.window import Window
 from loadtests.processes import (
     PROJECT,
     ProgramFailed,
@@ -151,24 +151,6 @@ def _watch(load: Load, target: Target, duration_s: float) -> None:
         with suppress(subprocess.TimeoutExpired):
             load.process.wait(min(SAMPLE_EVERY_S, left_s))
         load.samples.append((monotonic(), sampler.sample(0)))
-
-
-def busy_window(rows: Iterable[Row], until_s: float) -> Window:
-    """The part of a run in which all threads post: from the start of the last one to `until_s`.
-
-    Raises ValueError if there is no such part.
-    """
-    by_thread: dict[int, list[Row]] = {}
-    for row in rows:
-        by_thread.setdefault(customer_of(row), []).append(row)
-    if not by_thread:
-        raise ValueError("a run without rows has no window")
-    start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
-    if start_s >= until_s:
-        raise ValueError(f"it ended at {until_s:.3f} s, but all threads began at {start_s:.3f} s")
-    chosen = [row for own in by_thread.values() for row in own if start_s < row.done_s <= until_s]
-    good = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
-    return Window(len(by_thread), start_s, until_s, tuple(good))
 
 
 def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
-from loadtests.generation.bulk import busy_window
 from loadtests.generation.rows import Row
-from loadtests.generation.window import Window
+from loadtests.generation.window import Window, busy_window
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 

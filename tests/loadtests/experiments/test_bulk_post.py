@@ -10,10 +10,11 @@ import pytest
 from loadtests.experiments import bulk_post
 from loadtests.generation import bulk as posting
 from loadtests.generation import run as generation_run
-from loadtests.generation.bulk import Bulk, busy_window
+from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, RowFile, closed_index, read_rows
 from loadtests.generation.rules import RULES, judge
 from loadtests.generation.samples import Sample, append
+from loadtests.generation.window import busy_window
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
