@@ -16,6 +16,7 @@ from textwrap import fill
 from loadtests.lab.report.content import Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import plain_page
+from loadtests.lab.report.words import capital
 from loadtests.lab.worlds import CLIENTS_003, Claim, World, of_study_000, of_study_001, of_study_003
 from loadtests.models.estimates import wilson
 
@@ -72,8 +73,8 @@ class Tried:
     @property
     def sentence(self) -> str:
         """The claim with its share."""
-        words = self.claim.words[0].upper() + self.claim.words[1:]
-        return f"{words}: so said {100 * self.share:.1f} % of the repetitions. It is {self.told}."
+        share = f"{100 * self.share:.1f} % of the repetitions"
+        return f"{capital(self.claim.words)}: so said {share}. It is {self.told}."
 
     @property
     def told(self) -> str:

@@ -57,7 +57,7 @@ def made_up(
     rows = RowFile(folder / REQUESTS)
     with (
         results.table(PLAN, PlanLine) as plan,
-        results.table(one_customer.PARTS, one_customer.COLUMNS) as parts,
+        results.table(one_customer.PARTS, one_customer.PartLine) as parts,
         results.table("runs", ("run", "accepted", "reasons")) as runs,
     ):
         for (way, kind, turn), measured_s in times.items():
