@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 from loadtests.lab.report.content import Metric
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
+from loadtests.lab.report.words import times
 from loadtests.models.estimates import Interval, confidence_interval
 
 LEAST_DRAWN = 10  # an interval is drawn down to this part of its mean: axes may be logarithmic
@@ -123,17 +124,13 @@ def measured(
     shape: Shape = "line",
 ) -> Series:
     """The series of what was measured, times `factor`, with a gap where nothing counts."""
-
-    def scaled(value: float | None) -> float | None:
-        return None if value is None else factor * value
-
     return Series(
         name,
         source,
         xs,
-        [scaled(one.value) if one else None for one in found],
-        [scaled(_lowest(one)) if one else None for one in found],
-        [scaled(one.high) if one else None for one in found],
+        [factor * one.value if one else None for one in found],
+        [times(factor, _lowest(one)) if one else None for one in found],
+        [times(factor, one.high) if one else None for one in found],
         shape=shape,
     )
 
