@@ -25,19 +25,17 @@ What it promises:
 
 Three things are left out on purpose, because no question ever waited for them: the proof of work,
 the faults of the original (short chains, ids that reading advanced, links that were not checked),
-and its second reading of the newest blocks at start. A ledger serves one thread and one request at
-a time; each further thread needs a `twin`.
+and its second reading of the newest blocks at start. A ledger serves one request at a time.
 """
 
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter, time
-from typing import Any, Self
+from typing import Any
 
 from loadtests.waits import Pace
 
@@ -195,17 +193,6 @@ class StudyLedger:
         self.costs = Costs()
         self._learn_chain()
         self.startup_costs, self.costs = self.costs, Costs()
-
-    def twin(self) -> Self:
-        """A ledger of the same chain for another thread; nothing is read for it.
-
-        It has the blocks of `last`, an empty `random`, and `costs` of its own.
-        """
-        found = copy(self)
-        found._random = {}
-        found._pace = Pace(self._pace.piece_s)
-        found.costs = Costs()
-        return found
 
     def __len__(self) -> int:
         """The number of blocks."""

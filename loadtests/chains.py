@@ -14,7 +14,7 @@ from pathlib import Path
 
 from loadtests.baseline import write_chain
 from loadtests.processes import ProgramFailed, backend
-from loadtests.questions import Asked, flights_of_block
+from loadtests.questions import Asked, all_blocks
 
 FREE_DISK_FACTOR = 1.2
 KNOWN_FACTOR = 4  # the needs of longer chains are guessed from the chain with this factor
@@ -102,8 +102,7 @@ def write_studys_way(service: Asked, folder: Path) -> int:
 
     Returns how many blocks there are. Raises ProgramFailed, FileExistsError.
     """
-    tip: int = service.get("/tip")["height"]
-    return write_chain(folder, (flights_of_block(service, at) for at in range(1, tip + 1)))
+    return write_chain(folder, all_blocks(service))
 
 
 class Chains:

@@ -18,13 +18,9 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-from locust import User, events, task
-from locust.env import Environment
-from locust.exception import StopUser
-
-from loadtests.generation import options
+from loadtests.generation import customers, options
 from loadtests.generation.asking import Place
-from loadtests.generation.node import Node, Part, Plan
+from loadtests.generation.node import Part, Plan, register
 from loadtests.generation.pacing import wait_until
 from loadtests.generation.rows import closed_index
 from loadtests.generation.schedule import Request, mixed
@@ -67,22 +63,11 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     return Plan([content] * workers, None, requests, None if counted else chosen.duration)
 
 
-class Customer(User):
+class Customer(customers.Customer):
     """A customer, who asks, waits for the answer, and thinks."""
 
-    node: Node
-
-    @task
-    def work(self) -> None:
+    def do_all(self, mine: Part, customer: int) -> None:
         """Ask until this customer has done its requests, or its time is over."""
-        mine = self.node.part
-        if mine is None:
-            raise StopUser
-        self._ask_all(mine, mine.take_number())
-        self.node.finish_one(mine)
-        raise StopUser
-
-    def _ask_all(self, mine: Part, customer: int) -> None:
         chosen = self.environment.parsed_options
         random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
         client = Place(mine.host).asker(
@@ -118,11 +103,4 @@ def _is_done(chosen: Namespace, number: int, start_s: float) -> bool:
     return bool(monotonic() >= start_s + chosen.duration)
 
 
-def _on_init(environment: Environment, **_event: object) -> None:
-    Customer.node = Node(environment, plan_from)
-
-
-events.init_command_line_parser.add_listener(
-    lambda parser, **_event: options.add(parser, OPTIONS, options.PATHS, RUN_ID)
-)
-events.init.add_listener(_on_init)
+register(Customer, plan_from, OPTIONS, options.PATHS, RUN_ID)

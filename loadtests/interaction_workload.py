@@ -23,11 +23,8 @@ from random import Random
 from time import monotonic
 
 import gevent
-from locust import User, events, task
-from locust.env import Environment
-from locust.exception import StopUser
 
-from loadtests.generation import options
+from loadtests.generation import customers, options
 from loadtests.generation.client import JSON, NDJSON, Answer, Client, Origin
 from loadtests.generation.interactions import (
     ADDED,
@@ -38,7 +35,7 @@ from loadtests.generation.interactions import (
     load,
     step_index,
 )
-from loadtests.generation.node import Node, Part, Plan
+from loadtests.generation.node import Node, Part, Plan, register
 from loadtests.generation.pacing import wait_until
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.processes import Site
@@ -97,22 +94,11 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
     return Plan([content] * workers, None, requests, until_s)
 
 
-class Customer(User):
+class Customer(customers.Customer):
     """A customer, who does a sequence of interactions, and then begins it again."""
 
-    node: Node
-
-    @task
-    def work(self) -> None:
+    def do_all(self, mine: Part, customer: int) -> None:
         """Do interactions until this customer has done enough, or its time is over."""
-        mine = self.node.part
-        if mine is None:
-            raise StopUser
-        self._do_all(mine, mine.take_number())
-        self.node.finish_one(mine)
-        raise StopUser
-
-    def _do_all(self, mine: Part, customer: int) -> None:
         chosen = self.environment.parsed_options
         random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
         own: Sequence[Interaction] = [
@@ -216,11 +202,4 @@ def _state(answer: Answer) -> str:
     return str(json.loads(answer.body).get("state", ""))
 
 
-def _on_init(environment: Environment, **_event: object) -> None:
-    Customer.node = Node(environment, plan_from)
-
-
-events.init_command_line_parser.add_listener(
-    lambda parser, **_event: options.add(parser, OPTIONS, FILES, RUN_ID)
-)
-events.init.add_listener(_on_init)
+register(Customer, plan_from, OPTIONS, FILES, RUN_ID)

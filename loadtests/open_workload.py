@@ -18,14 +18,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from locust import User, events, task
+from locust import User, task
 from locust.dispatch import UsersDispatcher
-from locust.env import Environment
 from locust.exception import StopUser
 
 from loadtests.generation import options
 from loadtests.generation.asking import Place
-from loadtests.generation.node import Node, Plan
+from loadtests.generation.node import Node, Plan, register
 from loadtests.generation.pacing import walk
 from loadtests.generation.schedule import (
     Arrival,
@@ -124,12 +123,4 @@ class OpenWorkload(User):
         raise StopUser
 
 
-def _on_init(environment: Environment, **_event: object) -> None:
-    environment.dispatcher_class = OneUserEach
-    OpenWorkload.node = Node(environment, plan_from)
-
-
-events.init_command_line_parser.add_listener(
-    lambda parser, **_event: options.add(parser, OPTIONS, FILES, RUN_ID)
-)
-events.init.add_listener(_on_init)
+register(OpenWorkload, plan_from, OPTIONS, FILES, RUN_ID, OneUserEach)

@@ -15,10 +15,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 from typing import Any
@@ -219,7 +219,7 @@ def serving(
     start_s = perf_counter()
     process = started(command, log, variables)
     try:
-        _wait_for_answer(process, port, asking, command, log)
+        wait_until(lambda: _answers(process, port, asking), process, command, log)
         yield Service(process.pid, port, perf_counter() - start_s)
     finally:
         stop(process)
@@ -251,21 +251,34 @@ def _die_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _wait_for_answer(
-    process: "subprocess.Popen[bytes]", port: int, asking: str, command: Sequence[str], log: Path
+def _answers(process: "subprocess.Popen[bytes]", port: int, asking: str) -> bool:
+    try:
+        with Service(process.pid, port).connection() as connection:
+            answer(connection, asking)
+    except (OSError, HTTPException, ProgramFailed):
+        return False
+    return True
+
+
+def wait_until(
+    is_ready: Callable[[], bool],
+    process: "subprocess.Popen[bytes]",
+    command: Sequence[str],
+    log: Path,
+    within_s: float = READY_WITHIN_S,
 ) -> None:
-    deadline_s = monotonic() + READY_WITHIN_S
-    while monotonic() < deadline_s:
+    """Return when a program that was started by `command` is ready.
+
+    log: takes its output. Raises ProgramFailed if it ends before that, or is not ready in time.
+    """
+    deadline_s = monotonic() + within_s
+    while not is_ready():
         if process.poll() is not None:
             raise ProgramFailed(failure(command, process.returncode, log))
-        try:
-            with Service(process.pid, port).connection() as connection:
-                answer(connection, asking)
-        except (OSError, HTTPException, ProgramFailed):
-            sleep(LOOK_EVERY_S)
-        else:
-            return
-    raise ProgramFailed(f"the server did not answer {asking} within {READY_WITHIN_S} s; see {log}")
+        if monotonic() > deadline_s:
+            name = " ".join([Path(command[0]).name, *command[1:3]])
+            raise ProgramFailed(f"`{name} …` was not ready within {within_s:g} s; see {log}")
+        sleep(LOOK_EVERY_S)
 
 
 def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTERM) -> None:
@@ -280,12 +293,23 @@ def stop(process: "subprocess.Popen[Any]", number: signal.Signals = signal.SIGTE
 
 def answer(connection: HTTPConnection, path: str) -> Any:
     """The JSON answer to GET `path`. Raises ProgramFailed for a status other than 200."""
-    connection.request("GET", path)
-    response = connection.getresponse()
-    body = response.read()
+    response, body = exchanged(connection, path)
     if response.status != 200:
         raise ProgramFailed(f"GET {path} was answered {response.status}: {body[:300]!r}")
     return json.loads(body)
+
+
+def exchanged(
+    connection: HTTPConnection,
+    path: str,
+    body: str | bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> tuple[HTTPResponse, bytes]:
+    """The answer to GET `path`, or to POST with a `body`: what heads it, and all of its body."""
+    method = "GET" if body is None else "POST"
+    connection.request(method, path, body, dict(headers or {}))
+    response = connection.getresponse()
+    return response, response.read()
 
 
 def free_port() -> int:

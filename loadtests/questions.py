@@ -8,7 +8,7 @@ a short and to a long chain are alike.
 """
 
 from calendar import monthrange
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from random import Random
@@ -19,8 +19,7 @@ from loadtests.processes import ProgramFailed, Service, answer
 
 KINDS = ("filter_transactions", "average_delays", "flight_counter")
 SAMPLED_BLOCKS = 100
-BLOCK_PAGE = 1000
-
+_GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 Flight = dict[str, Any]
 
 
@@ -56,6 +55,17 @@ def flights_of_block(service: Asked, height: int) -> list[Flight]:
     """All flights of a block, oldest first."""
     flights: list[Flight] = service.get(f"/blocks/{height}")["block"]["transactions"]
     return flights
+
+
+def all_blocks(service: Asked) -> Iterator[list[Flight]]:
+    """The flights of each block that has some, in order."""
+    height: int = service.get("/tip")["height"]
+    return (flights_of_block(service, at) for at in range(1, height + 1))
+
+
+def as_sent(flight: Flight) -> Flight:
+    """A flight without the fields that the ledger gives, as it is posted."""
+    return {name: value for name, value in flight.items() if name not in _GIVEN_BY_THE_LEDGER}
 
 
 def sample(service: Asked, blocks: int = SAMPLED_BLOCKS) -> list[Flight]:
@@ -114,6 +124,11 @@ def _interval(day_text: str, first: date, last: date, random: Random) -> dict[st
     initial = date.fromordinal(random.randint(lowest.toordinal(), day.toordinal()))
     final = date.fromordinal(random.randint(day.toordinal(), highest.toordinal()))
     return {"INITIAL_DATE": initial.isoformat(), "FINAL_DATE": final.isoformat()}
+
+
+def in_turns(questions: Questions) -> list[str]:
+    """The paths of all questions, one of each kind in turn."""
+    return [one.path for each in zip(*questions.values(), strict=True) for one in each]
 
 
 def require_answers(service: Service, questions: Questions) -> None:

@@ -16,13 +16,12 @@ from itertools import islice
 from random import Random
 
 from loadtests.generation.interactions import ADDED, Interaction, Step
-from loadtests.questions import KINDS, Flight, Questions
+from loadtests.questions import KINDS, Flight, Questions, as_sent
 
 READING, FREQUENT, RARE, ITINERARY = "reading", "frequent", "rare", "itinerary"
 SHARES: Mapping[str, float] = {READING: 60, FREQUENT: 30, RARE: 10}
 BATCH_FLIGHTS = 5
 LEGS = 3
-GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 STEPS: Mapping[str, int] = {READING: 3, FREQUENT: 2, RARE: 1, ITINERARY: 9}
 """How many steps an interaction of each kind has."""
 
@@ -113,7 +112,7 @@ COUNTERPARTS = (
 
 def sent_form(flight: Flight) -> str:
     """A flight as it is posted: JSON in ASCII, without the fields that the ledger gives."""
-    return json.dumps({k: v for k, v in flight.items() if k not in GIVEN_BY_THE_LEDGER})
+    return json.dumps(as_sent(flight))
 
 
 # --- study 003 -------------------------------------------------------------------------------

@@ -19,11 +19,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadtests.processes import Service
+from loadtests.processor_time import Usage, moment
+
 CONNECTIONS = 8
 THREADS = 1
 TIMEOUT_S = 60
 
-_SCRIPT = """\
+_READING = """\
 local paths = {
 %s
 }
@@ -31,7 +34,6 @@ local etags = {
 %s
 }
 local requests = {}
-local at = 0
 
 init = function(args)
   for i, path in ipairs(paths) do
@@ -40,18 +42,12 @@ init = function(args)
     requests[i] = wrk.format("GET", path, headers)
   end
 end
-
-request = function()
-  at = at %% #requests + 1
-  return requests[at]
-end
 """
-_POSTING_SCRIPT = """\
+_POSTING = """\
 local bodies = {
 %s
 }
 local requests = {}
-local at = 0
 
 init = function(args)
   local headers = { ["Content-Type"] = "application/json" }
@@ -59,9 +55,12 @@ init = function(args)
     requests[i] = wrk.format("POST", "%s", headers, body)
   end
 end
+"""
+_IN_TURN = """
+local at = 0
 
 request = function()
-  at = at %% #requests + 1
+  at = at % #requests + 1
   return requests[at]
 end
 """
@@ -147,8 +146,7 @@ def write_script(
     """
     lines = ",\n".join(f'"{request_path}"' for request_path in request_paths)
     known = ",\n".join(f"'{etag}'" for etag in etags)
-    path.write_text(_SCRIPT % (lines, known) + (_TELLING if told else ""), encoding="ascii")
-    return path
+    return _written(path, _READING % (lines, known), told=told)
 
 
 def write_posting_script(
@@ -159,8 +157,11 @@ def write_posting_script(
     told: whether `Load.recorded` is wanted.
     """
     lines = ",\n".join(f"[==[{body.decode('ascii')}]==]" for body in bodies)
-    script = _POSTING_SCRIPT % (lines, request_path) + (_TELLING if told else "")
-    path.write_text(script, encoding="ascii")
+    return _written(path, _POSTING % (lines, request_path), told=told)
+
+
+def _written(path: Path, requests: str, *, told: bool) -> Path:
+    path.write_text(requests + _IN_TURN + _TELLING * told, encoding="ascii")
     return path
 
 
@@ -192,6 +193,15 @@ def load(base_url: str, script: Path, duration_s: int, connections: int = CONNEC
     if finished.returncode != 0:
         raise WrkFailed(f"wrk ended with status {finished.returncode}: {finished.stderr.strip()}")
     return parsed(finished.stdout, connections)
+
+
+def measured_load(
+    service: Service, script: Path, duration_s: int, connections: int = CONNECTIONS
+) -> tuple[Load, Usage]:
+    """Load a service, and tell who used the processor meanwhile. Raises WrkFailed."""
+    before = moment(service.pid)
+    found = load(service.url, script, duration_s, connections)
+    return found, before.until(moment(service.pid))
 
 
 def parsed(output: str, connections: int = CONNECTIONS) -> Load:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from loadtests.bench.figures import Figure, short
 from loadtests.bench.session import Bench, load_now
-from loadtests.processes import ProgramFailed, Service
+from loadtests.processes import ProgramFailed, Service, exchanged
 from loadtests.questions import flights_of_block
 
 TIMES = 20
@@ -94,9 +94,7 @@ def _index_ms(connection: HTTPConnection, path: str) -> float:
     """The least time that the index took. Raises ProgramFailed."""
     found = []
     for _ in range(TIMES):
-        connection.request("GET", path)
-        response = connection.getresponse()
-        response.read()
+        response, _ = exchanged(connection, path)
         timing = _INDEX.search(response.headers.get("Server-Timing", ""))
         if response.status != 200 or timing is None:
             raise ProgramFailed(f"{path} has status {response.status}")

@@ -45,6 +45,11 @@ def pairwise(above: Sequence[float], below: Sequence[float]) -> list[float]:
     return [a / b for a, b in zip(above, below, strict=True)]
 
 
+def with_failures(text: str, failed: int) -> str:
+    """`text`, and, if requests failed, how many."""
+    return f"{text}, {failed} FAILED" if failed else text
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A line of the table.
@@ -72,6 +77,31 @@ class Figure:
             "noisy": self.is_noisy,
             "raw": dict(self.raw),
         }
+
+
+def ratio_figure(
+    row: int,
+    what: str,
+    ratios: Sequence[float],
+    raw: Mapping[str, Any],
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    failed: int = 0,
+) -> Figure:
+    """The ratios of pairs against the `least` or `most` that their median may be, if any.
+
+    failed: requests that failed; then the target is not reached.
+    """
+    spread, target, is_reached = spread_of(ratios), "", None
+    if least is not None:
+        target, is_reached = f"at least {least:g}", spread.median >= least and not failed
+    elif most is not None:
+        target, is_reached = f"at most {most:g}", spread.median <= most and not failed
+    measured = with_failures(str(spread), failed)
+    return Figure(
+        row, what, measured, target, is_reached, spread.is_noisy, {"ratios": list(ratios), **raw}
+    )
 
 
 def short(value: float) -> str:

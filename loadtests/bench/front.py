@@ -21,15 +21,14 @@ from random import Random
 from statistics import median
 
 from loadtests import wrk
-from loadtests.bench.figures import Figure, pairwise, short, spread_of
+from loadtests.bench.figures import Figure, pairwise, ratio_figure, short, spread_of, with_failures
 from loadtests.bench.posting import CLIENTS, bodies_of_block
 from loadtests.bench.session import SEED, Bench, load_now
-from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags, with_failures
-from loadtests.processes import ProgramFailed, Service, running
-from loadtests.processor_time import moment
-from loadtests.questions import Questions
+from loadtests.bench.throughput import PAGE, RECENT_BLOCKS, etags
+from loadtests.processes import ProgramFailed, Service, exchanged, running
+from loadtests.questions import Questions, in_turns
 from loadtests.servers.bare import FLASK_THREADS, WORKERS, empty_asgi, flask_view
-from loadtests.wrk import Load
+from loadtests.wrk import Load, measured_load
 
 ROW = 13
 CONNECTIONS = 32
@@ -132,7 +131,7 @@ def _read(
 def _of_questions(
     bench: Bench, service: Service, forgetful: Service, questions: Questions
 ) -> list[Asked]:
-    mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
+    mixed = in_turns(questions)
     kept = mixed[: KEPT_PER_KIND * len(questions)]
     known = etags(service, kept)
     _require_unchanged(service, kept[0], known[0])
@@ -146,9 +145,7 @@ def _of_questions(
 def _require_unchanged(service: Service, path: str, etag: str) -> None:
     """Raise ProgramFailed unless a client that has `path` already is answered 304."""
     with service.connection() as connection:
-        connection.request("GET", path, headers={"If-None-Match": etag})
-        response = connection.getresponse()
-        response.read()
+        response, _ = exchanged(connection, path, headers={"If-None-Match": etag})
     if response.status != 304:
         raise ProgramFailed(f"GET {path} with its ETag was answered {response.status}, not 304")
 
@@ -190,9 +187,7 @@ def _in_turns(bench: Bench, asked: Sequence[Asked]) -> dict[str, list[Round]]:
 
 
 def _round(bench: Bench, one: Asked) -> Round:
-    before = moment(one.service.pid)
-    load = bench.load(one.service, one.script, one.connections)
-    usage = before.until(moment(one.service.pid))
+    load, usage = measured_load(one.service, one.script, bench.plan.round_s, one.connections)
     return Round(load, usage.server_s, usage.foreign_cores)
 
 
@@ -238,36 +233,20 @@ def _rate_ratio(
     what: str, other: str, asked: Sequence[Round], below: Sequence[Round], least: float | None
 ) -> Figure:
     """Requests per second, relative to those of another load of the same round."""
-    ratios, failed = pairwise(_rates(asked), _rates(below)), _failed([*asked, *below])
-    spread = spread_of(ratios)
-    return Figure(
-        ROW,
-        f"{what} / {other}, requests per second",
-        with_failures(str(spread), failed),
-        "" if least is None else f"at least {least:g}",
-        None if least is None else spread.median >= least and not failed,
-        spread.is_noisy,
-        {
-            "ratios": ratios,
-            "ratio_of_the_best": max(_rates(asked)) / max(_rates(below)),
-            "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
-        },
-    )
+    raw = {
+        "ratio_of_the_best": max(_rates(asked)) / max(_rates(below)),
+        "ratio_per_processor_time": _cost_s(below) / _cost_s(asked),
+    }
+    title, ratios = f"{what} / {other}, requests per second", pairwise(_rates(asked), _rates(below))
+    return ratio_figure(ROW, title, ratios, raw, least=least, failed=_failed([*asked, *below]))
 
 
 def _p99_ratio(what: str, asked: Sequence[Round], below: Sequence[Round], most: float) -> Figure:
     """The 99th percentile of latency, relative to that of the limit in the same round."""
-    ratios, failed = pairwise(_p99s_ms(asked), _p99s_ms(below)), _failed([*asked, *below])
-    spread = spread_of(ratios)
-    return Figure(
-        ROW,
-        f"{what} / the limit, 99th percentile of latency",
-        with_failures(str(spread), failed),
-        f"at most {most:g}",
-        spread.median <= most and not failed,
-        spread.is_noisy,
-        {"ratios": ratios, "ratio_of_the_best": min(_p99s_ms(asked)) / min(_p99s_ms(below))},
-    )
+    ours_ms, theirs_ms = _p99s_ms(asked), _p99s_ms(below)
+    title = f"{what} / the limit, 99th percentile of latency"
+    ratios, raw = pairwise(ours_ms, theirs_ms), {"ratio_of_the_best": min(ours_ms) / min(theirs_ms)}
+    return ratio_figure(ROW, title, ratios, raw, most=most, failed=_failed([*asked, *below]))
 
 
 def _rates(rounds: Sequence[Round]) -> list[float]:

@@ -15,7 +15,7 @@ from typing import Any
 from loadtests.bench.figures import Figure
 from loadtests.bench.session import SEED, Bench, load_now
 from loadtests.chains import Chain
-from loadtests.processes import Memory, ProgramFailed, Service
+from loadtests.processes import Memory, ProgramFailed, Service, exchanged
 from loadtests.questions import KINDS, Questions, flights_of_block
 from loadtests.scenarios import sent_form
 
@@ -151,9 +151,7 @@ def _post(service: Service, count: int) -> None:
     with service.connection() as connection:
         for at in range(count):
             body = sent_form(flights[at % len(flights)])
-            connection.request("POST", "/transactions", body, POSTED)
-            response = connection.getresponse()
-            answer = response.read()
+            response, answer = exchanged(connection, "/transactions", body, POSTED)
             if response.status != 202:
                 raise ProgramFailed(f"a post was answered {response.status}: {answer[:300]!r}")
 
@@ -164,9 +162,8 @@ def _export(service: Service, questions: Questions, count: int) -> None:
         for at in range(count):
             asked = questions["flight_counter"][at % len(questions["flight_counter"])]
             path = asked.path.replace("/flight_counter?", "/flights?") + "&format=csv"
-            connection.request("GET", path)
-            response = connection.getresponse()
-            if not response.read() or response.status != 200:
+            response, exported = exchanged(connection, path)
+            if not exported or response.status != 200:
                 raise ProgramFailed(f"GET {path} was answered {response.status}")
 
 

@@ -12,7 +12,14 @@ from time import monotonic, sleep
 from loadtests.bench.figures import Figure, short
 from loadtests.bench.session import Bench, load_now
 from loadtests.chains import Chain
-from loadtests.processes import HOST, LOOK_EVERY_S, READY_WITHIN_S, ProgramFailed, free_port
+from loadtests.processes import (
+    HOST,
+    LOOK_EVERY_S,
+    READY_WITHIN_S,
+    ProgramFailed,
+    exchanged,
+    free_port,
+)
 from loadtests.questions import KINDS, Questions
 
 MOST_PAGE_MS = 30.0
@@ -57,9 +64,7 @@ def _made_ms(
     found: dict[str, list[float]] = {}
     for name, paths in addresses.items():
         for path in paths:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            response.read()
+            response, _ = exchanged(connection, path)
             timing = _TIMING.search(response.headers.get("Server-Timing", ""))
             if response.status != 200 or timing is None:
                 raise ProgramFailed(f"page {path} of {chain.label} has status {response.status}")
@@ -72,8 +77,7 @@ def _wait_for(connection: HTTPConnection) -> None:
     deadline_s = monotonic() + READY_WITHIN_S
     while monotonic() < deadline_s:
         try:
-            connection.request("GET", "/health/live")
-            connection.getresponse().read()
+            exchanged(connection, "/health/live")
         except (OSError, HTTPException):
             connection.close()
             sleep(LOOK_EVERY_S)

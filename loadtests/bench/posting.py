@@ -14,10 +14,10 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from loadtests import wrk
-from loadtests.bench.figures import Figure, pairwise, spread_of
+from loadtests.bench.figures import Figure, pairwise, ratio_figure, spread_of
 from loadtests.bench.session import Bench, load_now
 from loadtests.bench.slow_disk import SYNC_MS, obstacle, slowed
-from loadtests.processes import ProgramFailed, Service, running
+from loadtests.processes import ProgramFailed, Service, exchanged, running
 from loadtests.questions import flights_of_block
 from loadtests.scenarios import sent_form
 
@@ -92,9 +92,8 @@ def post_batch(connection: HTTPConnection, batch: bytes, within_s: float = 0) ->
     """
     until_s = perf_counter() + within_s
     while True:
-        connection.request("POST", BATCH_PATH, batch, {"Content-Type": "application/x-ndjson"})
-        response = connection.getresponse()
-        body = response.read()
+        kind = {"Content-Type": "application/x-ndjson"}
+        response, body = exchanged(connection, BATCH_PATH, batch, kind)
         if response.status != 503 or perf_counter() > until_s:
             break
         sleep(float(response.headers.get("Retry-After", 1)))
@@ -137,23 +136,19 @@ def _in_turns(
 
 
 def _against_one(disk: _Disk, alone: list[wrk.Load], together: list[wrk.Load]) -> Figure:
-    rates = [[load.requests_per_s for load in loads] for loads in (alone, together)]
-    medians_ms = [[load.p50_ms for load in loads] for loads in (alone, together)]
-    ratios = pairwise(rates[1], rates[0])
-    spread, failed = spread_of(ratios), sum(load.failed for load in alone + together)
-    return Figure(
+    one_per_s, eight_per_s = ([load.requests_per_s for load in of] for of in (alone, together))
+    raw = {
+        "one_per_s": one_per_s,
+        "eight_per_s": eight_per_s,
+        "one_p50_ms": [load.p50_ms for load in alone],
+        "eight_p50_ms": [load.p50_ms for load in together],
+        **load_now(),
+    }
+    return ratio_figure(
         9,
         f"posts per second of {CLIENTS} clients / of one, {disk.name}",
-        f"{spread}" + (f", {failed} FAILED" if failed else ""),
-        f"at least {disk.least_times:g}",
-        spread.median >= disk.least_times and not failed,
-        spread.is_noisy,
-        {
-            "ratios": ratios,
-            "one_per_s": rates[0],
-            "eight_per_s": rates[1],
-            "one_p50_ms": medians_ms[0],
-            "eight_p50_ms": medians_ms[1],
-            **load_now(),
-        },
+        pairwise(eight_per_s, one_per_s),
+        raw,
+        least=disk.least_times,
+        failed=sum(load.failed for load in alone + together),
     )

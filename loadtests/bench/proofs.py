@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from loadtests.bench.figures import Figure, short
 from loadtests.bench.session import FLIGHTS, SEED, Bench, load_now
 from loadtests.chains import Source, imported
-from loadtests.processes import PROJECT, ProgramFailed, Service
+from loadtests.processes import PROJECT, ProgramFailed, Service, exchanged
 
 VERIFY = PROJECT / "scripts" / "verify.py"
 TRANSACTIONS = 200
@@ -107,9 +107,7 @@ def _figure(what: str, value: float, most: float, raw: Mapping[str, Any] | None 
 
 def _got(connection: HTTPConnection, path: str, headers: Mapping[str, str] | None = None) -> Got:
     started = perf_counter()
-    connection.request("GET", path, headers=dict(headers or {}))
-    response = connection.getresponse()
-    data = response.read()
+    response, data = exchanged(connection, path, headers=headers)
     took_s = perf_counter() - started
     if response.status != 200:
         raise ProgramFailed(f"{path} has status {response.status}: {data[:200]!r}")

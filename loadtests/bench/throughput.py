@@ -10,12 +10,12 @@ from statistics import median
 from typing import Any
 
 from loadtests import wrk
-from loadtests.bench.figures import Figure, pairwise, short, spread_of
+from loadtests.bench.figures import Figure, pairwise, ratio_figure, short, with_failures
 from loadtests.bench.session import SEED, Bench, load_now
-from loadtests.processes import Service
-from loadtests.questions import KINDS, Questions
+from loadtests.processes import Service, exchanged
+from loadtests.questions import KINDS, Questions, in_turns
+from loadtests.servers.service import EMPTY_ENDPOINT, WORKER_TYPES
 
-EMPTY_ENDPOINT = "/health/live"
 LEAST_OF_EMPTY = 0.9
 LEAST_OF_EMPTY_ON_A_LONG_CHAIN = 0.85
 LEAST_OF_EMPTY_FOR_BLOCKS = 0.5
@@ -25,7 +25,6 @@ MOST_TIMES_SLOWER = 1.2
 LONG_FACTOR = 4
 PAGE = 20
 RECENT_BLOCKS = 20
-WORKER_TYPES = ("asgi", "gthread", "sync")
 
 
 def questions_against_nothing(bench: Bench) -> Iterator[Figure]:
@@ -91,14 +90,8 @@ def _of_blocks(bench: Bench, service: Service) -> dict[str, list[str]]:
 
 def etags(service: Service, paths: Sequence[str]) -> list[str]:
     """The ETag of each path, as `service` answers it now."""
-    found: list[str] = []
     with service.connection() as connection:
-        for path in paths:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            response.read()
-            found.append(response.headers["ETag"])
-    return found
+        return [exchanged(connection, path)[0].headers["ETag"] for path in paths]
 
 
 def _on_a_long_chain(bench: Bench) -> Iterator[Figure]:
@@ -120,39 +113,30 @@ def _against_nothing(
     bench.say(f"{what}, in turns with {EMPTY_ENDPOINT}")
     nothing = bench.script("nothing", [EMPTY_ENDPOINT] * bench.plan.questions_per_kind)
     bench.load(service, script)  # not counted: after it every worker has been asked
-    rounds = [
-        (bench.load(service, nothing), bench.load(service, script))
-        for _ in range(bench.plan.rounds)
-    ]
-    empty, asked = map(list, zip(*rounds, strict=True))
-    ratios = pairwise(_rates(asked), _rates(empty))
-    spread, failed = spread_of(ratios), sum(load.failed for load in empty + asked)
-    yield Figure(
+    empty, asked = _loads_in_turns(bench, (service, nothing), (service, script))
+    yield ratio_figure(
         row,
         f"{what} / empty endpoint, requests per second",
-        with_failures(str(spread), failed),
-        "" if least is None else f"at least {least}",
-        None if least is None else spread.median >= least and not failed,
-        spread.is_noisy,
-        {
-            "ratios": ratios,
-            **_summary("empty", empty),
-            **_summary("question", asked),
-            **load_now(),
-        },
+        pairwise(_rates(asked), _rates(empty)),
+        {**_summary("empty", empty), **_summary("question", asked), **load_now()},
+        least=least,
+        failed=_failed([*empty, *asked]),
     )
     if row == 1 and least is not None:
         p99s = [[load.p99_ms for load in loads] for loads in (asked, empty)]
-        slowest = spread_of(pairwise(*p99s))
-        yield Figure(
-            row,
-            f"{what} / empty endpoint, 99th percentile of latency",
-            str(slowest),
-            f"at most {MOST_OF_EMPTY_P99}",
-            slowest.median <= MOST_OF_EMPTY_P99,
-            slowest.is_noisy,
-            {"question_p99_ms": p99s[0], "empty_p99_ms": p99s[1]},
-        )
+        raw = {"question_p99_ms": p99s[0], "empty_p99_ms": p99s[1]}
+        title = f"{what} / empty endpoint, 99th percentile of latency"
+        yield ratio_figure(row, title, pairwise(*p99s), raw, most=MOST_OF_EMPTY_P99)
+
+
+def _loads_in_turns(bench: Bench, *asked: tuple[Service, Path]) -> list[list[wrk.Load]]:
+    """The rounds of each load; a round sends each of them once."""
+    rounds = [[bench.load(*one) for one in asked] for _ in range(bench.plan.rounds)]
+    return [list(of_one) for of_one in zip(*rounds, strict=True)]
+
+
+def _failed(loads: Sequence[wrk.Load]) -> int:
+    return sum(load.failed for load in loads)
 
 
 def worker_types(bench: Bench) -> Iterator[Figure]:
@@ -170,22 +154,20 @@ def worker_types(bench: Bench) -> Iterator[Figure]:
                     found.setdefault((kind, count, name), []).append(load)
     for (kind, count, name), loads in found.items():
         rate, p99_ms = median(_rates(loads)), median(load.p99_ms for load in loads)
-        failed = sum(load.failed for load in loads)
         yield Figure(
             10,
             f"{count} {kind} worker{'s' if count > 1 else ''}, {name}",
-            with_failures(f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms", failed),
+            with_failures(f"{rate:,.0f} requests/s, p99 {short(p99_ms)} ms", _failed(loads)),
             raw={**_summary(kind, loads), **load_now()},
         )
 
 
 def _scripts(bench: Bench, service: Service) -> dict[str, Path]:
     questions = bench.questions(bench.chains.month(), service)
-    mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
     anywhere = _of_blocks(bench, service)["transactions anywhere"]
     return {
         "empty endpoint": bench.script("nothing", [EMPTY_ENDPOINT]),
-        "the three questions": bench.script("questions", mixed),
+        "the three questions": bench.script("questions", in_turns(questions)),
         "transactions anywhere": bench.script("transactions", anywhere),
     }
 
@@ -201,13 +183,8 @@ def _summary(name: str, loads: Sequence[wrk.Load]) -> dict[str, Any]:
         f"{name}_p50_ms": median(load.p50_ms for load in loads),
         f"{name}_p99_ms": median(load.p99_ms for load in loads),
         f"{name}_requests": sum(load.requests for load in loads),
-        f"{name}_failed": sum(load.failed for load in loads),
+        f"{name}_failed": _failed(loads),
     }
-
-
-def with_failures(text: str, failed: int) -> str:
-    """`text`, and, if requests failed, how many."""
-    return f"{text}, {failed} FAILED" if failed else text
 
 
 def short_against_long(bench: Bench) -> Iterator[Figure]:
@@ -239,19 +216,12 @@ def _slower(
         bench.script(f"{kind}-{name}", [question.path for question in questions[kind]])
         for name, (_, questions) in (("few", few), ("many", many))
     ]
-    rounds = [
-        (bench.load(few[0], scripts[0]), bench.load(many[0], scripts[1]))
-        for _ in range(bench.plan.rounds)
-    ]
-    on_few, on_many = map(list, zip(*rounds, strict=True))
-    ratios = pairwise(_rates(on_few), _rates(on_many))
-    spread, failed = spread_of(ratios), sum(load.failed for load in on_few + on_many)
-    return Figure(
+    on_few, on_many = _loads_in_turns(bench, (few[0], scripts[0]), (many[0], scripts[1]))
+    return ratio_figure(
         2,
         f"{kind}, times slower with {factor} times the blocks",
-        with_failures(str(spread), failed),
-        f"at most {MOST_TIMES_SLOWER}",
-        spread.median <= MOST_TIMES_SLOWER and not failed,
-        spread.is_noisy,
-        {"ratios": ratios, **_summary("short", on_few), **_summary("long", on_many), **load_now()},
+        pairwise(_rates(on_few), _rates(on_many)),
+        {**_summary("short", on_few), **_summary("long", on_many), **load_now()},
+        most=MOST_TIMES_SLOWER,
+        failed=_failed([*on_few, *on_many]),
     )

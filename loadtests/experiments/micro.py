@@ -10,23 +10,40 @@ Tables: `processes.csv` has a row for each process; `runs.csv`, whether the mach
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from itertools import product
 from statistics import median
 
 from loadtests.generation.rules import Facts, judge
+from loadtests.grouping import grouped
 from loadtests.lab import published
 from loadtests.lab.experiment import Experiment, Mode, Run
-from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.results import Results, ResultsError
-from loadtests.lab.timed import Timed, timed
+from loadtests.lab.raw import accepted_by_run
+from loadtests.lab.repeated import Estimate
+from loadtests.lab.repeated import of as estimated
+from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.results import Line, Results, ResultsError
+from loadtests.lab.timed import timed
 from loadtests.models.estimates import Interval, confidence_interval
 from loadtests.programs.known import PROGRAMS, ROUND_TRIPS, TIMES, VALIDATIONS, Program, make_inputs
 
 REPEATS, QUICK_REPEATS, LEAST_REPEATS = 5, 3, 3
 PROCESSES, RUNS = "processes", "runs"
 DISTURBED = "disturbed"  # marks programs for which too few processes had a quiet machine
-COLUMNS = ("run", "program", "times", "repeat", "wall_s", "user_s", "sys_s")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLine(Line):
+    """A process. program: its task and name. times: how often it did the task; 0: only started."""
+
+    run: str
+    program: str
+    times: int
+    repeat: int
+    wall_s: float
+    user_s: float
+    sys_s: float
 
 
 # --- measuring -----------------------------------------------------------------------------------
@@ -37,31 +54,19 @@ def measure(run: Run) -> None:
     make_inputs(run.results.folder, run.scratch / "chain", run.options.seed, run.log)
     repeats = run.options.reps or int(run.choose(QUICK_REPEATS, REPEATS))
     with (
-        run.results.table(PROCESSES, COLUMNS) as processes,
+        run.results.table(PROCESSES, ProcessLine) as processes,
         run.results.table(RUNS, ("run", "accepted", "reasons", "foreign_cpu")) as runs,
     ):
-        for repeat in range(repeats):
-            for program in PROGRAMS:
-                run.say(f"{program.task}, {program.told}: {repeat + 1} of {repeats}")
-                for count in (0, int(run.choose(program.quick_times, TIMES))):
-                    took = timed(program.arguments(run.results.folder, count), run.log)
-                    name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat + 1}"
-                    processes.write(
-                        run=name,
-                        program=f"{program.task} {program.name}",
-                        times=count,
-                        repeat=repeat + 1,
-                        wall_s=took.wall_s,
-                        user_s=took.user_s,
-                        sys_s=took.sys_s,
-                    )
-                    verdict = judge(Facts(requests=1, failed=0, foreign_cpu=took.foreign_cpu))
-                    runs.write(
-                        run=name,
-                        accepted="yes" if verdict.accepted else "no",
-                        reasons=verdict.reasons,
-                        foreign_cpu=took.foreign_cpu,
-                    )
+        for repeat, program in product(range(1, repeats + 1), PROGRAMS):
+            run.say(f"{program.task}, {program.told}: {repeat} of {repeats}")
+            for count in (0, int(run.choose(program.quick_times, TIMES))):
+                took = timed(program.arguments(run.results.folder, count), run.log)
+                name = f"{program.task.replace(' ', '-')}-{program.name}-{count}-{repeat}"
+                what, times_s = f"{program.task} {program.name}", astuple(took)[:3]
+                processes.add(ProcessLine(name, what, count, repeat, *times_s))
+                verdict = judge(Facts(requests=1, failed=0, foreign_cpu=took.foreign_cpu))
+                told = {"accepted": verdict.accepted, "reasons": verdict.reasons}
+                runs.write(run=name, **told, foreign_cpu=took.foreign_cpu)
 
 
 # --- analysing -----------------------------------------------------------------------------------
@@ -77,7 +82,7 @@ class Measured:
 
     program: Program
     times: int
-    counted: list[Timed]
+    counted: list[ProcessLine]
     made: int
     start_s: float
     is_disturbed: bool
@@ -153,40 +158,48 @@ text says 15 times faster than Python, which would be 5.07 s. Both are shown."""
 
 
 def _measured(results: Results, task: str) -> list[Measured]:
-    rows = results.rows(PROCESSES)
-    foreign = {row["run"]: row for row in results.rows(RUNS)}
+    lines = grouped(results.lines(PROCESSES, ProcessLine), lambda line: line.program)
+    is_quiet = accepted_by_run(results)
     found = []
     for program in (program for program in PROGRAMS if program.task == task):
-        own = [row for row in rows if row["program"] == f"{task} {program.name}"]
-        if not any(int(row["times"]) for row in own):
+        own = lines.get(f"{task} {program.name}", [])
+        made = [line for line in own if line.times]
+        if not made:
             continue
-        times = max(int(row["times"]) for row in own)
-        quiet = [row for row in own if foreign[row["run"]]["accepted"] == "yes"]
-        starts, works = _split(quiet)
+        starts, works = _split([line for line in own if is_quiet[line.run]])
         is_disturbed = len(works) < LEAST_REPEATS or not starts
         if is_disturbed:
             starts, works = _split(own)
-        made = sum(int(row["times"]) > 0 for row in own)
-        start_s = median(float(row["wall_s"]) for row in starts)
-        counted = [_timed(row, foreign[row["run"]]) for row in works]
-        found.append(Measured(program, times, counted, made, start_s, is_disturbed))
+        times, start_s = max(line.times for line in made), median(one.wall_s for one in starts)
+        found.append(Measured(program, times, works, len(made), start_s, is_disturbed))
     if not found:
         raise ResultsError(f"{results.folder} has no process that did {task}")
     return found
 
 
-def _split(rows: list[dict[str, str]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """The rows of processes that only started, and those of processes that worked."""
-    return [r for r in rows if r["times"] == "0"], [r for r in rows if r["times"] != "0"]
+def _split(lines: Sequence[ProcessLine]) -> tuple[list[ProcessLine], list[ProcessLine]]:
+    """The processes that only started, and those that worked."""
+    return [one for one in lines if not one.times], [one for one in lines if one.times]
 
 
-def _timed(row: dict[str, str], judged: dict[str, str]) -> Timed:
-    return Timed(
-        float(row["wall_s"]),
-        float(row["user_s"]),
-        float(row["sys_s"]),
-        float(judged["foreign_cpu"]),
-    )
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A line of a comparison. source: where it is from; `bound` if the machine was too busy."""
+
+    name: str
+    seconds: float
+    processes: str
+    source: Source
+
+
+def _compared(printed: Sequence[tuple[str, float]], found: Sequence[Measured]) -> list[Compared]:
+    """What the study printed and what was measured here, the slowest first."""
+    every = [Compared(*one, "one, on the study's machine", "study") for one in printed]
+    for one in found:
+        note = f"median of {len(one.counted)}" + f", {DISTURBED}" * one.is_disturbed
+        source: Source = "bound" if one.is_disturbed else "ours"
+        every.append(Compared(one.program.told, one.median_s, note, source))
+    return sorted(every, key=lambda one: -one.seconds)
 
 
 def _section(
@@ -195,112 +208,70 @@ def _section(
     found: dict[str, list[Measured]],
     task: str,
 ) -> Section:
-    go_s = published.SERIALISATION.go_s
-    ours_s = found[task][0].median_s
-    rows: list[list[Cell]] = [
-        [
-            name,
-            seconds,
-            _microseconds(seconds),
-            seconds / go_s,
-            seconds / ours_s,
-            "one, on the study's machine",
-        ]
-        for name, seconds in known[task]
-    ]
-    for one in found[task]:
-        seconds, note = one.median_s, f"median of {len(one.counted)}"
-        note += f", {DISTURBED}" if one.is_disturbed else ""
-        rows.append(
-            [
-                one.program.told,
-                seconds,
-                _microseconds(seconds),
-                seconds / go_s,
-                seconds / ours_s,
-                note,
-            ]
-        )
-    rows.sort(key=lambda row: -float(str(row[1])))
-    columns = (
-        "Program",
-        "s per 100,000",
-        "µs each",
-        "times the study's Go",
-        "times ours",
-        "Processes",
-    )
+    go_s, ours_s = published.SERIALISATION.go_s, found[task][0].median_s
     note = "Times are wall times of the whole process, including its start."
     for one in found[task]:
         if one.times != published.REPEATED_TIMES:
             note += f" {one.program.told}: measured with {one.times:,} and extrapolated."
-    table = Table(f"100,000 {task}", columns, rows, note)
-    return Section(title, _TOLD[task].split("\n\n"), [_figure(task, rows, table)])
-
-
-def _microseconds(seconds: float) -> float:
-    return seconds / published.REPEATED_TIMES * 1e6
-
-
-def _figure(task: str, rows: Sequence[Sequence[Cell]], table: Table) -> Figure:
-    names = [str(row[0]) for row in rows]
-    ys = [float(str(row[1])) for row in rows]
-    studies = [y if "study's" in name else None for name, y in zip(names, ys, strict=True)]
-    disturbed = [
-        y if str(row[-1]).endswith(DISTURBED) else None for y, row in zip(ys, rows, strict=True)
-    ]
-    others = zip(ys, studies, disturbed, strict=True)
-    ours = [None if printed or noisy else y for y, printed, noisy in others]
-    series = [
-        Series("measured here", "ours", names, ours, shape="rows"),
-        Series("printed by the study", "study", names, studies, shape="rows"),
-        *([Series("rejected", "bound", names, disturbed, shape="rows")] if any(disturbed) else []),
-    ]
-    limits = (10.0 ** math.floor(math.log10(min(ys))), 1.2 * max(ys))
-    svg = drawn(Axis("s per 100,000", is_logarithmic=True, limits=limits), Axis(""), series)
-    fastest = min(
-        (row for row in rows if DISTURBED not in str(row[-1])), key=lambda row: float(str(row[1]))
+    compared = _compared(known[task], found[task])
+    table = Table.of(
+        f"100,000 {task}",
+        compared,
+        [
+            ("Program", lambda one: one.name),
+            ("s per 100,000", lambda one: one.seconds),
+            ("µs each", lambda one: one.seconds / published.REPEATED_TIMES * 1e6),
+            ("times the study's Go", lambda one: one.seconds / go_s),
+            ("times ours", lambda one: one.seconds / ours_s),
+            ("Processes", lambda one: one.processes),
+        ],
+        note,
     )
-    told = f"The scale is logarithmic. The fastest is {fastest[0]} with {fastest[1]:.3g} s."
-    return Figure(f"100,000 {task}", svg, told, table)
+    return Section(title, _TOLD[task].split("\n\n"), [_figure(task, compared, table)])
+
+
+def _figure(task: str, compared: Sequence[Compared], table: Table) -> Figure:
+    names, seconds = [one.name for one in compared], [one.seconds for one in compared]
+    sources: dict[str, Source] = {"measured here": "ours", "printed by the study": "study"}
+    if any(one.source == "bound" for one in compared):
+        sources["rejected"] = "bound"
+    series = [
+        Series(
+            name,
+            source,
+            names,
+            [one.seconds if one.source == source else None for one in compared],
+            shape="rows",
+        )
+        for name, source in sources.items()
+    ]
+    limits = (10.0 ** math.floor(math.log10(min(seconds))), 1.2 * max(seconds))
+    fastest = min((one for one in compared if one.source != "bound"), key=lambda one: one.seconds)
+    told = f"The scale is logarithmic. The fastest is {fastest.name} with {fastest.seconds:.3g} s."
+    x = Axis("s per 100,000", is_logarithmic=True, limits=limits)
+    return figure(f"100,000 {task}", told, x, Axis(""), series, table)
 
 
 def _processes(found: dict[str, list[Measured]]) -> Table:
-    rows: list[list[Cell]] = []
-    for one in (one for some in found.values() for one in some):
-        walls_s = [each.wall_s for each in one.counted]
-        interval = one.interval
-        rows.append(
-            [
-                f"{one.program.task}, {one.program.told}",
-                f"{one.times:,}",
-                f"{len(one.counted)} of {one.made}",
-                min(walls_s),
-                median(walls_s),
-                interval.half_width if interval else None,
-                median(each.user_s for each in one.counted),
-                median(each.sys_s for each in one.counted),
-                one.start_s,
-            ]
-        )
-    columns = (
-        "Program",
-        "Times",
-        "Counted",
-        "Least wall (s)",
-        "Median wall (s)",
-        "± of the mean (s)",
-        "User (s)",
-        "Sys (s)",
-        "Start alone (s)",
-    )
-    note = (
+    return Table.of(
+        "Whole processes, timed as by `time`",
+        [one for some in found.values() for one in some],
+        [
+            ("Program", lambda one: f"{one.program.task}, {one.program.told}"),
+            ("Times", lambda one: f"{one.times:,}"),
+            ("Counted", lambda one: f"{len(one.counted)} of {one.made}"),
+            ("Least wall (s)", lambda one: min(each.wall_s for each in one.counted)),
+            ("Median wall (s)", lambda one: median(each.wall_s for each in one.counted)),
+            ("± of the mean (s)", lambda one: one.interval.half_width if one.interval else None),
+            ("User (s)", lambda one: median(each.user_s for each in one.counted)),
+            ("Sys (s)", lambda one: median(each.sys_s for each in one.counted)),
+            ("Start alone (s)", lambda one: one.start_s),
+        ],
         "± is the 95 % interval of the mean (Student's t) for 100,000. A process counts if other "
         "programs used less than 10 % of a core meanwhile. If fewer than three processes had so "
         "quiet a machine, all count; user time then says more than wall time. Start alone is the "
-        "same program with nothing to do."
+        "same program with nothing to do.",
     )
-    return Table("Whole processes, timed as by `time`", columns, rows, note)
 
 
 def _findings(
@@ -339,7 +310,7 @@ def _against_go(ours: Measured, task: str) -> str:
     go_s = published.SERIALISATION.go_s
     interval = ours.interval
     said = f"100,000 {task} by the service's own code take {ours.median_s:.3g} s as a whole process"
-    said += f" ({median(one.cpu_s for one in ours.counted):.3g} s of processor time)"
+    said += f" ({median(one.user_s + one.sys_s for one in ours.counted):.3g} s of processor time)"
     if ours.is_disturbed:
         return f"{said}; the machine was too busy to compare that with Go's {go_s} s."
     if interval is None:
@@ -352,19 +323,14 @@ def _against_go(ours: Measured, task: str) -> str:
 
 
 def _metrics(found: dict[str, list[Measured]]) -> list[Metric]:
-    metrics = []
-    for one in (one for some in found.values() for one in some):
-        name = f"wall_per_100000[{one.program.task}, {one.program.name}]"
-        interval = one.interval
-        if one.is_disturbed:
-            continue
-        if interval is None:
-            metrics.append(Metric(name, one.median_s, "s"))
-        else:
-            metrics.append(
-                Metric.of_amount(name, interval.estimate, "s", interval.low, interval.high)
-            )
-    return metrics
+    return [
+        (estimated(one.interval) if one.interval else Estimate(one.median_s)).metric(
+            f"wall_per_100000[{one.program.task}, {one.program.name}]", "s"
+        )
+        for some in found.values()
+        for one in some
+        if not one.is_disturbed
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -10,20 +10,20 @@ Tables: `recordings.csv` has a row for each recording, with the name of its file
 in `loadtests.generation`.
 """
 
-import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic, sleep
 
 from loadtests.generation.bulk import LOG, Bulk, Load, kept, posting
+from loadtests.generation.samples import cpu_s
+from loadtests.grouping import grouped
 from loadtests.lab import published, stacks
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.py_spy import Recording, record
 from loadtests.lab.report.content import Cell, Figure, Link, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
-from loadtests.lab.results import Results, ResultsError, TableWriter
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.results import Line, Results, ResultsError, TableWriter
+from loadtests.models.estimates import wilson
 from loadtests.processes import ProgramFailed, Service, running
 
 CASES = (Bulk("async", 100), Bulk("async", 1000), Bulk("sync", 100), Bulk("commit", 100))
@@ -40,13 +40,25 @@ LOOKS = {
 }
 AT_WORK = "at work, or waiting for Python's lock"
 FEW_SAMPLES = 500
-Z_95 = 1.959964  # the 97.5 % quantile of the normal distribution
 RECORDINGS, ROLES = "recordings", "roles"
-_COLUMNS = ("run", "mode", "threads", "look", "file", "rate_hz", "looks", "samples", "errors")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingLine(Line):
+    """A recording of a case. file: its stacks, or a flame graph. looks: attempts to sample."""
+
+    run: str
+    mode: str
+    threads: int
+    look: str
+    file: str
+    rate_hz: int
+    looks: int
+    samples: int
+    errors: int
+
+
 _SOURCES: tuple[Source, ...] = ("ours", "second", "third", "model")
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
 # --- measuring -----------------------------------------------------------------------------------
 
 
@@ -54,7 +66,7 @@ def measure(run: Run) -> None:
     """Load a service on a new chain for each case, and sample its busiest worker three times."""
     cases = QUICK_CASES if run.options.quick else CASES
     with (
-        run.results.table(RECORDINGS, _COLUMNS) as recordings,
+        run.results.table(RECORDINGS, RecordingLine) as recordings,
         run.results.table(ROLES, ("run", "role", "cpu_s", "wall_s")) as roles,
     ):
         for bulk in cases:
@@ -86,26 +98,13 @@ def _look(
         load.require_alive()
         run.say(f"{name}: sampling, {look}")
         file, found = _recorded(run, worker, name, look)
-        recordings.write(
-            run=name,
-            mode=bulk.mode,
-            threads=bulk.threads,
-            look=look,
-            file=file,
-            rate_hz=RATE_HZ,
-            looks=found.looks,
-            samples=found.samples,
-            errors=found.errors,
-        )
-    wall_s, after = monotonic() - start_s, _used_s(service)
-    for (role, pid), used_s in after.items():
-        cpu_s = used_s - before.get((role, pid), 0.0)
-        roles.write(
-            run=name,
-            role=f"{role} {'(sampled)' * (pid == worker)}".strip(),
-            cpu_s=cpu_s,
-            wall_s=wall_s,
-        )
+        sizes = RATE_HZ, found.looks, found.samples, found.errors
+        recordings.add(RecordingLine(name, bulk.mode, bulk.threads, look, file, *sizes))
+    wall_s = monotonic() - start_s
+    for (role, pid), used_s in _used_s(service).items():
+        spent_s = used_s - before.get((role, pid), 0.0)
+        is_sampled = " (sampled)" * (pid == worker)
+        roles.write(run=name, role=f"{role}{is_sampled}", cpu_s=spent_s, wall_s=wall_s)
 
 
 def _recorded(run: Run, worker: int, name: str, look: str) -> tuple[str, Recording]:
@@ -120,13 +119,9 @@ def _recorded(run: Run, worker: int, name: str, look: str) -> tuple[str, Recordi
 
 def _used_s(service: Service) -> dict[tuple[str, int], float]:
     """Processor seconds of each process of the service so far, by its role and id."""
-    found = {}
-    for member in service.memory():
-        stat = Path(f"/proc/{member.pid}/stat").read_text(encoding="utf-8", errors="replace")
-        # the name in parentheses may contain anything, so count fields from its end
-        user, system = stat.rpartition(")")[2].split()[11:13]
-        found[member.role, member.pid] = (int(user) + int(system)) / _TICKS_PER_S
-    return found
+    members = service.memory()
+    used_s = cpu_s(member.pid for member in members)
+    return {(one.role, one.pid): used_s[one.pid] for one in members if one.pid in used_s}
 
 
 def _busiest_worker(service: Service, before: Mapping[tuple[str, int], float]) -> int:
@@ -170,11 +165,8 @@ class Profile:
         return sum(self.work.get(name, 0.0) for name in activities)
 
     def interval(self, *activities: str) -> tuple[float, float]:
-        """The 95 % interval of `share` (E. B. Wilson, 1927), as if samples were independent."""
-        n, p = self.work_samples, self.share(*activities)
-        centre = (p + Z_95**2 / (2 * n)) / (1 + Z_95**2 / n)
-        half = Z_95 * math.sqrt(p * (1 - p) / n + Z_95**2 / (4 * n * n)) / (1 + Z_95**2 / n)
-        return max(0.0, centre - half), min(1.0, centre + half)
+        """The 95 % interval of `share`, as if samples were independent."""
+        return wilson(self.work_samples * self.share(*activities), self.work_samples)
 
 
 def analyse(results: Results) -> Report:
@@ -227,11 +219,9 @@ _ROLES_TOLD = "Processor time of each process of the service during the recordin
 
 
 def _profiles(results: Results) -> list[Profile]:
-    rows: dict[str, dict[str, dict[str, str]]] = {}
-    for row in results.rows(RECORDINGS):
-        rows.setdefault(row["run"], {})[row["look"]] = row
     found = []
-    for name, of in rows.items():
+    for name, made in grouped(results.lines(RECORDINGS, RecordingLine), lambda r: r.run).items():
+        of = {line.look: line for line in made}
         if LOCK not in of or ALL not in of:
             continue
         held, threads = (_stacks(results, of[look]) for look in (LOCK, ALL))
@@ -245,20 +235,20 @@ def _profiles(results: Results) -> list[Profile]:
         found.append(
             Profile(
                 name,
-                of[LOCK]["mode"],
-                int(of[LOCK]["threads"]),
+                of[LOCK].mode,
+                of[LOCK].threads,
                 stacks.shares(held, stacks.WORK),
                 samples,
                 waits,
-                samples / int(of[LOCK]["looks"]),
-                of[GRAPH]["file"] if GRAPH in of else None,
+                samples / of[LOCK].looks,
+                of[GRAPH].file if GRAPH in of else None,
             )
         )
     return found
 
 
-def _stacks(results: Results, row: dict[str, str]) -> list[stacks.Stack]:
-    path = results.folder / row["file"]
+def _stacks(results: Results, line: RecordingLine) -> list[stacks.Stack]:
+    path = results.folder / line.file
     try:
         return stacks.stacks(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
@@ -290,7 +280,7 @@ def _work_figure(profiles: Sequence[Profile]) -> Figure:
         f"Shares by mode and threads; the largest is {names[0]}. Lines are 95 % intervals, as if "
         "samples were independent, which they are not quite."
     )
-    return Figure("What Python works on", drawn(Axis("share / %"), Axis(""), series), told, table)
+    return figure("What Python works on", told, Axis("share / %"), Axis(""), series, table)
 
 
 def _by_size(of: Sequence[Mapping[str, float]]) -> list[str]:

@@ -1,5 +1,7 @@
 """Repeats figure 1 of study 001: the response time of each request type without waiting."""
 
+from collections.abc import Iterator
+
 from loadtests.experiments.client_server import systems, telling
 from loadtests.experiments.client_server.asked import KINDS
 from loadtests.experiments.client_server.measuring import Measuring, Plan, from_flights, measuring
@@ -17,19 +19,13 @@ from loadtests.generation.run import Target
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted, measured
 from loadtests.lab.report.content import Figure, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
 QUICK = Plan(calibration=6, alone=16, load=0, alone_s=2)
 FULL = Plan(calibration=100, alone=300, load=0, alone_s=120)
 QUICK_FLIGHTS, FULL_FLIGHTS = 40_000, 200_000
-
-
-DRAWN: tuple[tuple[str, Source, bool], ...] = (
-    ("measured", "ours", True),
-    ("rejected", "bound", False),
-)
 
 
 def measure(run: Run) -> None:
@@ -79,52 +75,45 @@ def analyse(results: Results) -> Report:
 def _figure(kind: str, found: list[Point]) -> Figure | None:
     if not found:
         return None
-    counted = accepted(found)
-    names = [
-        telling.title_of(point.system) + " (rejected)" * bool(point.reasons) for point in found
-    ]
-    table = Table(
+    table = Table.of(
         f"Response time of “{kind}”",
-        ("System", "Measured (ms)", "low", "high", "M/M/3 (ms)"),
+        found,
         [
-            [name, *map(telling.ms, (p.mean_s, p.response.low, p.response.high, p.markov_s))]
-            for name, p in zip(names, found, strict=True)
+            ("System", _name),
+            ("Measured (ms)", lambda point: telling.ms(point.mean_s)),
+            ("low", lambda point: telling.ms(point.response.low)),
+            ("high", lambda point: telling.ms(point.response.high)),
+            ("M/M/3 (ms)", lambda point: telling.ms(point.markov_s)),
         ],
     )
-    marks = [name.replace(", ", ",\n").replace(" (", "\n(") for name in names]
+    marks = [_name(point).replace(", ", ",\n").replace(" (", "\n(") for point in found]
+
+    def bars(name: str, source: Source, *, counts: bool) -> Series:
+        kept = [point.response if point.is_accepted is counts else None for point in found]
+        return measured(name, source, marks, kept, factor=1e3, shape="bars")
+
+    modelled = [telling.ms(point.markov_s) if point.is_accepted else None for point in found]
     series = [
-        measured(
-            name,
-            source,
-            marks,
-            [point.response if point.is_accepted is counts else None for point in found],
-            factor=1e3,
-            shape="bars",
-        )
-        for name, source, counts in DRAWN
+        bars("measured", "ours", counts=True),
+        bars("rejected", "bound", counts=False),
+        Series("M/M/3", "model", marks, modelled, shape="bars"),
     ]
-    series.append(
-        Series(
-            "M/M/3",
-            "model",
-            marks,
-            [telling.ms(p.markov_s) if p.is_accepted else None for p in found],
-            shape="bars",
-        )
-    )
-    svg = drawn(
-        Axis(""),
-        Axis("response time (ms)", is_logarithmic=True),
-        [one for one in series if any(one.ys)],
-    )
     told = telling.NONE_COUNTS
-    if counted:
+    if counted := accepted(found):
         least = min(counted, key=lambda point: point.mean_s)
         told = (
             f"{telling.title_of(least.system)} is the fastest, with "
             f"{telling.told_ms(least.mean_s)}. m = {SERVERS}; requests hardly ever wait."
         )
-    return Figure(f"Figure 1, {kind}", svg, told, table)
+    y, shown = (
+        Axis("response time (ms)", is_logarithmic=True),
+        [one for one in series if any(one.ys)],
+    )
+    return figure(f"Figure 1, {kind}", told, Axis(""), y, shown, table)
+
+
+def _name(point: Point) -> str:
+    return telling.title_of(point.system) + ("" if point.is_accepted else " (rejected)")
 
 
 def _findings(found: list[Point]) -> list[str]:
@@ -142,18 +131,15 @@ def _findings(found: list[Point]) -> list[str]:
     return told or [telling.NONE_COUNTS]
 
 
-def _passed_over(point: Point | None) -> list[str]:
+def _passed_over(point: Point | None) -> Iterator[str]:
     """A sentence about the cost of LIMIT n OFFSET k, and its effect on the distribution."""
-    if point is None or point.alone.line is None:
-        return []
-    _, rows_s, passed_s = point.alone.line.coefficients_s
-    cv = point.alone.cv
-    told = (
-        f"LIMIT n OFFSET k takes {telling.told_ms(rows_s)} for 1000 rows and "
-        f"{telling.told_ms(passed_s)} for 1000 skipped rows, so service time does not grow with n "
-        f"alone: its cv is {cv:.2f}, though n is exponential to make it 1."
-    )
-    return [told]
+    if point is not None and point.alone.line is not None:
+        _, rows_s, passed_s = point.alone.line.coefficients_s
+        yield (
+            f"LIMIT n OFFSET k takes {telling.told_ms(rows_s)} for 1000 rows and "
+            f"{telling.told_ms(passed_s)} for 1000 skipped rows, so service time does not grow "
+            f"with n alone: its cv is {point.alone.cv:.2f}, though n is exponential to make it 1."
+        )
 
 
 EXPERIMENT = Experiment(

@@ -31,7 +31,7 @@ from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
-from loadtests.lab.report.drawing import Axis, drawn
+from loadtests.lab.report.drawing import Axis, figure
 from loadtests.lab.results import Results
 
 SERVERS = telling.STUDY_SERVERS
@@ -156,13 +156,7 @@ def _capped(kind: str, loads: Sequence[Point]) -> str:
 
 
 def _figure(number: str, of: Sequence[Point]) -> Figure:
-    first = of[0]
     xs = [point.interarrival_s * 1e3 for point in of]
-    svg = drawn(
-        Axis("mean time between arrivals (ms)", is_logarithmic=True),
-        Axis("response time (ms)", is_logarithmic=True),
-        telling.curves(of, xs),
-    )
     told = telling.NONE_COUNTS
     if counted := accepted(of):
         busiest, last = counted[0], counted[-1]
@@ -172,7 +166,12 @@ def _figure(number: str, of: Sequence[Point]) -> Figure:
             f"(χ = {busiest.utilisation:.2f}) and {telling.told_ms(last.mean_s)} at "
             f"{1e3 * last.interarrival_s:.3g} ms."
         )
-    return Figure(f"{number}: {telling.name_of(first)}", svg, told, telling.measured_table(of))
+    x = Axis("mean time between arrivals (ms)", is_logarithmic=True)
+    y, title = (
+        Axis("response time (ms)", is_logarithmic=True),
+        f"{number}: {telling.name_of(of[0])}",
+    )
+    return figure(title, told, x, y, telling.curves(of, xs), telling.measured_table(of))
 
 
 def _findings(found: Sequence[Point], loads: Sequence[Point]) -> list[str]:

@@ -15,8 +15,7 @@ from statistics import fmean
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, read_rows
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, append_verdict, open_run
+from loadtests.generation.run import REQUESTS, RUNS, SCHEDULES, judge_run, open_run
 from loadtests.generation.schedule import (
     KNOWN_KIND,
     arrivals,
@@ -27,7 +26,7 @@ from loadtests.generation.schedule import (
 )
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.results import Results
 from loadtests.models import protocol, replay
 from loadtests.models.distributions import with_mean_and_cv
@@ -92,7 +91,7 @@ def measure_for(run: Run, duration_s: float, requests: int) -> None:
         run.say(f"open: {len(schedule)} requests in {duration_s:g} s, at ρ = {UTILISATION}")
         record = open_run(server, schedule, run=OPEN, folder=folder, say=run.say)
         after = calibrated("after")
-    append_verdict(folder, record, judge(record.facts(before, after)))
+    judge_run(folder, record, record.facts(before, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,26 +267,22 @@ def _ms(seconds: float) -> str:
 
 def _figure(seen: Observed) -> Figure:
     """Means of each second, because single requests would be a cloud of points."""
-    seconds = sorted({int(at_s) for at_s in seen.arrivals_s})
-    columns = []
-    for values_s in (seen.responses_s, seen.replayed_s):
-        by_second: dict[int, list[float]] = {}
-        for at_s, value_s in zip(seen.arrivals_s, values_s, strict=True):
-            by_second.setdefault(int(at_s), []).append(value_s * 1000)
-        columns.append([fmean(by_second[second]) for second in seconds])
-    measured_ms, replayed_ms = columns
-    rows = list(zip(seconds, measured_ms, replayed_ms, strict=True))
-    svg = drawn(
+    by_second: dict[int, list[tuple[float, float]]] = {}
+    for at_s, *both_s in zip(seen.arrivals_s, seen.responses_s, seen.replayed_s, strict=True):
+        by_second.setdefault(int(at_s), []).append((1000 * both_s[0], 1000 * both_s[1]))
+    rows = [(at, *map(fmean, zip(*by_second[at], strict=True))) for at in sorted(by_second)]
+    seconds, measured_ms, replayed_ms = map(list, zip(*rows, strict=True))
+    return figure(
+        "Known server: response time, second by second",
+        "Where the lines differ, something other than the queue took time.",
         Axis("Arrival, s after the start"),
         Axis("Mean response time of a second, ms"),
         [
             Series("known server, measured", "ours", seconds, measured_ms),
             Series("replayed through a queue", "model", seconds, replayed_ms),
         ],
+        Table("Means", ("Second", "Measured, ms", "Replayed, ms"), rows),
     )
-    told = "Where the lines differ, something other than the queue took time."
-    table = Table("Means", ("Second", "Measured, ms", "Replayed, ms"), rows)
-    return Figure("Known server: response time, second by second", svg, told, table)
 
 
 def _metrics(seen: Observed) -> list[Metric]:

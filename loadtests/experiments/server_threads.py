@@ -28,7 +28,7 @@ from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.experiment import Experiment, Mode, Run
 from loadtests.lab.repeated import accepted
 from loadtests.lab.report.content import Figure, Report, Section
-from loadtests.lab.report.drawing import Axis, drawn
+from loadtests.lab.report.drawing import Axis, figure
 from loadtests.lab.results import Results
 
 QUICK = Plan(calibration=6, alone=16, load=50, alone_s=2)
@@ -112,15 +112,12 @@ def analyse(results: Results) -> Report:
 
 
 def _figure(of: Sequence[Point]) -> Figure:
-    svg = drawn(
-        Axis("servers m"),
-        Axis("response time (ms)", is_logarithmic=True),
-        telling.curves(of, [point.servers for point in of]),
-    )
     title = f"Figure 5: {telling.title_of(of[0].system)}, λ = {of[0].rate_per_s:.3g}/s"
     counted = accepted(of)
     told = _finding(counted) if counted else telling.NONE_COUNTS
-    return Figure(title, svg, told, telling.measured_table(of))
+    x, y = Axis("servers m"), Axis("response time (ms)", is_logarithmic=True)
+    series = telling.curves(of, [point.servers for point in of])
+    return figure(title, told, x, y, series, telling.measured_table(of))
 
 
 def _finding(of: Sequence[Point]) -> str:

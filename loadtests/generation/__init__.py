@@ -4,8 +4,7 @@ An experiment needs `run` (one run against a server), `calibrating`, `schedule` 
 
     from random import Random
     from loadtests.generation.calibrating import calibrate
-    from loadtests.generation.run import append_verdict, open_run
-    from loadtests.generation.rules import judge
+    from loadtests.generation.run import judge_run, open_run
     from loadtests.generation.schedule import (
         Request, arrivals, demanded, gamma_demands, poisson_times)
     from loadtests.servers.known import FCFS, known_server
@@ -18,8 +17,7 @@ An experiment needs `run` (one run against a server), `calibrating`, `schedule` 
         schedule = arrivals(times_s, demanded(gamma_demands(0.0405, 0.03, random)))
         record = open_run(server, schedule, run="open-0.8-rep01", folder=folder)
         after = calibrate(server, choices, requests=200, run="after", folder=folder)
-    verdict = judge(record.facts(before, after))
-    append_verdict(folder, record, verdict)
+    judge_run(folder, record, record.facts(before, after))
 
 The modules `client`, `pacing` and `node` run inside Locust, on gevent; all others do not import it.
 """

@@ -7,35 +7,34 @@ a process of its own; its rows become raw rows like those of Locust.
     record, until_s = bulk_run(server, bulk, run="sync-100-1", duration_s=6, …)
 
 The program is ended after a time and not after a number of requests, because some threads would
-finish first and then fewer would post than stated. `busy_window` is the part in which all post.
+finish first and then fewer would post than stated; `window.busy_window` is the part of a run in
+which all post.
 """
 
 import csv
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from signal import SIGINT
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep, time
+from time import monotonic, time
 from urllib.parse import urlsplit
 
 from loadtests.generation import samples as sampling
-from loadtests.generation.rows import Row, RowFile, closed_index, customer_of, in_flight
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, append_verdict
+from loadtests.generation.rows import Row, RowFile, closed_index, in_flight
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, Say, Target, judge_run
 from loadtests.generation.samples import Sample, Sampler
-from loadtests.generation.window import Window
 from loadtests.processes import (
-    LOOK_EVERY_S,
     PROJECT,
     ProgramFailed,
     failure,
     plain_environment,
     started,
     stop,
+    wait_until,
 )
 
 PROGRAM = PROJECT / "scripts" / "bulk_post"
@@ -99,19 +98,16 @@ def posting(target: Target, bulk: Bulk, seed: int, log: Path) -> Iterator[Load]:
         said = log.stat().st_size if log.exists() else 0
         load = Load(started(command, log, plain_environment()), command, log, rows)
         try:
-            _wait_until_it_posts(load, said)
+            wait_until(
+                lambda: _BEGUN in log.read_bytes()[said:],
+                load.process,
+                command,
+                log,
+                BEGIN_WITHIN_S,
+            )
             yield load
         finally:
             load.end()
-
-
-def _wait_until_it_posts(load: Load, said: int) -> None:
-    deadline_s = monotonic() + BEGIN_WITHIN_S
-    while _BEGUN not in load.log.read_bytes()[said:]:
-        load.require_alive()
-        if monotonic() > deadline_s:
-            raise ProgramFailed(f"{PROGRAM.name} did not begin within {BEGIN_WITHIN_S:g} s")
-        sleep(LOOK_EVERY_S)
 
 
 def bulk_run(
@@ -140,7 +136,7 @@ def bulk_run(
             load.end()
             record, _ = kept(load, bulk, run, folder)
             record = replace(record, is_interrupted=True)
-            append_verdict(folder, record, judge(record.facts()))
+            judge_run(folder, record)
             raise
         load.end()
         then()
@@ -155,24 +151,6 @@ def _watch(load: Load, target: Target, duration_s: float) -> None:
         with suppress(subprocess.TimeoutExpired):
             load.process.wait(min(SAMPLE_EVERY_S, left_s))
         load.samples.append((monotonic(), sampler.sample(0)))
-
-
-def busy_window(rows: Iterable[Row], until_s: float) -> Window:
-    """The part of a run in which all threads post: from the start of the last one to `until_s`.
-
-    Raises ValueError if there is no such part.
-    """
-    by_thread: dict[int, list[Row]] = {}
-    for row in rows:
-        by_thread.setdefault(customer_of(row), []).append(row)
-    if not by_thread:
-        raise ValueError("a run without rows has no window")
-    start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
-    if start_s >= until_s:
-        raise ValueError(f"it ended at {until_s:.3f} s, but all threads began at {start_s:.3f} s")
-    chosen = [row for own in by_thread.values() for row in own if start_s < row.done_s <= until_s]
-    good = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
-    return Window(len(by_thread), start_s, until_s, tuple(good))
 
 
 def kept(load: Load, bulk: Bulk, run: str, folder: Path) -> tuple[RunRecord, float]:

@@ -27,9 +27,12 @@ from time import monotonic
 from typing import Any, cast
 
 import gevent
+from locust import events
+from locust.dispatch import UsersDispatcher
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
+from loadtests.generation import options
 from loadtests.generation.client import Answer
 from loadtests.generation.pacing import calm_collector
 from loadtests.generation.rows import Row, RowFile
@@ -100,6 +103,26 @@ def _worker_ids(runner: Any) -> list[str]:
     """Ids of the workers that a master can send messages to."""
     clients = runner.clients
     return [client.id for client in (*clients.ready, *clients.spawning, *clients.running)]
+
+
+def register(
+    user: Any,
+    planner: Planner,
+    shown: options.Table,
+    files: options.Table,
+    run_id: str,
+    dispatcher: type[UsersDispatcher] = UsersDispatcher,
+) -> None:
+    """Make a locustfile a workload: with its options, and a `Node` as the attribute of its user."""
+
+    def begin(environment: Environment, **_event: object) -> None:
+        environment.dispatcher_class = dispatcher
+        user.node = Node(environment, planner)
+
+    events.init_command_line_parser.add_listener(
+        lambda parser, **_event: options.add(parser, shown, files, run_id)
+    )
+    events.init.add_listener(begin)
 
 
 class Node:

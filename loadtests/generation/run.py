@@ -6,8 +6,8 @@
 
 A run writes these files into its result folder, which several runs share: its rows in
 `requests.csv`, a sample of the machine for each second in `samples.csv`, its schedule in
-`schedules/RUN.csv` if it is open, and Locust's output in `locust.log`. `append_verdict` adds a line
-to `runs.csv` once the run was judged.
+`schedules/RUN.csv` if it is open, and Locust's output in `locust.log`. `judge_run` adds a line to
+`runs.csv`.
 
 Progress is shown every few seconds, with the time left. Ctrl-C, or the death of this process, stops
 Locust cleanly; the measurements until then are kept, and the run is listed as interrupted.
@@ -36,6 +36,7 @@ from loadtests.generation.rows import Row, in_flight, read_rows
 from loadtests.generation.rules import RULES, Facts, Verdict, judge
 from loadtests.generation.samples import Sample, Sampler
 from loadtests.generation.schedule import Arrival, Choices, save, save_requests
+from loadtests.models.samples import mean_of_known
 from loadtests.processes import (
     LOOK_EVERY_S,
     ProgramFailed,
@@ -100,17 +101,13 @@ class RunRecord:
             scheduled=self.scheduled,
             lag_p99_s=_p99([row.lag_s for row in self.rows]) if self.scheduled else None,
             service_time_s=before.mean_s if before else None,
-            foreign_cpu=_mean([sample.foreign_cpu for sample in during]),
-            client_cpu=_mean([sample.client_cpu for sample in during]),
+            foreign_cpu=mean_of_known(sample.foreign_cpu for sample in during),
+            client_cpu=mean_of_known(sample.client_cpu for sample in during),
             before_s=before.mean_s if before else None,
             after_s=after.mean_s if after else None,
             chance_s=chance_s(before, after) if before and after else 0.0,
             is_interrupted=self.is_interrupted,
         )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def _p99(values: Sequence[float]) -> float | None:
@@ -139,7 +136,6 @@ def open_run(
     ProgramFailed if Locust fails, and KeyboardInterrupt after the measurements were kept.
     """
     job = _Job("open", run, folder.resolve(), target, say, len(schedule), schedule[-1].intended_s)
-    job.require_new()
     path = job.folder / SCHEDULES / f"{run}.csv"
     path.parent.mkdir(exist_ok=True)
     save(path, schedule)
@@ -177,7 +173,6 @@ def closed_run(
         )
     total = customers * (warm_up + requests) if requests else None
     job = _Job("closed", run, folder.resolve(), target, say, total, duration_s or None)
-    job.require_new()
     with TemporaryDirectory(prefix="flightchain-paths-") as scratch:
         paths = Path(scratch) / "paths.csv"
         save_requests(paths, choices)
@@ -219,7 +214,6 @@ def interaction_run(
     total = sum(len(interaction.steps) for own in sequences for interaction in own)
     until_s = count * interval_s if interval_s else None
     job = _Job("interaction", run, folder.resolve(), target, say, total, until_s)
-    job.require_new()
     with TemporaryDirectory(prefix="flightchain-interactions-") as scratch:
         path = Path(scratch) / "interactions.jsonl"
         save_interactions(path, sequences)
@@ -251,7 +245,7 @@ class _Job:
     samples: list[Sample] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def require_new(self) -> None:
+    def __post_init__(self) -> None:
         """Raise ValueError if the run id is not well formed or the folder has it already."""
         if not _RUN_ID.fullmatch(self.run):
             raise ValueError(
@@ -275,7 +269,7 @@ class _Job:
             except KeyboardInterrupt:
                 stop(process)
                 record = replace(self._kept(), is_interrupted=True)
-                append_verdict(self.folder, record, judge(record.facts()))
+                judge_run(self.folder, record)
                 raise
             finally:
                 if process.poll() is None:
@@ -353,6 +347,16 @@ def _why(command: Sequence[str], status: int | None, log: Path) -> str:
 def _without_locust_settings() -> dict[str, str]:
     """The environment without variables from which Locust would take options of the caller."""
     return {name: text for name, text in plain_environment().items() if name[:7] != "LOCUST_"}
+
+
+def judge_run(folder: Path, record: RunRecord, facts: Facts | None = None) -> bool:
+    """Judge a run by the rules, and list it in `runs.csv`. Returns whether it counts.
+
+    facts: what is judged; all that the record tells, if left out.
+    """
+    verdict = judge(facts or record.facts())
+    append_verdict(folder, record, verdict)
+    return verdict.accepted
 
 
 def append_verdict(folder: Path, record: RunRecord, verdict: Verdict) -> None:

@@ -15,10 +15,13 @@ run's start and never fall. On disk a schedule is a CSV file with a header line 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import inf
 from pathlib import Path
 from random import Random
+
+from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.domain import positive
 
 COLUMNS = ("index", "intended_s", "kind", "path", "demand_s", "body")
 REQUEST_COLUMNS = ("kind", "path", "demand_s", "body")
@@ -63,8 +66,8 @@ def poisson_times(
 
     Either `count` arrivals, or all before `until_s`. Raises ValueError.
     """
-    rate = _positive("rate_per_s", rate_per_s)
-    return _until((random.expovariate(rate) for _ in _forever()), count, until_s)
+    rate = positive("rate_per_s", rate_per_s)
+    return _until((random.expovariate(rate) for _ in repeat(None)), count, until_s)
 
 
 def deterministic_times(
@@ -74,8 +77,8 @@ def deterministic_times(
 
     Either `count` arrivals, or all before `until_s`. Raises ValueError.
     """
-    gap_s = 1 / _positive("rate_per_s", rate_per_s)
-    return _until((gap_s for _ in _forever()), count, until_s)
+    gap_s = 1 / positive("rate_per_s", rate_per_s)
+    return _until(repeat(gap_s), count, until_s)
 
 
 def recorded_times(path: Path) -> list[float]:
@@ -87,17 +90,12 @@ def recorded_times(path: Path) -> list[float]:
         return _checked([_number(path, row, "intended_s") for row in rows], str(path))
 
 
-def _forever() -> Iterator[None]:
-    while True:
-        yield None
-
-
 def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) -> list[float]:
     if (count is None) == (until_s is None):
         raise ValueError(f"either count or until_s is needed, not {count} and {until_s}")
     if count is not None and count < 1:
         raise ValueError(f"count is {count}; a schedule has at least 1 arrival")
-    end_s = inf if until_s is None else _positive("until_s", until_s)
+    end_s = inf if until_s is None else positive("until_s", until_s)
     times_s: list[float] = []
     at_s = 0.0
     while count is None or len(times_s) < count:
@@ -106,12 +104,6 @@ def _until(gaps_s: Iterator[float], count: int | None, until_s: float | None) ->
             break
         times_s.append(at_s)
     return times_s
-
-
-def _positive(name: str, value: float) -> float:
-    if not 0 < value < inf:
-        raise ValueError(f"{name} is {value}; it must be positive and finite")
-    return value
 
 
 # --- what ------------------------------------------------------------------------------------
@@ -144,15 +136,10 @@ def _mixed(
 def gamma_demands(mean_s: float, cv: float, random: Random) -> Iterator[float]:
     """Endless service demands, gamma distributed with this mean and coefficient of variation.
 
-    cv 0 is deterministic, 1 exponential; shape 1/cv², scale mean·cv². Raises ValueError.
+    cv 0 is deterministic, 1 exponential. Raises ValueError.
     """
-    mean = _positive("mean_s", mean_s)
-    if not 0 <= cv < inf:
-        raise ValueError(f"cv is {cv}; it must be at least 0 and finite")
-    if cv == 0:
-        return (mean for _ in _forever())
-    shape, scale_s = 1 / cv**2, mean * cv**2
-    return (random.gammavariate(shape, scale_s) for _ in _forever())
+    law = with_mean_and_cv(mean_s, cv)
+    return (law.draw(random) for _ in repeat(None))
 
 
 def demanded(

@@ -1,4 +1,4 @@
-"""The part of a closed run that counts: all customers have warmed up and none has finished. Pure.
+"""The part of a closed run that counts: all customers are at work. Pure.
 
 Customers finish at different times. When some have finished, fewer than N are in the system, so
 throughput over the whole run would be too low. The window therefore ends with the first customer.
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loadtests.generation.rows import Row, customer_of, number_of
+from loadtests.grouping import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,7 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
     and ends at the last answer of the first customer to finish. Raises ValueError if it would end
     before it starts.
     """
-    by_customer: dict[int, list[Row]] = {}
-    for row in rows:
-        by_customer.setdefault(customer_of(row), []).append(row)
-    if not by_customer:
-        raise ValueError("a run without rows has no window")
+    by_customer = _by_customer(rows)
     start_s = max(_ready_s(customer, own, warm_up) for customer, own in by_customer.items())
     end_s = min(max(row.done_s for row in own) for own in by_customer.values())
     if end_s <= start_s:
@@ -52,6 +49,29 @@ def closed_window(rows: Iterable[Row], warm_up: int = 0) -> Window:
             f"the first customer finished at {end_s:.3f} s, before the last was ready at "
             f"{start_s:.3f} s; let each ask more often"
         )
+    return _window(by_customer, start_s, end_s)
+
+
+def busy_window(rows: Iterable[Row], until_s: float) -> Window:
+    """The part of a run in which all threads post: from the start of the last one to `until_s`.
+
+    Raises ValueError if there is no such part.
+    """
+    by_thread = _by_customer(rows)
+    start_s = max(min(row.sent_s for row in own) for own in by_thread.values())
+    if start_s >= until_s:
+        raise ValueError(f"it ended at {until_s:.3f} s, but all threads began at {start_s:.3f} s")
+    return _window(by_thread, start_s, until_s)
+
+
+def _by_customer(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    found = grouped(rows, customer_of)
+    if not found:
+        raise ValueError("a run without rows has no window")
+    return found
+
+
+def _window(by_customer: dict[int, list[Row]], start_s: float, end_s: float) -> Window:
     chosen = (row for own in by_customer.values() for row in own if start_s < row.done_s <= end_s)
     counted = sorted((row for row in chosen if row.succeeded), key=lambda row: row.done_s)
     return Window(len(by_customer), start_s, end_s, tuple(counted))

@@ -7,7 +7,8 @@ from loadtests.lab.errata import errata_section
 from loadtests.lab.experiment import Experiment
 from loadtests.lab.report.content import Report, Section, Table, summary
 from loadtests.lab.report.page import emulated_words, report_page
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.report.words import capital
+from loadtests.lab.results import NO, Results, ResultsError
 
 RUNS = "runs"  # the table of all runs, accepted or rejected
 
@@ -21,8 +22,8 @@ def analyse(results: Results) -> Report:
     manifest, found = results.manifest(), experiment_of(results)
     report = found.analyse(results)
     if rejected := _without_a_run(results):
-        told = f"{rejected[0].upper()}{rejected[1:]}."
-        report = replace(report, failure=report.failure or rejected, conclusion=told)
+        failure = report.failure or rejected
+        report = replace(report, failure=failure, conclusion=f"{capital(rejected)}.")
     more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
     reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
     lead = [found.about, *([reproduces] if reproduces else [])]
@@ -45,8 +46,8 @@ def experiment_of(results: Results) -> Experiment:
 
 def _without_a_run(results: Results) -> str:
     """A sentence if runs were judged and every one was rejected."""
-    rows = results.rows(RUNS) if results.has(RUNS) else []
-    if not rows or any(row.get("accepted") != "no" for row in rows):
+    rows = results.rows_if_any(RUNS)
+    if not rows or any(row.get("accepted") != NO for row in rows):
         return ""
     return f"all runs ({len(rows)}) were rejected by rule, so nothing was measured that counts"
 
@@ -57,7 +58,7 @@ def _runs(results: Results) -> list[Section]:
         return []
     rows = results.rows(RUNS)
     columns = list(rows[0]) if rows else ["run"]
-    rejected = sum(row.get("accepted") == "no" for row in rows)
+    rejected = sum(row.get("accepted") == NO for row in rows)
     told = f"Runs: {len(rows)}. Rejected by rule: {rejected}; these are kept, but count nowhere."
     table = Table("All runs", columns, [[_cell(row[name]) for name in columns] for row in rows])
     return [Section("Runs", [told], [table])]

@@ -10,22 +10,15 @@ protocols cannot be repeated.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from random import Random
-from statistics import NormalDist
 from textwrap import fill
 
-from loadtests.lab.report.content import Figure, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.content import Section, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import plain_page
-from loadtests.lab.worlds import (
-    CLIENTS_003,
-    Claim,
-    World,
-    of_study_000,
-    of_study_001,
-    of_study_003,
-)
+from loadtests.lab.report.words import capital
+from loadtests.lab.worlds import CLIENTS_003, Claim, World, of_study_000, of_study_001, of_study_003
+from loadtests.models.estimates import wilson
 
 REPETITIONS = 1000
 LINE = 30  # characters of a claim beside its bar
@@ -80,8 +73,8 @@ class Tried:
     @property
     def sentence(self) -> str:
         """The claim with its share."""
-        words = self.claim.words[0].upper() + self.claim.words[1:]
-        return f"{words}: so said {100 * self.share:.1f} % of the repetitions. It is {self.told}."
+        share = f"{100 * self.share:.1f} % of the repetitions"
+        return f"{capital(self.claim.words)}: so said {share}. It is {self.told}."
 
     @property
     def told(self) -> str:
@@ -101,15 +94,6 @@ def tried(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> list[Tri
             held = sum(map(claim.holds, results))
             found.append(Tried(world.name, claim, held / repetitions, *wilson(held, repetitions)))
     return found
-
-
-def wilson(held: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share (E. B. Wilson, 1927)."""
-    z = NormalDist().inv_cdf(0.975)
-    share, shrink = held / of, 1 + z * z / of
-    middle = (share + z * z / (2 * of)) / shrink
-    half = z * sqrt(share * (1 - share) / of + z * z / (4 * of * of)) / shrink
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def page(study: str, repetitions: int = REPETITIONS, seed: int = 1) -> str:
@@ -149,7 +133,7 @@ def _section(world: str, found: Sequence[Tried]) -> Section:
         for name, source, true in kinds
         if any(one.claim.true is true for one in found)
     ]
-    svg = drawn(Axis("repetitions / %", limits=(0, 100)), Axis(""), series)
+    x, table = Axis("repetitions / %", limits=(0, 100)), Table(title, columns, rows)
     told = f"Repetitions of the protocol that lead to each claim, if the server {world}."
     said = [one.sentence for one in found]
-    return Section(title, said, [Figure("Claims", svg, told, Table(title, columns, rows))])
+    return Section(title, said, [figure("Claims", told, x, Axis(""), series, table)])

@@ -13,27 +13,15 @@ from dataclasses import dataclass
 from random import Random
 
 from loadtests.lab.gaps import Entry, Gap, waterfall
-from loadtests.lab.published import (
-    OPEN_RUN_S,
-    OPEN_RUNS,
-    OPEN_WORKLOADS,
-    UNROUNDED,
-    OpenWorkload,
-)
+from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED, OpenWorkload
 from loadtests.lab.report.content import Figure, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.report.drawing import Axis, Series, figure
 from loadtests.lab.report.page import plain_page
 from loadtests.models import replay, single_server
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import CONFIDENCE
-from loadtests.models.protocol import (
-    Expectation,
-    Protocol,
-    Run,
-    expected_of,
-    simulate_run,
-)
+from loadtests.models.protocol import Expectation, Protocol, Run, expected_of, simulate_run
 
 SIMULATED_RUNS = 20_000
 CUSTOMERS, SIMULATED_QUEUES = 300, 2000  # of the figure of how a queue fills
@@ -161,30 +149,28 @@ def _findings(found: Explained) -> list[str]:
 
 
 def _table(found: list[Explained]) -> Table:
-    rows = [
-        (
-            f"{one.printed.fraction:g}",
-            one.expected.arrivals,
-            one.formula_s,
-            one.gap.entries[0].amount,
-            one.gap.entries[1].amount,
-            one.expected.mean_s,
-            one.gap.entries[2].amount,
-            f"{one.gap.entries[2].low:+.1f} to {one.gap.entries[2].high:+.1f}",
-            one.printed.tested_s,
-        )
-        for one in found
-    ]
-    columns = (
-        *("Share of L", "Requests a run", "M/G/1 / s", "Start from empty / s"),
-        *("Runs weigh the same / s", "Expected / s", "Chance / s", "95 % of chance / s"),
-        "Printed / s",
-    )
-    note = (
+    return Table.of(
+        "The gaps of study 000",
+        found,
+        [
+            ("Share of L", lambda one: f"{one.printed.fraction:g}"),
+            ("Requests a run", lambda one: one.expected.arrivals),
+            ("M/G/1 / s", lambda one: one.formula_s),
+            ("Start from empty / s", lambda one: one.gap.entries[0].amount),
+            ("Runs weigh the same / s", lambda one: one.gap.entries[1].amount),
+            ("Expected / s", lambda one: one.expected.mean_s),
+            ("Chance / s", lambda one: one.gap.entries[2].amount),
+            ("95 % of chance / s", lambda one: _ends(one.gap.entries[2])),
+            ("Printed / s", lambda one: one.printed.tested_s),
+        ],
         f"By {SIMULATED_RUNS} simulated runs a load; the largest standard error of an expected "
-        f"mean is {max(one.expected.standard_error_s for one in found):.2f} s."
+        f"mean is {max(one.expected.standard_error_s for one in found):.2f} s.",
+        digits=4,
     )
-    return Table("The gaps of study 000", columns, rows, note, digits=4)
+
+
+def _ends(entry: Entry) -> str:
+    return f"{entry.low:+.1f} to {entry.high:+.1f}"
 
 
 def _filling(formula_s: float, seed: int) -> Figure:
@@ -213,8 +199,8 @@ def _filling(formula_s: float, seed: int) -> Figure:
         (number, means_s[number - 1], 100 * means_s[number - 1] / formula_s) for number in shown
     ]
     table = Table("How a queue fills", ("Customer", "Mean / s", "% of the long run"), rows)
-    svg = drawn(Axis("customer"), Axis("mean response time / s", limits=(0, 180)), series)
-    return Figure("How a queue fills", svg, told, table)
+    x, y = Axis("customer"), Axis("mean response time / s", limits=(0, 180))
+    return figure("How a queue fills", told, x, y, series, table)
 
 
 def _open_ends(found: Explained) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from loadtests.chains import Chain, Source, copied, generated, imported
 from loadtests.lab.experiment import Run
 from loadtests.processes import Service, running
-from loadtests.questions import Flight, Questions, drawn, flights_of_block, sample
+from loadtests.questions import Flight, Questions, all_blocks, drawn, sample
 
 FLIGHTS_PER_BLOCK = 1000
 QUESTIONS_OF_EACH_KIND = 2000
@@ -55,8 +55,7 @@ def _others(run: Run, count: int) -> list[Flight]:
     source = Source("others", ("--generate", str(count), "--seed", str(OTHER_SEED)))
     chain = imported(source, run.scratch / "others", run.log)
     with running(chain.folder, run.log) as service:
-        height: int = service.get("/tip")["height"]
-        return [flight for at in range(1, height + 1) for flight in flights_of_block(service, at)]
+        return [flight for block in all_blocks(service) for flight in block]
 
 
 @contextmanager

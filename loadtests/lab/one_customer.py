@@ -20,17 +20,28 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
-from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import REQUESTS, RunRecord, Target, append_verdict
+from loadtests.generation.rules import Facts
+from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.raw import accepted_by_run, rows_by_run
-from loadtests.lab.results import Results, TableWriter
-from loadtests.processes import ANSWER_WITHIN_S
+from loadtests.lab.results import Line, Results, TableWriter
+from loadtests.processes import ANSWER_WITHIN_S, exchanged
 from loadtests.processor_time import moment
 from loadtests.servers.timing import SERVER_TIMING, Entry, entries, told
 
 PARTS = "parts"
-COLUMNS = ("run", "index", "name", "duration_s", "description")
+
+
+@dataclass(frozen=True, slots=True)
+class PartLine(Line):
+    """An entry of the Server-Timing of an answer."""
+
+    run: str
+    index: int
+    name: str
+    duration_s: float | None
+    description: str
+
 
 _COUNT = re.compile(r"\d+")
 
@@ -40,7 +51,7 @@ def one_customer(results: Results) -> Iterator["Customer"]:
     """A customer whose requests are written to `results`. Only one may be open at a time."""
     with (
         closing(RowFile(results.folder / REQUESTS)) as rows,
-        results.more(PARTS, COLUMNS) as parts,
+        results.more(PARTS, PartLine) as parts,
     ):
         yield Customer(results, rows, parts)
 
@@ -84,7 +95,7 @@ class Customer:
             client_cpu=used.own_s / used.wall_s,
         )
         record = RunRecord(run, "closed", tuple(rows), (), None, begun_unix_s)
-        append_verdict(self._results.folder, record, judge(facts))
+        judge_run(self._results.folder, record, facts)
         return rows
 
     def _ask(self, server: Target, run: str, start_s: float, numbered: tuple[int, Request]) -> Row:
@@ -107,13 +118,8 @@ class Customer:
         )
         self._rows.write([row])
         for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
-            self._parts.write(
-                run=run,
-                index=row.index,
-                name=entry.name,
-                duration_s=entry.duration_s,
-                description=entry.description,
-            )
+            timed = entry.name, entry.duration_s, entry.description
+            self._parts.add(PartLine(run, row.index, *timed))
         return row
 
 
@@ -123,9 +129,7 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
         with closing(kind(parts.netloc, timeout=ANSWER_WITHIN_S)) as connection:
-            connection.request("GET", path, headers={"Connection": "close"})
-            response = connection.getresponse()
-            response.read()
+            response, _ = exchanged(connection, path, headers={"Connection": "close"})
             return response.status, {name.lower(): text for name, text in response.getheaders()}
     except (OSError, HTTPException):
         return NO_ANSWER, {}
@@ -184,8 +188,7 @@ def recorded(results: Results, warm_ups: Mapping[str, int]) -> dict[str, Recorde
 
 def _said(results: Results) -> Mapping[tuple[str, int], dict[str, Entry]]:
     found: dict[tuple[str, int], dict[str, Entry]] = defaultdict(dict)
-    for line in results.rows(PARTS) if results.has(PARTS) else []:
-        duration_s = float(line["duration_s"]) if line["duration_s"] else None
-        entry = Entry(line["name"], duration_s, line["description"])
-        found[line["run"], int(line["index"])][entry.name] = entry
+    for line in results.lines_if_any(PARTS, PartLine):
+        entry = Entry(line.name, line.duration_s, line.description)
+        found[line.run, line.index][entry.name] = entry
     return found

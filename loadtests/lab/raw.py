@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from loadtests.generation.rows import Row, read_rows
 from loadtests.generation.run import REQUESTS, RUNS
-from loadtests.lab.results import Results
+from loadtests.lab.results import YES, Results
 
 
 def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
@@ -22,6 +22,5 @@ def rows_by_run(results: Results) -> Mapping[str, list[Row]]:
 
 def accepted_by_run(results: Results) -> Mapping[str, bool]:
     """Run -> whether it counts by the rules, for all runs that were judged."""
-    table = RUNS.removesuffix(".csv")
-    lines = results.rows(table) if results.has(table) else ()
-    return {line["run"]: line["accepted"] == "yes" for line in lines}
+    lines = results.rows_if_any(RUNS.removesuffix(".csv"))
+    return {line["run"]: line["accepted"] == YES for line in lines}

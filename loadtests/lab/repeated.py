@@ -1,20 +1,21 @@
 """What every experiment does with the repetitions of a measurement: choose, estimate, tell, draw.
 
-runs = that_count(made)                     # the accepted ones; the rejected ones if none was
-x = estimate([one.throughput for one in runs])
-x.told(1000)                                # "± 3.1", in thousandths
+cell = Repeated(that_count(made), len(made))  # the accepted runs; the rejected if none was
+x = cell.over(lambda run: run.throughput)   # mean and interval
+x.give_or_take(1000)                        # "± 3.1", in thousandths
 measured("HTTP", "ours", xs, [x, …])        # a series with intervals
-rejected(xs, ys)                            # crosses, for what counts nowhere
+crosses(cells, x, y)                        # for what counts nowhere
 x.metric("throughput[8]", "1/s")            # for `compare`
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from loadtests.lab.report.content import Metric
 from loadtests.lab.report.drawing import Series, Shape, Source
 from loadtests.lab.report.page import NONE, shown
+from loadtests.lab.report.words import times
 from loadtests.models.estimates import Interval, confidence_interval
 
 LEAST_DRAWN = 10  # an interval is drawn down to this part of its mean: axes may be logarithmic
@@ -36,21 +37,43 @@ def that_count(made: Sequence[Run]) -> list[Run]:
     return [run for run in made if run.is_accepted] or list(made)
 
 
+@dataclass(frozen=True)
+class Repeated(Generic[Run]):
+    """A measurement that was repeated: its runs that count, or the rejected ones if none does.
+
+    made: number of all its runs.
+    """
+
+    runs: Sequence[Run]
+    made: int
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether its runs count."""
+        return self.runs[0].is_accepted
+
+    @property
+    def counted(self) -> str:
+        """How many of its runs count, as a cell of a table."""
+        return f"{len(self.runs)} of {self.made}" + ("" if self.is_accepted else ", rejected")
+
+    def over(self, value: Callable[[Run], float]) -> "Estimate":
+        """The mean of `value` over its runs."""
+        return estimate([value(run) for run in self.runs])
+
+
 def accepted(made: Sequence[Run]) -> list[Run]:
     """The accepted ones, alone fit for findings."""
     return [run for run in made if run.is_accepted]
 
 
-def rejected_told(made: Sequence[Judged], what: str = "points") -> list[str]:
+def rejected_told(made: Sequence[Judged], what: str = "points") -> Iterator[str]:
     """A sentence about those without an accepted run, if there are any."""
-    without = len(made) - len(accepted(made))
-    if not without:
-        return []
-    told = (
-        f"{without} of {len(made)} {what} have no accepted run. They are shown as rejected, and "
-        "used for no finding; the table of runs has the reasons."
-    )
-    return [told]
+    if without := len(made) - len(accepted(made)):
+        yield (
+            f"{without} of {len(made)} {what} have no accepted run. They are shown as rejected, "
+            "and used for no finding; the table of runs has the reasons."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +124,27 @@ def measured(
     shape: Shape = "line",
 ) -> Series:
     """The series of what was measured, times `factor`, with a gap where nothing counts."""
-
-    def scaled(value: float | None) -> float | None:
-        return None if value is None else factor * value
-
     return Series(
         name,
         source,
         xs,
-        [scaled(one.value) if one else None for one in found],
-        [scaled(_lowest(one)) if one else None for one in found],
-        [scaled(one.high) if one else None for one in found],
+        [factor * one.value if one else None for one in found],
+        [times(factor, _lowest(one)) if one else None for one in found],
+        [times(factor, one.high) if one else None for one in found],
         shape=shape,
     )
 
 
 def _lowest(one: Estimate) -> float | None:
     return None if one.low is None else max(one.low, one.value / LEAST_DRAWN)
+
+
+def crosses(
+    made: Sequence[Run], x: Callable[[Run], float], y: Callable[[Run], float]
+) -> list[Series]:
+    """Crosses for those without an accepted run; nothing if there are none."""
+    without = [one for one in made if not one.is_accepted]
+    return rejected([x(one) for one in without], [y(one) for one in without])
 
 
 def rejected(xs: Sequence[float], ys: Sequence[float]) -> list[Series]:

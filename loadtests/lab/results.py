@@ -12,28 +12,52 @@ whatever ends a run.
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from time import monotonic
+from types import UnionType
 from typing import Any, TextIO, TypeVar, cast
 
 MANIFEST, SUMMARY, REPORT = "manifest.json", "summary.json", "report.html"
 FLUSH_EVERY_S = 1.0
+YES, NO = "yes", "no"  # how a bool stands in a table
 
 
 class ResultsError(Exception):
     """A folder is not one of results, or lacks a table; the message names it."""
 
 
-class TableWriter:
-    """Writes rows of a table, and first a header if the file is empty. columns: names, in order."""
+class Line:
+    """A line of a table, as a dataclass whose fields are the columns.
 
-    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
+    A field is of text, a number, a number or None (an empty cell), or a bool (yes or no).
+    """
+
+    __slots__: tuple[str, ...] = ()
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(field.name for field in fields(cast("Any", cls)))
+
+    def cells(self) -> dict[str, Any]:
+        """The line as a row of the table: column -> value."""
+        return {name: getattr(self, name) for name in self.columns()}
+
+
+OneLine = TypeVar("OneLine", bound=Line)
+Columns = Sequence[str] | type[Line]
+
+
+class TableWriter:
+    """Writes rows of a table, and first a header if the file is empty."""
+
+    def __init__(self, stream: TextIO, columns: Columns) -> None:
         self._stream = stream
         self._writer = csv.writer(stream)
-        self._columns = tuple(columns)
+        self._columns = _names(columns)
         self._flush_at_s = 0.0
         if stream.tell() == 0:
             self._writer.writerow(self._columns)
@@ -46,34 +70,33 @@ class TableWriter:
         if monotonic() >= self._flush_at_s:
             self.flush()
 
+    def add(self, line: Line) -> None:
+        """Add a line. Raises ValueError for a line of another table."""
+        self.write(**line.cells())
+
     def flush(self) -> None:
         """Hand all rows to the system, so that they can be read."""
         self._stream.flush()
         self._flush_at_s = monotonic() + FLUSH_EVERY_S
 
 
+def _names(columns: Columns) -> tuple[str, ...]:
+    return columns.columns() if isinstance(columns, type) else tuple(columns)
+
+
 def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return YES if value else NO
     return repr(value) if isinstance(value, float) else value  # repr keeps all digits
 
 
-class Line:
-    """A line of a table, as a dataclass whose fields, of text or numbers, are the columns."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def cells(self) -> dict[str, Any]:
-        """The line as a row of the table: column -> value."""
-        return asdict(cast("Any", self))
-
-
-OneLine = TypeVar("OneLine", bound=Line)
-
-
-def lines(kind: type[OneLine], rows: Sequence[Mapping[str, str]]) -> list[OneLine]:
-    """The lines of a table. Raises ValueError, KeyError for other columns."""
-    columns = fields(cast("Any", kind))
-    parse = {one.name: cast("Callable[[str], Any]", one.type) for one in columns}
-    return [kind(**{name: of(row[name]) for name, of in parse.items()}) for row in rows]
+def _parsed(text: str, kind: Any) -> Any:
+    """The value of a field of this type."""
+    if kind is bool:
+        return text == YES
+    if isinstance(kind, UnionType):  # a number or None
+        return _parsed(text, kind.__args__[0]) if text else None
+    return kind(text)
 
 
 class Results:
@@ -83,13 +106,13 @@ class Results:
         self.folder = folder
 
     @contextmanager
-    def table(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
+    def table(self, name: str, columns: Columns) -> Iterator[TableWriter]:
         """Write a new table `name` (without .csv). Raises FileExistsError."""
         with (self.folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as stream:
             yield TableWriter(stream, columns)
 
     @contextmanager
-    def more(self, name: str, columns: Sequence[str]) -> Iterator[TableWriter]:
+    def more(self, name: str, columns: Columns) -> Iterator[TableWriter]:
         """Append to the table `name`, which is made if it is missing; a torn last line is removed.
 
         Raises ResultsError if the table has other columns.
@@ -99,7 +122,7 @@ class Results:
             content = path.read_bytes()
             whole = content[: content.rfind(b"\n") + 1]
             os.truncate(path, len(whole))
-            if whole and whole.splitlines()[0].decode() != ",".join(columns):
+            if whole and whole.splitlines()[0].decode() != ",".join(_names(columns)):
                 raise ResultsError(f"{path} has other columns than this version; begin anew")
         with path.open("a", encoding="utf-8", newline="") as stream:
             yield TableWriter(stream, columns)
@@ -120,6 +143,25 @@ class Results:
             raise ResultsError(f"{self.folder} has no table {path.name}") from None
         whole = text[: text.rfind("\n") + 1]
         return list(csv.DictReader(whole.splitlines()))
+
+    def rows_if_any(self, name: str) -> list[dict[str, str]]:
+        """The rows of a table; none if there is no such table."""
+        return self.rows(name) if self.has(name) else []
+
+    def lines(self, name: str, kind: type[OneLine]) -> list[OneLine]:
+        """The lines of a table. Raises ResultsError without it; ValueError, KeyError for others."""
+        return self._lines(self.rows(name), kind)
+
+    def lines_if_any(self, name: str, kind: type[OneLine]) -> list[OneLine]:
+        """The lines of a table; none if there is no such table."""
+        return self._lines(self.rows_if_any(name), kind)
+
+    @staticmethod
+    def _lines(rows: Sequence[Mapping[str, str]], kind: type[OneLine]) -> list[OneLine]:
+        types = {field.name: field.type for field in fields(cast("Any", kind))}
+        return [
+            kind(**{name: _parsed(row[name], of) for name, of in types.items()}) for row in rows
+        ]
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest anew."""

@@ -25,11 +25,6 @@ class Timed:
     sys_s: float
     foreign_cpu: float
 
-    @property
-    def cpu_s(self) -> float:
-        """Processor time."""
-        return self.user_s + self.sys_s
-
 
 def timed(command: Sequence[str], log: Path) -> Timed:
     """Run a program of ours to its end. log: file for its output. Raises ProgramFailed."""

@@ -10,7 +10,7 @@ models.
     multi_server    M/M/m, and M/G/m by Allen and Cunneen
     queue           any of these as one object: its formula and its replay
     laws            utilisation law, Little's law, forced flow, service demand
-    visits          visit ratios of a routing, service demands, the bottleneck
+    visits          visit ratios of a routing, service demands
     stations        the stations of a closed network, for `bounds` and `mva`
     bounds          asymptotic and balanced-job bounds
     mva             exact mean value analysis

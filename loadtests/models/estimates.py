@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from statistics import NormalDist
 
 from loadtests.models import student_t
 from loadtests.models.domain import count, positive, share
@@ -139,19 +140,6 @@ def warm_up_of(arrivals: int, least: int = WARM_UP_ARRIVALS) -> int:
     return max(least, math.ceil(arrivals / WARM_UP_SHARE))
 
 
-def replications(
-    runs: Sequence[Sequence[float]], confidence: float = CONFIDENCE, least_runs: int = REPLICATIONS
-) -> Interval:
-    """The interval of the mean over independent runs, each without its warm-up.
-
-    runs: the response times of each run, in order of arrival. Raises ValueError for fewer than
-    `least_runs` runs, or a run that is all warm-up.
-    """
-    if len(runs) < count("least_runs", least_runs, least=2):
-        raise ValueError(f"{len(runs)} runs are too few: at least {least_runs} are needed")
-    return confidence_interval([summary(without_warm_up(run)).mean for run in runs], confidence)
-
-
 def paired_difference(
     measured: Sequence[float],
     replayed: Sequence[float],
@@ -169,6 +157,15 @@ def paired_difference(
 
 def _differences(measured: Sequence[float], replayed: Sequence[float]) -> list[float]:
     return [ours - theirs for ours, theirs in zip(measured, replayed, strict=True)]
+
+
+def wilson(held: float, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share: `held` of so many (E. B. Wilson, 1927)."""
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    part, shrink = held / of, 1 + z * z / of
+    middle = (part + z * z / (2 * of)) / shrink
+    half = z * math.sqrt(part * (1 - part) / of + z * z / (4 * of * of)) / shrink
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 class Verdict(StrEnum):

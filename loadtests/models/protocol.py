@@ -11,7 +11,6 @@ runs, and its result the mean of their means, each run with the same weight. A r
 has no mean; it is left out, and counted in `empty_runs`.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -41,12 +40,10 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The results of a run: arrivals, mean and longest response time, most customers at once."""
+    """The results of a run: arrivals, and their mean response time."""
 
     arrivals: int
     mean_s: float
-    longest_s: float
-    peak_customers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +52,7 @@ class Expectation:
 
     arrivals: mean number per run. mean_s: mean of the run means; standard_error_s: its standard
     error. low_s, high_s: the result of an experiment lies between these with probability
-    `confidence`. longest_s: mean over runs of the longest response time. peak_customers: mean over
-    runs of the most customers at once.
+    `confidence`.
     """
 
     simulated_runs: int
@@ -67,8 +63,6 @@ class Expectation:
     low_s: float
     high_s: float
     confidence: float
-    longest_s: float
-    peak_customers: float
 
     def covers(self, measured_s: float) -> bool:
         """Whether an experiment's result lies in the expected range."""
@@ -125,8 +119,6 @@ def expected_of(
         low_s=low_s,
         high_s=high_s,
         confidence=confidence,
-        longest_s=summary([run.longest_s for run in runs]).mean,
-        peak_customers=summary([run.peak_customers for run in runs]).mean,
     )
 
 
@@ -142,21 +134,7 @@ def simulate_run(
     if not arrivals_s:
         return None
     responses_s = discipline(arrivals_s, [service.draw(rng) for _ in arrivals_s])
-    return Run(
-        len(arrivals_s),
-        mean_s=sum(responses_s) / len(responses_s),
-        longest_s=max(responses_s),
-        peak_customers=_peak(arrivals_s, responses_s),
-    )
-
-
-def _peak(arrivals_s: Sequence[float], responses_s: Sequence[float]) -> int:
-    """The most customers at once, which is reached when a customer arrives."""
-    departures_s = sorted(a + r for a, r in zip(arrivals_s, responses_s, strict=True))
-    return max(
-        earlier + 1 - bisect_right(departures_s, arrival_s)
-        for earlier, arrival_s in enumerate(arrivals_s)
-    )
+    return Run(len(arrivals_s), sum(responses_s) / len(responses_s))
 
 
 def _range(

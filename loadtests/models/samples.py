@@ -1,7 +1,7 @@
 """Computes mean, variance, coefficient of variation and quantiles of measured values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -44,6 +44,12 @@ def summary(values: Sequence[float]) -> Summary:
     mean = math.fsum(values) / len(values)
     squares = math.fsum((value - mean) ** 2 for value in values)
     return Summary(len(values), mean, squares, min(values), max(values))
+
+
+def mean_of_known(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def quantile(values: Sequence[float], p: float) -> float:

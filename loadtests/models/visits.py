@@ -1,4 +1,4 @@
-"""Computes visit ratios of a routing, service demands, and the bottleneck.
+"""Computes visit ratios of a routing, and service demands.
 
 A routing gives the probabilities with which customers go from each station to others. The traffic
 equations V_k = Σ_j V_j·p_jk, with V = 1 for the reference station, give the visits to each station
@@ -101,13 +101,3 @@ def demands_s(
         for name, visits in visit_ratios.items()
         if name in service_times_s
     }
-
-
-def bottleneck(demands_s: Mapping[str, float]) -> str:
-    """The first station with the largest demand.
-
-    Raises ValueError without stations.
-    """
-    if not demands_s:
-        raise ValueError("a bottleneck needs at least one station")
-    return max(demands_s, key=lambda name: demands_s[name])

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from loadtests.lab.published import REPEATED_TIMES
 from loadtests.processes import backend, running
-from loadtests.questions import flights_of_block
+from loadtests.questions import all_blocks, as_sent
 
 TIMES = REPEATED_TIMES
 FLIGHTS = 1000  # number of different flights, which programs take again and again
 TRANSACTIONS, POSTED, SCHEMA = "transactions.ndjson", "flights.ndjson", "schema.json"
-GIVEN_BY_THE_LEDGER = ("TRANSACTION_ID", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,10 @@ def make_inputs(folder: Path, chain: Path, seed: int, log: Path) -> None:
     """
     backend(chain, "import", "--generate", str(FLIGHTS), "--seed", str(seed), log=log)
     with running(chain, log) as service:
-        height: int = service.get("/tip")["height"]
-        found = [flight for h in range(1, height + 1) for flight in flights_of_block(service, h)]
+        found = [flight for block in all_blocks(service) for flight in block]
         schema = service.get("/openapi.json")["components"]["schemas"]["Flight"]
-    posted = [
-        {name: value for name, value in flight.items() if name not in GIVEN_BY_THE_LEDGER}
-        for flight in found
-    ]
     _write_lines(folder / TRANSACTIONS, found, sort_keys=True)
-    _write_lines(folder / POSTED, posted, sort_keys=False)
+    _write_lines(folder / POSTED, list(map(as_sent, found)), sort_keys=False)
     (folder / SCHEMA).write_text(json.dumps(schema, indent=1), encoding="utf-8")
 
 

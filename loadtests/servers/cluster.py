@@ -20,17 +20,15 @@ from urllib.parse import urlsplit
 
 from loadtests.generation.samples import cpu_s
 from loadtests.processes import (
-    LOOK_EVERY_S,
     PROJECT,
-    READY_WITHIN_S,
     ProgramFailed,
     Service,
     Site,
     environment,
-    failure,
     family,
     started,
     stop,
+    wait_until,
 )
 from loadtests.programs.cluster import UP
 
@@ -111,15 +109,7 @@ def running_cluster(
     command = [sys.executable, "-m", "loadtests.programs.cluster", *map(str, given)]
     process = started(command, log, environment(folder, {"mine_interval_s": interval_s}))
     try:
-        until_s = monotonic() + READY_WITHIN_S
-        while not (folder / UP).exists():
-            if process.poll() is not None:
-                raise ProgramFailed(failure(command, process.returncode, log))
-            if monotonic() > until_s:
-                raise ProgramFailed(
-                    f"the cluster was not ready within {READY_WITHIN_S} s; see {log}"
-                )
-            sleep(LOOK_EVERY_S)
+        wait_until((folder / UP).exists, process, command, log)
         urls = tuple(urls_of_nodes(folder))
         yield Cluster(Service(process.pid, urlsplit(urls[0]).port or 0), urls)
     finally:

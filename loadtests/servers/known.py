@@ -70,11 +70,6 @@ def m_workers(count: int) -> Gunicorn:
     return Gunicorn("sync", workers=count)
 
 
-def m_threads(count: int) -> Gunicorn:
-    """`count` threads of one process behind one queue: m servers, FCFS."""
-    return Gunicorn("gthread", threads=count)
-
-
 def gunicorn_server(
     application: str, how: Gunicorn, log: Path, asking: str = "/"
 ) -> AbstractContextManager[Service]:

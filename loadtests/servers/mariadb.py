@@ -26,21 +26,19 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
 from typing import Any
 
 import pymysql
 
 from loadtests.processes import (
     HOST,
-    LOOK_EVERY_S,
-    READY_WITHIN_S,
     ProgramFailed,
     failure,
     free_port,
     plain_environment,
     started,
     stop,
+    wait_until,
 )
 
 DATABASE, USER = "flights", "lab"
@@ -222,11 +220,7 @@ def _prepared(
     process: "subprocess.Popen[bytes]", socket_path: Path, command: list[str], log: Path
 ) -> str:
     """Wait until the server answers, make the database and its user, and return the version."""
-    deadline_s = monotonic() + READY_WITHIN_S
-    while not _listens(socket_path):
-        if process.poll() is not None or monotonic() > deadline_s:
-            raise ProgramFailed(failure(command, process.returncode, log))
-        sleep(LOOK_EVERY_S)
+    wait_until(lambda: _listens(socket_path), process, command, log)
     with closing(_root(socket_path)) as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
         cursor.execute(f"DROP USER IF EXISTS 'root'@'{HOST}', 'root'@'::1'")  # from the setup

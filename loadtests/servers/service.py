@@ -1,4 +1,4 @@
-"""Settings with which the service itself runs as the study's server did.
+"""The service itself: what its workers can be, and settings with which it runs as the study's did.
 
     settings = as_in_the_study(chain.block_bytes, blocks, emulated_disk=100)
     with running(chain.folder, log, ("serve", "--only-http"), settings=settings) as service:
@@ -7,23 +7,19 @@
 `serve --only-http` runs no miner, so that no block is sealed and nothing else uses the disk.
 """
 
+WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's default first
+EMPTY_ENDPOINT = "/health/live"  # it does nothing, which shows what HTTP costs
 RUN_BLOCKS = 19
 RUNS_CACHED = 2
-CACHE_BLOCKS = RUNS_CACHED * RUN_BLOCKS
 OVERHEAD_BYTES = 300  # bytes that a cache needs for each block beside the block itself
 
 
 def as_in_the_study(
-    block_bytes: int,
-    blocks: int,
-    *,
-    emulated_disk: int = 0,
-    threads: int = 1,
-    run_blocks: int = RUN_BLOCKS,
+    block_bytes: int, blocks: int, *, emulated_disk: int = 0, run_blocks: int = RUN_BLOCKS
 ) -> dict[str, object]:
     """Settings of a service with one worker that reads nearly every block from files in a scan.
 
-    block_bytes: size of all `blocks` blocks on disk. threads: requests at a time; 1 means FCFS.
+    It answers one request at a time. block_bytes: size of all `blocks` blocks on disk.
     emulated_disk: K, 0 for the real disk. run_blocks: blocks that a cache miss reads, fewer than
     the study's 19 for a much shorter chain.
 
@@ -32,15 +28,13 @@ def as_in_the_study(
     refills read 494 of the study's 522 blocks, if they are of one size: at K = 1 that takes
     41.99 s, and looking at the blocks a little more.
     """
-    if min(blocks, threads, run_blocks) < 1:
-        raise ValueError(
-            f"blocks {blocks}, threads {threads} and run_blocks {run_blocks}: must be 1 or more"
-        )
+    if min(blocks, run_blocks) < 1:
+        raise ValueError(f"blocks {blocks} and run_blocks {run_blocks}: must be 1 or more")
     cache_bytes = 2 * RUNS_CACHED * run_blocks * (block_bytes // blocks + 1 + OVERHEAD_BYTES)
     settings: dict[str, object] = {
         "workers": 1,
-        "worker_type": "sync" if threads == 1 else "gthread",
-        "threads": threads,
+        "worker_type": "sync",
+        "threads": 1,
         "cache_bytes": cache_bytes,
         "read_run_blocks": run_blocks,
     }

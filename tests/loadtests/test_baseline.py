@@ -365,7 +365,7 @@ class TestTampering:
             StudyLedger(tmp_path)
 
 
-# --- an emulated disk, and other threads ---------------------------------------------------------
+# --- an emulated disk ----------------------------------------------------------------------------
 
 
 def test_a_block_that_is_read_takes_its_time_and_one_in_a_cache_none(tmp_path: Path) -> None:
@@ -385,16 +385,3 @@ def test_without_one_nothing_waits(tmp_path: Path) -> None:
     ledger = ledger_of_blocks(tmp_path, 60)
     scan(ledger)
     assert ledger.costs.emulated_s < sum(ledger.costs.stage_s.values())
-
-
-def test_a_twin_answers_the_same_from_a_cache_and_costs_of_its_own(tmp_path: Path) -> None:
-    ledger = ledger_of_blocks(tmp_path, 30, cached_blocks=4)
-    ledger.block(2)
-    twin = ledger.twin()
-    assert (twin.disk_reads, twin.cache_hits) == (0, 0)
-    twin.block(29)  # of `last`, which both have
-    assert (twin.disk_reads, twin.cache_hits) == (0, 1)
-    twin.block(2)  # of the other's `random`
-    assert (twin.disk_reads, twin.cache_hits) == (4, 1)
-    assert (scan(twin), scan(ledger.twin())) == (22, 26)  # 26 are not in `last`, 4 were had
-    assert ledger.disk_reads == 4

@@ -1,18 +1,27 @@
 """Makes the report: throughput over connections with its law, latency, shares, and tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from loadtests.experiments.capacity.cells import Cells, Configuration, read
+from loadtests.experiments.capacity.cells import Cells, read
 from loadtests.experiments.capacity.findings import (
-    chosen,
     findings,
     limit_per_s,
     shown_knee,
+    with_default_workers,
 )
-from loadtests.experiments.capacity.rounds import ENDPOINTS, NOTHING, QUESTIONS, judged
+from loadtests.experiments.capacity.rounds import (
+    ENDPOINTS,
+    NOTHING,
+    QUESTIONS,
+    Configuration,
+    Round,
+    judged,
+)
+from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, measured, rejected
-from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.content import Column, Figure, Metric, Report, Section, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.words import times
 from loadtests.lab.results import Results
 
 _SOURCES: Sequence[Source] = ("ours", "second", "third", "fourth")
@@ -63,13 +72,6 @@ _COLUMNS_TOLD = (
 )
 
 
-def _by_type(cells: Cells) -> dict[str, list[Configuration]]:
-    found: dict[str, list[Configuration]] = {}
-    for one in cells.configurations():
-        found.setdefault(one.worker_type, []).append(one)
-    return found
-
-
 # --- figures ---------------------------------------------------------------------------------
 
 
@@ -78,28 +80,41 @@ def _connections_axis(cells: Cells) -> Axis:
 
 
 def _throughput_figures(cells: Cells) -> Iterator[Figure]:
-    for kind, of_type in _by_type(cells).items():
+    ns = cells.populations()
+    by_type = grouped(cells.configurations(), lambda one: one.worker_type)
+    for kind, of_type in by_type.items():
         series: list[Series] = []
         for at, one in enumerate(of_type):
             source = _SOURCES[at % len(_SOURCES)]
-            found = [cells.throughput(one, QUESTIONS, n) for n in cells.populations()]
+            found = [cells.throughput(one, QUESTIONS, n) for n in ns]
             name = f"{one.workers} worker{'s' if one.workers > 1 else ''}"
-            series.append(measured(name, source, cells.populations(), found, shape="points"))
+            series.append(measured(name, source, ns, found, shape="points"))
             series += _curve(cells, one, source)
         series += _rejected(cells, kind)
-        yield Figure(
+        yield figure(
             f"Questions per second, workers of type {kind}",
-            drawn(_connections_axis(cells), _throughput_axis(cells, of_type), series),
             f"Throughput over connections, with a colour for each number of {kind} workers. Dashed "
             "lines are the universal scalability law, grey crosses rejected rounds.",
-            _numbers(cells, of_type),
+            _connections_axis(cells),
+            _throughput_axis(cells, kind),
+            series,
+            Table.of(
+                "Mean throughput of the questions",
+                ns,
+                [("N", lambda n: n), *(_throughput(cells, of, f"{of}, 1/s") for of in of_type)],
+            ),
         )
 
 
-def _throughput_axis(cells: Cells, of_type: Sequence[Configuration]) -> Axis:
+def _throughput(
+    cells: Cells, of: Configuration, title: str, endpoint: str = QUESTIONS
+) -> Column[int]:
+    return title, lambda n: _value(cells.throughput(of, endpoint, n))
+
+
+def _throughput_axis(cells: Cells, kind: str) -> Axis:
     """An axis that ends above the highest throughput. Intervals of two values may be longer."""
-    kinds = {one.worker_type for one in of_type}
-    reached = [one.throughput_per_s for one in cells.made if one.worker_type in kinds]
+    reached = [one.throughput_per_s for one in cells.made if one.worker_type == kind]
     return Axis("Throughput X, 1/s", limits=(0, HEADROOM * max(reached)))
 
 
@@ -122,70 +137,66 @@ def _rejected(cells: Cells, kind: str) -> list[Series]:
     return rejected([one.connections for one in rounds], [one.throughput_per_s for one in rounds])
 
 
-def _numbers(cells: Cells, of_type: Sequence[Configuration]) -> Table:
-    heads = [f"{one}, 1/s" for one in of_type]
-    rows = [
-        [n, *(_value(cells.throughput(one, QUESTIONS, n)) for one in of_type)]
-        for n in cells.populations()
-    ]
-    return Table("Mean throughput of the questions", ["N", *heads], rows)
-
-
 def _value(found: Estimate | None) -> float | None:
     return found.value if found else None
 
 
-def _types(cells: Cells) -> list[Configuration]:
-    """A configuration of each type, all with the same number of workers."""
-    workers = chosen(cells).workers
-    return [one for one in cells.configurations() if one.workers == workers]
-
-
 def _latency_figure(cells: Cells) -> Figure:
-    ns, types = cells.populations(), _types(cells)
-    series, columns = [], []
+    ns, types = cells.populations(), with_default_workers(cells)
+    series: list[Series] = []
+    columns: list[Column[int]] = [("N", lambda n: n)]
     for source, of in zip(_SOURCES, types, strict=False):
-        p50s, p99s = (
-            [_milliseconds(cells.middle(of, QUESTIONS, n, value)) for n in ns]
-            for value in (lambda one: one.p50_s, lambda one: one.p99_s)
-        )
+        p50 = _middle(cells, of, f"{of.worker_type} p50, ms", lambda one: one.p50_s, 1000)
+        p99 = _middle(cells, of, f"{of.worker_type} p99, ms", lambda one: one.p99_s, 1000)
         series += [
-            Series(of.worker_type, source, ns, p99s),
-            Series("", source, ns, p50s, shape="curve"),
+            Series(of.worker_type, source, ns, [p99[1](n) for n in ns]),
+            Series("", source, ns, [p50[1](n) for n in ns], shape="curve"),
         ]
-        columns += [(f"{of.worker_type} p50, ms", p50s), (f"{of.worker_type} p99, ms", p99s)]
-    rows = [[n, *(values[at] for _, values in columns)] for at, n in enumerate(ns)]
-    return Figure(
+        columns += [p50, p99]
+    return figure(
         f"Latency of the questions, {types[0].workers} workers",
-        drawn(_connections_axis(cells), Axis("Latency, ms", is_logarithmic=True), series),
         "Points are 99th percentiles, dashed lines medians; all are medians over rounds.",
-        Table("Latency", ["N", *(name for name, _ in columns)], rows),
+        _connections_axis(cells),
+        Axis("Latency, ms", is_logarithmic=True),
+        series,
+        Table.of("Latency", ns, columns),
     )
 
 
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1000
+def _middle(
+    cells: Cells,
+    of: Configuration,
+    title: str,
+    value: Callable[[Round], float | None],
+    factor: float = 1.0,
+) -> tuple[str, Callable[[int], float | None]]:
+    """A column with the median of a value of the questions, at each N, times `factor`."""
+    return title, lambda n: times(factor, cells.middle(of, QUESTIONS, n, value))
 
 
 def _share_figure(cells: Cells) -> Figure:
-    ns, types = cells.populations(), _types(cells)
-    shares = {of: [cells.share_of_nothing(of, n) for n in ns] for of in types}
+    ns, types = cells.populations(), with_default_workers(cells)
     series = [
-        measured(of.worker_type, source, ns, found)
-        for source, (of, found) in zip(_SOURCES, shares.items(), strict=False)
+        measured(of.worker_type, source, ns, [cells.share_of_nothing(of, n) for n in ns])
+        for source, of in zip(_SOURCES, types, strict=False)
     ]
-    rows = [[n, *(_value(found[at]) for found in shares.values())] for at, n in enumerate(ns)]
-    return Figure(
+    return figure(
         f"Share of the empty endpoint, {types[0].workers} workers",
-        drawn(
-            _connections_axis(cells),
-            Axis("X of the questions / X of nothing", limits=(0, MOST_SHARE)),
-            series,
-        ),
         "Throughput of the questions divided by that of an endpoint that does nothing. The gap to "
         "1 is the work of the questions; the rest is HTTP.",
-        Table("Shares", ["N", *(of.worker_type for of in types)], rows),
+        _connections_axis(cells),
+        Axis("X of the questions / X of nothing", limits=(0, MOST_SHARE)),
+        series,
+        Table.of(
+            "Shares",
+            ns,
+            [("N", lambda n: n), *(_share(cells, of, of.worker_type) for of in types)],
+        ),
     )
+
+
+def _share(cells: Cells, of: Configuration, title: str) -> Column[int]:
+    return title, lambda n: _value(cells.share_of_nothing(of, n))
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -237,55 +248,36 @@ def _laws(cells: Cells) -> Table:
 
 
 def _tables(cells: Cells) -> Iterator[Table]:
-    for of in cells.configurations():
-        yield Table(
-            str(of),
-            (
-                "N",
-                "Questions X, 1/s",
-                "±",
-                "Nothing X, 1/s",
-                "±",
-                "Share",
-                "p50, ms",
-                "p99, ms",
-                "D, µs",
-                "Service, cores",
-                "Generator, cores",
-                "X·R/N",
-                "Rounds",
-            ),
-            [_row(cells, of, n) for n in cells.populations()],
-        )
+    return (_table(cells, of) for of in cells.configurations())
 
 
-def _row(cells: Cells, of: Configuration, n: int) -> Sequence[str | float | None]:
-    asked, nothing = (cells.throughput(of, endpoint, n) for endpoint in ENDPOINTS)
+def _table(cells: Cells, of: Configuration) -> Table:
+    def half_width(endpoint: str) -> Column[int]:
+        return "±", lambda n: _half_width(cells.throughput(of, endpoint, n))
 
-    def middle(name: str, scale: float = 1.0) -> float | None:
-        found = cells.middle(of, QUESTIONS, n, lambda one: getattr(one, name))
-        return None if found is None else found * scale
-
-    made = sum(
-        (one.worker_type, one.workers, one.endpoint, one.connections)
-        == (of.worker_type, of.workers, QUESTIONS, n)
-        for one in cells.made
+    return Table.of(
+        str(of),
+        cells.populations(),
+        [
+            ("N", lambda n: n),
+            _throughput(cells, of, "Questions X, 1/s"),
+            half_width(QUESTIONS),
+            _throughput(cells, of, "Nothing X, 1/s", NOTHING),
+            half_width(NOTHING),
+            _share(cells, of, "Share"),
+            _middle(cells, of, "p50, ms", lambda one: one.p50_s, 1000),
+            _middle(cells, of, "p99, ms", lambda one: one.p99_s, 1000),
+            _middle(cells, of, "D, µs", lambda one: one.demand_s, 1e6),
+            _middle(cells, of, "Service, cores", lambda one: one.server_cores),
+            _middle(cells, of, "Generator, cores", lambda one: one.generator_cores),
+            _middle(cells, of, "X·R/N", lambda one: times(1 / one.connections, one.customers_seen)),
+            ("Rounds", lambda n: cells.counted(of, QUESTIONS, n)),
+        ],
     )
-    return (
-        n,
-        _value(asked),
-        asked.half_width if asked else None,
-        _value(nothing),
-        nothing.half_width if nothing else None,
-        _value(cells.share_of_nothing(of, n)),
-        middle("p50_s", 1000),
-        middle("p99_s", 1000),
-        middle("demand_s", 1e6),
-        middle("server_cores"),
-        middle("generator_cores"),
-        middle("customers_seen", 1 / n),
-        f"{len(cells.rounds(of, QUESTIONS, n))} of {made}",
-    )
+
+
+def _half_width(found: Estimate | None) -> float | None:
+    return found.half_width if found else None
 
 
 # --- for comparisons -------------------------------------------------------------------------

@@ -1,19 +1,12 @@
 """Groups accepted rounds into cells, and computes means, intervals and fits of these."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.capacity.rounds import (
-    NOTHING,
-    QUESTIONS,
-    WORKER_TYPES,
-    Round,
-    from_row,
-    judged,
-)
+from loadtests.experiments.capacity.rounds import NOTHING, QUESTIONS, Configuration, Round, judged
+from loadtests.grouping import grouped
 from loadtests.lab.repeated import Estimate, estimate
 from loadtests.lab.results import Results
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw, fit, knee_interval
@@ -22,31 +15,21 @@ RESAMPLES = 200
 LEAST_POPULATIONS = 4  # one more than the number of parameters of the law
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Configuration:
-    """A number of workers of one type."""
-
-    worker_type: str
-    workers: int
-
-    def __str__(self) -> str:
-        return f"{self.workers} {self.worker_type} worker{'s' if self.workers > 1 else ''}"
-
-
 class Cells:
     """The rounds of a result: all of them, and for each cell those that count."""
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         self.made = rounds
         self.accepted = [one for one in rounds if judged(one).accepted]
-        self._cells: dict[tuple[Configuration, str], dict[int, list[Round]]] = {}
-        for one in sorted(self.accepted, key=lambda one: (one.connections, one.turn)):
-            cell = self._cells.setdefault((_configuration(one), one.endpoint), {})
-            cell.setdefault(one.connections, []).append(one)
+        in_order = sorted(self.accepted, key=lambda one: (one.connections, one.turn))
+        self._cells = {
+            key: grouped(of, lambda one: one.connections)
+            for key, of in grouped(in_order, lambda r: (r.configuration, r.endpoint)).items()
+        }
 
     def configurations(self) -> list[Configuration]:
         """All measured configurations, even if none of their rounds counts."""
-        return sorted({_configuration(one) for one in self.made}, key=_order)
+        return sorted({one.configuration for one in self.made}, key=lambda one: one.place)
 
     def populations(self) -> list[int]:
         """All numbers of connections that were measured."""
@@ -55,6 +38,14 @@ class Cells:
     def rounds(self, of: Configuration, endpoint: str, connections: int) -> list[Round]:
         """The rounds of a cell that count."""
         return self._cells.get((of, endpoint), {}).get(connections, [])
+
+    def counted(self, of: Configuration, endpoint: str, connections: int) -> str:
+        """How many rounds of a cell count."""
+        made = [
+            (one.configuration, one.endpoint, one.connections) == (of, endpoint, connections)
+            for one in self.made
+        ]
+        return f"{len(self.rounds(of, endpoint, connections))} of {sum(made)}"
 
     def throughput(self, of: Configuration, endpoint: str, connections: int) -> Estimate | None:
         """X(N), in 1/s; None if no round counts."""
@@ -138,12 +129,4 @@ class Cells:
 
 def read(results: Results) -> Cells:
     """The cells of a result. Raises ResultsError if it has no table of rounds."""
-    return Cells([from_row(row) for row in results.rows("rounds")])
-
-
-def _configuration(one: Round) -> Configuration:
-    return Configuration(one.worker_type, one.workers)
-
-
-def _order(of: Configuration) -> tuple[int, int]:
-    return WORKER_TYPES.index(of.worker_type), of.workers
+    return Cells(results.lines("rounds", Round))

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from loadtests.experiments.capacity.cells import Cells, Configuration
-from loadtests.experiments.capacity.rounds import QUESTIONS
+from loadtests.experiments.capacity.cells import Cells
+from loadtests.experiments.capacity.rounds import QUESTIONS, Configuration
 from loadtests.lab.repeated import Estimate
 from loadtests.models import laws
 from loadtests.models.scalability import ScalabilityLaw
@@ -15,10 +15,10 @@ LITTLE_TOLERANCE = 0.05
 
 def chosen(cells: Cells) -> Configuration:
     """The service's own type with its own number of workers, or the first that was measured."""
-    return _with_default_workers(cells)[0]
+    return with_default_workers(cells)[0]
 
 
-def _with_default_workers(cells: Cells) -> list[Configuration]:
+def with_default_workers(cells: Cells) -> list[Configuration]:
     """A configuration of each type, all with the same number of workers."""
     every = cells.configurations()
     counts = {one.workers for one in every}
@@ -53,7 +53,7 @@ def _what_counts(cells: Cells) -> Iterator[str]:
 
 def _worker_type(cells: Cells) -> Iterator[str]:
     """Tell which type answers most, as far as the intervals decide it."""
-    types = _with_default_workers(cells)
+    types = with_default_workers(cells)
     best, told = None, []
     for one in types:
         compared = {
@@ -87,7 +87,7 @@ def _slowest(cells: Cells) -> Iterator[str]:
     n = cells.populations()[-1]
     known = [
         f"{p99_s * 1000:,.3g} ms ({of.worker_type})"
-        for of in _with_default_workers(cells)
+        for of in with_default_workers(cells)
         if (p99_s := cells.middle(of, QUESTIONS, n, lambda r: r.p99_s)) is not None
     ]
     if known:

@@ -18,22 +18,19 @@ from typing import TypeVar
 from loadtests import wrk
 from loadtests.chains import Chain, generated, imported
 from loadtests.experiments.capacity.rounds import (
-    COLUMNS,
     ENDPOINTS,
     NOTHING,
     QUESTIONS,
     RULES,
-    WORKER_TYPES,
     Round,
     judged,
 )
 from loadtests.lab.experiment import Run
 from loadtests.lab.results import TableWriter
 from loadtests.processes import Service, running
-from loadtests.processor_time import moment
-from loadtests.questions import drawn, require_answers, sample
+from loadtests.questions import drawn, in_turns, require_answers, sample
+from loadtests.servers.service import EMPTY_ENDPOINT, WORKER_TYPES
 
-NULL_PATH = "/health/live"
 SETTLE_S = 1
 
 VERDICTS = ("run", "accepted", "reasons", *(rule.name for rule in RULES))
@@ -96,7 +93,7 @@ def measure_by(plan: Plan, run: Run, turns: int) -> None:
     chain = imported(generated(plan.flights), run.scratch / "chain", run.log)
     random = run.random("capacity: order of rounds")
     with (
-        run.results.table("rounds", COLUMNS) as rounds,
+        run.results.table("rounds", Round) as rounds,
         run.results.table("runs", VERDICTS) as verdicts,
     ):
         bench = _Bench(plan, run, chain, rounds, verdicts)
@@ -145,8 +142,8 @@ class _Bench:
     def _written(self, service: Service) -> dict[str, Path]:
         questions = drawn(sample(service), self._plan.questions_per_kind, self._run.options.seed)
         require_answers(service, questions)
-        mixed = [one.path for three in zip(*questions.values(), strict=True) for one in three]
-        paths = {QUESTIONS: mixed, NOTHING: [NULL_PATH] * len(mixed)}
+        mixed = in_turns(questions)
+        paths = {QUESTIONS: mixed, NOTHING: [EMPTY_ENDPOINT] * len(mixed)}
         return {
             endpoint: wrk.write_script(self._run.scratch / f"{endpoint}.lua", of, told=True)
             for endpoint, of in paths.items()
@@ -156,17 +153,15 @@ class _Bench:
         one = _measured(service, self._scripts[cell[2]], self._plan.round_s, turn, cell)
         verdict = judged(one)
         self._accepted[cell] += verdict.accepted
-        self._rounds.write(**one.cells())
-        looked_at = {rule.name: verdict.values[rule.name] for rule in RULES}
-        accepted = "yes" if verdict.accepted else "no"
-        self._verdicts.write(run=one.run, accepted=accepted, reasons=verdict.reasons, **looked_at)
+        self._rounds.add(one)
+        values = {rule.name: verdict.values[rule.name] for rule in RULES}
+        told = {"accepted": verdict.accepted, "reasons": verdict.reasons}
+        self._verdicts.write(run=one.run, **told, **values)
 
 
 def _measured(service: Service, script: Path, duration_s: int, turn: int, cell: Cell) -> Round:
     kind, workers, endpoint, connections = cell
-    before = moment(service.pid)
-    load = wrk.load(service.url, script, duration_s, connections)
-    usage = before.until(moment(service.pid))
+    load, usage = wrk.measured_load(service, script, duration_s, connections)
     seen = load.recorded
     assert seen is not None  # the scripts are made with told=True
     return Round(

@@ -4,24 +4,39 @@ A row of the table `rounds` has only measurements. The verdicts of the rules are
 `runs`; the analysis computes them again from the rows.
 """
 
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from loadtests.generation.rules import RULES as ALL_RULES
 from loadtests.generation.rules import Facts, Verdict, judge
+from loadtests.lab.results import Line
+from loadtests.servers.service import WORKER_TYPES
 
 QUESTIONS, NOTHING = "questions", "nothing"
 ENDPOINTS = (QUESTIONS, NOTHING)
-WORKER_TYPES = ("asgi", "gthread", "sync")  # the service's default first
 
 RULES = tuple(
     rule for rule in ALL_RULES if rule.name in {"failed_requests", "foreign_cpu", "client_cpu"}
 )
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Configuration:
+    """A number of workers of one type."""
+
+    worker_type: str
+    workers: int
+
+    def __str__(self) -> str:
+        return f"{self.workers} {self.worker_type} worker{'s' if self.workers > 1 else ''}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place among all, in the order of types."""
+        return WORKER_TYPES.index(self.worker_type), self.workers
+
+
 @dataclass(frozen=True, slots=True)
-class Round:
+class Round(Line):
     """The measurements of one round.
 
     run: its id. turn: all configurations are measured once in a turn. endpoint: one of ENDPOINTS.
@@ -48,6 +63,11 @@ class Round:
     cores: int
 
     @property
+    def configuration(self) -> Configuration:
+        """The workers that were asked."""
+        return Configuration(self.worker_type, self.workers)
+
+    @property
     def throughput_per_s(self) -> float:
         """X: answers per second."""
         return self.requests / self.duration_s
@@ -71,28 +91,6 @@ class Round:
     def customers_seen(self) -> float | None:
         """X·R, by Little's law the mean number of customers in the system."""
         return None if self.mean_s is None else self.throughput_per_s * self.mean_s
-
-    def cells(self) -> dict[str, object]:
-        """The round as a row of the table: column -> value."""
-        return dict(zip(COLUMNS, astuple(self), strict=True))
-
-
-COLUMNS = tuple(field.name for field in fields(Round))
-_TEXTS = ("run", "worker_type", "endpoint")
-_COUNTS = ("turn", "workers", "connections", "requests", "failed", "cores")
-
-
-def from_row(row: Mapping[str, str]) -> Round:
-    """The round of a row. Raises KeyError or ValueError if the row is not one of a round."""
-    return Round(**{name: _value(name, row[name]) for name in COLUMNS})
-
-
-def _value(name: str, text: str) -> Any:
-    if name in _TEXTS:
-        return text
-    if name in _COUNTS:
-        return int(text)
-    return float(text) if text else None
 
 
 def judged(one: Round) -> Verdict:

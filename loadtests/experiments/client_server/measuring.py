@@ -1,15 +1,7 @@
 """Measures one system at one rate, and records the purpose of each run.
 
-`points.csv` lists every run for the analysis:
-
-    run, system, kind, role, servers, name, rep, rate_per_s, service_s, arrivals
-
-name: of the point that the run is a repetition of. rep: its number; each has calibrations and a run
-alone of its own, as what is common to the runs between two calibrations does not average out.
-role: `alone` is an open run at so low a rate that customers hardly ever wait, which gives the
-service time as in the study; `load` is a run at a higher rate. service_s: the mean for one closed
-customer before, from which the rate was chosen. servers: m. After the last run of a group the same
-customer sends the same requests again; a run counts if both means agree within a percent
+`points.csv` lists every run for the analysis. After the last run of a group the customer who
+calibrated it sends the same requests again; a run counts if both means agree within a percent
 (`generation.rules`).
 """
 
@@ -21,25 +13,37 @@ from itertools import islice
 from loadtests.experiments.client_server.asked import Drawn, Flights, endless
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rules import judge
-from loadtests.generation.run import RunRecord, Target, append_verdict, open_run
+from loadtests.generation.run import RunRecord, Target, judge_run, open_run
 from loadtests.generation.schedule import Request, arrivals, demanded, gamma_demands, poisson_times
 from loadtests.lab.experiment import Run
-from loadtests.lab.results import TableWriter
+from loadtests.lab.results import Line, TableWriter
 
 POINTS = "points"
-COLUMNS = (
-    "run",
-    "system",
-    "kind",
-    "role",
-    "servers",
-    "name",
-    "rep",
-    "rate_per_s",
-    "service_s",
-    "arrivals",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class PointLine(Line):
+    """A run: how many servers (m) got so many requests, and at which rate.
+
+    name: of the point that the run is a repetition of. rep: its number; each has calibrations and a
+    run alone of its own, as what is common to the runs between two calibrations does not average
+    out. role: `alone` is an open run at so low a rate that customers hardly ever wait, which gives
+    the service time as in the study; `load` is a run at a higher rate. service_s: the mean for one
+    closed customer before, from which the rate was chosen.
+    """
+
+    run: str
+    system: str
+    kind: str
+    role: str
+    servers: int
+    name: str
+    rep: int
+    rate_per_s: float
+    service_s: float
+    arrivals: int
+
+
 ALONE, LOAD = "alone", "load"
 ALONE_UTILISATION = 0.03  # as in the study's figure 1
 LEAST = 8
@@ -122,8 +126,8 @@ class Group:
         pending, self._pending = self._pending, []
         for role, record in pending:
             facts = record.facts(self._before, after)
-            verdict = judge(replace(facts, lag_p99_s=None) if role == ALONE else facts)
-            append_verdict(self.measuring.run.results.folder, record, verdict)
+            facts = replace(facts, lag_p99_s=None) if role == ALONE else facts
+            judge_run(self.measuring.run.results.folder, record, facts)
 
     def _calibrated(self, target: Target, when: str) -> Calibration:
         run, count = self.measuring.run, self.measuring.plan.calibration
@@ -146,18 +150,9 @@ class Group:
     ) -> None:
         run, run_id = self.measuring.run, self._id(name)
         times_s = poisson_times(rate_per_s, run.random(f"{run_id} times"), count=count)
-        self.measuring.points.write(
-            run=run_id,
-            system=self.system,
-            kind=self.kind,
-            role=role,
-            servers=servers,
-            name=name,
-            rep=self.rep,
-            rate_per_s=rate_per_s,
-            service_s=self.service_s,
-            arrivals=count,
-        )
+        of = self.system, self.kind, role, servers, name, self.rep
+        line = PointLine(run_id, *of, rate_per_s, self.service_s, count)
+        self.measuring.points.add(line)
         schedule = arrivals(times_s, self.requests(run_id))
         folder = run.results.folder
         record = open_run(target, schedule, run=run_id, folder=folder, say=run.say)
@@ -193,7 +188,7 @@ class Measuring:
 @contextmanager
 def measuring(run: Run, plan: Plan) -> Iterator[Measuring]:
     """A `Measuring`, with the table of points open until the `with` block ends."""
-    with run.results.table(POINTS, COLUMNS) as points:
+    with run.results.table(POINTS, PointLine) as points:
         yield Measuring(run, plan, points)
 
 

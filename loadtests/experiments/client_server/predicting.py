@@ -28,13 +28,13 @@ from random import Random
 from statistics import fmean
 
 from loadtests.experiments.client_server.alone import Alone, alone
-from loadtests.experiments.client_server.measuring import ALONE, POINTS
+from loadtests.experiments.client_server.measuring import ALONE, POINTS, PointLine
 from loadtests.experiments.client_server.systems import KNOWN
 from loadtests.generation.rows import Row
 from loadtests.generation.run import SCHEDULES
 from loadtests.generation.schedule import Arrival, load
 from loadtests.lab.raw import rows_by_run
-from loadtests.lab.repeated import Estimate, estimate
+from loadtests.lab.repeated import Estimate, Repeated, estimate, that_count
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.results import Results
 from loadtests.models import replay
@@ -70,6 +70,11 @@ class OneRun:
     schedule: tuple[Arrival, ...]
     alone: Alone
     reasons: str
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it counts."""
+        return not self.reasons
 
     def replayed(self, discipline: replay.Discipline) -> "Replay":
         """The run sent through a queue."""
@@ -112,19 +117,14 @@ def _batched(values: Sequence[float]) -> Interval:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A system at one rate with m servers: the runs that count, or the rejected ones if none does.
-
-    made: number of all its runs. cores: number of cores of the machine.
-    """
+class Point(Repeated[OneRun]):
+    """A system at one rate with m servers. cores: number of cores of the machine."""
 
     system: str
     kind: str
     role: str
     servers: int
     cores: int
-    runs: tuple[OneRun, ...]
-    made: int
 
     @property
     def run(self) -> str:
@@ -182,11 +182,6 @@ class Point:
     def mean_s(self) -> float:
         """The mean response time over runs."""
         return self.response.value
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether its runs count."""
-        return not self.reasons
 
     @property
     def response(self) -> Estimate:
@@ -294,33 +289,25 @@ def points(results: Results) -> list[Point]:
     """
     cores = int(results.manifest()["machine"]["cores"])
     rows = rows_by_run(results)
-    reasons = {row["run"]: row["reasons"] for row in _optional(results, "runs")}
+    reasons = {row["run"]: row["reasons"] for row in results.rows_if_any("runs")}
     cells: dict[tuple[str, str, str, int, str], list[OneRun]] = {}
-    found = dict[tuple[str, str, str], tuple[Alone, str]]()
-    for told in results.rows(POINTS):
-        run, of = told["run"], (told["system"], told["kind"], told["rep"])
-        schedule = _schedule(results, run)
-        answered = _answered(rows.get(run, ()), schedule)
+    found = dict[tuple[str, str, int], tuple[Alone, str]]()
+    for line in results.lines(POINTS, PointLine):
+        of = line.system, line.kind, line.rep
+        schedule = _schedule(results, line.run)
+        answered = _answered(rows.get(line.run, ()), schedule)
         if answered is None:
             continue  # the run was cut short
-        reason = reasons.get(run, "it was not judged")
-        if told["role"] == ALONE:
+        reason = reasons.get(line.run, "it was not judged")
+        if line.role == ALONE:
             found[of] = alone(answered, schedule), reason
         if of in found:
             own, of_alone = found[of]
-            one = OneRun(
-                *(run, float(told["rate_per_s"]), answered, schedule, own, reason or of_alone)
-            )
-            key = *of[:2], told["role"], int(told["servers"]), told["name"]
+            why = reason or of_alone
+            one = OneRun(line.run, line.rate_per_s, answered, schedule, own, why)
+            key = line.system, line.kind, line.role, line.servers, line.name
             cells.setdefault(key, []).append(one)
-    return [
-        Point(*key[:4], cores, tuple(one for one in of if not one.reasons) or tuple(of), len(of))
-        for key, of in cells.items()
-    ]
-
-
-def _optional(results: Results, name: str) -> list[dict[str, str]]:
-    return results.rows(name) if results.has(name) else []
+    return [Point(that_count(of), len(of), *key[:4], cores) for key, of in cells.items()]
 
 
 def _schedule(results: Results, run: str) -> tuple[Arrival, ...]:

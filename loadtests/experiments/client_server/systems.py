@@ -17,7 +17,7 @@ from loadtests.experiments.client_server import asked
 from loadtests.experiments.client_server.asked import Drawn, Flights
 from loadtests.lab.experiment import Run
 from loadtests.processes import ProgramFailed, Service, running
-from loadtests.questions import flights_of_block
+from loadtests.questions import as_sent, flights_of_block
 from loadtests.servers.known import known_server, m_workers
 from loadtests.servers.mariadb import Database, mariadb
 
@@ -35,7 +35,6 @@ SERVICE_THREADS = 32  # number of each worker; a quarter of them may export flig
 LANE_QUEUE = 100_000
 
 _EXPORT = "/flights?format=csv&INITIAL_DATE={}&FINAL_DATE={}"
-_NOT_GIVEN = ("TRANSACTION_ID", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +143,12 @@ class Rig:
 
 def _learned(service: Service) -> Flights:
     covered: dict[str, Any] = service.get("/coverage")
-    one = flights_of_block(service, 1)[0]
     return Flights(
         count=covered["flights"],
         carriers={each["OP_CARRIER_AIRLINE_ID"]: each["flights"] for each in covered["carriers"]},
         first_day=date.fromisoformat(covered["first_date"]),
         last_day=date.fromisoformat(covered["last_date"]),
-        one={name: value for name, value in one.items() if name not in _NOT_GIVEN},
+        one=as_sent(flights_of_block(service, 1)[0]),
     )
 
 

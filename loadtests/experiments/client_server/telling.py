@@ -8,13 +8,15 @@ from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
     NEAR_SATURATION,
     Point,
+    Replayed,
 )
 from loadtests.experiments.client_server.systems import SYSTEMS
 from loadtests.generation.schedule import KNOWN_KIND
 from loadtests.lab.repeated import accepted, measured, rejected
-from loadtests.lab.report.content import Cell, Metric, Section, Table
+from loadtests.lab.report.content import Cell, Column, Metric, Section, Table
 from loadtests.lab.report.drawing import Series, Source
 from loadtests.lab.report.page import shown
+from loadtests.lab.report.words import times
 from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.multi_server import mmm
 from loadtests.models.steady_state import Unstable
@@ -43,7 +45,7 @@ VERDICTS_NOTE = (
 
 def ms(time_s: float | None) -> float | None:
     """Milliseconds."""
-    return None if time_s is None else time_s * 1e3
+    return times(1e3, time_s)
 
 
 def rejected_told(points: Sequence[Point]) -> list[str]:
@@ -76,90 +78,90 @@ def name_of(point: Point) -> str:
 
 
 def measured_table(points: Sequence[Point]) -> Table:
-    """A table with a row for each run: the measurements and the models' predictions."""
-    columns = (
-        *("System", "Type", "m", "1/λ (ms)", "χ", "Runs"),
-        *("R measured (ms)", "low", "high", "95 % of R"),
-        *("M/M/m (ms)", "M/G/m (ms)", "Simulated, low", "high"),
+    """A table with a row for each point: the measurements and the models' predictions."""
+    return Table.of(
+        "Measured and predicted",
+        points,
+        [
+            ("System", lambda point: title_of(point.system)),
+            ("Type", lambda point: point.kind),
+            ("m", lambda point: point.servers),
+            ("1/λ (ms)", lambda point: ms(point.interarrival_s)),
+            ("χ", lambda point: point.utilisation),
+            ("Runs", lambda p: "rejected" if p.reasons else f"{len(p.runs)} of {p.made}"),
+            ("R measured (ms)", lambda point: ms(point.mean_s)),
+            ("low", lambda point: ms(point.response.low)),
+            ("high", lambda point: ms(point.response.high)),
+            ("95 % of R", lambda point: ms(point.p95_s)),
+            ("M/M/m (ms)", lambda point: ms(point.markov_s)),
+            ("M/G/m (ms)", lambda point: ms(point.general_s)),
+            ("Simulated, low", lambda point: ms(point.simulated.low_s)),
+            ("high", lambda point: ms(point.simulated.high_s)),
+        ],
+        RATES_NOTE,
     )
-    return Table("Measured and predicted", columns, [_measured(p) for p in points], RATES_NOTE)
-
-
-def _measured(point: Point) -> list[Cell]:
-    simulated = point.simulated
-    return [
-        title_of(point.system),
-        point.kind,
-        point.servers,
-        ms(point.interarrival_s),
-        point.utilisation,
-        "rejected" if point.reasons else f"{len(point.runs)} of {point.made}",
-        ms(point.mean_s),
-        ms(point.response.low),
-        ms(point.response.high),
-        ms(point.p95_s),
-        ms(point.markov_s),
-        ms(point.general_s),
-        ms(simulated.low_s),
-        ms(simulated.high_s),
-    ]
 
 
 def verdict_table(points: Sequence[Point]) -> Table:
-    """A table with a row for each run: measured − replayed, for both queues."""
-    columns = (
-        *(
-            "Run",
-            "χ",
-            "Replayed: m servers (ms)",
-            "Measured − replayed",
-            "low",
-            "high",
-            "m servers",
-        ),
-        *("Replayed: shared cores (ms)", "Measured − replayed", "low", "high", "Shared cores"),
+    """A table with a row for each point: measured − replayed, for both queues."""
+    return Table.of(
+        "Verdicts",
+        points,
+        [
+            ("Run", lambda point: point.run),
+            ("χ", lambda point: point.utilisation),
+            *_verdicts("m servers", "m servers", lambda point: point.queued),
+            *_verdicts("Shared cores", "shared cores", lambda point: point.shared),
+        ],
+        VERDICTS_NOTE,
     )
-    return Table("Verdicts", columns, [_verdicts(point) for point in points], VERDICTS_NOTE)
 
 
-def _verdicts(point: Point) -> list[Cell]:
-    cells: list[Cell] = [point.run, point.utilisation]
-    for found in (point.queued, point.shared):
-        if found is None:
-            cells += [None] * 5
-            continue
-        of = found.difference
-        cells += [ms(found.mean_s), ms(of.estimate), ms(of.low), ms(of.high), found.told]
-    return cells
+def _verdicts(
+    title: str, name: str, queue: Callable[[Point], Replayed | None]
+) -> list[Column[Point]]:
+    """The columns of a queue; empty for a point that is not replayed through it."""
+
+    def of(cell: Callable[[Replayed], Cell]) -> Callable[[Point], Cell]:
+        return lambda point: cell(found) if (found := queue(point)) else None
+
+    return [
+        (f"Replayed: {name} (ms)", of(lambda found: ms(found.mean_s))),
+        ("Measured − replayed", of(lambda found: ms(found.difference.estimate))),
+        ("low", of(lambda found: ms(found.difference.low))),
+        ("high", of(lambda found: ms(found.difference.high))),
+        (title, of(lambda found: found.told)),
+    ]
 
 
 def alone_table(alone: Sequence[Point]) -> Table:
     """A table with a row for each system and request type: service times and their growth."""
-    columns = (
-        *("System", "Type", "E[S] (ms)", "low", "high", "cv", "Line at 0 (ms)", "+ ms/1000 rows"),
-        *("+ ms/1000 rows skipped", "Explained by the line"),
-    )
-    note = (
+
+    def grown(title: str, at: int) -> Column[Point]:
+        return title, lambda p: ms(line[at]) if at < len(line := _coefficients_s(p)) else None
+
+    return Table.of(
+        "Service times, alone",
+        alone,
+        [
+            ("System", lambda point: title_of(point.system)),
+            ("Type", lambda point: point.kind),
+            ("E[S] (ms)", lambda point: ms(point.service.estimate)),
+            ("low", lambda point: ms(point.service.low)),
+            ("high", lambda point: ms(point.service.high)),
+            ("cv", lambda point: point.alone.cv),
+            grown("Line at 0 (ms)", 0),
+            grown("+ ms/1000 rows", 1),
+            grown("+ ms/1000 rows skipped", 2),
+            ("Explained by the line", lambda p: p.alone.line.r2 if p.alone.line else None),
+        ],
         "From the runs at a utilisation of 0.03. An exponential time has cv = 1. The line is a fit "
-        "by least squares; it is left out if no known size varies or if it explains little."
+        "by least squares; it is left out if no known size varies or if it explains little.",
     )
-    return Table("Service times, alone", columns, [_alone(point) for point in alone], note)
 
 
-def _alone(point: Point) -> list[Cell]:
-    alone = point.alone
-    line = () if alone.line is None else alone.line.coefficients_s
-    grown = [ms(line[at]) if at < len(line) else None for at in range(3)]
-    return [
-        title_of(point.system),
-        point.kind,
-        ms(point.service.estimate),
-        ms(point.service.low),
-        ms(point.service.high),
-        alone.cv,
-        *grown,
-        None if alone.line is None else alone.line.r2,
-    ]
+def _coefficients_s(point: Point) -> Sequence[float]:
+    return point.alone.line.coefficients_s if point.alone.line else ()
 
 
 def curves(points: Sequence[Point], xs: Sequence[float]) -> list[Series]:

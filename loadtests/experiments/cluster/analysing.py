@@ -1,8 +1,7 @@
 """Makes the report of a cluster beside a single node."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from loadtests.experiments.bulk_post import BUSY_CLIENT
 from loadtests.experiments.cluster.reading import (
     CLUSTER,
     NODES,
@@ -18,11 +17,12 @@ from loadtests.experiments.cluster.reading import (
 from loadtests.experiments.itinerary.comparing import Phases, phases_of
 from loadtests.experiments.itinerary.figures import phases_table
 from loadtests.experiments.itinerary.reading import itinerary_runs
-from loadtests.lab.repeated import Estimate, Judged, accepted, measured, rejected, rejected_told
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.posts import BUSY_CLIENT
+from loadtests.lab.repeated import Estimate, Judged, accepted, crosses, measured, rejected_told
 from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
+from loadtests.lab.report.words import times
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import QUERY, RESERVE
 
@@ -136,19 +136,18 @@ def _consensus_told(posts: Sequence[Posted]) -> Iterator[str]:
 
 def _transactions_told(phases: dict[str, list[Phases]]) -> Iterator[str]:
     for one, four in zip(accepted(phases[ONE]), accepted(phases[CLUSTER]), strict=False):
-        ratio = four.transaction.estimate / one.transaction.estimate
+        ratio = four.transaction.value / one.transaction.value
         yield (
             f"A transaction of nine requests takes {_ms(four)} at a cluster and {_ms(one)} at one "
-            f"node, {ratio:.2g} times as long; a query {1000 * four.phases[QUERY].estimate:.3g} "
-            f"and {1000 * one.phases[QUERY].estimate:.3g} ms, adding a leg "
-            f"{1000 * four.phases[RESERVE].estimate:.3g} and "
-            f"{1000 * one.phases[RESERVE].estimate:.3g} ms."
+            f"node, {ratio:.2g} times as long; a query {1000 * four.phases[QUERY].value:.3g} "
+            f"and {1000 * one.phases[QUERY].value:.3g} ms, adding a leg "
+            f"{1000 * four.phases[RESERVE].value:.3g} and "
+            f"{1000 * one.phases[RESERVE].value:.3g} ms."
         )
 
 
 def _ms(of: Phases) -> str:
-    found = estimated(of.transaction)
-    return f"{shown(1000 * found.value)} {found.give_or_take(1000)} ms"
+    return f"{shown(1000 * of.transaction.value)} {of.transaction.give_or_take(1000)} ms"
 
 
 def _commits_told(commits: Sequence[Committed]) -> Iterator[str]:
@@ -174,35 +173,29 @@ def _reads_told(reads: Sequence[Asked]) -> Iterator[str]:
 
 
 def _posts_table(posts: Sequence[Posted]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            NAMES[of.server],
-            of.mode,
-            of.threads,
-            of.acknowledged_per_s.value,
-            of.acknowledged_per_s.give_or_take(),
-            of.mined_per_s.value,
-            of.mined_per_s.give_or_take(),
-            None if of.response_s is None else 1000 * of.response_s,
-            of.client_cpu,
-            of.cpu_ms(engine=False),
-            of.cpu_ms(engine=True) if of.server == CLUSTER else None,
-            100 * of.consensus_share if of.server == CLUSTER else None,
-            _counted(of),
-        )
-        for of in posts
-    ]
-    columns = (
-        *("Server", "Mode", "Threads", "Acknowledged / 1/s", "95 %", "Mined / 1/s", "95 %"),
-        *("Mean answer / ms", "Generator / cores", "Services / ms a flight"),
-        *("Consensus / ms a flight", "Share of consensus / %", "Runs counted"),
+    def of_cluster(value: Callable[[Posted], float]) -> Callable[[Posted], float | None]:
+        return lambda of: value(of) if of.server == CLUSTER else None
+
+    return Table.of(
+        "Posts",
+        posts,
+        [
+            ("Server", lambda of: NAMES[of.server]),
+            ("Mode", lambda of: of.mode),
+            ("Threads", lambda of: of.threads),
+            ("Acknowledged / 1/s", lambda of: of.acknowledged_per_s.value),
+            ("95 %", lambda of: of.acknowledged_per_s.give_or_take()),
+            ("Mined / 1/s", lambda of: of.mined_per_s.value),
+            ("95 %", lambda of: of.mined_per_s.give_or_take()),
+            ("Mean answer / ms", lambda of: times(1000, of.response_s)),
+            ("Generator / cores", lambda of: of.client_cpu),
+            ("Services / ms a flight", lambda of: of.cpu_ms(engine=False)),
+            ("Consensus / ms a flight", of_cluster(lambda of: of.cpu_ms(engine=True))),
+            ("Share of consensus / %", of_cluster(lambda of: 100 * of.consensus_share)),
+            ("Runs counted", lambda of: of.counted),
+        ],
+        "Processor time is that of all nodes. Intervals are of the mean of runs (Student's t).",
     )
-    note = "Processor time is that of all nodes. Intervals are of the mean of runs (Student's t)."
-    return Table("Posts", columns, rows, note)
-
-
-def _counted(of: Posted | Committed) -> str:
-    return f"{len(of.runs)} of {of.made}" + ("" if of.is_accepted else ", rejected")
 
 
 def _phases_table(phases: dict[str, list[Phases]]) -> Table:
@@ -217,51 +210,44 @@ def _commits_figure(commits: Sequence[Committed]) -> Figure:
         of_server = [of for of in accepted(commits) if of.server == server]
         xs, beyond = [of.interval_s for of in of_server], [of.beyond_s for of in of_server]
         series.append(measured(NAMES[server], _SOURCES[server], xs, beyond, factor=1000))
-    without = [of for of in commits if not of.is_accepted]
-    ys = [1000 * of.beyond_s.value for of in without]
-    series += rejected([of.interval_s for of in without], ys)
-    rows: list[Sequence[Cell]] = [
-        (
-            NAMES[of.server],
-            of.interval_s,
-            of.response_s,
-            1000 * of.beyond_s.value,
-            of.beyond_s.give_or_take(1000),
-            _counted(of),
-        )
-        for of in commits
-    ]
-    columns = (
-        *("Server", "Time between blocks / s", "Mean commit / s", "After it is due / ms", "95 %"),
-        "Runs counted",
+    series += crosses(commits, lambda of: of.interval_s, lambda of: 1000 * of.beyond_s.value)
+    table = Table.of(
+        "Commits",
+        commits,
+        [
+            ("Server", lambda of: NAMES[of.server]),
+            ("Time between blocks / s", lambda of: of.interval_s),
+            ("Mean commit / s", lambda of: of.response_s),
+            ("After it is due / ms", lambda of: 1000 * of.beyond_s.value),
+            ("95 %", lambda of: of.beyond_s.give_or_take(1000)),
+            ("Runs counted", lambda of: of.counted),
+        ],
     )
-    return Figure(
-        "The time of a commit",
-        drawn(Axis("time between blocks / s"), Axis("after the block is due / ms"), series),
-        "How long after its block is due a commit is answered, at one node and at four.",
-        Table("Commits", columns, rows),
-    )
+    told = "How long after its block is due a commit is answered, at one node and at four."
+    x, y = Axis("time between blocks / s"), Axis("after the block is due / ms")
+    return figure("The time of a commit", told, x, y, series, table)
 
 
 def _reads_table(reads: Sequence[Asked]) -> Table:
     first = reads[0].requests_per_s if reads else None
-    rows: list[Sequence[Cell]] = [
-        (
-            of.nodes,
-            None if of.requests_per_s is None else of.requests_per_s.value,
-            None if of.requests_per_s is None else of.requests_per_s.give_or_take(),
-            of.requests_per_s.value / first.value if of.requests_per_s and first else None,
-            f"{of.rounds} of {of.made}",
-        )
-        for of in reads
-    ]
-    columns = ("Nodes asked at once", "Answers / 1/s", "95 %", "Times one node", "Rounds counted")
-    note = (
+
+    def of_rate(cell: Callable[[Estimate], Cell]) -> Callable[[Asked], Cell]:
+        return lambda of: cell(of.requests_per_s) if of.requests_per_s else None
+
+    return Table.of(
+        "Questions to several nodes at once",
+        reads,
+        [
+            ("Nodes asked at once", lambda of: of.nodes),
+            ("Answers / 1/s", of_rate(lambda rate: rate.value)),
+            ("95 %", of_rate(lambda rate: rate.give_or_take())),
+            ("Times one node", of_rate(lambda rate: rate.value / first.value if first else None)),
+            ("Rounds counted", lambda of: f"{of.rounds} of {of.made}"),
+        ],
         "The nodes that are not asked run, too. Intervals are of the mean of repetitions, each on "
         "a cluster of its own. Rounds do not count if a request failed or other programs took more "
-        "than 10 % of a core."
+        "than 10 % of a core.",
     )
-    return Table("Questions to several nodes at once", columns, rows, note)
 
 
 # --- metrics ---------------------------------------------------------------------------------

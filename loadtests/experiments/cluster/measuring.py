@@ -8,7 +8,7 @@ run of itineraries, as the experiment `itinerary` writes it; `commits.csv`, a li
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from random import Random
@@ -19,7 +19,6 @@ from loadtests.chains import Chain
 from loadtests.experiments.cluster.reading import (
     CLUSTER,
     COMMITS,
-    MINED,
     NODES,
     ONE,
     POSTS,
@@ -33,12 +32,13 @@ from loadtests.experiments.itinerary.measuring import travelled
 from loadtests.experiments.itinerary.reading import PLAN, RunLine
 from loadtests.generation.bulk import MODES, Bulk, bulk_run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.generation.rules import Facts, judge
-from loadtests.generation.run import RunRecord, append_verdict
+from loadtests.generation.rules import Facts
+from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
+from loadtests.lab.posts import MINED
 from loadtests.lab.results import TableWriter
-from loadtests.processes import HOST, ProgramFailed
+from loadtests.processes import HOST, ProgramFailed, exchanged
 from loadtests.processor_time import moment
 from loadtests.questions import KINDS
 from loadtests.scenarios import DURABLE, sent_form
@@ -91,10 +91,10 @@ def measure(run: Run) -> None:
     chain = material.chains[BLOCKS]
     assert chain is not None
     with (
-        results.table(POSTS, PostsLine.__slots__) as posts,
-        results.table(PLAN, RunLine.__slots__) as plan,
-        results.table(COMMITS, CommitLine.__slots__) as commits,
-        results.table(READS, ReadsLine.__slots__) as reads,
+        results.table(POSTS, PostsLine) as posts,
+        results.table(PLAN, RunLine) as plan,
+        results.table(COMMITS, CommitLine) as commits,
+        results.table(READS, ReadsLine) as reads,
     ):
         measuring = _Measuring(run, sizes, material, chain, posts, plan, commits, reads)
         for repeat in range(1, sizes.repeats + 1):
@@ -175,10 +175,10 @@ class _Measuring:
             rest_cpu_s=rest_s,
             client_cpu=fmean([one.client_cpu for one in record.samples]),
         )
-        self.posts.write(**line.cells())
+        self.posts.add(line)
         # How busy the program is that posts is reported, and no reason to reject.
-        verdict = judge(replace(record.facts(), client_cpu=None))
-        append_verdict(self.run.results.folder, record, verdict)
+        facts = replace(record.facts(), client_cpu=None)
+        judge_run(self.run.results.folder, record, facts)
 
     def _itineraries(self, cluster: Cluster, server: str, repeat: int) -> None:
         name, count = f"{DURABLE}-{server}-{repeat}", self.sizes.iterations
@@ -209,7 +209,7 @@ class _Measuring:
                     )
                 )
                 line = CommitLine(name, server, interval_s, status, done_s - sent_s, done_s - due_s)
-                self.commits.write(**line.cells())
+                self.commits.add(line)
             used = before.until(moment(cluster.service.pid))
         facts = Facts(
             requests=len(rows),
@@ -217,7 +217,7 @@ class _Measuring:
             foreign_cpu=used.foreign_cores,
         )
         record = RunRecord(name, "commit", tuple(rows), (), None, begun_unix_s)
-        append_verdict(self.run.results.folder, record, judge(facts))
+        judge_run(self.run.results.folder, record, facts)
 
     # --- questions ---------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class _Measuring:
                 rate_per_s = sum(one.requests_per_s for one in loads)
                 failed = sum(one.failed for one in loads)
                 line = ReadsLine(repeat, turn + 1, nodes, rate_per_s, failed, used.foreign_cores)
-                self.reads.write(**line.cells())
+                self.reads.add(line)
 
 
 def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
@@ -260,12 +260,8 @@ def _next_due(cluster: Cluster, interval_s: float, chance: Random) -> float:
 
 def _committed(cluster: Cluster, flight: str) -> int:
     """Post a flight, and wait until it is mined. Returns the status of the answer."""
-    connection = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
-    try:
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", "/transactions?mode=commit", flight, headers)
-        response = connection.getresponse()
-        response.read()
-        return response.status
-    finally:
-        connection.close()
+    made = HTTPConnection(HOST, cluster.service.port, timeout=COMMIT_WITHIN_S)
+    with closing(made) as connection:
+        kind = {"Content-Type": "application/json"}
+        response, _ = exchanged(connection, "/transactions?mode=commit", flight, kind)
+    return response.status

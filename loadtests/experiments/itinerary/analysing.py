@@ -6,13 +6,12 @@ from loadtests.experiments.itinerary.comparing import Phases, Point, phases_of, 
 from loadtests.experiments.itinerary.figures import COMMITS, phases_table, rate_figure
 from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.reading import PHASES, itinerary_runs
+from loadtests.grouping import grouped
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
-from loadtests.lab.repeated import accepted, rejected_told
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import Estimate, accepted, rejected_told
 from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import Interval
 from loadtests.scenarios import COMMIT, COUNTERPARTS, DURABLE, MINED, QUERY, RESERVE
 
 STUDY = "004"
@@ -55,12 +54,12 @@ _ONE_STORE = (
 # --- findings --------------------------------------------------------------------------------
 
 
-def _ms(interval: Interval) -> str:
-    return f"{shown(1000 * interval.estimate)} {estimated(interval).give_or_take(1000)} ms"
+def _ms(found: Estimate) -> str:
+    return f"{shown(1000 * found.value)} {found.give_or_take(1000)} ms"
 
 
 def _added_up(of: Phases) -> str:
-    share = 100 * of.unexplained.estimate / of.transaction.estimate
+    share = 100 * of.unexplained.value / of.transaction.value
     theirs = ", ".join(
         f"{100 * _left(name) / ITINERARY[name].transaction_ms:.2f} %" for name in ITINERARY
     )
@@ -81,7 +80,7 @@ def _left(name: str) -> float:
 
 
 def _write_cost(of: Phases) -> str:
-    query, reserve = of.phases[QUERY].estimate, of.phases[RESERVE].estimate
+    query, reserve = of.phases[QUERY].value, of.phases[RESERVE].value
     theirs = ITINERARY["Single RM"]
     return (
         f"{COMMITS[of.commit].capitalize()}: adding a leg takes {reserve / query:.2g} times as "
@@ -94,7 +93,7 @@ def _write_cost(of: Phases) -> str:
 def _waiting(phases: Sequence[Phases]) -> Iterator[str]:
     for of in phases:
         if of.commit == MINED:
-            commit_s, whole_s = of.phases[COMMIT].estimate, of.transaction.estimate
+            commit_s, whole_s = of.phases[COMMIT].value, of.transaction.value
             yield (
                 f"A commit that waits until it is mined is {100 * commit_s / whole_s:.0f} % of a "
                 f"transaction: it waits for the miner, which makes a block every "
@@ -105,8 +104,7 @@ def _waiting(phases: Sequence[Phases]) -> Iterator[str]:
 
 
 def _saturation(points: Sequence[Point]) -> Iterator[str]:
-    for commit in dict.fromkeys(point.commit for point in points):
-        of = [point for point in points if point.commit == commit]
+    for commit, of in grouped(points, lambda point: point.commit).items():
         saturated = [point for point in of if point.is_saturated]
         if not saturated:
             yield f"{COMMITS[commit].capitalize()}: no point is saturated."
@@ -124,8 +122,7 @@ def _saturation(points: Sequence[Point]) -> Iterator[str]:
 
 def _growth(points: Sequence[Point]) -> Iterator[str]:
     """Tell how the time of saturated clients grows with their number."""
-    for commit in dict.fromkeys(point.commit for point in points):
-        of = [point for point in points if point.commit == commit]
+    for commit, of in grouped(points, lambda point: point.commit).items():
         highest = max(point.fraction for point in of)
         back_to_back = sorted(
             (point for point in of if point.fraction == highest and point.is_saturated),
@@ -134,7 +131,7 @@ def _growth(points: Sequence[Point]) -> Iterator[str]:
         if len(back_to_back) < 2:
             continue
         few, many = back_to_back[0], back_to_back[-1]
-        ratio = many.transaction.estimate / few.transaction.estimate
+        ratio = many.transaction.value / few.transaction.value
         yield (
             f"{COMMITS[commit].capitalize()}, saturated: a transaction takes {ratio:.2g} times as "
             f"long with {many.clients} clients as with {few.clients}, which are "
@@ -167,7 +164,7 @@ def _phases_section(phases: Sequence[Phases]) -> Section:
 
 
 def _rates_told(phases: Sequence[Phases]) -> str:
-    reach = "; ".join(f"{COMMITS[of.commit]}: {1 / of.transaction.estimate:.3g}/s" for of in phases)
+    reach = "; ".join(f"{COMMITS[of.commit]}: {1 / of.transaction.value:.3g}/s" for of in phases)
     reach = f" ({reach})" if reach else ""
     return (
         "The next transaction of a client is due T(1 + u) after the last was due, with u uniform "
@@ -192,10 +189,10 @@ def _counterparts_section() -> Section:
 
 def _phase_metrics(phases: Sequence[Phases]) -> Iterator[Metric]:
     for of in phases:
-        for name, interval in (*of.phases.items(), ("transaction", of.transaction)):
-            yield estimated(interval).metric(f"{name}_time[{of.commit}]", "s")
+        for name, found in (*of.phases.items(), ("transaction", of.transaction)):
+            yield found.metric(f"{name}_time[{of.commit}]", "s")
 
 
 def _rate_metric(point: Point) -> Metric:
     name = f"transaction_time[{point.commit},{point.clients},{point.fraction:g}]"
-    return estimated(point.transaction).metric(name, "s")
+    return point.transaction.metric(name, "s")

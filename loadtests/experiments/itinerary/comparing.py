@@ -6,11 +6,14 @@ batches, or from means of runs if there are several.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 from loadtests.experiments.itinerary.plan import AT_RATE, SINGLE
 from loadtests.experiments.itinerary.reading import PHASES, ItineraryRun, Transaction
-from loadtests.lab.repeated import accepted, that_count
-from loadtests.models.estimates import Interval, batch_means, confidence_interval
+from loadtests.grouping import grouped
+from loadtests.lab.repeated import Estimate, Repeated, estimate, that_count
+from loadtests.lab.repeated import of as estimated
+from loadtests.models.estimates import batch_means
 from loadtests.models.samples import summary
 
 SATURATED_SHARE = 0.05
@@ -20,59 +23,49 @@ ONE_RUN_BATCHES_LEAST = 2
 Value = Callable[[Transaction], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Phases:
-    """Means in seconds of one client with one way to commit. runs: accepted ones of `made`.
-
-    phases: phase -> mean of a request. unexplained: T_tx − Σ of the nine requests, paired.
-    """
+@dataclass(frozen=True)
+class Phases(Repeated[ItineraryRun]):
+    """Means in seconds of one client with one way to commit."""
 
     commit: str
-    runs: int
-    made: int
-    is_accepted: bool
-    phases: dict[str, Interval]
-    transaction: Interval
-    unexplained: Interval
+
+    @cached_property
+    def phases(self) -> dict[str, Estimate]:
+        """Phase -> the mean of a request."""
+        return {phase: over(self.runs, partial(_of_phase, phase)) for phase in PHASES}
+
+    @cached_property
+    def transaction(self) -> Estimate:
+        """T_tx."""
+        return over(self.runs, lambda one: one.time_s)
+
+    @cached_property
+    def unexplained(self) -> Estimate:
+        """T_tx − Σ of the nine requests, paired."""
+        return over(self.runs, lambda one: one.unexplained_s)
 
     @property
     def sum_s(self) -> float:
         """T_start + 4 T_query + 3 T_reserve + T_commit."""
-        return sum(count * self.phases[phase].estimate for phase, count in PHASES.items())
+        return sum(count * self.phases[phase].value for phase, count in PHASES.items())
+
+
+def _of_phase(phase: str, one: Transaction) -> float:
+    return summary(one.phases_s[phase]).mean
 
 
 def phases_of(runs: Sequence[ItineraryRun], part: str = SINGLE) -> list[Phases]:
     """The phases for each way to commit that one client was measured with, in the plan's order."""
-    singles = [run for run in runs if run.line.part == part]
-    commits = dict.fromkeys(run.line.commit for run in singles)
-    return [_phases([run for run in singles if run.line.commit == one]) for one in commits]
+    by_commit = grouped((run for run in runs if run.line.part == part), lambda run: run.line.commit)
+    return [Phases(that_count(made), len(made), commit) for commit, made in by_commit.items()]
 
 
-def _phases(made: Sequence[ItineraryRun]) -> Phases:
-    runs = that_count(made)
-
-    def of_phase(phase: str) -> Interval:
-        return over(runs, lambda one: summary(one.phases_s[phase]).mean)
-
-    return Phases(
-        commit=made[0].line.commit,
-        runs=len(accepted(made)),
-        made=len(made),
-        is_accepted=runs[0].is_accepted,
-        phases={phase: of_phase(phase) for phase in PHASES},
-        transaction=over(runs, lambda one: one.time_s),
-        unexplained=over(runs, lambda one: one.unexplained_s),
-    )
-
-
-def over(runs: Sequence[ItineraryRun], value: Value) -> Interval:
-    """The interval of the mean of a value of transactions: over runs, or from batches of one."""
+def over(runs: Sequence[ItineraryRun], value: Value) -> Estimate:
+    """The mean of a value of transactions: over runs, or from batches of one."""
     if len(runs) > 1:
-        return confidence_interval(
-            [summary([value(one) for one in run.transactions]).mean for run in runs]
-        )
+        return estimate([summary([value(one) for one in run.transactions]).mean for run in runs])
     values = [value(one) for one in runs[0].transactions]
-    return batch_means(values, min(BATCHES, len(values)))
+    return estimated(batch_means(values, min(BATCHES, len(values))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +82,8 @@ class Point:
     target_per_s: float
     achieved_per_s: float
     late_share: float
-    transaction: Interval
-    before_commit: Interval
+    transaction: Estimate
+    before_commit: Estimate
     is_accepted: bool
 
     @property
@@ -128,11 +121,9 @@ def _achieved_per_s(transactions: Sequence[Transaction]) -> float:
 
     If there is no such time, the rate is that of the whole time.
     """
-    by_client: dict[int, list[Transaction]] = {}
-    for one in transactions:
-        by_client.setdefault(one.client, []).append(one)
-    start_s = max(own[0].sent_s for own in by_client.values())
-    end_s = min(own[-1].done_s for own in by_client.values())
+    by_client = grouped(transactions, lambda one: one.client).values()
+    start_s = max(own[0].sent_s for own in by_client)
+    end_s = min(own[-1].done_s for own in by_client)
     if end_s <= start_s:
         start_s = min(one.sent_s for one in transactions)
         end_s = max(one.done_s for one in transactions)

@@ -6,10 +6,9 @@ from loadtests.experiments.itinerary.comparing import Phases, Point
 from loadtests.experiments.itinerary.plan import MINE_INTERVAL_S
 from loadtests.experiments.itinerary.reading import PHASES
 from loadtests.lab.published import ITINERARY, ItineraryTimes
-from loadtests.lab.repeated import accepted, measured, rejected
-from loadtests.lab.repeated import of as estimated
+from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.report.content import Cell, Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.scenarios import DURABLE, MINED
 
 COMMITS = {
@@ -28,25 +27,19 @@ def rate_figure(points: Sequence[Point], commit: str) -> Figure:
         _series(clients, source, [point for point in sound if point.clients == clients])
         for clients, source in zip(numbers, _SOURCES, strict=False)
     ]
-    series = [*(one for one in series if len(one.xs)), *_crosses(of)]
-    svg = drawn(
-        Axis("target rate of all clients / transactions per second", is_logarithmic=True),
-        Axis("mean transaction time / ms"),
-        series,
-    )
+    series = [
+        *(one for one in series if len(one.xs)),
+        *crosses(of, lambda p: p.target_per_s, lambda p: 1000 * p.transaction.value),
+    ]
     told = (
         f"Figure 1 of the study, {COMMITS[commit]}: mean time of a transaction against the rate at "
         "which all clients together should start them. The table says which points are saturated: "
         "more than 5 % of their transactions started late, because the one before was not done. A "
         "cross is a rejected run."
     )
-    return Figure(f"Time against rate, {COMMITS[commit]}", svg, told, _rate_table(of, commit))
-
-
-def _crosses(points: Sequence[Point]) -> list[Series]:
-    without = [point for point in points if not point.is_accepted]
-    ys = [1000 * point.transaction.estimate for point in without]
-    return rejected([point.target_per_s for point in without], ys)
+    x = Axis("target rate of all clients / transactions per second", is_logarithmic=True)
+    y, table = Axis("mean transaction time / ms"), _rate_table(of, commit)
+    return figure(f"Time against rate, {COMMITS[commit]}", told, x, y, series, table)
 
 
 def _series(clients: int, source: Source, points: Sequence[Point]) -> Series:
@@ -55,37 +48,30 @@ def _series(clients: int, source: Source, points: Sequence[Point]) -> Series:
         f"{clients} client{'s' if clients > 1 else ''}",
         source,
         [point.target_per_s for point in ordered],
-        [estimated(point.transaction) for point in ordered],
+        [point.transaction for point in ordered],
         factor=1000,
     )
 
 
 def _rate_table(points: Sequence[Point], commit: str) -> Table:
-    rows = [
-        (
-            point.clients,
-            point.fraction,
-            point.target_per_s,
-            point.achieved_per_s,
-            100 * point.late_share,
-            "yes" if point.is_saturated else "no",
-            1000 * point.transaction.estimate,
-            estimated(point.transaction).give_or_take(1000),
-            1000 * point.before_commit.estimate,
-            "yes" if point.is_accepted else "no",
-        )
-        for point in points
-    ]
-    columns = (
-        *("Clients", "Share of the rate of one alone", "Target / 1/s", "Achieved / 1/s"),
-        *("Started late / %", "Saturated", "T_tx / ms", "95 %", "T_tx before commit / ms"),
-        "Accepted",
-    )
-    note = (
+    return Table.of(
+        f"Transactions at a rate, {COMMITS[commit]}",
+        points,
+        [
+            ("Clients", lambda point: point.clients),
+            ("Share of the rate of one alone", lambda point: point.fraction),
+            ("Target / 1/s", lambda point: point.target_per_s),
+            ("Achieved / 1/s", lambda point: point.achieved_per_s),
+            ("Started late / %", lambda point: 100 * point.late_share),
+            ("Saturated", lambda point: "yes" if point.is_saturated else "no"),
+            ("T_tx / ms", lambda point: 1000 * point.transaction.value),
+            ("95 %", lambda point: point.transaction.give_or_take(1000)),
+            ("T_tx before commit / ms", lambda point: 1000 * point.before_commit.value),
+            ("Accepted", lambda point: "yes" if point.is_accepted else "no"),
+        ],
         "Intervals are from batches of one run. A client cannot reach a rate above that of one "
-        "alone."
+        "alone.",
     )
-    return Table(f"Transactions at a rate, {COMMITS[commit]}", columns, rows, note)
 
 
 def phases_table(ours: Mapping[str, Phases]) -> Table:
@@ -110,12 +96,12 @@ def _published(name: str, times: ItineraryTimes) -> Sequence[Cell]:
 
 
 def _measured(name: str, of: Phases) -> Sequence[Cell]:
-    whole_s = of.transaction.estimate
+    whole_s = of.transaction.value
     return (
         name + ("" if of.is_accepted else " (no run accepted)"),
-        *(1000 * of.phases[phase].estimate for phase in PHASES),
+        *(1000 * of.phases[phase].value for phase in PHASES),
         1000 * whole_s,
-        estimated(of.transaction).give_or_take(1000),
+        of.transaction.give_or_take(1000),
         1000 * of.sum_s,
-        100 * of.unexplained.estimate / whole_s,
+        100 * of.unexplained.value / whole_s,
     )

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from loadtests.experiments.itinerary.plan import AT_RATE, NEW_FLIGHTS, SETTINGS, SINGLE, Part, plan
 from loadtests.experiments.itinerary.reading import PLAN, RunLine, transactions_of
-from loadtests.generation.rules import judge
-from loadtests.generation.run import append_verdict, interaction_run
+from loadtests.generation.run import interaction_run, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_service, prepared
 from loadtests.lab.results import TableWriter
@@ -21,7 +20,7 @@ def measure(run: Run) -> None:
     """Measure all parts of the plan, one way to commit after the other."""
     planned = plan(run.options)
     material = prepared(run, (planned.blocks,), NEW_FLIGHTS)
-    with run.results.table(PLAN, RunLine.__slots__) as table:
+    with run.results.table(PLAN, RunLine) as table:
         for part in planned.parts:
             _part(run, table, material, planned.blocks, part)
 
@@ -77,12 +76,9 @@ def travelled(
     )
     made = transactions_of(record.rows)
     failed = sum(not one.succeeded for one in made)
-    append_verdict(
-        run.results.folder,
-        record,
-        judge(replace(record.facts(), requests=len(made), failed=failed)),
-    )
-    table.write(**line.cells())
+    facts = replace(record.facts(), requests=len(made), failed=failed)
+    judge_run(run.results.folder, record, facts)
+    table.add(line)
     times_s = [one.time_s for one in made if one.succeeded and one.counts(line.iterations)]
     if not times_s:
         raise ProgramFailed(f"{line.run}: no transaction succeeded; see {run.log}")

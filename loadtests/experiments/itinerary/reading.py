@@ -8,7 +8,7 @@ from loadtests.experiments.itinerary.plan import COUNTED_SHARE
 from loadtests.generation.interactions import SEPARATOR, grouped, interaction_of, step_of
 from loadtests.generation.rows import Row
 from loadtests.lab.raw import accepted_by_run, rows_by_run
-from loadtests.lab.results import Line, Results, lines
+from loadtests.lab.results import Line, Results
 from loadtests.scenarios import BEGIN, COMMIT, ITINERARY, QUERY, RESERVE, STEPS
 
 PLAN = "plan"
@@ -113,7 +113,7 @@ class ItineraryRun:
 def itinerary_runs(results: Results) -> list[ItineraryRun]:
     """All runs with a transaction that counts, in the order in which they were made."""
     rows, accepted = rows_by_run(results), accepted_by_run(results)
-    found = [_run(line, rows, accepted) for line in lines(RunLine, results.rows(PLAN))]
+    found = [_run(line, rows, accepted) for line in results.lines(PLAN, RunLine)]
     return [run for run in found if run.transactions]
 
 

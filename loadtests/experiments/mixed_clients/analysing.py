@@ -1,19 +1,21 @@
 """Makes the report of mixed clients from its tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isinf
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point, curves, points_of
 from loadtests.experiments.mixed_clients.figures import latency_figure, throughput_figure
-from loadtests.experiments.mixed_clients.parameters import parameter_tables
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES, Plan, plan
 from loadtests.experiments.mixed_clients.reading import mixed_runs
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Options
-from loadtests.lab.published import MIXED, MIXED_RPC_TIMES_SLOWER
+from loadtests.lab.published import BOOKS, MIXED, MIXED_RPC_TIMES_SLOWER, WORKLOAD
 from loadtests.lab.repeated import rejected_told
-from loadtests.lab.report.content import Metric, Report, Section, Table
+from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
+from loadtests.lab.report.page import NONE
+from loadtests.lab.report.words import capital, times
 from loadtests.lab.results import Results, ResultsError
-from loadtests.scenarios import COUNTERPARTS
+from loadtests.scenarios import BATCH_FLIGHTS, COUNTERPARTS, FREQUENT, RARE, SHARES, STEPS
 
 STUDY = "003"
 WINDOW = (
@@ -32,28 +34,24 @@ def analyse(results: Results) -> Report:
         raise ResultsError(f"{results.folder} has no run in which all clients were at work")
     found = curves(runs, cores, manifest["seed"])
     points = points_of(runs)
-    ledgers = sorted({blocks for blocks, _, _ in points})
-    of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in ledgers}
-    rejected = {
-        n: [(place, p) for blocks, place, p in points if blocks == n and not p.is_accepted]
-        for n in ledgers
-    }
+    made = grouped(points, lambda point: point.blocks)
+    of_ledger = {n: [curve for curve in found if curve.blocks == n] for n in made}
     sections = [
         Section(
             "Throughput against clients",
             [WINDOW],
-            [throughput_figure(of, rejected[n], n) for n, of in of_ledger.items()],
+            [throughput_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
         Section(
             "Latency against clients",
             ["The time from the first request of an interaction to its last answer."],
-            [latency_figure(of, rejected[n], n) for n, of in of_ledger.items()],
+            [latency_figure(of, made[n], n) for n, of in of_ledger.items()],
         ),
         _bounds_section(found, cores),
         _counterparts_section(plan(Options(Mode.REAL, quick=manifest["quick"]))),
     ]
     findings = [
-        *rejected_told([point for _, _, point in points]),
+        *rejected_told(points),
         *_knees(found, cores),
         *_places(of_ledger.values()),
         *_linear(found),
@@ -167,7 +165,7 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
             continue
         n, one, other = shared[-1]
         yield (
-            f"{NAMES[place][0].upper()}{NAMES[place][1:]}, N = {n}: with {long.blocks} blocks "
+            f"{capital(NAMES[place])}, N = {n}: with {long.blocks} blocks "
             f"latency is {other.response_s / one.response_s:.2f} times that with {short.blocks}."
         )
 
@@ -176,25 +174,6 @@ def _lengths(found: Sequence[Curve]) -> Iterator[str]:
 
 
 def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
-    rows = [
-        (
-            curve.blocks,
-            NAMES[curve.place],
-            None if curve.demand_s is None else 1000 * curve.demand_s,
-            1000 * curve.gap_s,
-            1 / curve.gap_s,
-            curve.crossing,
-            curve.best.customers,
-            _law_knee(curve),
-            curve.law.contention if curve.law else None,
-            curve.law.coherency if curve.law else None,
-        )
-        for curve in found
-    ]
-    columns = (
-        *("Blocks", "Clients are", "D / ms", "D_b / ms", "1/D_b / 1/s", "D/D_b", "Best N"),
-        *("Knee of the law", "σ", "κ"),
-    )
     told = [
         (
             f"D is the time of an interaction with one client. D_b is the processor time of an "
@@ -210,7 +189,22 @@ def _bounds_section(found: Sequence[Curve], cores: int) -> Section:
             "processes, a miner and the load generator."
         ),
     ]
-    table = Table("Bounds and knees", columns, rows)
+    table = Table.of(
+        "Bounds and knees",
+        found,
+        [
+            ("Blocks", lambda curve: curve.blocks),
+            ("Clients are", lambda curve: NAMES[curve.place]),
+            ("D / ms", lambda curve: times(1000, curve.demand_s)),
+            ("D_b / ms", lambda curve: 1000 * curve.gap_s),
+            ("1/D_b / 1/s", lambda curve: 1 / curve.gap_s),
+            ("D/D_b", lambda curve: curve.crossing),
+            ("Best N", lambda curve: curve.best.customers),
+            ("Knee of the law", _law_knee),
+            ("σ", lambda curve: curve.law.contention if curve.law else None),
+            ("κ", lambda curve: curve.law.coherency if curve.law else None),
+        ],
+    )
     return Section("Bounds of a closed system", told, [table])
 
 
@@ -226,7 +220,45 @@ def _counterparts_section(measured: Plan) -> Section:
     rows = [(one.theirs, one.ours, one.why) for one in COUNTERPARTS if one.study == STUDY]
     table = Table("Counterparts", ("The bookstore's", "Ours", "Why"), rows)
     told = ["The study measured a bookstore. The tables list what replaces its operations here."]
-    return Section("What a client does", told, [table, *parameter_tables(measured)])
+    return Section("What a client does", told, [table, *_parameter_tables(measured)])
+
+
+def _parameter_tables(plan: Plan) -> Iterator[Table]:
+    """Tables 1 and 2 of the study, with what `plan` has instead."""
+    columns = ("Parameter", "Meaning", "The study", "Ours", "")
+    for title, rows, ours in (
+        ("Table 1 of the study: the workload", WORKLOAD, _workload(plan)),
+        ("Table 2 of the study: the books", BOOKS, _FLIGHTS),
+    ):
+        yield Table(title, columns, [(*row, *ours[row.name]) for row in rows])
+
+
+def _workload(plan: Plan) -> Mapping[str, tuple[Cell, str]]:
+    """Name of a parameter -> our value, and what it is."""
+    counts = (plan.counts[LOCAL], plan.counts[HTTP])
+    warm_up = " and ".join(dict.fromkeys(f"{one.warm_up}" for one in counts))
+    measured = " and ".join(dict.fromkeys(f"{one.measured}" for one in counts))
+    each = "interactions of each client (in process and over HTTP, if two)"
+    return {
+        "numBooksToBuy": (STEPS["reading"], "questions, one after the other"),
+        "numBookCopiesToBuy": (NONE, "nothing is bought"),
+        "numEditorPicksToGet": (NONE, "what is asked about is drawn beforehand"),
+        "numAddCopies": (1, "flight is added"),
+        "numBooksToAdd": (BATCH_FLIGHTS, "flights in a batch"),
+        "numBooksWithLeastCopies": (1, "block is looked up, the newest"),
+        "warmUpRuns": (warm_up, each),
+        "numActualRuns": (measured, each),
+        "percentRareStockManagerInteraction": (f"{SHARES[RARE]:g}%", "of interactions"),
+        "percentFrequentStockManagerInteraction": (f"{SHARES[FREQUENT]:g}%", "of interactions"),
+    }
+
+
+_FLIGHTS: Mapping[str, tuple[Cell, str]] = {
+    "numCopies": (NONE, "a flight is there once"),
+    "bookTitleLength": (19, "values make a flight, four of them names of cities and states"),
+    "authorNameLength": (NONE, "as above"),
+    "editorPickProbability": (NONE, "all flights are alike"),
+}
 
 
 def _metrics(found: Sequence[Curve]) -> Iterator[Metric]:

@@ -12,13 +12,14 @@ In a closed system the line must fit better, and its slope is the time between t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
 from math import exp, log, sqrt
 from random import Random
 from statistics import fmean, linear_regression
 
 from loadtests.experiments.mixed_clients.reading import MixedRun
-from loadtests.lab.repeated import Estimate, accepted, estimate, that_count
+from loadtests.grouping import grouped
+from loadtests.lab.repeated import Estimate, Repeated, accepted, that_count
 from loadtests.models import scalability
 from loadtests.models.scalability import KneeInterval, ScalabilityLaw
 
@@ -26,32 +27,23 @@ SATURATED_SHARE = 0.9  # saturation begins at this share of the highest throughp
 LEAST_POINTS, LEAST_SATURATED = 3, 4
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """N customers at a place and ledger: means over runs. runs: accepted ones of `made`.
+@dataclass(frozen=True)
+class Point(Repeated[MixedRun]):
+    """N customers at a place and ledger. Means of rejected runs are shown, but for no finding."""
 
-    If no run was accepted, is_accepted is false and the means are those of all runs: they are
-    shown, but used for no finding.
-    """
-
+    place: str
+    blocks: int
     customers: int
-    runs: int
-    made: int
-    is_accepted: bool
-    throughputs_per_s: tuple[float, ...]
-    responses_s: tuple[float, ...]
-    service_demand_s: float
-    generator_demand_s: float | None
 
-    @property
+    @cached_property
     def throughput(self) -> Estimate:
         """X over runs, in 1/s."""
-        return estimate(self.throughputs_per_s)
+        return self.over(lambda run: run.window.throughput_per_s)
 
-    @property
+    @cached_property
     def response(self) -> Estimate:
         """R over runs, in s."""
-        return estimate(self.responses_s)
+        return self.over(lambda run: run.window.mean_response_s)
 
     @property
     def throughput_per_s(self) -> float:
@@ -62,6 +54,18 @@ class Point:
     def response_s(self) -> float:
         """R, the mean response time."""
         return self.response.value
+
+    @property
+    def service_demand_s(self) -> float:
+        """The processor time of the service for an interaction."""
+        return fmean(run.service_demand_s for run in self.runs)
+
+    @property
+    def generator_demand_s(self) -> float | None:
+        """That of the generator; None if no run was long enough to measure it."""
+        told = [run.generator_demand_s for run in self.runs]
+        known = [demand_s for demand_s in told if demand_s is not None]
+        return fmean(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,29 +126,26 @@ class Curve:
 
 def curves(runs: Sequence[MixedRun], cores: int, seed: int) -> list[Curve]:
     """A curve for each ledger and place with an accepted point, ordered by ledger."""
-    found = []
-    for (blocks, place), of_both in groupby(points_of(runs), key=lambda one: one[:2]):
-        sound = tuple(point for _, _, point in of_both if point.is_accepted)
-        if sound:
-            found.append(_curve(place, blocks, sound, cores, seed))
-    return found
+    found = grouped(accepted(points_of(runs)), lambda point: (point.place, point.blocks))
+    return [_curve(*key, tuple(points), cores, seed) for key, points in found.items()]
 
 
-def points_of(runs: Sequence[MixedRun]) -> list[tuple[int, str, Point]]:
-    """Blocks, place and point of all measurements, accepted or rejected."""
-
-    def key(run: MixedRun) -> tuple[int, str, int]:
-        return run.blocks, run.place, run.customers
-
-    groups = groupby(sorted(runs, key=key), key=key)
-    return [(blocks, place, _point(list(of))) for (blocks, place, _), of in groups]
+def points_of(runs: Sequence[MixedRun]) -> list[Point]:
+    """All measurements, accepted or rejected, ordered by ledger and place."""
+    cells = grouped(runs, lambda run: (run.blocks, run.place, run.customers))
+    return [
+        Point(that_count(of), len(of), place, blocks, customers)
+        for (blocks, place, customers), of in sorted(cells.items(), key=lambda cell: cell[0])
+    ]
 
 
 def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed: int) -> Curve:
     first, last = points[0], points[-1]
     told = [point.generator_demand_s for point in points if point.generator_demand_s is not None]
     generator_s = told[-1] if told else 0.0
-    measurements = {point.customers: point.throughputs_per_s for point in points}
+    measurements = {
+        point.customers: [run.window.throughput_per_s for run in point.runs] for point in points
+    }
     has_law = len(points) >= LEAST_POINTS
     is_repeated = all(len(found) > 1 for found in measurements.values())
     random = Random(f"{seed} knee {place} {blocks}")  # noqa: S311  no secrets
@@ -157,21 +158,6 @@ def _curve(place: str, blocks: int, points: tuple[Point, ...], cores: int, seed:
         growth=growth(points),
         law=scalability.fit(measurements) if has_law else None,
         knee=scalability.knee_interval(measurements, random) if has_law and is_repeated else None,
-    )
-
-
-def _point(made: Sequence[MixedRun]) -> Point:
-    runs = that_count(made)
-    told = [run.generator_demand_s for run in runs if run.generator_demand_s is not None]
-    return Point(
-        customers=made[0].customers,
-        runs=len(accepted(made)),
-        made=len(made),
-        is_accepted=runs[0].is_accepted,
-        throughputs_per_s=tuple(run.window.throughput_per_s for run in runs),
-        responses_s=tuple(run.window.mean_response_s for run in runs),
-        service_demand_s=fmean(run.service_demand_s for run in runs),
-        generator_demand_s=fmean(told) if told else None,
     )
 
 

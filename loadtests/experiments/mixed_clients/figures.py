@@ -4,79 +4,62 @@ from collections.abc import Sequence
 
 from loadtests.experiments.mixed_clients.comparing import Curve, Point
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, NAMES
-from loadtests.lab.repeated import Estimate, measured, rejected
-from loadtests.lab.report.content import Cell, Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.repeated import Estimate, crosses, measured
+from loadtests.lab.report.content import Figure, Table
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.page import NONE
 
 _OURS: dict[str, Source] = {LOCAL: "second", HTTP: "ours"}
 _BOUNDS: dict[str, Source] = {LOCAL: "bound", HTTP: "model"}
 _CUSTOMERS = Axis("clients N")
 
 
-Rejected = Sequence[tuple[str, Point]]  # place, and a point without an accepted run
-
-
-def throughput_figure(curves: Sequence[Curve], without: Rejected, blocks: int) -> Figure:
-    """Figure 1 of the study for one ledger."""
-    series = _crosses(without, [point.throughput_per_s for _, point in without])
+def throughput_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
+    """Figure 1 of the study for one ledger. made: its points, accepted or rejected."""
+    series = crosses(made, lambda point: point.customers, lambda point: point.throughput_per_s)
     for curve in curves:
         series += [
             _series(curve, [point.throughput for point in curve.points]),
             _bound(curve, [curve.most_per_s(n) for n in _steps(curve)]),
         ]
-    svg = drawn(_CUSTOMERS, Axis("interactions / s", is_logarithmic=True), series)
     told = (
         "Figure 1 of the study: interactions per second against the number of clients. Lines "
         "without points are the upper bounds min(N/D, 1/D_b); crosses have no accepted run. The "
         "axis is logarithmic; the study drew two linear ones."
     )
-    return Figure(f"Throughput, {blocks} blocks", svg, told, _table(curves, without, blocks))
+    y, table = Axis("interactions / s", is_logarithmic=True), _table(curves, made, blocks)
+    return figure(f"Throughput, {blocks} blocks", told, _CUSTOMERS, y, series, table)
 
 
-def latency_figure(curves: Sequence[Curve], without: Rejected, blocks: int) -> Figure:
-    """Figure 2 of the study for one ledger."""
-    series = _crosses(without, [1000 * point.response_s for _, point in without])
+def latency_figure(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Figure:
+    """Figure 2 of the study for one ledger. made: its points, accepted or rejected."""
+    series = crosses(made, lambda point: point.customers, lambda point: 1000 * point.response_s)
     for curve in curves:
         series += [
             _series(curve, [point.response for point in curve.points], factor=1000),
             _bound(curve, [1000 * curve.least_s(n) for n in _steps(curve)]),
         ]
-    svg = drawn(_CUSTOMERS, Axis("mean latency / ms", is_logarithmic=True), series)
     told = (
         "Figure 2 of the study: mean time of an interaction against the number of clients. Lines "
         "without points are the lower bounds max(D, N·D_b). A straight line looks bent on a "
         "logarithmic axis: growth is linear where it follows its bound."
     )
-    table = Table(
+    table = Table.of(
         f"Growth of latency, {blocks} blocks",
-        (
-            "Clients are",
-            "From N =",
-            "Points",
-            "Slope / ms",
-            "Line misses by / %",
-            "Exponential misses by / %",
-        ),
+        [(curve.place, curve.growth) for curve in curves if curve.growth is not None],
         [
-            (
-                NAMES[curve.place],
-                growth.first,
-                growth.points,
-                1000 * growth.slope_s,
-                100 * growth.line_error,
-                100 * growth.exponential_error,
-            )
-            for curve in curves
-            if (growth := curve.growth) is not None
+            ("Clients are", lambda of: NAMES[of[0]]),
+            ("From N =", lambda of: of[1].first),
+            ("Points", lambda of: of[1].points),
+            ("Slope / ms", lambda of: 1000 * of[1].slope_s),
+            ("Line misses by / %", lambda of: 100 * of[1].line_error),
+            ("Exponential misses by / %", lambda of: 100 * of[1].exponential_error),
         ],
         "Fits begin at the first N with nine tenths of the highest throughput, and need four "
         "points. Misses are relative root mean squares.",
     )
-    return Figure(f"Latency, {blocks} blocks", svg, told, table)
-
-
-def _crosses(without: Rejected, ys: Sequence[float]) -> list[Series]:
-    return rejected([point.customers for _, point in without], ys)
+    y = Axis("mean latency / ms", is_logarithmic=True)
+    return figure(f"Latency, {blocks} blocks", told, _CUSTOMERS, y, series, table)
 
 
 def _series(curve: Curve, found: Sequence[Estimate], factor: float = 1) -> Series:
@@ -97,43 +80,31 @@ def _bound(curve: Curve, ys: Sequence[float]) -> Series:
     return Series(f"bound {NAMES[curve.place]}", _BOUNDS[curve.place], _steps(curve), ys)
 
 
-def _table(curves: Sequence[Curve], without: Rejected, blocks: int) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            NAMES[curve.place],
-            point.customers,
-            f"{point.runs} of {point.made}",
-            point.throughput_per_s,
-            point.throughput.give_or_take(),
-            100 * point.throughput_per_s / curve.most_per_s(point.customers),
-            1000 * point.response_s,
-            point.response.give_or_take(1000),
-            1000 * point.service_demand_s,
-        )
-        for curve in curves
-        for point in curve.points
-    ]
-    rows += [
-        (
-            NAMES[place],
-            point.customers,
-            f"0 of {point.made}",
-            point.throughput_per_s,
-            "–",
-            None,
-            1000 * point.response_s,
-            "–",
-            1000 * point.service_demand_s,
-        )
-        for place, point in without
-    ]
-    columns = (
-        *("Clients are", "N", "Runs counted", "X / 1/s", "95 %", "Share of its bound / %"),
-        *("R / ms", "95 %", "Service's processor time / ms"),
-    )
-    note = (
+def _table(curves: Sequence[Curve], made: Sequence[Point], blocks: int) -> Table:
+    """A row for each point of a curve, then those without an accepted run."""
+    most = {(c.place, p.customers): c.most_per_s(p.customers) for c in curves for p in c.points}
+    counted = [point for curve in curves for point in curve.points]
+    without = [point for point in made if not point.is_accepted]
+
+    def share(point: Point) -> float | None:
+        known = point.is_accepted
+        return 100 * point.throughput_per_s / most[point.place, point.customers] if known else None
+
+    return Table.of(
+        f"A ledger of {blocks} blocks",
+        [*counted, *without],
+        [
+            ("Clients are", lambda point: NAMES[point.place]),
+            ("N", lambda point: point.customers),
+            ("Runs counted", lambda p: f"{len(p.runs) if p.is_accepted else 0} of {p.made}"),
+            ("X / 1/s", lambda point: point.throughput_per_s),
+            ("95 %", lambda p: p.throughput.give_or_take() if p.is_accepted else NONE),
+            ("Share of its bound / %", share),
+            ("R / ms", lambda point: 1000 * point.response_s),
+            ("95 %", lambda p: p.response.give_or_take(1000) if p.is_accepted else NONE),
+            ("Service's processor time / ms", lambda point: 1000 * point.service_demand_s),
+        ],
         "Processor time is that of an interaction, with the miner's; in process the clients are "
         "part of the service. 0 of n: no run was accepted, and all n are shown, but used for no "
-        "finding."
+        "finding.",
     )
-    return Table(f"A ledger of {blocks} blocks", columns, rows, note)

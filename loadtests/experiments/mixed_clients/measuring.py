@@ -1,25 +1,39 @@
 """Measures every number of customers on every ledger, in process and over HTTP, in turns.
 
-Beside the raw rows this writes `plan.csv`, with a line for each run once it is over: its
-parameters, and the processor time (s) of the service, or of the ledger's process, with the miner's.
+Beside the raw rows this writes `plan.csv`, with a line for each run once it is over.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from loadtests.experiments.mixed_clients.inside import inside_run
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, PLACES, Count, plan
 from loadtests.generation.interactions import Sequences, whole
-from loadtests.generation.rules import judge
-from loadtests.generation.run import RunRecord, append_verdict, interaction_run
+from loadtests.generation.run import RunRecord, interaction_run, judge_run
 from loadtests.generation.samples import cpu_s
 from loadtests.lab.experiment import Run
 from loadtests.lab.ledgers import Material, fresh_folder, fresh_service, prepared
-from loadtests.lab.results import TableWriter
+from loadtests.lab.results import Line
 from loadtests.processes import family
 from loadtests.scenarios import STEPS, mixed_interactions
 
 PLAN = "plan"
-COLUMNS = ("run", "place", "blocks", "customers", "warm_up", "measured", "interactions", "cpu_s")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine(Line):
+    """A run. warm_up, measured: interactions of each customer. interactions: of all together.
+
+    cpu_s: processor time of the service, or of the ledger's process, with the miner's.
+    """
+
+    run: str
+    place: str
+    blocks: int
+    customers: int
+    warm_up: int
+    measured: int
+    interactions: int
+    cpu_s: float
 
 
 def measure(run: Run) -> None:
@@ -33,7 +47,7 @@ def measure(run: Run) -> None:
         count=max(count.interactions for count in planned.counts.values()),
         seed=run.options.seed,
     )
-    with run.results.table(PLAN, COLUMNS) as table:
+    with run.results.table(PLAN, PlanLine) as table:
         for rep in range(planned.runs):
             for blocks in planned.blocks:
                 for customers in planned.customers:
@@ -41,19 +55,13 @@ def measure(run: Run) -> None:
                     for place in PLACES:
                         count = planned.counts[place]
                         own = [one[: count.interactions] for one in sequences[:customers]]
-                        _one(run, table, material, place, blocks, own, count, rep)
+                        table.add(_one(run, material, place, blocks, own, count, rep))
 
 
 def _one(
-    run: Run,
-    table: TableWriter,
-    material: Material,
-    place: str,
-    blocks: int,
-    own: Sequences,
-    count: Count,
-    rep: int,
-) -> None:
+    run: Run, material: Material, place: str, blocks: int, own: Sequences, count: Count, rep: int
+) -> PlanLine:
+    """Make a run and judge it. Returns its line of the plan."""
     name = f"{place}-{blocks}-{len(own)}-{rep + 1:02}"
     record, used_s = _MEASURED[place](run, material, blocks, own, name)
     interactions = whole(record.rows, STEPS)
@@ -64,17 +72,9 @@ def _one(
     )
     if place == LOCAL:  # the customers are part of the measured process
         facts = replace(facts, client_cpu=None)
-    append_verdict(run.results.folder, record, judge(facts))
-    table.write(
-        run=name,
-        place=place,
-        blocks=blocks,
-        customers=len(own),
-        warm_up=count.warm_up,
-        measured=count.measured,
-        interactions=len(interactions),
-        cpu_s=used_s,
-    )
+    judge_run(run.results.folder, record, facts)
+    counts = count.warm_up, count.measured, len(interactions)
+    return PlanLine(name, place, blocks, len(own), *counts, used_s)
 
 
 def _inside(

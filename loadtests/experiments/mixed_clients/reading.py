@@ -1,9 +1,9 @@
 """Reads the tables of a result, and computes the window and the demands of every run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadtests.experiments.mixed_clients.measuring import PLAN
+from loadtests.experiments.mixed_clients.measuring import PLAN, PlanLine
 from loadtests.experiments.mixed_clients.plan import LOCAL
 from loadtests.generation import samples as sampling
 from loadtests.generation.interactions import whole
@@ -42,32 +42,24 @@ def mixed_runs(results: Results) -> list[MixedRun]:
     path = results.folder / SAMPLES
     samples = sampling.read(path) if path.exists() else {}
     made = (
-        _run(
-            line, rows[line["run"]], samples.get(line["run"], []), accepted.get(line["run"], False)
-        )
-        for line in results.rows(PLAN)
+        _run(line, rows[line.run], samples.get(line.run, []), accepted.get(line.run, False))
+        for line in results.lines(PLAN, PlanLine)
     )
     return [run for run in made if run is not None]
 
 
 def _run(
-    line: Mapping[str, str], rows: Sequence[Row], samples: Sequence[Sample], is_accepted: bool
+    line: PlanLine, rows: Sequence[Row], samples: Sequence[Sample], is_accepted: bool
 ) -> MixedRun | None:
     interactions = whole(rows, STEPS)
     try:
-        window = closed_window(interactions, int(line["warm_up"]))
+        window = closed_window(interactions, line.warm_up)
     except ValueError:  # the first customer finished before the last was ready: no window
         return None
-    place = line["place"]
+    generator_s = None if line.place == LOCAL else _generator_s(interactions, samples)
     return MixedRun(
-        name=line["run"],
-        place=place,
-        blocks=int(line["blocks"]),
-        customers=int(line["customers"]),
-        window=window,
-        service_demand_s=float(line["cpu_s"]) / int(line["interactions"]),
-        generator_demand_s=None if place == LOCAL else _generator_s(interactions, samples),
-        is_accepted=is_accepted,
+        *(line.run, line.place, line.blocks, line.customers, window),
+        *(line.cpu_s / line.interactions, generator_s, is_accepted),
     )
 
 

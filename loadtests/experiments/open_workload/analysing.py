@@ -17,7 +17,7 @@ from loadtests.experiments.open_workload.demands import Closed, closed_points, d
 from loadtests.experiments.open_workload.gaps import gap_section
 from loadtests.experiments.open_workload.plan import AS_THE_STUDY, SERVERS, SETTLED_UP_TO
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
-from loadtests.experiments.open_workload.tables import percent
+from loadtests.experiments.open_workload.tables import give_or_take, percent
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.lab.experiment import Mode
@@ -111,8 +111,8 @@ def _steady_finding(point: Steady) -> str:
     return (
         f"{point.fraction:.2g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
         f"{point.runs}; paired difference {percent(point.difference, point.predicted)}; predicted "
-        f"{point.predicted:.3g} E[S], measured {point.raw.estimate:.3g} ± "
-        f"{point.raw.half_width:.2g}, replay of the same arrivals {point.replayed:.3g})."
+        f"{point.predicted:.3g} E[S], measured {give_or_take(point.raw)}, replay of the same "
+        f"arrivals {point.replayed:.3g})."
     )
 
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from loadtests.experiments.open_workload.exploring import Rated
 from loadtests.experiments.open_workload.measuring import note
 from loadtests.experiments.open_workload.plan import STEADY, Load
-from loadtests.experiments.open_workload.reading import COLUMNS, PLAN
+from loadtests.experiments.open_workload.reading import PLAN, RunLine
 from loadtests.generation.calibrating import WARM_UP, calibration_of
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import CUSTOMERS_AT_MOST, Row, RowFile, read_rows
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, RunRecord, append_verdict
+from loadtests.generation.run import REQUESTS, RunRecord, judge_run
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.queue import Queue
 
@@ -41,12 +40,12 @@ def bring(files: Sequence[Path], results: Results, workers: int) -> None:
     calibrations = [calibration_of(name, rows[WARM_UP:]) for name, rows in alone.items()]
     with closing(RowFile(results.folder / REQUESTS)) as file:
         file.write(row for rows in runs.values() for row in rows)
-    with results.table(PLAN, COLUMNS) as table:
+    with results.table(PLAN, RunLine) as table:
         for name, rows in opened.items():
             note(table, *_load(name, rows, calibrations[0], workers), calibrations[0])
             record = RunRecord(name, "open", tuple(rows), (), len(rows), 0.0)
             after = calibrations[-1] if len(calibrations) > 1 else None
-            append_verdict(results.folder, record, judge(record.facts(calibrations[0], after)))
+            judge_run(results.folder, record, record.facts(calibrations[0], after))
 
 
 def _runs(files: Sequence[Path]) -> Mapping[str, list[Row]]:

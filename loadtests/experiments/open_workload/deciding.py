@@ -65,20 +65,17 @@ def can_be_decided(key: LoadKey) -> bool:
 
 def progress(results: Results, key: LoadKey) -> Progress:
     """What the runs of a load that count say until now."""
-    server, part, fraction = key
     runs = [
         run
         for run in open_runs(results)
-        if (run.server, run.part, run.fraction) == (server, part, fraction)
-        and run.is_accepted
-        and run.is_long_enough
+        if run.key == key and run.is_accepted and run.is_long_enough
     ]
     points = steady_points(runs, is_simulated=False)
     if not points:
         return Progress(1.0, [])
     (point,), around = points, between(results)
     together = groupby(
-        zip(runs, point.differences, strict=True), key=lambda pair: around[pair[0].name].name
+        zip(runs, point.differences, strict=True), key=lambda pair: around[pair[0].run].name
     )
     return Progress(
         point.predicted, [fmean([difference for _, difference in of]) for _, of in together]

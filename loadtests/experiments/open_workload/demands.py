@@ -7,7 +7,7 @@ system's accounts, if the service is on this machine; the rest is on its way, an
 from serving others. Mean value analysis predicts from these demands the throughput of N customers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -16,18 +16,41 @@ from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.one_customer import Recorded, recorded
 from loadtests.lab.raw import accepted_by_run, rows_by_run
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results
 from loadtests.models import mva
 from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
 from loadtests.models.queue import Queue
 from loadtests.models.stations import DELAY, Station
 
 DEMANDS, CLOSED = "demands", "closed"
-DEMAND_COLUMNS = ("run", "server", "warm_up", "servers", "is_shared", "server_cpu_s")
-CLOSED_COLUMNS = ("run", "server", "customers")
 ENGINE = ("index", "decompress", "hash", "decode", "filter")  # the index, or stages of a scan
 FILES = ("file", "emulated")
 LEAST_ANSWERS = 2 * BATCHES
+
+
+@dataclass(frozen=True, slots=True)
+class DemandsLine(Line):
+    """A run of one customer. warm_up: its first requests, which do not count.
+
+    servers, is_shared: the model of the server. server_cpu_s: processor time of the service for
+    each request; None if it is on another machine.
+    """
+
+    run: str
+    server: str
+    warm_up: int
+    servers: int
+    is_shared: bool
+    server_cpu_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLine(Line):
+    """A run of customers who ask again at once."""
+
+    run: str
+    server: str
+    customers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,32 +117,31 @@ def one_customer_of(results: Results) -> dict[str, Recorded]:
     return {server: run for server, (_, run) in _learnt(results).items()}
 
 
-def _learnt(results: Results) -> dict[str, tuple[Mapping[str, str], Recorded]]:
-    lines = results.rows(DEMANDS) if results.has(DEMANDS) else []
-    runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
+def _learnt(results: Results) -> dict[str, tuple[DemandsLine, Recorded]]:
+    lines = results.lines_if_any(DEMANDS, DemandsLine)
+    runs = recorded(results, {line.run: line.warm_up for line in lines})
     return {
-        line["server"]: (line, runs[line["run"]])
+        line.server: (line, runs[line.run])
         for line in lines
-        if line["run"] in runs and runs[line["run"]].is_accepted
+        if line.run in runs and runs[line.run].is_accepted
     }
 
 
-def _demands(line: Mapping[str, str], run: Recorded) -> Demands:
+def _demands(line: DemandsLine, run: Recorded) -> Demands:
     def mean_s(names: Sequence[str]) -> float:
         return fmean([sum(map(one.duration_s, names)) for one in run.asked])
 
     total_s, response_s = mean_s(["total"]), fmean(run.times_s)
     engine_s, files_s = mean_s(ENGINE), mean_s(FILES)
-    cpu_s = float(line["server_cpu_s"]) if line["server_cpu_s"] else 0.0
-    front_s = min(max(0.0, cpu_s - total_s), response_s - total_s)
+    front_s = min(max(0.0, (line.server_cpu_s or 0.0) - total_s), response_s - total_s)
     return Demands(
         engine_s=engine_s,
         files_s=files_s,
         rest_s=max(0.0, total_s - engine_s - files_s),
         front_s=front_s,
         network_s=response_s - total_s - front_s,
-        server=line["server"],
-        queue=Queue(int(line["servers"]), line["is_shared"] == "yes"),
+        server=line.server,
+        queue=Queue(line.servers, line.is_shared),
         requests=len(run.asked),
     )
 
@@ -128,14 +150,13 @@ def closed_points(results: Results) -> list[Closed]:
     """The closed runs that are long enough, accepted or rejected, each with its prediction."""
     rows, accepted, known = rows_by_run(results), accepted_by_run(results), demands(results)
     found = []
-    for line in results.rows(CLOSED) if results.has(CLOSED) else []:
-        of, customers = known.get(line["server"]), int(line["customers"])
-        x = throughput_per_s(rows[line["run"]])
+    for line in results.lines_if_any(CLOSED, ClosedLine):
+        of, x = known.get(line.server), throughput_per_s(rows[line.run])
         if of is not None and x is not None:
-            response_s = closed_window(rows[line["run"]]).mean_response_s
-            predicted = mva.solve(of.stations, customers)[-1]
-            is_accepted = accepted.get(line["run"], False)
-            found.append(Closed(of.server, customers, is_accepted, x, response_s, predicted))
+            response_s = closed_window(rows[line.run]).mean_response_s
+            predicted = mva.solve(of.stations, line.customers)[-1]
+            is_accepted = accepted.get(line.run, False)
+            found.append(Closed(of.server, line.customers, is_accepted, x, response_s, predicted))
     return found
 
 

@@ -8,11 +8,9 @@ several workers it is not 1/E[S], and not known to be that times their number.
 from dataclasses import dataclass
 
 from loadtests.experiments.open_workload import demands as learnt
-from loadtests.experiments.open_workload.reading import yes_or_no
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.generation.calibration import Calibration
-from loadtests.generation.rules import judge
-from loadtests.generation.run import Target, append_verdict, closed_run
+from loadtests.generation.run import Target, closed_run, judge_run
 from loadtests.generation.schedule import Choices
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import one_customer
@@ -49,9 +47,10 @@ def explored(run: Run, found: Measured, server: str, asked: Choices, before: Cal
     """Make the closed runs and learn the demands, as far as the results lack them."""
     results = run.results
     customers = QUICK_CUSTOMERS if run.options.quick else CUSTOMERS
-    known = {(line["server"], line["customers"]) for line in _lines(run, learnt.CLOSED)}
+    lines = results.lines_if_any(learnt.CLOSED, learnt.ClosedLine)
+    known = {(line.server, line.customers) for line in lines}
     for number in customers:
-        if (server, str(number)) not in known:
+        if (server, number) not in known:
             _closed(run, found.target, server, asked, number, before)
     busy_workers = _highest_per_s(run, server, before) * before.mean_s
     queue = found.queue or Queue(max(1, round(busy_workers)), is_shared=True)
@@ -66,15 +65,11 @@ def _highest_per_s(run: Run, server: str, before: Calibration) -> float:
     """The highest throughput of the closed runs, rejected ones too: it only chooses the rates."""
     rows = rows_by_run(run.results)
     found = (
-        learnt.throughput_per_s(rows[line["run"]])
-        for line in _lines(run, learnt.CLOSED)
-        if line["server"] == server
+        learnt.throughput_per_s(rows[line.run])
+        for line in run.results.lines_if_any(learnt.CLOSED, learnt.ClosedLine)
+        if line.server == server
     )
     return max((x.estimate for x in found if x is not None), default=1 / before.mean_s)
-
-
-def _lines(run: Run, table: str) -> list[dict[str, str]]:
-    return run.results.rows(table) if run.results.has(table) else []
 
 
 def _closed(
@@ -92,9 +87,9 @@ def _closed(
         seed=run.options.seed,
         say=lambda text: None,
     )
-    append_verdict(run.results.folder, record, judge(record.facts(before)))
-    with run.results.more(learnt.CLOSED, learnt.CLOSED_COLUMNS) as table:
-        table.write(run=name, server=server, customers=customers)
+    judge_run(run.results.folder, record, record.facts(before))
+    with run.results.more(learnt.CLOSED, learnt.ClosedLine) as table:
+        table.add(learnt.ClosedLine(name, server, customers))
 
 
 def learn(run: Run, found: Measured, server: str, queue: Queue) -> None:
@@ -103,7 +98,7 @@ def learn(run: Run, found: Measured, server: str, queue: Queue) -> None:
     server: the name under which `demands` has them.
     """
     target = found.target
-    name = f"demands-{server}-{len(_lines(run, learnt.DEMANDS)) + 1}"
+    name = f"demands-{server}-{len(run.results.rows_if_any(learnt.DEMANDS)) + 1}"
     run.say(f"{server}: what one request demands")
     requests = int(run.choose(QUICK_REQUESTS, REQUESTS))
     begun = moment(target.pid)
@@ -111,12 +106,7 @@ def learn(run: Run, found: Measured, server: str, queue: Queue) -> None:
         asked = found.requests(run.random(name))
         made = customer.asks(target, name, asked, warm_up=WARM_UP, least=requests)
     used = begun.until(moment(target.pid))
-    with run.results.more(learnt.DEMANDS, learnt.DEMAND_COLUMNS) as table:
-        table.write(
-            run=name,
-            server=server,
-            warm_up=WARM_UP,
-            servers=queue.servers,
-            is_shared=yes_or_no(is_shared=queue.is_shared),
-            server_cpu_s=None if target.pid is None else used.server_s / len(made),
-        )
+    cpu_s = None if target.pid is None else used.server_s / len(made)
+    model = queue.servers, queue.is_shared
+    with run.results.more(learnt.DEMANDS, learnt.DemandsLine) as table:
+        table.add(learnt.DemandsLine(name, server, WARM_UP, *model, cpu_s))

@@ -15,13 +15,18 @@ from loadtests.experiments.open_workload.plan import SERVERS
 from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.experiments.open_workload.tables import REPORT_S
 from loadtests.generation.samples import Sample
+from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
+from loadtests.lab.repeated import measured
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.words import times
 from loadtests.models.curves import Sample as LoadSample
 from loadtests.models.curves import load_average
 from loadtests.models.queue import ONE
 from loadtests.models.recorded import customers_over_time, mean_customers, peak_customers
+from loadtests.models.samples import mean_of_known
 
 SOURCES: tuple[Source, ...] = ("ours", "third", "fourth")
 TWO: tuple[Source, Source] = ("ours", "study")
@@ -39,17 +44,19 @@ def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure
         *_measured(points),
         _points("ours, as the study did", "second", [(one.fraction, one.mean) for one in of_study]),
     ]
-    svg = drawn(
-        Axis("arrival rate as a share of L"),
-        Axis("mean response time / E[S]", limits=(0, 12)),
-        [one for one in series if len(one.xs)],
-    )
     told = (
         "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
         "state, dashes in the colour of a server its own; vertical strokes are 95 % intervals over "
         "replications."
     )
-    return Figure("Response time against load", svg, told, _response_table(points, of_study))
+    return figure(
+        "Response time against load",
+        told,
+        Axis("arrival rate as a share of L"),
+        Axis("mean response time / E[S]", limits=(0, 12)),
+        [one for one in series if len(one.xs)],
+        _response_table(points, of_study),
+    )
 
 
 def _points(name: str, source: Source, pairs: Sequence[tuple[float, float]]) -> Series:
@@ -59,16 +66,13 @@ def _points(name: str, source: Source, pairs: Sequence[tuple[float, float]]) -> 
 def _measured(points: Sequence[Steady]) -> list[Series]:
     """For each server the measured means, and what its model predicts if it is not M/G/1."""
     series = []
-    servers = list(dict.fromkeys(point.server for point in points))
-    for server, source in zip(servers, SOURCES, strict=False):
-        own = [point for point in points if point.server == server]
+    by_server = grouped(points, lambda point: point.server)
+    for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [point.fraction for point in own]
-        raw = [point.raw for point in own]
-        measured = ([r.estimate for r in raw], [r.low for r in raw], [r.high for r in raw])
-        series.append(Series(SERVERS[server], source, xs, *measured, shape="points"))
+        raw = [estimated(point.raw) for point in own]
+        series.append(measured(SERVERS[server], source, xs, raw, shape="points"))
         if own[0].queue != ONE:  # whose line is that of M/G/1
-            end = max(xs)
-            grid = [end * step / 40 for step in range(1, 41)]
+            grid = [max(xs) * step / 40 for step in range(1, 41)]
             ys = [own[-1].predicted_at(fraction) for fraction in grid]
             series.append(Series("", source, grid, ys, shape="curve"))
     return series
@@ -76,42 +80,39 @@ def _measured(points: Sequence[Steady]) -> list[Series]:
 
 def _response_table(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Table:
     published, mean = dict(published_points()), {one.fraction: one.mean for one in of_study}
-    rows = [
-        (
-            f"{point.fraction:.2g}",
-            SERVERS[point.server],
-            point.predicted * REPORT_S,
-            point.raw.estimate * REPORT_S,
-            mean.get(point.fraction, 0.0) * REPORT_S or None,
-            published.get(point.fraction, 0.0) * REPORT_S or None,
-        )
-        for point in points
-    ]
-    columns = (
-        *("Share of L", "Server", "Model / s", "Ours, steady / s", "Ours, as the study did / s"),
-        "The study's / s",
+    return Table.of(
+        "Mean response time",
+        points,
+        [
+            ("Share of L", lambda point: f"{point.fraction:.2g}"),
+            ("Server", lambda point: SERVERS[point.server]),
+            ("Model / s", lambda point: point.predicted * REPORT_S),
+            ("Ours, steady / s", lambda point: point.raw.estimate * REPORT_S),
+            ("Ours, as the study did / s", lambda p: times(REPORT_S, mean.get(p.fraction))),
+            ("The study's / s", lambda point: times(REPORT_S, published.get(point.fraction))),
+        ],
+        "Times are in report seconds: R/E[S] × 40.499.",
+        digits=4,
     )
-    note = "Times are in report seconds: R/E[S] × 40.499."
-    return Table("Mean response time", columns, rows, note, digits=4)
 
 
 def throughput(points: Sequence[Closed]) -> Figure:
     """Throughput of closed runs against the number of customers, beside what MVA predicts."""
     series = []
-    for server, source in zip(dict.fromkeys(one.server for one in points), SOURCES, strict=False):
-        own = [point for point in points if point.server == server]
+    by_server = grouped(points, lambda point: point.server)
+    for (server, own), source in zip(by_server.items(), SOURCES, strict=False):
         xs = [float(point.customers) for point in own]
-        x = [point.throughput_per_s for point in own]
-        measured = ([r.estimate for r in x], [r.low for r in x], [r.high for r in x])
+        x = [estimated(point.throughput_per_s) for point in own]
         predicted = [point.predicted.throughput_per_s for point in own]
-        series.append(Series(SERVERS[server], source, xs, *measured, shape="points"))
+        series.append(measured(SERVERS[server], source, xs, x, shape="points"))
         series.append(Series("", source, xs, predicted, shape="curve"))
-    svg = drawn(Axis("customers N"), Axis("throughput X / 1/s"), series)
     told = (
         "Closed runs of customers who ask again at once: measured throughput, and as dashes what "
         "mean value analysis predicts from the demands of one customer."
     )
-    return Figure("Throughput against customers", svg, told, tables.closed(points))
+    x_axis, y_axis = Axis("customers N"), Axis("throughput X / 1/s")
+    title = "Throughput against customers"
+    return figure(title, told, x_axis, y_axis, series, tables.closed(points))
 
 
 def over_time(runs: Sequence[OpenRun]) -> list[Figure]:
@@ -142,13 +143,13 @@ def _durations(both: Mapping[str, OpenRun]) -> Figure:
         "one run of 30 report minutes that began empty. The study's longest were 73.75 s at 0.3 "
         "and 223.94 s at 0.85."
     )
-    svg = drawn(Axis("time / report seconds"), Axis("response time / report seconds"), series)
+    x, y = Axis("time / report seconds"), Axis("response time / report seconds")
     rows = [
         (name, len(run.rows), max(_report_time(run, value) for value in run.responses_s))
         for name, run in both.items()
     ]
     table = Table("One run at each load", ("Load", "Requests", "Longest / report s"), rows)
-    return Figure("Response times over a run", svg, told, table)
+    return figure("Response times over a run", told, x, y, series, table)
 
 
 def _customers(both: Mapping[str, OpenRun]) -> Figure:
@@ -164,9 +165,9 @@ def _customers(both: Mapping[str, OpenRun]) -> Figure:
         "Figure 4 of the study: requests in the system during the same runs. The study had at most "
         "2 at 0.3 and 6 at 0.85, and means over time of 0.29 and 1.92."
     )
-    svg = drawn(Axis("time / report seconds"), Axis("requests in the system"), series)
+    x, y = Axis("time / report seconds"), Axis("requests in the system")
     table = Table("Customers in the system", ("Load", "At most", "Mean over time"), rows)
-    return Figure("Customers over a run", svg, told, table)
+    return figure("Customers over a run", told, x, y, series, table)
 
 
 def load_computed(runs: Sequence[OpenRun]) -> Figure:
@@ -185,9 +186,10 @@ def load_computed(runs: Sequence[OpenRun]) -> Figure:
         "run at each load, with times as the study's, are averaged as Linux does; a run lasts 30 "
         "of these minutes. The study drew 0.3 and 0.85."
     )
-    svg = drawn(Axis("time / report seconds"), Axis("load average, 1 minute"), series)
+    x, y = Axis("time / report seconds"), Axis("load average, 1 minute")
     columns = ("Load", "Mean over the run", "Highest", "In the long run")
-    return Figure("Load average over a run", svg, told, Table("Load average", columns, rows))
+    table = Table("Load average", columns, rows)
+    return figure("Load average over a run", told, x, y, series, table)
 
 
 def _computed(run: OpenRun) -> Sequence[LoadSample]:
@@ -200,7 +202,7 @@ def _computed(run: OpenRun) -> Sequence[LoadSample]:
 
 def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Figure | None:
     """Figure 5 as this machine told it, for runs in real time. None if no run was sampled."""
-    sampled = [run for run in runs if samples.get(run.name)]
+    sampled = [run for run in runs if samples.get(run.run)]
     sampled = [run for run in sampled if run.server == sampled[0].server]
     if not sampled:
         return None
@@ -208,8 +210,8 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Fi
     low, high = longest[min(longest)], longest[max(longest)]
     series = []
     for run, source in zip((low, high), TWO, strict=True):
-        ys = [sample.load_average_1m for sample in samples[run.name]]
-        xs = [sample.at_s for sample in samples[run.name]]
+        ys = [sample.load_average_1m for sample in samples[run.run]]
+        xs = [sample.at_s for sample in samples[run.run]]
         series.append(Series(f"{run.fraction:g} of L", source, xs, ys, shape="steps"))
     series.append(_modelled_load(high))
     told = (
@@ -217,12 +219,16 @@ def load(runs: Sequence[OpenRun], samples: Mapping[str, Sequence[Sample]]) -> Fi
         " It is the average of a minute, so it also tells what was before."
     )
     rows = [
-        (f"{run.fraction:g} of L", len(samples[run.name]), _cpu(samples[run.name]))
+        (
+            f"{run.fraction:g} of L",
+            len(samples[run.run]),
+            mean_of_known(sample.server_cpu for sample in samples[run.run]),
+        )
         for run in (low, high)
     ]
     table = Table("Processor time over the run", ("Load", "Samples", "Server (cores)"), rows)
-    svg = drawn(Axis("time / s"), Axis("load average, 1 minute"), series)
-    return Figure("Load over a run", svg, told, table)
+    x, y = Axis("time / s"), Axis("load average, 1 minute")
+    return figure("Load over a run", told, x, y, series, table)
 
 
 def _modelled_load(run: OpenRun) -> Series:
@@ -230,8 +236,3 @@ def _modelled_load(run: OpenRun) -> Series:
     modelled = load_average(steps, run.duration_s)
     xs, ys = [one.time_s for one in modelled], [one.value for one in modelled]
     return Series(f"model, {run.fraction:g} of L", "model", xs, ys)
-
-
-def _cpu(samples: Sequence[Sample]) -> float | None:
-    known = [sample.server_cpu for sample in samples if sample.server_cpu is not None]
-    return sum(known) / len(known) if known else None

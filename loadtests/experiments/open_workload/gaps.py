@@ -74,14 +74,14 @@ def _gap(runs: Sequence[OpenRun], around: Mapping[str, Between]) -> tuple[Gap, i
     models = [_model(run, cv) for run in runs]
     accounts = [
         account(
-            _recorded(run, around.get(run.name)),
-            _calibrated(run, cv, around.get(run.name)),
+            _recorded(run, around.get(run.run)),
+            _calibrated(run, cv, around.get(run.run)),
             model,
-            Random(run.name),  # noqa: S311  no secrets
+            Random(run.run),  # noqa: S311  no secrets
         )
         for run, model in zip(runs, models, strict=True)
     ]
-    names = [around[run.name].name if run.name in around else run.name for run in runs]
+    names = [around[run.run].name if run.run in around else run.run for run in runs]
     predicted_s = fmean([model.predicted_s for model in models])
     return of_ledger(ledger(accounts, names), predicted_s), len(runs)
 

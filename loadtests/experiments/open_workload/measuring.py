@@ -14,7 +14,7 @@ L is 1/E[S] where one request is served at a time. Of the service it is the high
 closed runs, made once before its open runs, as a multiple of 1/E[S]; so L follows the calibrations.
 
 Beside the raw rows this writes `plan.csv`, a line for each open run: its load and rate, and what
-was calibrated before it (`reading.OpenRun`); and `demands.csv` and `closed.csv` for the service.
+was calibrated before it (`reading.RunLine`); and `demands.csv` and `closed.csv` for the service.
 The mode `model` has no server: its rows come from a simulated queue.
 """
 
@@ -26,27 +26,14 @@ from random import Random
 
 from loadtests.experiments.open_workload.deciding import AT_MOST_TIMES, Watch, can_be_decided
 from loadtests.experiments.open_workload.exploring import Rated, explored
-from loadtests.experiments.open_workload.plan import (
-    AS_THE_STUDY,
-    Load,
-    LoadKey,
-    key_of,
-    loads,
-)
-from loadtests.experiments.open_workload.reading import COLUMNS, PLAN, yes_or_no
+from loadtests.experiments.open_workload.plan import AS_THE_STUDY, Load, loads
+from loadtests.experiments.open_workload.reading import PLAN, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
 from loadtests.generation import samples as sampling
 from loadtests.generation.calibrating import calibrate
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
-from loadtests.generation.rules import judge
-from loadtests.generation.run import (
-    REQUESTS,
-    SAMPLES,
-    RunRecord,
-    append_verdict,
-    open_run,
-)
+from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, judge_run, open_run
 from loadtests.generation.schedule import Choices, arrivals, poisson_times
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
@@ -83,7 +70,7 @@ class Ready:
 def measure(run: Run) -> None:
     """Make the runs that the results lack, at first all, in the order of the plan."""
     missing = _missing(run)
-    with run.results.more(PLAN, COLUMNS) as table:
+    with run.results.more(PLAN, RunLine) as table:
         for server, of_server in groupby(missing, key=lambda one: one.load.server):
             if run.options.mode is Mode.MODEL:
                 _simulate(run, table, list(of_server))
@@ -92,11 +79,10 @@ def measure(run: Run) -> None:
 
 
 def _missing(run: Run) -> list[Missing]:
-    made, accepted = Counter[LoadKey](), Counter[LoadKey]()
     verdicts, is_judged = accepted_by_run(run.results), run.options.mode is not Mode.MODEL
-    for line in run.results.rows(PLAN) if run.results.has(PLAN) else ():
-        made[key_of(line)] += 1
-        accepted[key_of(line)] += verdicts.get(line["run"], not is_judged)
+    lines = run.results.lines_if_any(PLAN, RunLine)
+    made = Counter(line.key for line in lines)
+    accepted = Counter(line.key for line in lines if verdicts.get(line.run, not is_judged))
     found = [Missing(load, made[load.key], accepted[load.key]) for load in _planned(run)]
     return [one for one in found if one.accepted < one.load.runs and not _is_decided(run, one)]
 
@@ -178,15 +164,12 @@ def _judge(
     lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
     for record in records:
         facts = record.facts(before, after)
-        verdict = judge(
-            replace(
-                facts,
-                is_interrupted=facts.is_interrupted or after is None,
-                lag_p99_s=lag_p99_s or facts.lag_p99_s,
-            )
+        facts = replace(
+            facts,
+            is_interrupted=facts.is_interrupted or after is None,
+            lag_p99_s=lag_p99_s or facts.lag_p99_s,
         )
-        append_verdict(run.results.folder, record, verdict)
-        accepted += verdict.accepted
+        accepted += judge_run(run.results.folder, record, facts)
     return accepted
 
 
@@ -246,20 +229,22 @@ def _times(load: Load, busy_workers: float, service_time_s: float, random: Rando
 
 def note(table: TableWriter, rated: Rated, name: str, load: Load, before: Calibration) -> None:
     """Write the line of a run in the plan."""
-    table.write(
-        run=name,
-        server=load.server,
-        part=load.part,
-        fraction=load.fraction,
-        rate_per_s=load.fraction * rated.busy_workers / before.mean_s,
-        duration_s=_duration_s(rated, load, before.mean_s),
-        calibration=before.run,
-        service_time_s=before.mean_s,
-        service_variance_s2=before.variance_s2,
-        overhead_s=before.overhead_s,
-        delay_s=rated.delay_s(before),
-        servers=rated.queue.servers,
-        is_shared=yes_or_no(is_shared=rated.queue.is_shared),
+    table.add(
+        RunLine(
+            run=name,
+            server=load.server,
+            part=load.part,
+            fraction=load.fraction,
+            rate_per_s=load.fraction * rated.busy_workers / before.mean_s,
+            duration_s=_duration_s(rated, load, before.mean_s),
+            calibration=before.run,
+            service_time_s=before.mean_s,
+            service_variance_s2=before.variance_s2,
+            overhead_s=before.overhead_s,
+            delay_s=rated.delay_s(before),
+            servers=rated.queue.servers,
+            is_shared=rated.queue.is_shared,
+        )
     )
 
 

@@ -57,11 +57,6 @@ class Load:
         return self.server, self.part, self.fraction
 
 
-def key_of(line: Mapping[str, str]) -> LoadKey:
-    """The key of the load of a line in the table of runs."""
-    return line["server"], line["part"], float(line["fraction"])
-
-
 def warm_up(fraction: float) -> int:
     """The least number of arrivals at the beginning of a steady-state run that do not count.
 

@@ -11,55 +11,68 @@ from functools import cached_property
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.open_workload.plan import key_of, warm_up
+from loadtests.experiments.open_workload.plan import LoadKey, warm_up
 from loadtests.generation.calibrating import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.rows import Row
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode
 from loadtests.lab.raw import accepted_by_run, rows_by_run
-from loadtests.lab.results import Results
+from loadtests.lab.results import Line, Results
 from loadtests.models.estimates import BATCHES, without_warm_up
 from loadtests.models.queue import Queue
 
 PLAN = "plan"
-COLUMNS = (
-    *("run", "server", "part", "fraction", "rate_per_s", "duration_s", "calibration"),
-    *("service_time_s", "service_variance_s2", "overhead_s", "delay_s", "servers", "is_shared"),
-)
-YES, NO = "yes", "no"
-LEAST_SETTLED = BATCHES  # requests after the warm-up, one for each batch
-MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
 
 
-def yes_or_no(*, is_shared: bool) -> str:
-    """A cell of the column is_shared."""
-    return YES if is_shared else NO
+@dataclass(frozen=True, slots=True)
+class RunLine(Line):
+    """A line of the plan: an open run, and what was calibrated just before it.
 
-
-@dataclass(frozen=True)
-class OpenRun:
-    """A run, and what was calibrated just before it.
-
-    service_time_s, service_variance_s2: E[S] and its variance, as one customer saw them.
-    overhead_s: the part of E[S] that the server did not report, None if it reported nothing.
-    delay_s: the part of E[S] that does not keep the server from serving others. queue: the model of
-    the server. calibrated_s: the response times of the calibration, if they are known. rows: in
-    order of arrival.
+    calibration: the run of one customer. service_time_s, service_variance_s2: E[S] and its
+    variance, as one customer saw them. overhead_s: the part of E[S] that the server did not report,
+    None if it reported nothing. delay_s: the part of E[S] that does not keep the server from
+    serving others. servers, is_shared: the model of the server.
     """
 
-    name: str
+    run: str
     server: str
     part: str
     fraction: float
     rate_per_s: float
     duration_s: float
+    calibration: str
     service_time_s: float
     service_variance_s2: float
     overhead_s: float | None
     delay_s: float
-    queue: Queue
+    servers: int
+    is_shared: bool
+
+    @property
+    def key(self) -> LoadKey:
+        """The load of which this is a run."""
+        return self.server, self.part, self.fraction
+
+
+LEAST_SETTLED = BATCHES  # requests after the warm-up, one for each batch
+MOST_UNTOLD = 0.01  # share of the requests without a service time; those get the mean
+
+
+@dataclass(frozen=True)
+class OpenRun(RunLine):
+    """A run with its rows in order of arrival.
+
+    calibrated_s: the response times of the calibration, if they are known.
+    """
+
     is_accepted: bool
     calibrated_s: Sequence[float]
     rows: Sequence[Row]
+
+    @property
+    def queue(self) -> Queue:
+        """The model of the server."""
+        return Queue(self.servers, self.is_shared)
 
     @property
     def busy_s(self) -> float:
@@ -120,7 +133,7 @@ class OpenRun:
     def drawn_s(self) -> list[float]:
         """A time from the calibration for each request, always the same ones for the same run."""
         times_s = [max(0.0, time_s - self.delay_s) for time_s in self.calibrated_s]
-        random = Random(self.name)  # noqa: S311  no secrets
+        random = Random(self.run)  # noqa: S311  no secrets
         return random.choices(times_s or [self.busy_s], k=len(self.rows))
 
     def replayed_s(self, services_s: Sequence[float]) -> list[float]:
@@ -168,23 +181,19 @@ def open_runs(results: Results) -> list[OpenRun]:
     """
     rows, accepted = rows_by_run(results), accepted_by_run(results)
     is_judged = results.manifest()["mode"] != Mode.MODEL
-    lines = [line for line in results.rows(PLAN) if rows[line["run"]]]
-    in_order = list(dict.fromkeys(map(key_of, lines)))
-    lines.sort(key=lambda line: in_order.index(key_of(line)))
-    return [_open_run(line, rows, accepted.get(line["run"], not is_judged)) for line in lines]
+    lines = [line for line in results.lines(PLAN, RunLine) if rows[line.run]]
+    return [
+        _open_run(line, rows, accepted.get(line.run, not is_judged))
+        for of_load in grouped(lines, lambda line: line.key).values()
+        for line in of_load
+    ]
 
 
-def _open_run(line: Mapping[str, str], rows: Mapping[str, list[Row]], is_accepted: bool) -> OpenRun:
-    numbers = {name: float(line[name]) for name in COLUMNS[3:6] + COLUMNS[7:9] + ("delay_s",)}
-    calibration = rows[line["calibration"]][CALIBRATION_WARM_UP:] if line["calibration"] else []
+def _open_run(line: RunLine, rows: Mapping[str, list[Row]], is_accepted: bool) -> OpenRun:
+    calibration = rows[line.calibration][CALIBRATION_WARM_UP:] if line.calibration else []
     return OpenRun(
-        name=line["run"],
-        server=line["server"],
-        part=line["part"],
-        **numbers,
-        overhead_s=float(line["overhead_s"]) if line["overhead_s"] else None,
-        queue=Queue(int(line["servers"]), line["is_shared"] == YES),
+        **line.cells(),
         is_accepted=is_accepted,
         calibrated_s=[row.closed_response_s for row in calibration],
-        rows=sorted(rows[line["run"]], key=lambda row: row.index),
+        rows=sorted(rows[line.run], key=lambda row: row.index),
     )

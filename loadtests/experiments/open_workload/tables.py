@@ -13,9 +13,12 @@ from loadtests.experiments.open_workload.plan import (
     WARM_UP,
 )
 from loadtests.experiments.open_workload.reading import OpenRun
+from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.report.content import Table
+from loadtests.lab.report.words import times
 from loadtests.models.estimates import BATCHES, REPLICATIONS, TOLERANCE, Interval
+from loadtests.models.protocol import Expectation
 
 REPORT_S = UNROUNDED.mean_s
 
@@ -27,155 +30,135 @@ def percent(difference: Interval, of: float) -> str:
     return f"{100 * difference.estimate / of:+.1f} ± {100 * difference.half_width / of:.1f} %"
 
 
+def give_or_take(found: Interval) -> str:
+    """A mean and half the width of its interval."""
+    return f"{found.estimate:.3g} ± {found.half_width:.2g}"
+
+
 def steady(points: Sequence[Steady]) -> Table:
     """The steady state at each load, in service times."""
-    rows = [
-        (
-            f"{point.fraction:.2g}",
-            SERVERS[point.server],
-            point.queue.name,
-            f"{point.runs} of {point.runs + point.rejected}",
-            point.arrivals,
-            point.predicted,
-            f"{point.raw.estimate:.3g} ± {point.raw.half_width:.2g}",
-            point.paired.estimate,
-            percent(point.difference, point.predicted),
-            str(point.verdict),
-        )
-        for point in points
-    ]
-    columns = (
-        *("Share of L", "Server", "Model", "Runs counted", "Arrivals", "Predicted", "Measured"),
-        *("Paired estimate", "Paired difference", "Verdict"),
-    )
-    note = (
+    return Table.of(
+        "Steady state",
+        points,
+        [
+            ("Share of L", lambda point: f"{point.fraction:.2g}"),
+            ("Server", lambda point: SERVERS[point.server]),
+            ("Model", lambda point: point.queue.name),
+            ("Runs counted", lambda point: f"{point.runs} of {point.runs + point.rejected}"),
+            ("Arrivals", lambda point: point.arrivals),
+            ("Predicted", lambda point: point.predicted),
+            ("Measured", lambda point: give_or_take(point.raw)),
+            ("Paired estimate", lambda point: point.paired.estimate),
+            ("Paired difference", lambda point: percent(point.difference, point.predicted)),
+            ("Verdict", lambda point: str(point.verdict)),
+        ],
         f"Times are in service times. Left out of each run are its first {WARM_UP} arrivals "
         f"({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L), or a tenth if that is more. The tolerance "
         f"of {100 * TOLERANCE:g} % was fixed before the run. The interval of a single run is that "
         f"of {BATCHES} batches. From {REPLICATIONS_FROM:g} of L on, fewer than {REPLICATIONS} runs "
         f"decide nothing. Above {SETTLED_UP_TO:g} no runs decide: they are too short for the "
-        "steady state of the formula, as their replay shows."
+        "steady state of the formula, as their replay shows.",
     )
-    return Table("Steady state", columns, rows, note)
 
 
 def causes(points: Sequence[Steady]) -> Table:
     """What may lie behind the differences of the steady state."""
-    rows = [
-        (
-            f"{point.fraction:.2g}",
-            SERVERS[point.server],
-            point.replayed,
-            percent(point.as_served, point.predicted) if point.as_served else None,
-            f"{100 * (point.slower - 1):+.1f} %" if point.slower else None,
-            f"{100 * point.lag:.2g} %",
-        )
-        for point in points
-    ]
-    columns = (
-        *("Share of L", "Server", "Replayed / E[S]", "As served", "Slower than calibrated"),
-        "Sent late, p99 / E[S]",
+    return Table.of(
+        "What lies behind",
+        points,
+        [
+            ("Share of L", lambda point: f"{point.fraction:.2g}"),
+            ("Server", lambda point: SERVERS[point.server]),
+            ("Replayed / E[S]", lambda point: point.replayed),
+            ("As served", lambda p: percent(p.as_served, p.predicted) if p.as_served else None),
+            (
+                "Slower than calibrated",
+                lambda p: f"{100 * (p.slower - 1):+.1f} %" if p.slower else None,
+            ),
+            ("Sent late, p99 / E[S]", lambda point: f"{100 * point.lag:.2g} %"),
+        ],
     )
-    return Table("What lies behind", columns, rows)
 
 
 def short(points: Sequence[AsTheStudy]) -> Table:
     """The study's protocol at each load, in report seconds."""
-    rows = [
-        (
-            f"{point.fraction:g}",
-            point.runs,
-            point.fcfs * REPORT_S,
-            point.expected.mean_s * REPORT_S,
-            _range(point.expected.low_s, point.expected.high_s),
-            point.mean * REPORT_S,
-            point.replayed * REPORT_S,
-            _range(point.of_study.low_s, point.of_study.high_s) if point.of_study else "–",
-            point.published * REPORT_S if point.published else None,
-        )
-        for point in points
-    ]
-    columns = (
-        *("Share of L", "Runs", "M/G/1, steady", "Expected", "95 % range of ours"),
-        *("Ours", "Same arrivals, replayed", "95 % range of 15 runs", "The study's"),
+    return Table.of(
+        "As the study measured",
+        points,
+        [
+            ("Share of L", lambda point: f"{point.fraction:g}"),
+            ("Runs", lambda point: point.runs),
+            ("M/G/1, steady", lambda point: point.fcfs * REPORT_S),
+            ("Expected", lambda point: point.expected.mean_s * REPORT_S),
+            ("95 % range of ours", lambda point: _range(point.expected)),
+            ("Ours", lambda point: point.mean * REPORT_S),
+            ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
+            ("95 % range of 15 runs", lambda p: _range(p.of_study) if p.of_study else "–"),
+            ("The study's", lambda p: p.published * REPORT_S if p.published else None),
+        ],
+        "Times are in report seconds: R/E[S] × 40.499.",
+        digits=4,
     )
-    note = "Times are in report seconds: R/E[S] × 40.499."
-    return Table("As the study measured", columns, rows, note, digits=4)
 
 
-def _range(low: float, high: float) -> str:
-    return f"{low * REPORT_S:.1f} to {high * REPORT_S:.1f}"
+def _range(of: Expectation) -> str:
+    return f"{of.low_s * REPORT_S:.1f} to {of.high_s * REPORT_S:.1f}"
 
 
 def demands(known: Sequence[Demands]) -> Table:
     """The demands of a request on the service, in milliseconds."""
-    rows = [
-        (
-            SERVERS[one.server],
-            one.requests,
-            1000 * one.engine_s,
-            1000 * one.files_s,
-            1000 * one.rest_s,
-            1000 * one.front_s,
-            1000 * one.network_s,
-            1000 * one.busy_s,
-            one.queue.servers / one.busy_s,
-        )
-        for one in known
-    ]
-    columns = (
-        *("Server", "Requests", "Index or scan / ms", "Files / ms", "Rest of the handler / ms"),
-        *("Beside the handler / ms", "On the way / ms", "Worker busy / ms", "Most / 1/s"),
-    )
-    note = (
+    return Table.of(
+        "Demands of one request",
+        known,
+        [
+            ("Server", lambda one: SERVERS[one.server]),
+            ("Requests", lambda one: one.requests),
+            ("Index or scan / ms", lambda one: 1000 * one.engine_s),
+            ("Files / ms", lambda one: 1000 * one.files_s),
+            ("Rest of the handler / ms", lambda one: 1000 * one.rest_s),
+            ("Beside the handler / ms", lambda one: 1000 * one.front_s),
+            ("On the way / ms", lambda one: 1000 * one.network_s),
+            ("Worker busy / ms", lambda one: 1000 * one.busy_s),
+            ("Most / 1/s", lambda one: one.queue.servers / one.busy_s),
+        ],
         "“Beside the handler” is processor time of the worker for accepting and HTTP; it is not "
-        "known of a service on another machine. The worker is busy for all but what is on the way."
+        "known of a service on another machine. The worker is busy for all but what is on the way.",
     )
-    return Table("Demands of one request", columns, rows, note)
 
 
 def closed(points: Sequence[Closed]) -> Table:
     """Closed runs beside mean value analysis."""
-    rows = [
-        (
-            SERVERS[point.server],
-            point.customers,
-            point.predicted.throughput_per_s,
-            f"{point.throughput_per_s.estimate:.3g} ± {point.throughput_per_s.half_width:.2g}",
-            1000 * point.predicted.response_time_s,
-            1000 * point.response_s,
-            str(point.verdict),
-        )
-        for point in points
-    ]
-    columns = (
-        *("Server", "Customers", "Predicted X / 1/s", "Measured X / 1/s", "Predicted R / ms"),
-        *("Measured R / ms", "Verdict"),
+    return Table.of(
+        "Closed runs",
+        points,
+        [
+            ("Server", lambda point: SERVERS[point.server]),
+            ("Customers", lambda point: point.customers),
+            ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+            ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
+            ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
+            ("Measured R / ms", lambda point: 1000 * point.response_s),
+            ("Verdict", lambda point: str(point.verdict)),
+        ],
+        "The verdict is about the throughput X.",
     )
-    return Table("Closed runs", columns, rows, "The verdict is about the throughput X.")
 
 
 def calibrations(runs: Sequence[OpenRun]) -> Table:
     """The calibration of the first run at each load that counts."""
-    first: dict[tuple[str, float, str], OpenRun] = {}
-    for run in runs:
-        first.setdefault((run.server, run.fraction, run.part), run)
-    rows = [
-        (
-            SERVERS[run.server],
-            run.part.replace("-", " "),
-            f"{run.fraction:.2g}",
-            1000 * run.service_time_s,
-            run.cv,
-            None if run.overhead_s is None else 1000 * run.overhead_s,
-            1000 * run.delay_s,
-            run.rate_per_s,
-            run.utilisation,
-        )
-        for run in first.values()
-    ]
-    columns = (
-        *("Server", "Runs", "Share of L", "E[S] / ms", "cv", "E[S] outside the handler / ms"),
-        *("E[S] on the way / ms", "Rate / 1/s", "ρ by the model"),
+    return Table.of(
+        "Calibrations",
+        [of_load[0] for of_load in grouped(runs, lambda run: run.key).values()],
+        [
+            ("Server", lambda run: SERVERS[run.server]),
+            ("Runs", lambda run: run.part.replace("-", " ")),
+            ("Share of L", lambda run: f"{run.fraction:.2g}"),
+            ("E[S] / ms", lambda run: 1000 * run.service_time_s),
+            ("cv", lambda run: run.cv),
+            ("E[S] outside the handler / ms", lambda run: times(1000, run.overhead_s)),
+            ("E[S] on the way / ms", lambda run: 1000 * run.delay_s),
+            ("Rate / 1/s", lambda run: run.rate_per_s),
+            ("ρ by the model", lambda run: run.utilisation),
+        ],
+        digits=4,
     )
-    return Table("Calibrations", columns, rows, digits=4)

@@ -17,24 +17,15 @@ from loadtests.experiments.queueing_network.plan import (
     SERVERS,
     SINGLE,
 )
-from loadtests.experiments.queueing_network.predicting import (
-    ASYMPTOTES,
-    MVA,
-    by_formula,
-    stations,
-)
+from loadtests.experiments.queueing_network.predicting import ASYMPTOTES, MVA, by_formula, stations
 from loadtests.experiments.queueing_network.reading import ClosedRun, closed_runs, expected
 from loadtests.experiments.queueing_network.simulating import LEAST_REPEATED, MODELS
-from loadtests.experiments.queueing_network.splitting import (
-    block_reads,
-    counted_routing,
-    storages,
-)
+from loadtests.experiments.queueing_network.splitting import block_reads, counted_routing, storages
 from loadtests.lab.experiment import Mode
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted, rejected_told
 from loadtests.lab.repeated import of as estimated
-from loadtests.lab.report.content import Cell, Metric, Report, Section, Table
+from loadtests.lab.report.content import Metric, Report, Section, Table
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models import bounds
@@ -138,10 +129,7 @@ def _server_finding(label: str, of_server: Sequence[Pair]) -> str:
 
 
 def _pair_told(pair: Pair) -> str:
-    return (
-        f"{MODELS[pair.model]} ({100 * pair.difference:+.1f} ± {100 * pair.uncertainty:.1f} % at "
-        f"N = {pair.farthest})"
-    )
+    return f"{MODELS[pair.model]} ({_difference(pair)} at N = {pair.farthest})"
 
 
 def _measured_limit(found: Sequence[Point]) -> str:
@@ -214,68 +202,61 @@ def _stations_told(server: str) -> list[str]:
 
 
 def _model_table() -> Table:
-    rows: list[Sequence[Cell]] = []
-    for n in (1, 2, 5, 10):
-        balanced = bounds.balanced_job(stations(), n, NETWORK_THINK_S)
-        rows.append(
-            (
-                n,
-                by_formula(ASYMPTOTES, n).throughput_per_s,
-                balanced.throughput_low_per_s,
-                balanced.throughput_high_per_s,
-                by_formula(MVA, n).throughput_per_s,
-                by_formula(MVA, n).response_s,
-            )
-        )
-    columns = (
-        *("N", "Asymptote of X / 1/s", "Balanced jobs, low / 1/s", "high / 1/s"),
-        *("MVA X / 1/s", "MVA R / s"),
+    balanced = {n: bounds.balanced_job(stations(), n, NETWORK_THINK_S) for n in (1, 2, 5, 10)}
+    return Table.of(
+        "Bounds and mean value analysis",
+        balanced.items(),
+        [
+            ("N", lambda of: of[0]),
+            ("Asymptote of X / 1/s", lambda of: by_formula(ASYMPTOTES, of[0]).throughput_per_s),
+            ("Balanced jobs, low / 1/s", lambda of: of[1].throughput_low_per_s),
+            ("high / 1/s", lambda of: of[1].throughput_high_per_s),
+            ("MVA X / 1/s", lambda of: by_formula(MVA, of[0]).throughput_per_s),
+            ("MVA R / s", lambda of: by_formula(MVA, of[0]).response_s),
+        ],
+        digits=4,
     )
-    return Table("Bounds and mean value analysis", columns, rows, digits=4)
 
 
 def _pairs_table(compared: Sequence[Pair]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            _ABOUT[pair.server].label,
-            MODELS[pair.model],
-            pair.populations,
-            str(pair.verdict),
-            f"{100 * pair.difference:+.1f} ± {100 * pair.uncertainty:.1f} %",
-            pair.farthest,
-        )
-        for pair in compared
-    ]
-    columns = ("Server", "Model", "N measured", "Verdict", "Largest difference", "at N")
-    return Table("Models against servers", columns, rows)
+    return Table.of(
+        "Models against servers",
+        compared,
+        [
+            ("Server", lambda pair: _ABOUT[pair.server].label),
+            ("Model", lambda pair: MODELS[pair.model]),
+            ("N measured", lambda pair: pair.populations),
+            ("Verdict", lambda pair: str(pair.verdict)),
+            ("Largest difference", _difference),
+            ("at N", lambda pair: pair.farthest),
+        ],
+    )
+
+
+def _difference(pair: Pair) -> str:
+    return f"{100 * pair.difference:+.1f} ± {100 * pair.uncertainty:.1f} %"
 
 
 def _points_table(found: Sequence[Point]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            _ABOUT[one.server].label,
-            one.customers,
-            str(one.runs) if one.is_accepted else "rejected",
-            one.interactions,
-            one.throughput_per_s.estimate,
-            one.throughput_per_s.half_width,
-            one.response_s.estimate,
-            one.response_s.half_width,
-            one.little,
-            one.outside,
-        )
-        for one in found
-    ]
-    columns = (
-        *("Server", "N", "Runs", "Interactions", "X / 1/s", "±", "R / s", "±"),
-        *("X·(R + Z)/N", "At no station"),
-    )
-    note = (
+    return Table.of(
+        "Closed runs",
+        found,
+        [
+            ("Server", lambda one: _ABOUT[one.server].label),
+            ("N", lambda one: one.customers),
+            ("Runs", lambda one: str(one.runs) if one.is_accepted else "rejected"),
+            ("Interactions", lambda one: one.interactions),
+            ("X / 1/s", lambda one: one.throughput_per_s.estimate),
+            ("±", lambda one: one.throughput_per_s.half_width),
+            ("R / s", lambda one: one.response_s.estimate),
+            ("±", lambda one: one.response_s.half_width),
+            ("X·(R + Z)/N", lambda one: one.little),
+            ("At no station", lambda one: one.outside),
+        ],
         "Times are in report seconds. X is N over the mean cycle, and a cycle is R and Z: what "
         "X·(R + Z)/N lacks of 1 is time that the generator lost between an answer and the next "
-        "request."
+        "request.",
     )
-    return Table("Closed runs", columns, rows, note)
 
 
 def _metrics(found: Sequence[Point]) -> Iterator[Metric]:

@@ -13,6 +13,7 @@ from loadtests.experiments.queueing_network.splitting import (
 )
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
 from loadtests.lab.report.content import Cell, Metric, Section, Table
+from loadtests.lab.report.words import capital, told_s
 from loadtests.models import bounds
 from loadtests.models.samples import Summary
 from loadtests.models.stations import Station
@@ -32,20 +33,16 @@ def findings(split: dict[str, Storage]) -> Iterator[str]:
         share = demand.file_s / demand.total_s
         bought = demand.with_twice_the_processor().total_s
         yield (
-            f"{demand.label[0].upper()}{demand.label[1:]}: a scan of {demand.blocks} blocks takes "
-            f"{_seconds(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
-            f"{_seconds(demand.without_files().total_s)} if files took no time, and "
-            f"{_seconds(bought)} if the processor were twice as fast. Split into files and "
+            f"{capital(demand.label)}: a scan of {demand.blocks} blocks takes "
+            f"{told_s(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
+            f"{told_s(demand.without_files().total_s)} if files took no time, and "
+            f"{told_s(bought)} if the processor were twice as fast. Split into files and "
             f"processor like this, most of the time goes to {_the(demand.bottleneck)}."
         )
 
 
 def _the(station: str) -> str:
     return "the processor" if station == "processor" else station
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
 
 
 _REAL_TOLD = (
@@ -159,20 +156,25 @@ def _demands(split: dict[str, Storage]) -> list[Demands]:
 
 
 def _bought_table(split: dict[str, Storage]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (
-            *(one.label, one.blocks, one.file_s, one.cpu_s, one.total_s),
-            *(one.bottleneck, one.one_at_a_time_per_s, one.several_per_s),
-            one.optimal_population,
-        )
-        for now in _demands(split)
-        for one in (now, now.without_files(), now.with_twice_the_processor())
-    ]
-    columns = (
-        *("Storage", "Blocks", "D files / s", "D processor / s", "D / s", "Bottleneck"),
-        *("X ≤, one at a time / 1/s", "X ≤, several / 1/s", "N_opt"),
+    return Table.of(
+        "Demands, now and with faster hardware",
+        [
+            one
+            for now in _demands(split)
+            for one in (now, now.without_files(), now.with_twice_the_processor())
+        ],
+        [
+            ("Storage", lambda one: one.label),
+            ("Blocks", lambda one: one.blocks),
+            ("D files / s", lambda one: one.file_s),
+            ("D processor / s", lambda one: one.cpu_s),
+            ("D / s", lambda one: one.total_s),
+            ("Bottleneck", lambda one: one.bottleneck),
+            ("X ≤, one at a time / 1/s", lambda one: one.one_at_a_time_per_s),
+            ("X ≤, several / 1/s", lambda one: one.several_per_s),
+            ("N_opt", lambda one: one.optimal_population),
+        ],
     )
-    return Table("Demands, now and with faster hardware", columns, rows)
 
 
 def metrics(split: dict[str, Storage]) -> Iterator[Metric]:

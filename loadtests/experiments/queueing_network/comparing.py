@@ -19,6 +19,7 @@ from loadtests.experiments.queueing_network.simulating import (
     Expected,
     predicted,
 )
+from loadtests.grouping import grouped
 from loadtests.lab.published import NETWORK, NETWORK_THINK_S
 from loadtests.lab.repeated import that_count
 from loadtests.models import laws
@@ -78,10 +79,8 @@ class Point:
 
 def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
     """A point for each server and N with a run that is long enough, accepted or rejected."""
-    cells: dict[tuple[str, int], list[ClosedRun]] = {}
-    for run in runs:
-        if len(run.responses_s) >= LEAST_INTERACTIONS:
-            cells.setdefault((run.server, run.customers), []).append(run)
+    long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
+    cells = grouped(long_enough, lambda run: (run.server, run.customers))
     return [_point(that_count(of), expected[cell]) for cell, of in cells.items()]
 
 

@@ -1,6 +1,7 @@
 """Draws the study's figures 6 to 11 with our numbers. All times are in report seconds."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from loadtests.experiments.queueing_network.comparing import AtStation, Point
 from loadtests.experiments.queueing_network.plan import SERVERS, SINGLE, Server
@@ -20,15 +21,14 @@ from loadtests.experiments.queueing_network.simulating import (
     MODELS,
     SIMULATED,
     Expectations,
-    Expected,
     Spread,
     predicted,
 )
 from loadtests.lab.published import NETWORK, NETWORK_AT_N, NETWORK_THINK_S
-from loadtests.lab.repeated import accepted, measured, rejected
+from loadtests.lab.repeated import accepted, crosses, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Figure, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
 from loadtests.models.estimates import Interval
 from loadtests.models.mva import Solution
@@ -144,12 +144,8 @@ def _station_figure(
         f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
         f"so are the study's orange squares, which end at {asked[-1]} customers."
     )
-    return Figure(
-        f"{title}, {server.label}",
-        drawn(CUSTOMERS, Axis(label), series),
-        told,
-        Table(f"{title}, {server.label}", columns, rows),
-    )
+    title = f"{title}, {server.label}"
+    return figure(title, told, CUSTOMERS, Axis(label), series, Table(title, columns, rows))
 
 
 def system_figures(
@@ -160,28 +156,21 @@ def system_figures(
     counted: the routing whose visits our scan in the study's way counted; None if none was made.
     """
     return [
-        _system_figure(
-            points,
-            expected,
-            counted,
-            "Figure 10: throughput of the system",
-            "throughput X / 1/s, report seconds",
-            lambda one: one.throughput_per_s,
-            lambda one: one.throughput_per_s,
-            lambda one: one.throughput_per_s,
-            [throughput for throughput, _, _ in NETWORK_AT_N],
-        ),
-        _system_figure(
-            points,
-            expected,
-            counted,
-            "Figure 11: response time of the system",
-            "response time R / s, report seconds",
-            lambda one: one.response_s,
-            lambda one: one.response_s,
-            lambda one: one.response_s,
-            [response_s for _, response_s, _ in NETWORK_AT_N],
-        ),
+        _system_figure(points, expected, counted, *of)
+        for of in (
+            (
+                "Figure 10: throughput of the system",
+                "throughput X / 1/s, report seconds",
+                "throughput_per_s",
+                [throughput for throughput, _, _ in NETWORK_AT_N],
+            ),
+            (
+                "Figure 11: response time of the system",
+                "response time R / s, report seconds",
+                "response_s",
+                [response_s for _, response_s, _ in NETWORK_AT_N],
+            ),
+        )
     ]
 
 
@@ -191,16 +180,15 @@ def _system_figure(
     counted: Routing | None,
     title: str,
     label: str,
-    measure: Callable[[Point], Interval],
-    modelled: Callable[[Prediction], float],
-    simulated: Callable[[Expected], Spread],
+    quantity: str,
     published: Sequence[float],
 ) -> Figure:
-    models = {
-        model: [modelled(one) if (one := predicted(model, n, expected)) else None for n in NS]
+    """quantity: the attribute that points, predictions and simulated runs have it in."""
+    value = attrgetter(quantity)
+    models: dict[str, list[float | None]] = {
+        model: [value(one) if (one := predicted(model, n, expected)) else None for n in NS]
         for model in MODELS
     }
-    out = [one for one in points if not one.is_accepted]
     series = [
         Series("MVA", "model", NS, models[MVA]),
         Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
@@ -210,11 +198,9 @@ def _system_figure(
             for model, server in SIMULATED.items()
         ),
         Series("", _OF_SERVER[SINGLE.name], NS, models[ONE], shape="curve"),
-        *(_points(server, points, measure) for server in SERVERS),
-        *rejected([one.customers for one in out], [measure(one).estimate for one in out]),
+        *(_points(server, points, value) for server in SERVERS),
+        *crosses(points, lambda one: one.customers, lambda one: value(one).estimate),
     ]
-    by_key = {(one.server, one.customers): measure(one) for one in accepted(points)}
-    ranges = {(name, n): simulated(one) for (name, n), one in expected.items()}
     columns = ["N", "The study", *map(str.capitalize, MODELS.values())]
     rows: list[list[Cell]] = [
         [n, published[at] if at < len(published) else None, *(of[at] for of in models.values())]
@@ -223,19 +209,22 @@ def _system_figure(
     if counted is not None:
         columns.append("MVA, visits as counted")
         for row, solution in zip(rows, solved(MOST, counted), strict=True):
-            row.append(modelled(Prediction(solution.throughput_per_s, solution.response_time_s)))
+            row.append(value(Prediction(solution.throughput_per_s, solution.response_time_s)))
+    by_key = {(one.server, one.customers): value(one) for one in accepted(points)}
     for server in SERVERS:
         columns += [f"Measured, {server.label}", "95 % of simulated runs"]
         for row, n in zip(rows, NS, strict=True):
-            row += [_told(by_key.get((server.name, n))), _range(ranges.get((server.name, n)))]
+            key = server.name, n
+            range_ = value(expected[key]) if key in expected else None
+            row += [_told(by_key.get(key)), _range(range_)]
     told = (
         "Points are measurements with 95 % intervals; crosses are rejected runs. The green line is "
         "MVA, the grey one the asymptotes of the network. Dashes in the colour of a server are the "
         f"mean of simulated runs like the measured ones, for “{SINGLE.label}” the asymptotes of a "
         "single station."
     )
-    svg = drawn(CUSTOMERS, Axis(label), [one for one in series if len(one.xs)])
-    return Figure(title, svg, told, Table(title, columns, rows))
+    drawn_series = [one for one in series if len(one.xs)]
+    return figure(title, told, CUSTOMERS, Axis(label), drawn_series, Table(title, columns, rows))
 
 
 def _simulated(source: Source, ys: Sequence[float | None]) -> Series:
@@ -248,8 +237,7 @@ def _points(
     server: Server, points: Sequence[Point], measure: Callable[[Point], Interval]
 ) -> Series:
     own = [one for one in accepted(points) if one.server == server.name]
-    found = [estimated(measure(one)) for one in own]
-    ns = [one.customers for one in own]
+    found, ns = [estimated(measure(one)) for one in own], [one.customers for one in own]
     return measured(server.label, _OF_SERVER[server.name], ns, found, shape="points")
 
 

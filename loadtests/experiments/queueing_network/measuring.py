@@ -11,8 +11,8 @@ for each.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import asdict, dataclass
 from itertools import repeat
 from math import ceil
 from random import Random
@@ -23,13 +23,12 @@ from loadtests.experiments.queueing_network.plan import SERVERS, Plan, Server, p
 from loadtests.experiments.queueing_network.predicting import STATIONS, solved
 from loadtests.experiments.queueing_network.simulating import Protocol, simulated_results
 from loadtests.generation.rows import Row, RowFile, closed_index
-from loadtests.generation.rules import judge
-from loadtests.generation.run import REQUESTS, append_verdict, closed_run
+from loadtests.generation.run import REQUESTS, closed_run, judge_run
 from loadtests.generation.schedule import Request
 from loadtests.lab.experiment import Mode, Run
-from loadtests.lab.one_customer import Customer, one_customer
+from loadtests.lab.one_customer import one_customer
 from loadtests.lab.published import NETWORK_THINK_S
-from loadtests.lab.results import TableWriter
+from loadtests.lab.results import Line, TableWriter
 from loadtests.lab.two_chains import ONLY_HTTP, TwoChains, two_chains
 from loadtests.models.closed_network import Round, Visit, simulated
 from loadtests.models.distributions import with_mean_and_cv
@@ -41,15 +40,40 @@ from loadtests.servers.stations import Station
 PLAN, TOLD, SCANS, BLOCK_READS = "plan", "told", "scans", "block_reads"
 SIMULATED = "simulated"
 SIMULATED_COLUMNS = ("server", "customers", "throughput_per_s", "response_s")
-PLAN_COLUMNS = (
-    *("run", "server", "customers", "scale", "think_s", "cv", "group", "warm_up", "report_s"),
-)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine(Line):
+    """A closed run. group, warm_up, report_s: as in `plan.Plan`."""
+
+    run: str
+    server: str
+    customers: int
+    scale: float
+    think_s: float
+    cv: float
+    group: int
+    warm_up: int
+    report_s: float
+
+
 TOLD_COLUMNS = (
     *("run", "number", "late_s"),
     *(f"{name}_s" for name in STATIONS),
     *(f"{name}_queue_s" for name in STATIONS),
 )
-SCANS_COLUMNS = ("run", "storage", "blocks", "warm_up")
+
+
+@dataclass(frozen=True, slots=True)
+class ScansLine(Line):
+    """A run of scans by one storage. warm_up: the first ones, which do not count."""
+
+    run: str
+    storage: str
+    blocks: int
+    warm_up: int
+
+
 KIND = "interaction"
 RUNS_A_REPEAT = 100  # simulated, at the least, for each run that is measured
 STUDY, OURS, COUNTS = "study", "ours", "small"  # storages that scan
@@ -63,13 +87,14 @@ def measure(run: Run) -> None:
 def measure_by(run: Run, plan: Plan) -> None:
     """Measure by `plan`."""
     with (
-        run.results.table(PLAN, PLAN_COLUMNS) as table,
+        run.results.table(PLAN, PlanLine) as table,
         run.results.table(TOLD, TOLD_COLUMNS) as told,
     ):
+        network = _Network(run, plan, table, told)
         if run.options.mode is Mode.MODEL:
-            _simulate(run, plan, table, told)
+            network.simulate()
         else:
-            _measure_network(run, plan, table, told)
+            network.measure()
     if run.options.mode is not Mode.MODEL:
         _measure_blocks(run, plan)
     _predict(run, plan)
@@ -94,103 +119,85 @@ def _predict(run: Run, plan: Plan) -> None:
 # --- the network ---------------------------------------------------------------------------------
 
 
-def _measure_network(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
-    scale = run.options.scale or 1.0
-    with ExitStack() as stack:
-        running_servers = {
-            server: stack.enter_context(
-                network.running(
-                    run.log,
-                    emulated_disk=scale,
-                    cv=server.cv,
-                    group=plan.group,
-                    threads=server.threads,
-                    seed=run.options.seed,
-                )
-            )
-            for server in SERVERS
-        }
-        for customers in plan.populations:
-            for server, service in running_servers.items():
-                run.say(f"N = {customers}: {server.label}")
-                wanted, made = run.options.reps or plan.repeats, 0
-                for attempt in range(wanted * plan.most_attempts):
-                    made += _measure_run(
-                        run, plan, table, told, server, service, customers, attempt
-                    )
-                    if made == wanted:
-                        break
+@dataclass(frozen=True, slots=True)
+class _Network:
+    """Makes the closed runs. table, told: where they are listed, and what the server reports."""
 
+    run: Run
+    plan: Plan
+    table: TableWriter
+    told: TableWriter
 
-def _measure_run(
-    run: Run,
-    plan: Plan,
-    table: TableWriter,
-    told: TableWriter,
-    server: Server,
-    service: Service,
-    customers: int,
-    attempt: int,
-) -> bool:
-    """Make a closed run. Returns whether it counts."""
-    scale = run.options.scale or 1.0
-    name = _noted(table, plan, server, customers, scale, attempt)
-    record = closed_run(
-        service,
-        {KIND: [Request(KIND, network.INTERACTION)]},
-        customers=customers,
-        run=name,
-        folder=run.results.folder,
-        think_s=NETWORK_THINK_S / scale,
-        duration_s=plan.report_s / scale,
-        seed=run.options.seed + attempt,
-        say=run.say,
-    )
-    _write_told(told, name, service.get(network.TOLD))
-    verdict = judge(record.facts())
-    append_verdict(run.results.folder, record, verdict)
-    return verdict.accepted
+    def measure(self) -> None:
+        """Make the runs of real servers, all servers in turns."""
+        run, plan = self.run, self.plan
+        with ExitStack() as stack:
+            services = {server: stack.enter_context(self._running(server)) for server in SERVERS}
+            for customers in plan.populations:
+                for server, service in services.items():
+                    run.say(f"N = {customers}: {server.label}")
+                    wanted, made = run.options.reps or plan.repeats, 0
+                    for attempt in range(wanted * plan.most_attempts):
+                        made += self._counts(server, service, customers, attempt)
+                        if made == wanted:
+                            break
 
+    def _running(self, server: Server) -> AbstractContextManager[Service]:
+        return network.running(
+            self.run.log,
+            emulated_disk=self.run.options.scale or 1.0,
+            cv=server.cv,
+            group=self.plan.group,
+            threads=server.threads,
+            seed=self.run.options.seed,
+        )
 
-def _noted(
-    table: TableWriter, plan: Plan, server: Server, customers: int, scale: float, attempt: int = 0
-) -> str:
-    """Write a run's line of the plan. Returns the run's id."""
-    name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
-    table.write(
-        run=name,
-        server=server.name,
-        customers=customers,
-        scale=scale,
-        think_s=NETWORK_THINK_S / scale,
-        cv=server.cv,
-        group=plan.group,
-        warm_up=plan.warm_up,
-        report_s=plan.report_s,
-    )
-    return name
+    def _counts(self, server: Server, service: Service, customers: int, attempt: int) -> bool:
+        """Make a closed run. Returns whether it counts."""
+        options, folder = self.run.options, self.run.results.folder
+        line = self._noted(server, customers, options.scale or 1.0, attempt)
+        record = closed_run(
+            service,
+            {KIND: [Request(KIND, network.INTERACTION)]},
+            customers=customers,
+            run=line.run,
+            folder=folder,
+            think_s=line.think_s,
+            duration_s=self.plan.report_s / line.scale,
+            seed=options.seed + attempt,
+            say=self.run.say,
+        )
+        self._write_told(line.run, service.get(network.TOLD))
+        return judge_run(folder, record)
 
+    def _noted(self, server: Server, customers: int, scale: float, attempt: int = 0) -> PlanLine:
+        """Write a run's line of the plan."""
+        plan = self.plan
+        name = f"{server.name}-{customers:02}" + (f"-{attempt + 1}" if attempt else "")
+        how = scale, NETWORK_THINK_S / scale, server.cv, plan.group, plan.warm_up, plan.report_s
+        line = PlanLine(name, server.name, customers, *how)
+        self.table.add(line)
+        return line
 
-def _write_told(told: TableWriter, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
-    for number, one in enumerate(interactions):
-        services = {f"{name}_s": one[name] for name in STATIONS}
-        queues = {f"{name}_queue_s": one[f"{name}_queue"] for name in STATIONS}
-        told.write(run=run, number=number, late_s=one["late"], **services, **queues)
+    def _write_told(self, run: str, interactions: Iterable[Mapping[str, float]]) -> None:
+        for number, one in enumerate(interactions):
+            services = {f"{name}_s": one[name] for name in STATIONS}
+            queues = {f"{name}_queue_s": one[f"{name}_queue"] for name in STATIONS}
+            self.told.write(run=run, number=number, late_s=one["late"], **services, **queues)
 
-
-def _simulate(run: Run, plan: Plan, table: TableWriter, told: TableWriter) -> None:
-    """Make the runs in a simulated network, at K = 1."""
-    rows = RowFile(run.results.folder / REQUESTS)
-    for customers in plan.populations:
-        rounds = ceil(plan.report_s * solved(customers)[-1].throughput_per_s / customers)
-        for server in SERVERS:
-            run.say(f"N = {customers}: {server.label}, simulated")
-            name = _noted(table, plan, server, customers, 1.0)
-            random = run.random(name)
-            found = simulated_rounds(server, customers, rounds + plan.warm_up, plan.group, random)
-            rows.write(as_rows(name, found))
-            _write_told(told, name, [_as_told(one) for one in found])
-    rows.close()
+    def simulate(self) -> None:
+        """Make the runs in a simulated network, at K = 1."""
+        plan = self.plan
+        with closing(RowFile(self.run.results.folder / REQUESTS)) as rows:
+            for customers in plan.populations:
+                rounds = ceil(plan.report_s * solved(customers)[-1].throughput_per_s / customers)
+                for server in SERVERS:
+                    self.run.say(f"N = {customers}: {server.label}, simulated")
+                    name = self._noted(server, customers, 1.0).run
+                    count, random = rounds + plan.warm_up, self.run.random(name)
+                    found = simulated_rounds(server, customers, count, plan.group, random)
+                    rows.write(as_rows(name, found))
+                    self._write_told(name, [_as_told(one) for one in found])
 
 
 def simulated_rounds(
@@ -234,38 +241,27 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
     small = run.scratch / "small"
     study.write_small_chain(small)
     with (
-        run.results.table(SCANS, SCANS_COLUMNS) as table,
+        run.results.table(SCANS, ScansLine) as table,
         one_customer(run.results) as customer,
     ):
+
+        def scan(storage: str, service: Service, path: str, blocks: int) -> None:
+            run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
+            line = ScansLine(f"scan-{storage}", storage, blocks, plan.warm_up)
+            table.add(line)
+            asked, least_s = repeat(Request("flight_counter", path)), run.choose(0.5, 1)
+            counts = {"warm_up": plan.warm_up, "least": plan.scans}
+            customer.asks(service, line.run, asked, **counts, least_s=least_s)
+
         asked = chains.questions["flight_counter"]
         with study.running(small, run.log) as service:
-            path = study.FLIGHT_COUNTER
-            _scan(run, plan, table, customer, COUNTS, service, path, study.BLOCKS)
+            scan(COUNTS, service, study.FLIGHT_COUNTER, study.BLOCKS)
         with study.running(chains.study, run.log) as service:
-            _scan(run, plan, table, customer, STUDY, service, asked.path, plan.blocks)
+            scan(STUDY, service, asked.path, plan.blocks)
         settings = as_in_the_study(chains.ours.block_bytes, plan.blocks, run_blocks=plan.run_blocks)
         with running(chains.ours.folder, run.log, ONLY_HTTP, settings=settings) as service:
-            _scan(run, plan, table, customer, OURS, service, asked.scan_path, plan.blocks)
+            scan(OURS, service, asked.scan_path, plan.blocks)
     _time_block_reads(run, chains)
-
-
-def _scan(
-    run: Run,
-    plan: Plan,
-    table: TableWriter,
-    customer: Customer,
-    storage: str,
-    service: Service,
-    path: str,
-    blocks: int,
-) -> None:
-    run.say(f"scans, {storage}: {plan.scans} of {blocks} blocks")
-    name = f"scan-{storage}"
-    table.write(run=name, storage=storage, blocks=blocks, warm_up=plan.warm_up)
-    asked = repeat(Request("flight_counter", path))
-    customer.asks(
-        service, name, asked, warm_up=plan.warm_up, least=plan.scans, least_s=run.choose(0.5, 1)
-    )
 
 
 def _time_block_reads(run: Run, chains: TwoChains) -> None:

@@ -12,12 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from loadtests.lab.published import (
-    BLOCKS,
-    NETWORK,
-    NETWORK_CACHE_BLOCKS,
-    NETWORK_THINK_S,
-)
+from loadtests.lab.published import BLOCKS, NETWORK, NETWORK_CACHE_BLOCKS, NETWORK_THINK_S
 from loadtests.models import bounds, mva
 from loadtests.models.stations import Station, total_demand_s
 from loadtests.models.visits import demands_s, visit_ratios

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadtests.experiments.queueing_network.measuring import PLAN, SIMULATED, TOLD
+from loadtests.experiments.queueing_network.measuring import PLAN, SIMULATED, TOLD, PlanLine
 from loadtests.experiments.queueing_network.predicting import STATIONS, Prediction, counted
 from loadtests.experiments.queueing_network.simulating import (
     Cell,
@@ -44,12 +44,12 @@ def closed_runs(results: Results) -> list[ClosedRun]:
     return [
         _closed_run(
             line,
-            sorted(rows[line["run"]], key=lambda row: row.done_s),
-            told[line["run"]],
-            is_accepted=not accepted or accepted.get(line["run"], False),
+            sorted(rows[line.run], key=lambda row: row.done_s),
+            told[line.run],
+            is_accepted=not accepted or accepted.get(line.run, False),
         )
-        for line in results.rows(PLAN)
-        if rows[line["run"]]
+        for line in results.lines(PLAN, PlanLine)
+        if rows[line.run]
     ]
 
 
@@ -63,14 +63,13 @@ def expected(results: Results) -> Expectations:
     """
     found: dict[Cell, list[Prediction]] = defaultdict(list)
     if results.has(SIMULATED):
-        for line in results.rows(SIMULATED):
-            one = Prediction(float(line["throughput_per_s"]), float(line["response_s"]))
-            found[line["server"], int(line["customers"])].append(one)
+        for row in results.rows(SIMULATED):
+            one = Prediction(float(row["throughput_per_s"]), float(row["response_s"]))
+            found[row["server"], int(row["customers"])].append(one)
         return expectations(found)
-    lines = results.rows(PLAN)
-    first = lines[0]
-    protocol = Protocol(float(first["report_s"]), int(first["group"]), int(first["warm_up"]))
-    populations = sorted({int(line["customers"]) for line in lines})
+    lines = results.lines(PLAN, PlanLine)
+    protocol = Protocol(lines[0].report_s, lines[0].group, lines[0].warm_up)
+    populations = sorted({line.customers for line in lines})
     seed = f"{results.manifest()['seed']} simulated"
     return expectations(simulated_results(populations, protocol, seed, LEAST_SIMULATED))
 
@@ -78,23 +77,23 @@ def expected(results: Results) -> Expectations:
 def _told(results: Results) -> Mapping[str, list[Told]]:
     found: dict[str, list[Told]] = defaultdict(list)
     names = [*STATIONS, *(f"{name}_queue" for name in STATIONS)]
-    for line in results.rows(TOLD) if results.has(TOLD) else []:
-        found[line["run"]].append({name: float(line[f"{name}_s"]) for name in names})
+    for row in results.rows_if_any(TOLD):
+        found[row["run"]].append({name: float(row[f"{name}_s"]) for name in names})
     return found
 
 
 def _closed_run(
-    line: Mapping[str, str], rows: Sequence[Row], told: Sequence[Told], *, is_accepted: bool
+    line: PlanLine, rows: Sequence[Row], told: Sequence[Told], *, is_accepted: bool
 ) -> ClosedRun:
     """The closed run. rows, told: both in the order of the interactions' ends."""
-    scale = float(line["scale"])
-    found = counted([(customer_of(row), row.done_s) for row in rows], int(line["warm_up"]))
+    scale = line.scale
+    found = counted([(customer_of(row), row.done_s) for row in rows], line.warm_up)
     is_whole = len(told) == len(rows)
     return ClosedRun(
-        server=line["server"],
-        customers=int(line["customers"]),
+        server=line.server,
+        customers=line.customers,
         scale=scale,
-        group=int(line["group"]),
+        group=line.group,
         is_accepted=is_accepted,
         cycles_s=[scale * cycle_s for _, cycle_s in found],
         responses_s=[scale * rows[at].closed_response_s for at, _ in found],

@@ -15,6 +15,7 @@ from loadtests.experiments.queueing_network.measuring import (
     OURS,
     SCANS,
     STUDY,
+    ScansLine,
 )
 from loadtests.experiments.queueing_network.predicting import Routing, routing
 from loadtests.lab.one_customer import Asked, Recorded, recorded
@@ -75,12 +76,12 @@ class Storage:
 
 def storages(results: Results) -> dict[str, Storage]:
     """The storages that scanned, by name; empty if none did."""
-    lines = results.rows(SCANS) if results.has(SCANS) else []
-    runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
+    lines = results.lines_if_any(SCANS, ScansLine)
+    runs = recorded(results, {line.run: line.warm_up for line in lines})
     return {
-        line["storage"]: _storage(line["storage"], int(line["blocks"]), runs[line["run"]])
+        line.storage: _storage(line.storage, line.blocks, runs[line.run])
         for line in lines
-        if line["run"] in runs
+        if line.run in runs
     }
 
 
@@ -122,8 +123,8 @@ def counted_routing(of: Mapping[str, Storage]) -> Routing | None:
 
 def block_reads(results: Results) -> Summary | None:
     """Seconds of reading and checking one block in the study's way; None if none was timed."""
-    lines = results.rows(BLOCK_READS) if results.has(BLOCK_READS) else []
-    return summary([float(line["read_s"]) for line in lines]) if len(lines) > 1 else None
+    reads_s = [float(row["read_s"]) for row in results.rows_if_any(BLOCK_READS)]
+    return summary(reads_s) if len(reads_s) > 1 else None
 
 
 # --- demands -----------------------------------------------------------------------------------

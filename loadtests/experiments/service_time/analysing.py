@@ -14,11 +14,12 @@ from loadtests.experiments.service_time.comparing import (
 )
 from loadtests.experiments.service_time.plan import INDEX, KINDS, SCAN, STUDY
 from loadtests.lab.published import BLOCKS, SERVICE_TIMES
-from loadtests.lab.repeated import measured
+from loadtests.lab.repeated import Estimate, measured
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report import content
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, Source, drawn
+from loadtests.lab.report.drawing import Axis, Series, Source, figure
+from loadtests.lab.report.words import capital, told_s
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict
 from loadtests.questions import KINDS as QUESTIONS
@@ -64,13 +65,13 @@ def _findings(found: Cells) -> Iterator[str]:
         yield (
             "get_transaction of the study's storage is a refill of its cache: "
             f"{prediction.cell.reads:.3g} blocks per request, at the time per block of a scan, "
-            f"take {_seconds(prediction.mean_s)}; measured {_off(prediction)}. From the published "
+            f"take {told_s(prediction.mean_s)}; measured {_off(prediction)}. From the published "
             f"figures it would be {on_pi:.3g} s, and {published:.3g} s were published."
         )
     for one in (one for one in emulated(found) if one.cell.kind == "flight_counter"):
         yield (
             f"{one.cell.kind}, {WAYS[one.cell.way]}: {one.cell.reads:.4g} blocks of 85/K ms take "
-            f"{_seconds(one.mean_s)}; measured {_off(one)}. Other work of a server is not divided "
+            f"{told_s(one.mean_s)}; measured {_off(one)}. Other work of a server is not divided "
             "by K."
         )
     if rejected := sum(cell.rejected for cell in found.values()):
@@ -89,12 +90,12 @@ def _ways(found: Cells) -> list[str]:
 def _way_finding(found: Cells, way: str) -> Iterator[str]:
     cell = found.get((way, "flight_counter"))
     if cell is None or cell.mean_s is None:
-        yield f"{_capital(WAYS[way])}: no run of flight_counter counts."
+        yield f"{capital(WAYS[way])}: no run of flight_counter counts."
         return
     published = SERVICE_TIMES["flight_counter"]
     same = f" Published: {published.mean_s:.4g} s, cv {published.variation:.3f}."
     yield (
-        f"{_capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
+        f"{capital(WAYS[way])} answers flight_counter over {cell.blocks} blocks in "
         f"{_with_interval(cell.mean_s)}, cv {_number(cell.cv)}, L = {_number(cell.capacity_per_s)} "
         f"per second{_in_report_units(cell)}.{same if way == STUDY else ''}"
     )
@@ -114,7 +115,7 @@ def _faster(found: Cells, way: str) -> Iterator[str]:
             told.append(f"{kind} {ratio.estimate:.3g} ± {ratio.half_width:.2g}")
     if told:
         yield (
-            f"{_capital(WAYS[way])}, how many times as fast as the study's storage on the same "
+            f"{capital(WAYS[way])}, how many times as fast as the study's storage on the same "
             f"machine: {', '.join(told)}."
         )
 
@@ -219,25 +220,24 @@ def _figure(found: Cells) -> Figure:
     series = [Series(PUBLISHED, "study", names, published, shape="bars")]
     for way in _ways(found):
         means = [_scaled(found.get((way, kind))) for kind in KINDS]
-        found_means = [estimated(one) if one else None for one in means]
-        series.append(measured(WAYS[way], _SOURCES[way], names, found_means, shape="bars"))
+        series.append(measured(WAYS[way], _SOURCES[way], names, means, shape="bars"))
     is_emulated = any(cell.scale != 1 for cell in found.values())
     unit = "K·E[S] / s" if is_emulated else "E[S] / s"
-    svg = drawn(Axis("request"), Axis(unit, is_logarithmic=True), series)
     told = (
         "Mean service time of each request, on a logarithmic axis; vertical strokes are 95 % "
         "intervals. The published times are from another machine, a Raspberry Pi with a hard disk."
     )
     rows = [(kind, one.name, one.ys[at]) for at, kind in enumerate(KINDS) for one in series]
     table = Table("Mean service times", ("Request", "Answered by", unit), rows, digits=4)
-    return Figure("Mean service times", svg, told, table)
+    x, y = Axis("request"), Axis(unit, is_logarithmic=True)
+    return figure("Mean service times", told, x, y, series, table)
 
 
-def _scaled(cell: Cell | None) -> Interval | None:
+def _scaled(cell: Cell | None) -> Estimate | None:
     """K times the mean service time."""
     if cell is None or cell.mean_s is None:
         return None
-    return cell.mean_s.times(cell.scale)
+    return estimated(cell.mean_s.times(cell.scale))
 
 
 def _reads_table(found: Cells) -> Table:
@@ -272,16 +272,8 @@ def _metrics(found: Cells) -> Iterator[Metric]:
             yield share.metric(f"service_time_ratio[{one.cell.way},{one.cell.kind}]", "")
 
 
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.3g} s" if value >= 1 else f"{value * 1000:.3g} ms"
 
 
 def _with_interval(of: Interval) -> str:

@@ -6,12 +6,12 @@ counted by the servers.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from loadtests.experiments.service_time.measuring import PLAN
+from loadtests.experiments.service_time.measuring import PLAN, PlanLine
 from loadtests.experiments.service_time.plan import SCAN, STUDY
+from loadtests.grouping import grouped
 from loadtests.lab.one_customer import Asked, Recorded, recorded
 from loadtests.lab.published import BLOCKS, NETWORK_CACHE_BLOCKS, SCAN_BLOCKS_READ, SERVICE_TIMES
 from loadtests.lab.results import Results
@@ -40,7 +40,7 @@ class Cell:
 
     way: str
     kind: str
-    turns: Sequence[str]
+    turns: Sequence[int]
     rejected: int
     requests: int
     blocks: int
@@ -68,38 +68,32 @@ Cells = dict[tuple[str, str], Cell]  # (way, kind), in the order in which they w
 
 def cells(results: Results) -> Cells:
     """The cells of all requests and ways that have a run. Raises ResultsError without a plan."""
-    lines = results.rows(PLAN)
-    runs = recorded(results, {line["run"]: int(line["warm_up"]) for line in lines})
-    lines = [line for line in lines if line["run"] in runs]
-    found: Cells = {}
-    for key, group in groupby(sorted(lines, key=_key), key=_key):
-        of = list(group)
-        turns = {line["turn"]: runs[line["run"]] for line in of}
-        found[key] = _cell(key, turns, int(of[0]["blocks"]), float(of[0]["scale"]))
-    return found
+    lines = results.lines(PLAN, PlanLine)
+    runs = recorded(results, {line.run: line.warm_up for line in lines})
+    with_a_run = [line for line in lines if line.run in runs]
+    found = grouped(with_a_run, lambda line: (line.way, line.kind))
+    return {key: _cell(of, runs) for key, of in sorted(found.items(), key=lambda one: one[0])}
 
 
-def _key(line: dict[str, str]) -> tuple[str, str]:
-    return line["way"], line["kind"]
-
-
-def _cell(key: tuple[str, str], turns: dict[str, Recorded], blocks: int, scale: float) -> Cell:
-    counted = {turn: run for turn, run in turns.items() if run.is_accepted}
+def _cell(lines: Sequence[PlanLine], runs: Mapping[str, Recorded]) -> Cell:
+    way, first = lines[0].way, lines[0]
+    counted = {line.turn: runs[line.run] for line in lines if runs[line.run].is_accepted}
     asked = [one for run in counted.values() for one in run.asked]
     times_s = [one.row.closed_response_s for one in asked]
     means_s = [summary(run.times_s).mean for run in counted.values()]
     has_some = len(times_s) > 1
     return Cell(
-        *key,
+        way=way,
+        kind=first.kind,
         turns=list(counted),
-        rejected=len(turns) - len(counted),
+        rejected=len(lines) - len(counted),
         requests=len(times_s),
-        blocks=blocks,
-        scale=scale,
+        blocks=first.blocks,
+        scale=first.scale,
         mean_s=_interval(means_s, times_s) if has_some else None,
         variance_s2=summary(times_s).variance if has_some else None,
         means_s=means_s,
-        reads=summary([_reads(key[0], one) for one in asked]).mean if asked else 0.0,
+        reads=summary([_reads(way, one) for one in asked]).mean if asked else 0.0,
     )
 
 

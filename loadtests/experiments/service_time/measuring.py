@@ -1,22 +1,37 @@
 """Measures in turns through all ways and requests, so that a slow minute affects all of them.
 
-Beside the files of `one_customer`, `plan.csv` has a line for each run: way and kind of request, the
-length of the chain, K, and the number of first requests that do not count.
+Beside the files of `one_customer`, `plan.csv` has a line for each run.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from loadtests.experiments.service_time.plan import KINDS, Plan, plan_of
 from loadtests.experiments.service_time.servers import Way, ways
 from loadtests.lab.experiment import Mode, Run
-from loadtests.lab.one_customer import Customer, one_customer
-from loadtests.lab.results import TableWriter
+from loadtests.lab.one_customer import one_customer
+from loadtests.lab.results import Line
 from loadtests.processes import ProgramFailed
 from loadtests.questions import KINDS as QUESTIONS
 
 PLAN = "plan"
 ANSWER_DIGITS = 9  # a mean's last digits depend on the order of the summation
-COLUMNS = ("run", "way", "kind", "turn", "blocks", "scale", "warm_up")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine(Line):
+    """A run: a way and kind of request. blocks: length of the chain. scale: K, 1 for a real disk.
+
+    warm_up: number of first requests that do not count.
+    """
+
+    run: str
+    way: str
+    kind: str
+    turn: int
+    blocks: int
+    scale: float
+    warm_up: int
 
 
 def measure(run: Run) -> None:
@@ -28,7 +43,7 @@ def measure_by(run: Run, plan: Plan) -> None:
     """Measure by `plan`. Raises ProgramFailed if the ways give different answers."""
     with (
         ways(run, plan) as found,
-        run.results.table(PLAN, COLUMNS) as table,
+        run.results.table(PLAN, PlanLine) as table,
         one_customer(run.results) as customer,
     ):
         if run.options.mode is Mode.REAL:
@@ -37,37 +52,22 @@ def measure_by(run: Run, plan: Plan) -> None:
             for kind in KINDS:
                 run.say(f"turn {turn}: {kind}")
                 for way in found:
-                    _measure(run, plan, table, customer, way, kind, turn)
+                    line = _line(run, plan, way, kind, turn)
+                    table.add(line)
+                    customer.asks(
+                        way.service,
+                        line.run,
+                        way.requests(kind, run.random(f"{kind} {turn}")),  # the same for all ways
+                        warm_up=plan.warm_up,
+                        least=plan.requests(way.name, kind),
+                        least_s=plan.least_s,
+                    )
 
 
-def _measure(
-    run: Run,
-    plan: Plan,
-    table: TableWriter,
-    customer: Customer,
-    way: Way,
-    kind: str,
-    turn: int,
-) -> None:
+def _line(run: Run, plan: Plan, way: Way, kind: str, turn: int) -> PlanLine:
+    scale = run.options.scale if run.options.mode is Mode.EMULATED else None
     name = f"{way.name}-{kind}-{turn:02}"
-    is_emulated = run.options.mode is Mode.EMULATED
-    table.write(
-        run=name,
-        way=way.name,
-        kind=kind,
-        turn=turn,
-        blocks=plan.blocks,
-        scale=run.options.scale if is_emulated else 1,
-        warm_up=plan.warm_up,
-    )
-    customer.asks(
-        way.service,
-        name,
-        way.requests(kind, run.random(f"{kind} {turn}")),  # the same requests for all ways
-        warm_up=plan.warm_up,
-        least=plan.requests(way.name, kind),
-        least_s=plan.least_s,
-    )
+    return PlanLine(name, way.name, kind, turn, plan.blocks, scale or 1, plan.warm_up)
 
 
 def require_same_answers(found: Sequence[Way]) -> None:

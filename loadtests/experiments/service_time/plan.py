@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from loadtests.lab.experiment import Mode, Options
+from loadtests.lab.experiment import Options
 from loadtests.lab.published import BLOCKS, SERVICE_TIMES
 from loadtests.questions import KINDS as QUESTIONS
 from loadtests.servers.service import RUN_BLOCKS
 
 KINDS = tuple(SERVICE_TIMES)  # the study's five requests, in its order
 STUDY, SCAN, INDEX = "study", "scan", "index"
-WAYS = {Mode.REAL: (STUDY, SCAN, INDEX), Mode.EMULATED: (STUDY, SCAN)}
 SCALE, QUICK_SCALE = 20.0, 200.0
 
 

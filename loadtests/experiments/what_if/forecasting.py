@@ -17,6 +17,7 @@ from loadtests.experiments.open_workload.demands import ENGINE, FILES, Demand, D
 from loadtests.experiments.what_if.changes import Change
 from loadtests.generation.schedule import poisson_times
 from loadtests.lab.one_customer import Recorded
+from loadtests.lab.results import Line
 from loadtests.models.estimates import without_warm_up
 from loadtests.models.queue import Queue
 from loadtests.models.samples import quantile
@@ -39,7 +40,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Line):
     """What a run will show. quantity: THROUGHPUT per s or RESPONSE in s. middle: the median.
 
     low, high: the value lies between them with a chance of 95 %.

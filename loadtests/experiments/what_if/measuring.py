@@ -5,7 +5,7 @@ a forecast cannot know it. A run that the rules reject is made again, at most th
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -21,19 +21,13 @@ from loadtests.experiments.what_if.forecasting import (
     QUANTITIES,
     RESPONSE,
     THROUGHPUT,
+    Forecast,
     Plan,
     forecasts,
     learnt,
 )
-from loadtests.experiments.what_if.scoring import (
-    CLOSED_WARM_UP,
-    COLUMNS,
-    FORECASTS,
-    forecasts_of,
-    runs_of,
-)
-from loadtests.generation.rules import judge
-from loadtests.generation.run import RunRecord, append_verdict, closed_run, open_run
+from loadtests.experiments.what_if.scoring import CLOSED_WARM_UP, FORECASTS, forecasts_of, runs_of
+from loadtests.generation.run import RunRecord, closed_run, judge_run, open_run
 from loadtests.generation.schedule import arrivals, poisson_times
 from loadtests.lab.experiment import Run
 from loadtests.processes import ProgramFailed
@@ -58,11 +52,11 @@ def forecast(run: Run) -> None:
         raise ProgramFailed(f"{noisy[0]}: one customer was disturbed {TRIES} times")
     asked = {name: learnt(of, known[name]) for name, of in made_of.items()}
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    with run.results.table(FORECASTS, COLUMNS) as table:
+    with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
             for one in forecasts(change, asked[change.of], _plan(run), run.random(change.name)):
-                table.write(made=made, **asdict(one))
+                table.write(made=made, **one.cells())
 
 
 def _plan(run: Run) -> Plan:
@@ -92,7 +86,7 @@ def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRec
         record = made(f"{change.name}-{quantity}-{number + 1}")
         served_s = [row.service_s for row in record.rows if row.service_s is not None]
         facts = replace(record.facts(), service_time_s=fmean(served_s) if served_s else None)
-        append_verdict(run.results.folder, record, judge(facts))
+        judge_run(run.results.folder, record, facts)
 
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:

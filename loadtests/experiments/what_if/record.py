@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from loadtests.experiments.what_if.scoring import scored
-from loadtests.lab.conclusions import wilson
 from loadtests.lab.report.content import Section, Table
 from loadtests.lab.report.page import plain_page
 from loadtests.lab.results import MANIFEST, Results, ResultsError
+from loadtests.models.estimates import wilson
 
 NAME = "what-if"
 

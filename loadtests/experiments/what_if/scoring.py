@@ -1,7 +1,7 @@
 """Holds the forecasts against what was measured, and reports how many held."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from loadtests.experiments.what_if.changes import CHANGES
 from loadtests.experiments.what_if.forecasting import (
@@ -17,11 +17,11 @@ from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
-from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.report.drawing import Axis, Series, figure
+from loadtests.lab.report.words import capital
 from loadtests.lab.results import Results
 
 FORECASTS = "forecasts"
-COLUMNS = ("made", *(field.name for field in fields(Forecast)))
 CLOSED_WARM_UP = 5  # requests of each customer that do not count
 
 
@@ -82,13 +82,12 @@ class Scored:
 def scored(results: Results) -> list[Scored]:
     """All forecasts of a result, in their order, with the first run of each that counts."""
     rows, found = rows_by_run(results), []
-    for line in results.rows(FORECASTS) if results.has(FORECASTS) else ():
-        numbers = {name: float(line[name]) for name in ("low", "middle", "high")}
-        one = Forecast(line["change"], line["quantity"], **numbers)
+    made = [row["made"] for row in results.rows_if_any(FORECASTS)]
+    for at, one in zip(made, results.lines_if_any(FORECASTS, Forecast), strict=True):
         runs = runs_of(results, one.change, one.quantity)
         counted = next((name for name, counts in runs.items() if counts), None)
         value = _value(one.quantity, rows[counted]) if counted else None
-        found.append(Scored(line["made"], one, value))
+        found.append(Scored(at, one, value))
     return found
 
 
@@ -148,7 +147,7 @@ def _table(found: Sequence[Scored], quantity: str) -> Table:
     columns = ("Service", "Low", "Middle", "High", "Measured", "Held")
     words = SHOWN[quantity].words
     note = f"The forecasts were made at {of[0].made}." if of else ""
-    return Table(f"{words[0].upper()}{words[1:]}", columns, rows, note)
+    return Table(capital(words), columns, rows, note)
 
 
 def _figure(score: Sequence[Scored]) -> Figure:
@@ -158,15 +157,15 @@ def _figure(score: Sequence[Scored]) -> Figure:
     low = [one.forecast.low / one.forecast.middle for one in score]
     high = [one.forecast.high / one.forecast.middle for one in score]
     held = sum(bool(one.held) for one in score)
-    svg = drawn(
+    x, series = (
         Axis("measured / middle of the forecast"),
-        Axis(""),
         [Series("", "ours", names, ratios, low, high, shape="rows")],
     )
     rows = list(zip(names, ratios, low, high, strict=True))
     table = Table("Measured over forecast", ("Forecast", "Ratio", "Low", "High"), rows)
     told = f"Of {len(score)} measured values, {held} lie within the range of their forecast."
-    return Figure("Measured over forecast, with the range of each forecast", svg, told, table)
+    title = "Measured over forecast, with the range of each forecast"
+    return figure(title, told, x, Axis(""), series, table)
 
 
 def _metric(one: Scored) -> Metric:

@@ -4,11 +4,13 @@ A cell of a table is text, a number or None (shown as –). A number is shown wi
 digits unless its column says otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 Cell = str | int | float | None
+Item = TypeVar("Item")
+Column = tuple[str, Callable[[Item], Cell]]  # the heading, and the cell of an item
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,19 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     digits: int = 3
+
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        items: Iterable[Item],
+        columns: Sequence[Column[Item]],
+        note: str = "",
+        digits: int = 3,
+    ) -> "Table":
+        """A table with a row for each item, whose cells stand beside their headings."""
+        rows = [[cell(item) for _, cell in columns] for item in items]
+        return cls(caption, [heading for heading, _ in columns], rows, note, digits)
 
 
 @dataclass(frozen=True, slots=True)

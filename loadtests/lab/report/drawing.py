@@ -19,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from loadtests.lab.report.content import Figure, Table
+
 WIDTH_IN, HEIGHT_IN = 7.0, 3.9  # at 72 dots per inch; the page scales figures
 SHORT_LOGARITHMS = 60  # an axis from 1 to this has few powers of ten
 ROW_IN, FRAME_IN = 0.2, 1.2  # heights of a horizontal bar and of everything around the bars
@@ -103,6 +105,13 @@ class Axis:
     is_logarithmic: bool = False
     limits: tuple[float, float] | None = field(default=None)
     ticks: Sequence[float] = ()
+
+
+def figure(
+    title: str, told: str, x: Axis, y: Axis, series: Sequence[Series], table: Table
+) -> Figure:
+    """A figure of these series, with its content in words and its numbers as a table."""
+    return Figure(title, drawn(x, y, series), told, table)
 
 
 def drawn(x: Axis, y: Axis, series: Sequence[Series]) -> str:

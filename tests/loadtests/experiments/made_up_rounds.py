@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from loadtests.experiments.capacity.rounds import COLUMNS, NOTHING, QUESTIONS, Round
+from loadtests.experiments.capacity.rounds import NOTHING, QUESTIONS, Round
 from loadtests.lab.results import Results
 from loadtests.models.scalability import ScalabilityLaw
 
@@ -80,6 +80,6 @@ def _round(
 
 def written(results: Results, made: Sequence[Round]) -> None:
     """The table of rounds in a folder of results."""
-    with results.table("rounds", COLUMNS) as table:
+    with results.table("rounds", Round) as table:
         for one in made:
-            table.write(**one.cells())
+            table.add(one)

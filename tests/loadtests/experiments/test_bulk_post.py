@@ -9,10 +9,12 @@ import pytest
 
 from loadtests.experiments import bulk_post
 from loadtests.generation import bulk as posting
-from loadtests.generation.bulk import Bulk, busy_window
+from loadtests.generation import run as generation_run
+from loadtests.generation.bulk import Bulk
 from loadtests.generation.rows import Row, RowFile, closed_index, read_rows
 from loadtests.generation.rules import RULES, judge
 from loadtests.generation.samples import Sample, append
+from loadtests.generation.window import busy_window
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
@@ -26,7 +28,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk_post, "QUICK_THREADS", (2,))
         patch.setattr(bulk_post, "QUICK_RUN_S", 1.5)
-        patch.setattr(bulk_post, "judge", lambda facts: judge(replace(facts, foreign_cpu=None)))
+        patch.setattr(
+            generation_run, "judge", lambda facts: judge(replace(facts, foreign_cpu=None))
+        )
         run(bulk_post.EXPERIMENT, Options(Mode.REAL, quick=True), folder, lambda text: None)
     return Results(folder)
 

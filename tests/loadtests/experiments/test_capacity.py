@@ -9,14 +9,14 @@ import pytest
 
 from loadtests.experiments.capacity import EXPERIMENT
 from loadtests.experiments.capacity.analysing import analyse
-from loadtests.experiments.capacity.cells import Cells, Configuration
+from loadtests.experiments.capacity.cells import Cells
 from loadtests.experiments.capacity.findings import findings
 from loadtests.experiments.capacity.measuring import QUICK, Plan, measure_by
 from loadtests.experiments.capacity.rounds import (
     NOTHING,
     QUESTIONS,
+    Configuration,
     Round,
-    from_row,
     judged,
 )
 from loadtests.lab.experiment import Mode, Options, Run
@@ -57,7 +57,7 @@ def test_a_round_is_rejected_by_rule(changes: dict[str, float], expected: list[s
 def test_a_row_gives_its_round_again(tmp_path: Path) -> None:
     made = [ROUND, replace(ROUND, requests=0, mean_s=None, p50_s=None, p99_s=None)]
     written(Results(tmp_path), made)
-    assert [from_row(row) for row in Results(tmp_path).rows("rounds")] == made
+    assert Results(tmp_path).lines("rounds", Round) == made
 
 
 class TestCells:
@@ -174,7 +174,7 @@ def test_a_small_one_measures_every_cell_of_real_servers(tmp_path: Path) -> None
         connections=(1, 3),
     )
     results = measured(plan, tmp_path)
-    made = [from_row(row) for row in results.rows("rounds")]
+    made = results.lines("rounds", Round)
     cells = {(one.worker_type, one.endpoint, one.connections) for one in made}
     assert len(made) == len(cells) == 4
     for one in made:

@@ -124,7 +124,7 @@ def point(
 ) -> Point:
     """Equal runs of one server."""
     run = one_run(responses_s, rate_per_s, reasons)
-    return Point(system, "known", "load", 1, 2, (run,) * runs, runs)
+    return Point((run,) * runs, runs, system, "known", "load", 1, 2)
 
 
 def test_a_run_that_is_a_queue_agrees_with_it_and_one_that_is_not_does_not() -> None:

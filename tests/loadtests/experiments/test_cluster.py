@@ -22,8 +22,8 @@ from loadtests.experiments.cluster.reading import (
     committed,
     posted,
 )
-from loadtests.experiments.itinerary import measuring as travelling
 from loadtests.experiments.itinerary.reading import PLAN, RunLine
+from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.lab.analysing import analyse
@@ -46,8 +46,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed")
     monkeypatch.setattr(measuring, "QUICK", Sizes(1, (2,), 1.5, 8, (0.5,), 4, 1, 1))
-    monkeypatch.setattr(measuring, "judge", judged_by_failures)
-    monkeypatch.setattr(travelling, "judge", judged_by_failures)
+    monkeypatch.setattr(generation_run, "judge", judged_by_failures)
     monkeypatch.setattr(measuring, "NEW_FLIGHTS", 100)
     run(EXPERIMENT, Options(Mode.REAL, quick=True), tmp_path / "r", lambda text: None)
     results = Results(tmp_path / "r")

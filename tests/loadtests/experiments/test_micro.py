@@ -35,7 +35,7 @@ def with_rows(results: Results, folder: Path, wall_s: dict[str, float], accepted
     folder.mkdir()
     (folder / "manifest.json").write_bytes((results.folder / "manifest.json").read_bytes())
     changed = Results(folder)
-    with changed.table("processes", micro.COLUMNS) as table:
+    with changed.table("processes", micro.ProcessLine) as table:
         for row in results.rows("processes"):
             took_s = (
                 0.1 + wall_s[row["program"]] * (row["times"] != "0") + 0.001 * int(row["repeat"])
@@ -151,12 +151,12 @@ class TestPrograms:
 class TestTiming:
     def test_waiting_takes_wall_time_and_working_takes_user_time(self, tmp_path: Path) -> None:
         waits = timed([sys.executable, "-c", "import time; time.sleep(0.5)"], tmp_path / "log")
-        assert waits.wall_s > 0.5 > waits.cpu_s
+        assert waits.wall_s > 0.5 > waits.user_s + waits.sys_s
         works = timed(
             [sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"],
             tmp_path / "log",
         )
-        assert works.cpu_s >= 0.39  # the clock of the kernel's accounts is coarser
+        assert works.user_s + works.sys_s >= 0.39  # the clock of the kernel's accounts is coarser
 
     def test_a_program_that_fails_is_named_with_what_it_said(self, tmp_path: Path) -> None:
         with pytest.raises(ProgramFailed, match="status 1: error: no lines"):

@@ -10,10 +10,11 @@ from loadtests.experiments.mixed_clients import EXPERIMENT, measuring
 from loadtests.experiments.mixed_clients.comparing import Point, curves, growth, points_of
 from loadtests.experiments.mixed_clients.plan import HTTP, LOCAL, Count, Plan, plan
 from loadtests.experiments.mixed_clients.reading import MixedRun, mixed_runs
+from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.rules import Facts, Verdict, judge
 from loadtests.generation.run import RunRecord, append_verdict
-from loadtests.generation.window import closed_window
+from loadtests.generation.window import Window, closed_window
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results
@@ -36,6 +37,14 @@ def a_run(
     name = f"r{customers}-{rep}"
     window = closed_window(rows, warm_up=2)
     return MixedRun(name, place, 100, customers, window, SERVICE_S, None, counts)
+
+
+def a_point(customers: int, response_s: float) -> Point:
+    """A hundred interactions a second."""
+    row = Row("r", 0, "k", 0.0, 0.0, None, response_s, None, 200, "")
+    window = Window(customers, 0.0, 1.0, (row,) * 100)
+    run = MixedRun("r", HTTP, 100, customers, window, SERVICE_S, None, True)
+    return Point([run], 1, HTTP, 100, customers)
 
 
 def a_closed_system(reps: int = 1) -> list[MixedRun]:
@@ -67,10 +76,7 @@ class TestComparing:
         assert curve.growth.slope_s == pytest.approx(0.005)
 
     def test_an_exponential_would_be_seen(self) -> None:
-        points = [
-            Point(n, 1, 1, True, (100.0,), (0.01 * 1.1**n,), 0.01, None) for n in (4, 8, 16, 30)
-        ]
-        found = growth(points)
+        found = growth([a_point(n, 0.01 * 1.1**n) for n in (4, 8, 16, 30)])
         assert found is not None
         assert not found.is_linear
 
@@ -93,12 +99,12 @@ class TestComparing:
         runs = [a_run(1, 0.02, 1), a_run(1, 0.05, 2, counts=False)]
         (curve,) = curves(runs, CORES, seed=1)
         (point,) = curve.points
-        assert (point.runs, point.made, point.is_accepted) == (1, 2, True)
+        assert (len(point.runs), point.made, point.is_accepted) == (1, 2, True)
         assert point.response_s == pytest.approx(0.02)
 
     def test_points_without_an_accepted_run_are_known_and_on_no_curve(self) -> None:
         runs = [a_run(1, 0.02, counts=False), a_run(4, 0.02)]
-        assert [(point.customers, point.is_accepted) for _, _, point in points_of(runs)] == [
+        assert [(point.customers, point.is_accepted) for point in points_of(runs)] == [
             (1, False),
             (4, True),
         ]
@@ -154,8 +160,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "plan", lambda options: tiny)
-        patch.setattr(measuring, "judge", judged)
-        patch.setattr(measuring, "append_verdict", listed)
+        patch.setattr(generation_run, "judge", judged)
+        patch.setattr(generation_run, "append_verdict", listed)
         run(EXPERIMENT, Options(Mode.REAL, quick=True), found.folder, lambda text: None)
     return found
 

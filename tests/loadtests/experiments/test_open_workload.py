@@ -41,13 +41,13 @@ from loadtests.experiments.open_workload.plan import (
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.open_workload.tables import percent
+from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts
 from loadtests.generation.rules import Verdict as Judged
 from loadtests.generation.run import Elsewhere, RunRecord
 from loadtests.generation.schedule import Arrival, Choices, Request
-from loadtests.lab import one_customer
 from loadtests.lab import running as running_lab
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
@@ -114,17 +114,19 @@ def a_run(
         )
     ]
     return OpenRun(
-        name=f"r{seed}",
+        run=f"r{seed}",
         server=STUDY,
         part=part,
         fraction=fraction,
         rate_per_s=fraction * queue.servers / SERVICE_S,
         duration_s=times_s[-1],
+        calibration="",
         service_time_s=SERVICE_S,
         service_variance_s2=(cv * SERVICE_S) ** 2,
         overhead_s=0.0 if is_told else None,
         delay_s=0.0,
-        queue=queue,
+        servers=queue.servers,
+        is_shared=queue.is_shared,
         is_accepted=counts,
         calibrated_s=[law.draw(random) for _ in range(4000)],
         rows=rows,
@@ -408,8 +410,7 @@ def everything_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     def judge(facts: Facts) -> Judged:
         return Judged((), {rule.name: rule.value(facts) for rule in RULES})
 
-    for module in (measuring, exploring, one_customer):
-        monkeypatch.setattr(module, "judge", judge)
+    monkeypatch.setattr(generation_run, "judge", judge)
 
 
 def page_of(results: Results) -> str:

@@ -102,7 +102,7 @@ def made(folder: Path, held: list[tuple[str, int]], threads: list[tuple[str, int
         encoding="utf-8",
     )
     results = Results(folder)
-    with results.table("recordings", profile._COLUMNS) as table:
+    with results.table("recordings", profile.RecordingLine) as table:
         for look, of in (("lock", held), ("all", threads)):
             text = "".join(f"{stack} {count}\n" for stack, count in of)
             (folder / f"{look}.txt").write_text(text, encoding="utf-8")

@@ -58,6 +58,7 @@ from loadtests.experiments.queueing_network.splitting import (
     demands_on_the_pi,
     storages,
 )
+from loadtests.generation import run as generation_run
 from loadtests.generation.rules import Facts, judge
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options
@@ -322,7 +323,7 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
 ) -> None:
     failing, good = judge(Facts(requests=1, failed=1)), judge(Facts(requests=1, failed=0))
     judged = chain([failing], repeat(good))
-    monkeypatch.setattr(measuring, "judge", lambda facts: next(judged))
+    monkeypatch.setattr(generation_run, "judge", lambda facts: next(judged))
     plan = Plan(
         *((2,), 700, GROUP, 3, 1),
         scans=1,

@@ -17,7 +17,7 @@ from loadtests.experiments.service_time.comparing import (
     refill_on_the_pi,
     times_faster,
 )
-from loadtests.experiments.service_time.measuring import COLUMNS, PLAN, require_same_answers
+from loadtests.experiments.service_time.measuring import PLAN, PlanLine, require_same_answers
 from loadtests.experiments.service_time.plan import (
     FULL,
     INDEX,
@@ -56,8 +56,8 @@ def made_up(
     results.write_manifest({"experiment": "service-time", "mode": "real"})
     rows = RowFile(folder / REQUESTS)
     with (
-        results.table(PLAN, COLUMNS) as plan,
-        results.table(one_customer.PARTS, one_customer.COLUMNS) as parts,
+        results.table(PLAN, PlanLine) as plan,
+        results.table(one_customer.PARTS, one_customer.PartLine) as parts,
         results.table("runs", ("run", "accepted", "reasons")) as runs,
     ):
         for (way, kind, turn), measured_s in times.items():

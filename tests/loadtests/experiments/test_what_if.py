@@ -14,12 +14,18 @@ from loadtests.experiments.open_workload import exploring, servers
 from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.what_if import EXPERIMENT, forecasting, measuring, record, scoring
 from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change
-from loadtests.experiments.what_if.forecasting import RESPONSE, THROUGHPUT, Plan, forecasts
-from loadtests.experiments.what_if.scoring import COLUMNS, scored
+from loadtests.experiments.what_if.forecasting import (
+    RESPONSE,
+    THROUGHPUT,
+    Forecast,
+    Plan,
+    forecasts,
+)
+from loadtests.experiments.what_if.scoring import scored
+from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
 from loadtests.generation.rules import RULES, Facts, Verdict
 from loadtests.generation.schedule import poisson_times
-from loadtests.lab import one_customer
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import forecast, resume
@@ -89,7 +95,7 @@ def made_up(folder: Path, *, counts: bool = True) -> Results:
     folder.mkdir()
     results = Results(folder)
     results.write_manifest({"experiment": "what-if", "machine": {"cpu": "A72"}})
-    with results.table("forecasts", COLUMNS) as table:
+    with results.table("forecasts", ("made", *Forecast.columns())) as table:
         for quantity, low, middle, high in (
             (THROUGHPUT, 90.0, 100.0, 110.0),
             (RESPONSE, 0.005, 0.006, 0.0075),
@@ -158,8 +164,7 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
     def everything_counts(facts: Facts) -> Verdict:
         return Verdict((), {rule.name: rule.value(facts) for rule in RULES})
 
-    for module in (measuring, one_customer):
-        monkeypatch.setattr(module, "judge", everything_counts)
+    monkeypatch.setattr(generation_run, "judge", everything_counts)
     for module, name, value in (
         (exploring, "QUICK_REQUESTS", 5),
         (measuring, "QUICK_ROUNDS", 40),

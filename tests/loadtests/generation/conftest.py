@@ -13,7 +13,7 @@ import pytest
 
 from loadtests.generation.schedule import Choices, Request, save_requests
 from loadtests.processes import PROJECT, Service
-from loadtests.servers.known import FCFS, Gunicorn, known_server, m_threads
+from loadtests.servers.known import FCFS, Gunicorn, known_server
 
 QUICK_S = 0.005
 QUICK: Choices = {"known": [Request("known", f"/?service_s={QUICK_S}", QUICK_S)]}
@@ -30,7 +30,7 @@ def fcfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Sixteen at a time."""
-    with _server(m_threads(16), tmp_path_factory) as server:
+    with _server(Gunicorn("gthread", threads=16), tmp_path_factory) as server:
         yield server
 
 

@@ -97,7 +97,7 @@ class TestTimes:
 
     @pytest.mark.parametrize("rate", [0, -1, float("inf"), float("nan")])
     def test_a_rate_that_is_none_is_refused(self, rate: float) -> None:
-        with pytest.raises(ValueError, match="rate_per_s is"):
+        with pytest.raises(ValueError, match="rate_per_s must be a positive number"):
             poisson_times(rate, Random(1), count=1)
 
     def test_a_count_and_an_end_exclude_each_other(self) -> None:

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.lab import conclusions, worlds
-from loadtests.lab.conclusions import STUDIES, Tried, tried, wilson
+from loadtests.lab.conclusions import STUDIES, Tried, tried
+from loadtests.models.estimates import wilson
 
 TIMES = 40
 

@@ -16,7 +16,6 @@ from loadtests.servers.known import (
     Sleeper,
     gunicorn_server,
     known_server,
-    m_threads,
     m_workers,
 )
 from loadtests.servers.timing import BOOT, START, Told, boot_id, headers, told
@@ -82,7 +81,9 @@ def test_one_worker_serves_one_after_the_other(tmp_path: Path) -> None:
     assert all(late[0] >= early[1] for early, late in pairwise(spans))
 
 
-@pytest.mark.parametrize("how", [m_workers(2), m_threads(2)], ids=["workers", "threads"])
+@pytest.mark.parametrize(
+    "how", [m_workers(2), Gunicorn("gthread", threads=2)], ids=["workers", "threads"]
+)
 def test_m_servers_serve_m_at_once(how: Gunicorn, tmp_path: Path) -> None:
     with known_server(how, tmp_path / "log") as server:
         spans = together(server, 6, 0.2)
