@@ -7,7 +7,7 @@ room for the chance of as many trials as there are here.
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from random import Random
-from statistics import fmean
+from statistics import fmean, variance
 
 import pytest
 
@@ -17,6 +17,9 @@ from loadtests.experiments.client_server.predicting import (
     OneRun,
     Point,
 )
+from loadtests.experiments.open_workload.comparing import steady_points
+from loadtests.experiments.open_workload.plan import STEADY
+from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.simulating import (
     LEAST_REPEATED,
@@ -29,7 +32,13 @@ from loadtests.generation.schedule import Arrival
 from loadtests.models import replay
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.distributions import ServiceTimes, with_mean_and_cv
-from loadtests.models.estimates import batch_means, confidence_interval, without_warm_up
+from loadtests.models.estimates import (
+    Interval,
+    batch_means,
+    confidence_interval,
+    without_warm_up,
+)
+from loadtests.models.queue import ONE, Queue
 from loadtests.models.scalability import ScalabilityLaw, knee_interval
 from loadtests.models.single_server import mg1
 
@@ -99,6 +108,87 @@ class TestOpenRuns:
             means = [fmean(without_warm_up(run)) for run in runs]
             found.append(confidence_interval(means).covers(truth_s))
         assert share(found) >= 0.8
+
+
+class Calibrated:
+    """Runs of a perfect server at a share of L, of which several share a calibration.
+
+    The server changes its speed a little from one calibration to the next, and a run between two
+    has that of their mean. queue: how it serves; who shares is told no times.
+    """
+
+    REQUESTS, RUNS, WANDER = 200, 10, 0.003
+
+    def __init__(self, fraction: float, arrivals: int, cv: float, queue: Queue = ONE) -> None:
+        self.fraction, self.arrivals, self.queue = fraction, arrivals, queue
+        self.law, self.random = with_mean_and_cv(SERVICE_S, cv), Random(f"{fraction} {queue}")
+
+    def differences(self, each: int) -> Iterator[Interval]:
+        """The paired difference of one load after the other, `each` runs to a calibration."""
+        while True:
+            (point,) = steady_points(self.load(each), is_simulated=False)
+            yield point.difference
+
+    def load(self, each: int) -> list[OpenRun]:
+        speed, runs = self.speed(), list[OpenRun]()
+        while len(runs) < self.RUNS:
+            asked = tuple(speed * self.law.draw(self.random) for _ in range(self.REQUESTS))
+            after = self.speed()
+            runs += [self.run(f"{len(runs)}", asked, (speed + after) / 2) for _ in range(each)]
+            speed = after
+        return runs
+
+    def speed(self) -> float:
+        return self.random.gauss(1, self.WANDER)
+
+    def run(self, calibration: str, asked: Sequence[float], speed: float) -> OpenRun:
+        mean_s, name = fmean(asked), str(self.random.random())
+        rate_per_s = self.fraction * self.queue.servers / mean_s
+        times_s = poisson_count(rate_per_s, self.arrivals, self.random)
+        services_s = [speed * self.law.draw(self.random) for _ in times_s]
+        responses_s = self.queue.replayed_s(times_s, services_s)
+        rows = [
+            Row(name, i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
+            for i, (at_s, stay_s, service_s) in enumerate(
+                zip(times_s, responses_s, services_s, strict=True)
+            )
+        ]
+        return OpenRun(
+            run=name,
+            server="study",
+            part=STEADY,
+            fraction=self.fraction,
+            rate_per_s=rate_per_s,
+            duration_s=times_s[-1],
+            calibration=calibration,
+            service_time_s=mean_s,
+            service_variance_s2=variance(asked),
+            overhead_s=0.0,
+            delay_s=0.0,
+            servers=self.queue.servers,
+            is_shared=self.queue.is_shared,
+            is_accepted=True,
+            calibrated_s=asked,
+            rows=rows,
+        )
+
+
+class TestSharedCalibrations:
+    """Paired differences of `open_workload`: over calibrations, which runs share."""
+
+    @pytest.mark.parametrize(
+        ("measured", "each"),
+        [
+            (Calibrated(0.5, 170, 0.03), 2),
+            (Calibrated(0.5, 170, 0.03), 5),
+            (Calibrated(0.85, 600, 0.03), 2),
+            (Calibrated(0.5, 170, 0.1, Queue(is_shared=True)), 2),
+        ],
+        ids=["half", "half, two calibrations", "near saturation", "shared"],
+    )
+    def test_paired_difference(self, measured: Calibrated, each: int) -> None:
+        found = islice(measured.differences(each), 60)
+        assert share([difference.covers(0) for difference in found]) >= 0.86
 
 
 class PerfectServers:

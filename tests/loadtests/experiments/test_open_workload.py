@@ -40,7 +40,7 @@ from loadtests.experiments.open_workload.plan import (
 )
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
 from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.open_workload.tables import percent
+from loadtests.experiments.open_workload.tables import give_or_take, percent
 from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
@@ -185,9 +185,26 @@ class TestComparing:
         assert point.difference.low > 0
 
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
-        runs = [a_run(0.5, seed=1), a_run(0.5, seed=2), a_run(0.5, slower=3, seed=3, counts=False)]
+        runs = [a_run(0.5, seed=seed) for seed in range(5)]
+        runs.append(a_run(0.5, slower=3, seed=5, counts=False))
         (point,) = steady_points(runs, is_simulated=False)
-        assert (point.runs, point.rejected, point.verdict) == (2, 1, Verdict.AGREES)
+        assert (point.runs, point.rejected, point.verdict) == (5, 1, Verdict.AGREES)
+
+    @pytest.mark.parametrize(
+        ("calibrations", "verdict"), [(4, Verdict.NOT_DECIDED), (5, Verdict.AGREES)]
+    )
+    def test_fewer_than_five_calibrations_decide_nothing(
+        self, calibrations: int, verdict: Verdict
+    ) -> None:
+        runs = [a_run(0.5, seed=seed) for seed in range(10)]
+        shared = [replace(run, calibration=f"c{n % calibrations}") for n, run in enumerate(runs)]
+        assert self.verdict_of(shared) is verdict
+
+    def test_one_calibration_does_not_tell_how_wrong_it_is(self) -> None:
+        runs = [replace(a_run(0.5, seed=seed), calibration="c") for seed in range(3)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert point.raw.ends == point.difference.ends == (None, None)
+        assert give_or_take(point.raw) == f"{point.raw.estimate:.3g}"
 
     def test_a_load_without_a_run_that_counts_is_left_out(self) -> None:
         assert steady_points([a_run(0.5, counts=False)], is_simulated=False) == []
@@ -297,14 +314,14 @@ class TestRepeating:
         monkeypatch: pytest.MonkeyPatch,
         asked: Sequence[Choices],
     ) -> None:
-        load = Load(STUDY, STEADY, 0.5, 3, arrivals=1000)
-        assert measuring.CALIBRATED_EVERY_S // (1000 / load.fraction * 0.04) == 2  # so many at once
+        load = Load(STUDY, AS_THE_STUDY, 0.5, 3, services=2000)
+        assert measuring.CALIBRATED_EVERY_S // (load.services * 0.04) == 2  # so many at once
         plan(monkeypatch, load)
         options = Options(Mode.EMULATED, scale=1000)
         measuring.measure(Run(options, emulated(tmp_path), tmp_path, lambda text: None))
         rows = Results(tmp_path).rows("runs")
         assert [row["run"] for row in rows] == [
-            f"study-steady-0.5-{number:02}" for number in range(1, len(rows) + 1)
+            f"study-as-the-study-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
         assert len(asked) > 2
@@ -314,7 +331,7 @@ class TestRepeating:
     def test_what_is_missing_is_made_when_it_goes_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
-        disturbed, quiet = (Load(STUDY, STEADY, f, 3, arrivals=1000) for f in (0.5, 0.8))
+        disturbed, quiet = (Load(STUDY, AS_THE_STUDY, f, 3, services=2000) for f in (0.5, 0.8))
         plan(monkeypatch, disturbed, quiet)
         monkeypatch.setattr(measuring, "CALIBRATED_EVERY_S", 300)  # all three of a load at once
         run = Run(
@@ -330,6 +347,18 @@ class TestRepeating:
         assert told[0] == rejected + accepted
         assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
         assert all(choices == asked[0] for choices in asked)  # also of another day
+
+    @pytest.mark.parametrize("means_s", [[0.04] * 7])
+    def test_runs_are_spread_over_five_calibrations(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+    ) -> None:
+        plan(monkeypatch, Load(STUDY, STEADY, 0.5, 10, arrivals=100))
+        options = Options(Mode.EMULATED, scale=1000)
+        results = emulated(tmp_path)
+        measuring.measure(Run(options, results, tmp_path, lambda text: None))
+        shared = Counter(run.unit for run in open_runs(results))
+        assert list(shared.values()) == [2] * 5
+        assert len(asked) == 6
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
     def test_a_load_is_measured_until_it_is_decided(
