@@ -532,11 +532,7 @@ class TestBrought:
         return path
 
     def alone(self, path: Path, service_s: float = SERVICE_S) -> Path:
-        rows = [
-            Row("", closed_index(0, i), "k", i, i, None, i + service_s, service_s, 200, "")
-            for i in range(40)
-        ]
-        return self.written(path, "closed", rows)
+        return self.written(path, "closed", alone("", service_s))
 
     def test_are_compared_with_the_queue_of_their_calibration(self, tmp_path: Path) -> None:
         files = [
@@ -620,15 +616,54 @@ def test_a_gap_is_told_by_its_cause(tmp_path: Path) -> None:
     assert "Late sending by the generator adds 4.00 ms" in figure.told
 
 
-@pytest.mark.parametrize("queue", [Queue(2), Queue(is_shared=True), Queue(2, is_shared=True)])
-def test_every_queue_has_a_ledger(queue: Queue, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("queue", "cause"),
+    [
+        (Queue(2), "order, connecting, receiving"),
+        (Queue(is_shared=True), "the server, not split"),
+        (Queue(2, is_shared=True), "the server, not split"),
+    ],
+)
+def test_every_queue_has_a_ledger(queue: Queue, cause: str, tmp_path: Path) -> None:
     runs = [a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue) for seed in range(3)]
     (figure,) = gap_section(Results(tmp_path), runs).parts
     assert isinstance(figure, Figure)
     first, *entries, last = [row[1] for row in figure.table.rows]
     assert isinstance(first, float)
     assert last == pytest.approx(first + sum(float(entry or 0) for entry in entries))
-    assert "the server, not split" in {row[0] for row in figure.table.rows}
+    assert cause in {row[0] for row in figure.table.rows}
+    assert "calibrations: 3, too few for intervals, which need 5." in figure.told
+
+
+def alone(run: str, service_s: float) -> list[Row]:
+    """One customer, whom a server tells how long it took, but not when it began."""
+    return [
+        Row(run, closed_index(0, i), "k", i, i, None, i + service_s, service_s, 200, "")
+        for i in range(40)
+    ]
+
+
+@pytest.mark.parametrize("queue", [ONE, Queue(is_shared=True)])
+def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts(
+    queue: Queue, tmp_path: Path
+) -> None:
+    """As the service: the second calibration is 2 % slower, and so the runs are 1 %."""
+    runs = [a_run(0.5, slower=1.01, seed=seed, cv=0.1, queue=queue) for seed in range(5)]
+    file = RowFile(tmp_path / "requests.csv")
+    for one in runs:
+        before, after = (alone(f"calibration-{x}-{one.run}", x * SERVICE_S) for x in (1, 1.02))
+        file.write([*before, *one.rows, *after])
+    file.close()
+    (figure,) = gap_section(Results(tmp_path), runs).parts
+    assert isinstance(figure, Figure)
+    rows = {str(row[0]): row for row in figure.table.rows}
+    _, drift_ms, low, *_ = rows["calibration drift"]
+    before_ms, during_ms = (
+        1000 * queue.steady(0.5 / SERVICE_S, x * SERVICE_S, 0.1).response_time_s for x in (1, 1.01)
+    )
+    assert drift_ms == pytest.approx(during_ms - before_ms, rel=0.2)
+    assert isinstance(low, float)
+    assert low > 0
 
 
 def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> None:
