@@ -516,6 +516,12 @@ def test_a_service_that_runs_elsewhere_is_asked_over_the_network(
     assert "the service at --host" in page_of(results)
 
 
+@pytest.mark.parametrize("way_s", [0.001, 0.02, 0.2])
+def test_workers_elsewhere_are_counted_by_what_they_do_however_long_the_way(way_s: float) -> None:
+    found = Calibration("c", 100, 0.025 + way_s, 0.0, overhead_s=way_s)
+    assert exploring.workers(4 / 0.0255, found) == 4
+
+
 def test_a_host_without_a_service_is_named(tmp_path: Path) -> None:
     options = Options(Mode.REAL, quick=True, host="http://127.0.0.1:9")
     with pytest.raises(ProgramFailed, match=r"no service answers at http://127\.0\.0\.1:9"):
