@@ -255,6 +255,40 @@ class TestPlan:
         assert total_s < 3600
 
 
+class TestChosenLoads:
+    def test_are_measured_alone_and_so_they_are_when_it_goes_on(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        words = [
+            "run",
+            "open-workload",
+            "--mode",
+            "model",
+            "--quick",
+            "--reps",
+            "2",
+            "--loads",
+            "0.85",
+        ]
+        asked = CliRunner().invoke(main, [*words, "--out", str(out)])
+        assert asked.exit_code == 0, asked.output
+        (folder,) = out.iterdir()
+        resume(folder, lambda text: None)
+        runs = open_runs(Results(folder))
+        assert {(run.part, run.fraction) for run in runs} == {(STEADY, 0.85), (AS_THE_STUDY, 0.85)}
+        assert len(runs) == 4
+
+    def test_must_be_some_that_there_are(self, tmp_path: Path) -> None:
+        options = replace(QUICK, loads=(0.5, 0.4))
+        with pytest.raises(ResultsError, match=r"has no load 0\.4; it has 0\.3, 0\.5, 0\.85$"):
+            run(EXPERIMENT, options, tmp_path / "one", print)
+        assert not (tmp_path / "one").exists()
+
+    def test_are_numbers(self) -> None:
+        asked = CliRunner().invoke(main, ["run", "open-workload", "--loads", "0.5,half"])
+        assert asked.exit_code == 2
+        assert "it takes numbers like 0.5,0.85" in asked.output
+
+
 class TestRepeating:
     """Without servers: calibrations are made up, and every request takes E[S]."""
 
