@@ -47,7 +47,7 @@ from loadtests.models.sequential import LEAST_VALUES
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
-VARIED_TIMES = 4  # times of the service vary by 0.2 of their mean, where waits vary by 0.01
+VARIED_TIMES = 4  # times of the service vary by 0.07 of their mean, where waits vary by 0.01
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 
 
