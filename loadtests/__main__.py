@@ -45,6 +45,14 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
+def _numbers(_: click.Context, option: click.Parameter, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in text.split(",") if text)
+    except ValueError as problem:
+        told = f"{problem}; it takes numbers like 0.5,0.85"
+        raise click.BadParameter(told, param=option) from None
+
+
 def _new_folder(name: str, out: Path | None) -> Path:
     began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     return (out or RESULTS) / f"{name}-{began}"
@@ -82,6 +90,12 @@ def list_experiments() -> None:
 @click.option("--reps", type=click.IntRange(min=1), help="Number of replications.")
 @click.option("--quick", is_flag=True, help="Run everything once, within two minutes.")
 @click.option("--until-decided", is_flag=True, help="Measure until verdicts are decided.")
+@click.option(
+    "--loads",
+    default="",
+    callback=_numbers,
+    help="Only these: shares of L for open-workload, numbers of customers for queueing-network.",
+)
 @click.option("--host", default="", help="URL of a running service to measure, on any machine.")
 @click.option("--out", type=_FOLDER, help="Folder for results; default: loadtests/results.")
 def run(
@@ -92,6 +106,7 @@ def run(
     reps: int | None,
     quick: bool,
     until_decided: bool,
+    loads: tuple[float, ...],
     host: str,
     out: Path | None,
 ) -> None:
@@ -104,9 +119,7 @@ def run(
     for name in NAMES if "all" in names else names:
         found = experiment(name)
         chosen = mode or (Mode.REAL if host else found.modes[0])
-        options = Options(
-            Mode(chosen), scale, seed, reps, quick, host=host, until_decided=until_decided
-        )
+        options = Options(Mode(chosen), scale, seed, reps, quick, host, until_decided, loads)
         folder = _new_folder(name, out)
         _say(f"{name}: {found.title}")
         report = running.run(found, options, folder, _say)

@@ -1,5 +1,6 @@
 """Runs gunicorn in this process, for either port."""
 
+import gc
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,8 @@ WORKER_GRACE_S = 5
 
 COMMON: dict[str, Any] = {
     "worker_class": FrontWorker,
+    # What was there before the workers stays: a full collection need not look at all of it again.
+    "pre_fork": lambda arbiter, worker: gc.freeze(),
     "child_exit": lambda arbiter, worker: FrontWorker.forget(worker),
     "keepalive": 30,
     "timeout": SILENT_S,

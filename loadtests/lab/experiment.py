@@ -12,7 +12,7 @@ Three modes, never mixed on one axis without a label: `real` measures the servic
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -36,7 +36,8 @@ class Options:
     scale: K, by which the study's times are divided. reps: number of replications. None means the
     experiment's own choice for both. quick: everything is run once, within two minutes. host: URL
     of a running service on another machine, to be measured in place of one that is started here.
-    until_decided: what has a verdict is measured until it is decided.
+    until_decided: what has a verdict is measured until it is decided. loads: those of the
+    experiment's loads that are measured; none means all.
     """
 
     mode: Mode
@@ -46,6 +47,7 @@ class Options:
     quick: bool = False
     host: str = ""
     until_decided: bool = False
+    loads: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,9 @@ class Experiment:
     gives times in the study's seconds; emulated_so: what it adds about how storage was emulated.
     waited: what figures of emulated storage add to K, with the waits {read_ms} and {check_ms}.
     can_resume: `measure` measures only what its results still lack. takes_host: it can measure a
-    service on another machine. can_decide: it knows the option `until_decided`. forecast: the part
-    of `measure` that says beforehand what it will find.
+    service on another machine. can_decide: it knows the option `until_decided`. loads: those that
+    it has with these options, if one may choose from them. forecast: the part of `measure` that
+    says beforehand what it will find.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Experiment:
     can_resume: bool = False
     takes_host: bool = False
     can_decide: bool = False
+    loads: Callable[[Options], Sequence[float]] = lambda _: ()
     forecast: Callable[[Run], None] | None = None
 
     def with_scale(self, options: Options) -> Options:

@@ -18,6 +18,7 @@ _ROOM = 0.06  # of the drawing, at both sides of what it shows
 
 WORDS: Mapping[Cause, str] = {
     Cause.SERVER: "The server, which told no times by which its causes could be told apart",
+    Cause.AROUND: "Order of service, connecting and receiving, which were not told apart",
     Cause.ORDER: "Service out of the order of arrival",
     Cause.DISPATCH: "Late sending by the generator",
     Cause.RECEIVING: "Receiving answers otherwise than in the calibration",

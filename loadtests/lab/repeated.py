@@ -78,7 +78,7 @@ def rejected_told(made: Sequence[Judged], what: str = "points") -> Iterator[str]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and, from two values on, its 95 % interval (Student's t)."""
+    """A mean and, if enough values are known, its 95 % interval."""
 
     value: float
     low: float | None = None
@@ -111,7 +111,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 def of(interval: Interval) -> Estimate:
     """An interval as an estimate."""
-    return Estimate(interval.estimate, interval.low, interval.high)
+    return Estimate(interval.estimate, *interval.ends)
 
 
 def measured(

@@ -33,8 +33,8 @@ def run(
     """Measure and analyse `experiment`, leaving everything in `folder`, which must not exist.
 
     Returns None if too little was measured for a report. Raises ResultsError if the folder exists
-    or the experiment has no such mode or nothing to decide, and KeyboardInterrupt after the
-    measurements until then have been analysed.
+    or the experiment has no such mode, no such load or nothing to decide, and KeyboardInterrupt
+    after the measurements until then have been analysed.
     """
     if options.mode not in experiment.modes:
         modes = ", ".join(experiment.modes)
@@ -43,6 +43,10 @@ def run(
         raise ResultsError(f"{experiment.name} in mode {options.mode} has nothing to decide")
     if options.host and not (experiment.takes_host and options.mode is Mode.REAL):
         raise ResultsError(f"{experiment.name} cannot measure a service on another machine")
+    known = experiment.loads(options)
+    if unknown := [f"{load:g}" for load in options.loads if load not in known]:
+        there_are = ", ".join(f"{load:g}" for load in known) or "none to choose"
+        raise ResultsError(f"{experiment.name} has no load {unknown[0]}; it has {there_are}")
     results = _new(folder)
     options = experiment.with_scale(options)
     manifest = _manifest(experiment, options, folder)
@@ -97,6 +101,7 @@ def resume(folder: Path, say: Callable[[str], None]) -> Report | None:
     told = {name: manifest[name] for name in ("scale", "seed", "reps", "quick")}
     told["until_decided"] = manifest.get("until_decided", False)
     told["host"] = manifest.get("host", "")
+    told["loads"] = tuple(manifest.get("loads", ()))
     manifest["state"] = INTERRUPTED
     now = " at ".join(filter(None, (_now(), _commit())))  # the commit may not be the first one
     manifest["resumed"] = [*manifest.get("resumed", []), now]
@@ -152,6 +157,7 @@ def _manifest(experiment: Experiment, options: Options, folder: Path) -> dict[st
         "quick": options.quick,
         "until_decided": options.until_decided,
         "host": options.host,
+        "loads": list(options.loads),
         "state": INTERRUPTED,  # until the run is complete
         "started": _now(),
         "ended": None,

@@ -55,6 +55,11 @@ class Interval:
             raise ValueError("an estimate of 0 has no relative half-width")
         return self.half_width / abs(self.estimate)
 
+    @property
+    def ends(self) -> tuple[float, float] | tuple[None, None]:
+        """The lower and the upper end; None for both if too few values make it infinitely wide."""
+        return (self.low, self.high) if math.isfinite(self.half_width) else (None, None)
+
     def covers(self, value: float) -> bool:
         """Whether `value` lies in the interval, ends included."""
         return self.low <= value <= self.high

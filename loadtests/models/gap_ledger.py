@@ -31,7 +31,9 @@ probability (1−ρ)ρⁿ, in order of arrival as well as shared (L. Kleinrock, 
 1975, section 5.7, and vol. 2, 1976, section 4.4), so it is drawn. Several servers are given a long
 past instead.
 
-If the server told no times, steps 1 and 3 to 5 cannot be told apart; they are one entry, SERVER.
+If the server told how long it took, but not when it began, steps 1, 3 and 4 cannot be told apart;
+they are one entry, AROUND. If it told nothing, or shares itself among requests, then what differs
+in its services is in that entry, too: SERVER.
 
     accounts = [account(run, calibrated, model, rng) for each run]
     found = ledger(accounts, calibrations)      # means over runs, with joint intervals
@@ -51,6 +53,7 @@ from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
 from loadtests.models.replay import Discipline
 from loadtests.models.samples import summary
+from loadtests.models.sequential import LEAST_VALUES
 
 DRAWS = 32  # how often services are put in random order, or drawn
 _ALIKE = 1e-9  # times that differ by less than this share have no spread of their own
@@ -61,6 +64,7 @@ class Cause(StrEnum):
     """A cause of a gap, in the order of replacement."""
 
     SERVER = "the server, not split"
+    AROUND = "order, connecting, receiving"
     ORDER = "order of service"
     DISPATCH = "dispatch lag"
     RECEIVING = "receive lag"
@@ -77,10 +81,10 @@ class Cause(StrEnum):
 class Recorded:
     """What was recorded of a run: one value for each request, in order of the intended arrival.
 
-    starts_s, services_s: when the server began and how long it took, by its own account; no starts
-    if it did not tell, or shares itself among requests. Then services_s are those it was asked for,
-    with all that comes on top. skipped: requests at the beginning that do not count. is_timed: the
-    run had a duration, and its number of arrivals was left to chance.
+    starts_s, services_s: when the server began and how long it took, by its own account. If it did
+    not tell the starts, services_s have in them all that comes on top; is_told: these are its own
+    times, not those it was asked for. skipped: requests at the beginning that do not count.
+    is_timed: the run had a duration, and its number of arrivals was left to chance.
     """
 
     intended_s: Sequence[float]
@@ -90,6 +94,7 @@ class Recorded:
     starts_s: Sequence[float] | None = None
     skipped: int = 0
     is_timed: bool = False
+    is_told: bool = False
 
     def __post_init__(self) -> None:
         lengths = {len(self.intended_s), len(self.sent_s), len(self.done_s), len(self.services_s)}
@@ -104,16 +109,16 @@ class Calibrated:
     """What calibrations with one customer say about a request.
 
     mean_s, variance_s2: of the response time. connecting_s: mean from sending to the start in the
-    server. receiving_s: mean from the end in the server to the last byte. drift: mean in the server
-    by the calibration after the run over that by the one before it, less 1. delay_s: the part of
-    mean_s that keeps nobody else waiting, by the model.
+    server. receiving_s: mean from the end in the server to the last byte. drift: mean of services_s
+    (see `Recorded`) by the calibration after the run over that by the one before it, less 1; None
+    if it is not known. delay_s: the part of mean_s that keeps nobody else waiting, by the model.
     """
 
     mean_s: float
     variance_s2: float
     connecting_s: float = 0.0
     receiving_s: float = 0.0
-    drift: float = 0.0
+    drift: float | None = None
     delay_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -162,11 +167,12 @@ _Levels = list[tuple[Cause, float]]  # what is replaced next, and the mean respo
 class Ledger:
     """The entries over runs (s), and the gap that they sum to.
 
-    runs: how many. intervals: all hold together with the confidence of `ledger`, the gap's with
-    that confidence alone; None if there is only one calibration.
+    runs, calibrations: how many. intervals: all hold together with the confidence of `ledger`, the
+    gap's with that confidence alone; None if there are too few calibrations.
     """
 
     runs: int
+    calibrations: int
     gap_s: float
     gap: Interval | None
     entries_s: Account
@@ -179,21 +185,23 @@ def ledger(
     """The means of the entries of runs at one load, each with the same weight.
 
     calibrations: of each run, what names the calibration before it. Runs that share one are not
-    independent, so the unit of replication is the calibration. The intervals are Student's t, each
-    with the confidence 1 − (1 − confidence)/entries, so that all of them hold together with at
-    least `confidence` (C. E. Bonferroni, 1936), however entries depend on each other. Raises
-    ValueError for no runs.
+    independent, so the unit of replication is the calibration, and of fewer than LEAST_VALUES there
+    are no intervals: they would be wider than any gap. The intervals are Student's t, each with the
+    confidence 1 − (1 − confidence)/entries, so that all of them hold together with at least
+    `confidence` (C. E. Bonferroni, 1936), however entries depend on each other. Raises ValueError
+    for no runs.
     """
     causes = [cause for cause in Cause if any(cause in found for found in accounts)]
     values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
     gaps_s = [sum(found.values()) for found in accounts]
     entries_s = {cause: summary(values[cause]).mean for cause in causes}
-    if len(set(calibrations)) < 2:
-        return Ledger(len(accounts), summary(gaps_s).mean, None, entries_s, None)
+    counts, gap_s = (len(accounts), len(set(calibrations))), summary(gaps_s).mean
+    if counts[1] < LEAST_VALUES:
+        return Ledger(*counts, gap_s, None, entries_s, None)
     each = 1 - (1 - confidence) / len(causes)
     return Ledger(
-        len(accounts),
-        summary(gaps_s).mean,
+        *counts,
+        gap_s,
         clustered_interval(gaps_s, calibrations, confidence),
         entries_s,
         {cause: clustered_interval(values[cause], calibrations, each) for cause in causes},
@@ -212,17 +220,20 @@ class _Replays:
     def of_server(self) -> tuple[_Levels, Sequence[float]]:
         """The means before the server's own causes are replaced, and the services that are left."""
         run = self._run
+        known = self._calibrated
+        steady_s = [time_s / (1 + (known.drift or 0.0) / 2) for time_s in run.services_s]
         if run.starts_s is None:
             levels = [
-                (Cause.SERVER, self._measured_s()),
+                (Cause.AROUND if run.is_told else Cause.SERVER, self._measured_s()),
                 (Cause.DISPATCH, self._replayed_s(run.sent_s, run.services_s)),
             ]
-            return levels, run.services_s
+            if known.drift is not None:
+                levels.append((Cause.DRIFT, self._replayed_s(run.intended_s, run.services_s)))
+            return levels, steady_s
         ends_s = [at_s + for_s for at_s, for_s in zip(run.starts_s, run.services_s, strict=True)]
         after_s = [done_s - end_s for done_s, end_s in zip(run.done_s, ends_s, strict=True)]
         before_s = self._times_to_start(run.starts_s)
         kept_s = [before + for_s for before, for_s in zip(before_s, run.services_s, strict=True)]
-        known = self._calibrated
         received_s = [known.receiving_s] * len(kept_s)
         around_s = known.connecting_s + known.receiving_s - known.delay_s
         levels = [
@@ -232,7 +243,6 @@ class _Replays:
             (Cause.CONNECTING, self._replayed_s(run.intended_s, kept_s, received_s)),
             (Cause.DRIFT, self._replayed_s(run.intended_s, _shifted(run.services_s, around_s))),
         ]
-        steady_s = [time_s / (1 + known.drift / 2) for time_s in run.services_s]
         return levels, _shifted(steady_s, around_s)
 
     def of_services(self, services_s: Sequence[float]) -> _Levels:

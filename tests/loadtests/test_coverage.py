@@ -5,18 +5,26 @@ room for the chance of as many trials as there are here.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from dataclasses import replace
+from heapq import heappop, heappush, heapreplace
+from itertools import islice, product
 from random import Random
-from statistics import fmean
+from statistics import fmean, variance
 
 import pytest
 
+from loadtests.experiments.capacity.cells import Cells
+from loadtests.experiments.capacity.rounds import Configuration, Round
 from loadtests.experiments.client_server.alone import Alone
 from loadtests.experiments.client_server.predicting import (
     LEAST_NEAR_SATURATION,
     OneRun,
     Point,
 )
+from loadtests.experiments.open_workload.comparing import steady_points
+from loadtests.experiments.open_workload.demands import throughput_per_s
+from loadtests.experiments.open_workload.plan import STEADY
+from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.simulating import (
     LEAST_REPEATED,
@@ -24,14 +32,21 @@ from loadtests.experiments.queueing_network.simulating import (
     simulated_results,
     spread,
 )
-from loadtests.generation.rows import Row
+from loadtests.generation.rows import Row, closed_index
 from loadtests.generation.schedule import Arrival
 from loadtests.models import replay
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.distributions import ServiceTimes, with_mean_and_cv
-from loadtests.models.estimates import batch_means, confidence_interval, without_warm_up
+from loadtests.models.estimates import (
+    Interval,
+    batch_means,
+    confidence_interval,
+    without_warm_up,
+)
+from loadtests.models.queue import ONE, Queue
 from loadtests.models.scalability import ScalabilityLaw, knee_interval
 from loadtests.models.single_server import mg1
+from tests.loadtests.experiments.made_up_rounds import ROUND
 
 SERVICE_S = 0.05
 
@@ -75,6 +90,34 @@ def queued(rho: float, of: ServiceTimes, arrivals: int, random: Random) -> list[
     return replay.fcfs(times_s, [of.draw(random) for _ in times_s])
 
 
+def asked_again_and_again(customers: int, workers: int, random: Random) -> list[Row]:
+    """A closed run of 20 s of a perfect service, where each request is 2 ms on its way."""
+    law, way_s, until_s = with_mean_and_cv(SERVICE_S, 0.2), 0.001, 20.0
+    free_s, number = [0.0] * workers, [0] * customers
+    coming, rows = [(way_s, customer) for customer in range(customers)], list[Row]()
+    while coming:
+        at_s, customer = heappop(coming)
+        end_s = max(at_s, free_s[0]) + law.draw(random)
+        heapreplace(free_s, end_s)
+        index, sent_s = closed_index(customer, number[customer]), at_s - way_s
+        rows.append(Row("r", index, "k", sent_s, sent_s, None, end_s + way_s, None, 200, ""))
+        number[customer] += 1
+        if end_s + way_s < until_s:
+            heappush(coming, (end_s + 2 * way_s, customer))
+    return sorted(rows, key=lambda row: row.done_s)
+
+
+class TestClosedRunsOfTheService:
+    @pytest.mark.parametrize(("customers", "workers"), [(1, 1), (4, 1), (4, 2)])
+    def test_throughput_by_batches(self, customers: int, workers: int) -> None:
+        random = Random(8)
+        runs = (asked_again_and_again(customers, workers, random) for _ in range(60))
+        found = [x for run in runs if (x := throughput_per_s(run)) is not None]
+        truth = fmean(x.estimate for x in found)
+        assert len(found) == 60
+        assert share([x.covers(truth) for x in found]) >= 0.85
+
+
 class TestOpenRuns:
     """Mean response time of M/G/1, cv 0.25, at a utilisation."""
 
@@ -101,6 +144,87 @@ class TestOpenRuns:
         assert share(found) >= 0.8
 
 
+class Calibrated:
+    """Runs of a perfect server at a share of L, of which several share a calibration.
+
+    The server changes its speed a little from one calibration to the next, and a run between two
+    has that of their mean. queue: how it serves; who shares is told no times.
+    """
+
+    REQUESTS, RUNS, WANDER = 200, 10, 0.003
+
+    def __init__(self, fraction: float, arrivals: int, cv: float, queue: Queue = ONE) -> None:
+        self.fraction, self.arrivals, self.queue = fraction, arrivals, queue
+        self.law, self.random = with_mean_and_cv(SERVICE_S, cv), Random(f"{fraction} {queue}")
+
+    def differences(self, each: int) -> Iterator[Interval]:
+        """The paired difference of one load after the other, `each` runs to a calibration."""
+        while True:
+            (point,) = steady_points(self.load(each), is_simulated=False)
+            yield point.difference
+
+    def load(self, each: int) -> list[OpenRun]:
+        speed, runs = self.speed(), list[OpenRun]()
+        while len(runs) < self.RUNS:
+            asked = tuple(speed * self.law.draw(self.random) for _ in range(self.REQUESTS))
+            after = self.speed()
+            runs += [self.run(f"{len(runs)}", asked, (speed + after) / 2) for _ in range(each)]
+            speed = after
+        return runs
+
+    def speed(self) -> float:
+        return self.random.gauss(1, self.WANDER)
+
+    def run(self, calibration: str, asked: Sequence[float], speed: float) -> OpenRun:
+        mean_s, name = fmean(asked), str(self.random.random())
+        rate_per_s = self.fraction * self.queue.servers / mean_s
+        times_s = poisson_count(rate_per_s, self.arrivals, self.random)
+        services_s = [speed * self.law.draw(self.random) for _ in times_s]
+        responses_s = self.queue.replayed_s(times_s, services_s)
+        rows = [
+            Row(name, i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
+            for i, (at_s, stay_s, service_s) in enumerate(
+                zip(times_s, responses_s, services_s, strict=True)
+            )
+        ]
+        return OpenRun(
+            run=name,
+            server="study",
+            part=STEADY,
+            fraction=self.fraction,
+            rate_per_s=rate_per_s,
+            duration_s=times_s[-1],
+            calibration=calibration,
+            service_time_s=mean_s,
+            service_variance_s2=variance(asked),
+            overhead_s=0.0,
+            delay_s=0.0,
+            servers=self.queue.servers,
+            is_shared=self.queue.is_shared,
+            is_accepted=True,
+            calibrated_s=asked,
+            rows=rows,
+        )
+
+
+class TestSharedCalibrations:
+    """Paired differences of `open_workload`: over calibrations, which runs share."""
+
+    @pytest.mark.parametrize(
+        ("measured", "each"),
+        [
+            (Calibrated(0.5, 170, 0.03), 2),
+            (Calibrated(0.5, 170, 0.03), 5),
+            (Calibrated(0.85, 600, 0.03), 2),
+            (Calibrated(0.5, 170, 0.1, Queue(is_shared=True)), 2),
+        ],
+        ids=["half", "half, two calibrations", "near saturation", "shared"],
+    )
+    def test_paired_difference(self, measured: Calibrated, each: int) -> None:
+        found = islice(measured.differences(each), 60)
+        assert share([difference.covers(0) for difference in found]) >= 0.86
+
+
 class PerfectServers:
     """Three servers and one queue: each run is calibrated by a run alone, as in `client_server`.
 
@@ -117,10 +241,7 @@ class PerfectServers:
             yield self.run()
 
     def run(self) -> OneRun:
-        random, rate_per_s = self.random, self.chi * self.SERVERS / SERVICE_S
-        times_s = tuple(random.expovariate(1 / SERVICE_S) for _ in range(self.ALONE))
-        mean_s = fmean(times_s)
-        alone = Alone(times_s, None, None, tuple(each_s - mean_s for each_s in times_s))
+        random, rate_per_s, alone = self.random, self.chi * self.SERVERS / SERVICE_S, self.alone()
         arrivals_s = poisson_count(rate_per_s, self.ARRIVALS, random)
         services_s = [random.expovariate(1 / SERVICE_S) for _ in arrivals_s]
         responses_s = replay.multi_server(arrivals_s, services_s, self.SERVERS)
@@ -130,6 +251,11 @@ class PerfectServers:
         )
         schedule = tuple(Arrival(i, at_s, "k", "/") for i, at_s in enumerate(arrivals_s))
         return OneRun(str(random.random()), rate_per_s, rows, schedule, alone, "")
+
+    def alone(self) -> Alone:
+        times_s = tuple(self.random.expovariate(1 / SERVICE_S) for _ in range(self.ALONE))
+        mean_s = fmean(times_s)
+        return Alone(times_s, None, None, tuple(each_s - mean_s for each_s in times_s))
 
     def covered(self, trials: int, runs: int) -> float:
         """How often the paired difference has 0 in its interval."""
@@ -150,6 +276,47 @@ class TestPairedDifference:
         assert PerfectServers(0.9, 4).covered(20, LEAST_NEAR_SATURATION) >= 0.75
 
 
+class TestAlone:
+    """E[S] of `request-rate` and `server-threads`, by a run in which customers hardly ever wait."""
+
+    def test_mean_of_one_run(self) -> None:
+        servers, covered = PerfectServers(0.5, 9), []
+        for _ in range(300):
+            alone = servers.alone()
+            assert alone.interval.estimate == alone.mean_s
+            covered.append(alone.interval.covers(SERVICE_S))
+        assert share(covered) >= 0.9
+
+
+class TestTimesFaster:
+    """How many times as fast a type of workers is, in turns, by `capacity`."""
+
+    ONE, OTHER, TURNS = Configuration("asgi", 2), Configuration("sync", 2), 3
+
+    @pytest.mark.parametrize("rejected", [0.0, 0.1])
+    def test_ratio_over_turns(self, rejected: float) -> None:
+        random, covered = Random(10), []
+        for _ in range(200):
+            found = Cells(list(self.rounds(random, rejected))).times_faster(self.ONE, self.OTHER)
+            assert found is not None
+            if found.low is not None and found.high is not None:
+                covered.append(found.low <= 2 <= found.high)
+        assert share(covered) >= 0.9
+
+    def rounds(self, random: Random, rejected: float) -> Iterator[Round]:
+        for turn, of, n in product(range(self.TURNS), (self.ONE, self.OTHER), (1, 4, 16, 64)):
+            mean = (2 if of is self.ONE else 1) * n / (1 + 0.1 * n)
+            yield replace(
+                ROUND,
+                turn=turn,
+                worker_type=of.worker_type,
+                workers=of.workers,
+                connections=n,
+                requests=round(1e5 * mean * random.gauss(1, 0.02)),
+                foreign_cpu=float(random.random() < rejected),
+            )
+
+
 class TestTurns:
     """What is measured in turns, each a little slower or quicker than the others as a whole."""
 
@@ -164,8 +331,8 @@ class TestTurns:
 
     @pytest.mark.parametrize(
         ("turns", "requests", "cv"),
-        [(6, 4, 0.1), (6, 30, 0.5), (5, 80, 0.5), (5, 1, 0.1)],
-        ids=["scans", "lookups", "itineraries", "processes"],
+        [(6, 4, 0.1), (6, 30, 0.5), (5, 80, 0.5), (5, 1, 0.1), (5, 200, 0.1)],
+        ids=["scans", "lookups", "itineraries", "processes", "calibrations"],
     )
     def test_a_mean_and_a_ratio(self, turns: int, requests: int, cv: float) -> None:
         random, means, ratios = Random(f"{turns}-{requests}"), [], []

@@ -9,6 +9,7 @@ a result of rows that were measured elsewhere.
 from loadtests.experiments.open_workload.analysing import analyse
 from loadtests.experiments.open_workload.bringing import bring
 from loadtests.experiments.open_workload.measuring import measure
+from loadtests.experiments.open_workload.plan import fractions
 from loadtests.experiments.open_workload.servers import SCALE
 from loadtests.lab.experiment import Experiment, Mode
 
@@ -34,6 +35,7 @@ EXPERIMENT = Experiment(
     scales=(SCALE, SCALE),
     can_resume=True,
     can_decide=True,
+    loads=fractions,
     takes_host=True,
     emulated_so=(
         "Here blocks are really read, checked and filtered: in the study's way a wait fills up the "

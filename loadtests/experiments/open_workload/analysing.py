@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from math import isinf
-from statistics import fmean
 
 from loadtests.experiments.open_workload import figures, tables
 from loadtests.experiments.open_workload.comparing import (
@@ -21,9 +19,11 @@ from loadtests.experiments.open_workload.tables import give_or_take, percent
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.lab.experiment import Mode
+from loadtests.lab.repeated import estimate
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.results import Results, ResultsError
-from loadtests.models.estimates import TOLERANCE, Verdict, confidence_interval
+from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.sequential import LEAST_VALUES
 
 REJECTED = "Every run was rejected, so nothing was found out."
@@ -192,44 +192,32 @@ def _without_a_run(runs: Sequence[OpenRun]) -> list[str]:
 
 
 def _metric(point: Steady) -> Metric:
-    interval = point.raw
-    name = f"response_time[{point.server},{point.fraction:g}]"
-    return Metric.of_amount(name, interval.estimate, "", interval.low, interval.high)
+    return estimated(point.raw).metric(f"response_time[{point.server},{point.fraction:g}]", "")
 
 
 def _paired_metric(point: Steady) -> Metric:
     """The paired difference as a share of the prediction."""
     name = f"paired_difference[{point.server},{point.fraction:g}]"
-    if isinf(point.difference.half_width):  # few calibrations, measured until decided
-        return Metric(name, point.difference.estimate / point.predicted)
-    low, value, high = (
-        one / point.predicted
-        for one in (point.difference.low, point.difference.estimate, point.difference.high)
-    )
-    return Metric(name, value, "", low, high)
+    share = point.difference.times(1 / point.predicted)
+    return Metric(name, share.estimate, "", *share.ends)
 
 
 def _service_times(runs: Sequence[OpenRun]) -> list[Metric]:
     """E[S] of each server, with its interval over calibrations if there are several."""
     found = []
     for server in dict.fromkeys(run.server for run in runs):
-        means_s = {run.service_time_s for run in runs if run.server == server}
-        low = high = None
-        if len(means_s) > 1:
-            interval = confidence_interval([*means_s])
-            low, high = interval.low, interval.high
-        name = f"service_time[{server}]"
-        found.append(Metric.of_amount(name, fmean(means_s), "s", low, high))
+        calibrated = {run.calibration: run.service_time_s for run in runs if run.server == server}
+        found.append(estimate([*calibrated.values()]).metric(f"service_time[{server}]", "s"))
     return found
 
 
 # --- sections ----------------------------------------------------------------------------------
 
 _STEADY = (
-    "Each run is a replication with its own arrivals, whose beginning is left out. The paired "
-    "difference compares every request with the same arrival in a simulated queue, where it takes "
-    "as long as the server measured, or a time of the calibration if the server cannot tell. “As "
-    "served” is just that: only the order of service and the work outside the handler differ. The "
+    "Each run has its own arrivals, and its beginning is left out. The paired difference compares "
+    "every request with the same arrival in a simulated queue, where it takes as long as the "
+    "server measured, or a time of the calibration if the server cannot tell. “As served” is just "
+    "that: only the order of service and the work outside the handler differ. The "
     "paired difference has in addition what the formula gains if requests take longer than at the "
     "calibration."
 )

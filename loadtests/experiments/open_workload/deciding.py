@@ -9,12 +9,12 @@ honestly as one whose length was fixed before.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import ceil, isinf
+from math import ceil
 from statistics import fmean
 from time import monotonic
 
+from loadtests.experiments.open_workload import tables
 from loadtests.experiments.open_workload.comparing import Steady, steady_points
-from loadtests.experiments.open_workload.gaps import between
 from loadtests.experiments.open_workload.plan import SETTLED_UP_TO, STEADY, LoadKey
 from loadtests.experiments.open_workload.reading import open_runs
 from loadtests.lab.results import Results
@@ -43,9 +43,7 @@ class Progress:
         if not self.differences:
             return "no run counts yet"
         found = confidence_sequence(self.differences)
-        percent = 100 / self.predicted
-        size = "" if isinf(found.half_width) else f" ± {percent * found.half_width:.1f}"
-        known = f"paired difference {percent * found.estimate:+.1f}{size} %"
+        known = f"paired difference {tables.percent(found, self.predicted)}"
         seen = f"calibrations: {found.values}"
         if self.verdict is not Verdict.NOT_DECIDED:
             return f"{known}, {seen}: the model {self.verdict}"
@@ -73,10 +71,8 @@ def progress(results: Results, key: LoadKey) -> Progress:
     points = steady_points(runs, is_simulated=False)
     if not points:
         return Progress(1.0, [])
-    (point,), around = points, between(results)
-    together = groupby(
-        zip(runs, point.differences, strict=True), key=lambda pair: around[pair[0].run].name
-    )
+    (point,) = points
+    together = groupby(zip(runs, point.differences, strict=True), key=lambda pair: pair[0].unit)
     return Progress(
         point.predicted, [fmean([difference for _, difference in of]) for _, of in together]
     )

@@ -52,13 +52,22 @@ def explored(run: Run, found: Measured, server: str, asked: Choices, before: Cal
     for number in customers:
         if (server, number) not in known:
             _closed(run, found.target, server, asked, number, before)
-    busy_workers = _highest_per_s(run, server, before) * before.mean_s
-    queue = found.queue or Queue(max(1, round(busy_workers)), is_shared=True)
+    highest_per_s = _highest_per_s(run, server, before)
+    queue = found.queue or Queue(workers(highest_per_s, before), is_shared=True)
     for _ in range(MOST_LEARNINGS):
         if server not in learnt.demands(results):
             learn(run, found, server, queue)
     of = learnt.demands(results).get(server)
-    return Rated(queue, busy_workers, of.front_s if of else 0.0)
+    return Rated(queue, highest_per_s * before.mean_s, of.front_s if of else 0.0)
+
+
+def workers(highest_per_s: float, found: Calibration) -> int:
+    """How many workers give this throughput, if each is busy for the time that the server reports.
+
+    E[S] as a customer sees it would give more of them: while a request is on its way, its worker
+    serves others.
+    """
+    return max(1, round(highest_per_s * (found.mean_s - (found.overhead_s or 0.0))))
 
 
 def _highest_per_s(run: Run, server: str, before: Calibration) -> float:

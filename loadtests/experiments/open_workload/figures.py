@@ -47,7 +47,7 @@ def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure
     told = (
         "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
         "state, dashes in the colour of a server its own; vertical strokes are 95 % intervals over "
-        "replications."
+        "calibrations."
     )
     return figure(
         "Response time against load",

@@ -5,7 +5,7 @@ between two calibrations: the last before its rows in the file, and the first af
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from random import Random
 from statistics import fmean
@@ -19,7 +19,8 @@ from loadtests.lab.raw import rows_by_run
 from loadtests.lab.report.content import Section
 from loadtests.lab.results import Results
 from loadtests.models.estimates import warm_up_of
-from loadtests.models.gap_ledger import Calibrated, Model, Recorded, account, ledger
+from loadtests.models.gap_ledger import Calibrated, Ledger, Model, Recorded, account, ledger
+from loadtests.models.sequential import LEAST_VALUES
 
 CALIBRATION = "calibration-"
 TOLD = (
@@ -28,7 +29,7 @@ TOLD = (
     "assumes, from the measurement (below) up to the prediction. So the entries sum to the gap, "
     "and each says what its cause adds to a run from which those below it have been removed. The "
     "intervals hold together with 95 % confidence, and calibrations are their unit: runs that "
-    "share one are one replication."
+    f"share one are one replication, and fewer than {LEAST_VALUES} have no intervals."
 )
 
 
@@ -50,9 +51,9 @@ def gap_section(results: Results, runs: Sequence[OpenRun]) -> Section:
     for (server, fraction), of_load in groupby(
         long_enough, key=lambda run: (run.server, run.fraction)
     ):
-        found, count = _gap(list(of_load), around)
+        found, gap = _gap(list(of_load), around)
         title = f"Gap at {fraction:.2g} of L, {SERVERS[server]}"
-        figures.append(waterfall(title, f"{_told(found)} Runs: {count}.", found))
+        figures.append(waterfall(title, f"{_told(gap)} {_counted(found)}", gap))
     return Section("Where the gaps come from", [TOLD], figures)
 
 
@@ -69,21 +70,26 @@ def _told(gap: Gap) -> str:
     return f"Measured less predicted: {size}{of}. {words or 'No single cause is seen.'}"
 
 
-def _gap(runs: Sequence[OpenRun], around: Mapping[str, Between]) -> tuple[Gap, int]:
+def _counted(found: Ledger) -> str:
+    few = f", too few for intervals, which need {LEAST_VALUES}" if found.gap is None else ""
+    return f"Runs: {found.runs}, calibrations: {found.calibrations}{few}."
+
+
+def _gap(runs: Sequence[OpenRun], around: Mapping[str, Between]) -> tuple[Ledger, Gap]:
     cv = fmean([run.cv**2 for run in runs]) ** 0.5
     models = [_model(run, cv) for run in runs]
     accounts = [
         account(
-            _recorded(run, around.get(run.run)),
-            _calibrated(run, cv, around.get(run.run)),
+            _recorded(run, known),
+            known,
             model,
             Random(run.run),  # noqa: S311  no secrets
         )
         for run, model in zip(runs, models, strict=True)
+        for known in [_calibrated(run, cv, around.get(run.run))]
     ]
-    names = [around[run.run].name if run.run in around else run.run for run in runs]
-    predicted_s = fmean([model.predicted_s for model in models])
-    return of_ledger(ledger(accounts, names), predicted_s), len(runs)
+    found = ledger(accounts, [run.unit for run in runs])
+    return found, of_ledger(found, fmean([model.predicted_s for model in models]))
 
 
 def _model(run: OpenRun, cv: float) -> Model:
@@ -92,46 +98,53 @@ def _model(run: OpenRun, cv: float) -> Model:
     return Model(run.rate_per_s, predicted_s, run.queue.replayed_s, run.queue.servers)
 
 
-def _recorded(run: OpenRun, around: Between | None) -> Recorded:
+def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
+    """The run, with the server's own times if requests do not share it."""
     starts_s = [row.server_start_s for row in run.rows if row.server_start_s is not None]
     services_s = [row.service_s for row in run.rows if row.service_s is not None]
-    is_known = run.overhead_s == 0 or (around is not None and bool(_served(around.before)))
     is_whole = len(starts_s) == len(services_s) == len(run.rows)
-    told = is_known and is_whole and not run.queue.is_shared
+    is_known = run.overhead_s == 0 or known.connecting_s > 0
+    has_starts = is_known and is_whole and not run.queue.is_shared
+    own_s = services_s if has_starts else run.served_s
     return Recorded(
         run.arrivals_s,
         [row.sent_s for row in run.rows],
         [row.done_s for row in run.rows],
-        services_s if told else run.served_s or run.drawn_s(),
-        starts_s if told else None,
+        own_s or [(1 + (known.drift or 0.0) / 2) * time_s for time_s in run.drawn_s()],
+        starts_s if has_starts else None,
         warm_up_of(len(run.rows), warm_up(run.fraction)),
+        is_told=own_s is not None,
     )
 
 
 def _calibrated(run: OpenRun, cv: float, around: Between | None) -> Calibrated:
-    variance_s2 = (cv * run.busy_s) ** 2
-    before = _served(around.before) if around else []
-    if around is None or not before:
-        return Calibrated(run.service_time_s, variance_s2, delay_s=run.delay_s)
-    services_s, after = fmean([row.service_s or 0.0 for row in before]), _served(around.after)
-    return Calibrated(
-        run.service_time_s,
-        variance_s2,
-        connecting_s=fmean([(row.server_start_s or 0.0) - row.sent_s for row in before]),
-        receiving_s=fmean([_received_s(row) for row in before]),
-        drift=fmean([row.service_s or 0.0 for row in after]) / services_s - 1 if after else 0.0,
-        delay_s=run.delay_s,
+    known = Calibrated(run.service_time_s, (cv * run.busy_s) ** 2, delay_s=run.delay_s)
+    before, after = (_served(around.before), _served(around.after)) if around else ([], [])
+    if not before:
+        return known
+    services_s = _mean_service_s(before)
+    changed_s = _mean_service_s(after) - services_s if after else 0.0
+    starts_s = [row.server_start_s for row in before if row.server_start_s is not None]
+    if run.queue.is_shared or len(starts_s) < len(before):
+        return replace(known, drift=changed_s / run.busy_s)
+    connecting_s = fmean(starts_s) - fmean([row.sent_s for row in before])
+    response_s = fmean([row.closed_response_s for row in before])
+    return replace(
+        known,
+        connecting_s=connecting_s,
+        receiving_s=response_s - connecting_s - services_s,
+        drift=changed_s / services_s,
     )
 
 
 def _served(rows: Sequence[Row]) -> list[Row]:
-    """The rows of a calibration that count and say what the server did."""
+    """The rows of a calibration that count and say how long the server took."""
     counted = sorted(rows, key=lambda row: row.index)[WARM_UP:]
-    return [row for row in counted if row.server_start_s is not None and row.service_s is not None]
+    return [row for row in counted if row.service_s is not None]
 
 
-def _received_s(row: Row) -> float:
-    return row.done_s - (row.server_start_s or 0.0) - (row.service_s or 0.0)
+def _mean_service_s(rows: Sequence[Row]) -> float:
+    return fmean([row.service_s or 0.0 for row in rows])
 
 
 def between(results: Results) -> Mapping[str, Between]:

@@ -2,9 +2,11 @@
 
 All calibrations of a server send the same requests, so a difference between two is due to the
 machine. Machines change their speed now and then, and runs between two calibrations that differ are
-rejected together, so there are only a few runs between two. A rejected run is made again with new
-arrivals, whatever the reason, until as many runs count as planned; at most twice as many runs are
-made as were lacking at the start or at a resumption. Response times play no part in this.
+rejected together, so there are only a few runs between two; and at most a fifth of those of the
+steady state, because runs that share a calibration are one replication. A rejected run is made
+again with new arrivals, whatever the reason, until as many runs count as planned; at most twice as
+many runs are made as were lacking at the start or at a resumption. Response times play no part in
+this.
 
 With the option `until_decided` there is a calibration after each run of the steady state, and a
 load ends as soon as its confidence sequence decides, or after `AT_MOST_TIMES` as many runs as
@@ -26,7 +28,7 @@ from random import Random
 
 from loadtests.experiments.open_workload.deciding import AT_MOST_TIMES, Watch, can_be_decided
 from loadtests.experiments.open_workload.exploring import Rated, explored
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, Load, loads
+from loadtests.experiments.open_workload.plan import AS_THE_STUDY, STEADY, Load, loads
 from loadtests.experiments.open_workload.reading import PLAN, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
 from loadtests.generation import samples as sampling
@@ -41,10 +43,11 @@ from loadtests.lab.raw import accepted_by_run
 from loadtests.lab.results import TableWriter
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.queue import ONE
+from loadtests.models.sequential import LEAST_VALUES
 
 CALIBRATION_REQUESTS, QUICK_CALIBRATION_REQUESTS = 200, 60
 CALIBRATED_EVERY_S = 200.0
-VARIED_TIMES = 4  # times of the service vary by 0.2 of their mean, where waits vary by 0.01
+VARIED_TIMES = 4  # times of the service vary by 0.07 of their mean, where waits vary by 0.01
 MOST_TIMES = 2  # the most runs to make, as a multiple of those lacking
 
 
@@ -180,10 +183,15 @@ def _lag_p99_s(records: Sequence[RunRecord]) -> float | None:
 
 
 def _together(ready: Ready, load: Load, found: Calibration) -> int:
-    """The number of runs between two calibrations."""
+    """The number of runs between two calibrations.
+
+    Calibrations are the units of intervals, so the runs of a load are spread over enough of them.
+    """
     if ready.run.options.until_decided and can_be_decided(load.key):
         return 1
-    return max(1, int(CALIBRATED_EVERY_S / _duration_s(ready.rated, load, found.mean_s)))
+    at_most = load.runs // LEAST_VALUES if load.part == STEADY else load.runs
+    in_time = int(CALIBRATED_EVERY_S / _duration_s(ready.rated, load, found.mean_s))
+    return max(1, min(at_most, in_time))
 
 
 def _duration_s(rated: Rated, load: Load, service_time_s: float) -> float:

@@ -4,7 +4,7 @@ L is the rate at which a server is busy all the time.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadtests.lab.experiment import Mode, Options
 from loadtests.lab.published import OPEN_RUN_S, OPEN_RUNS, UNROUNDED
@@ -77,9 +77,15 @@ def servers_of(options: Options) -> Sequence[str]:
 
 
 def loads(options: Options) -> Sequence[Load]:
-    """All loads, in the order in which they are measured."""
+    """All loads, or those that were chosen, in the order in which they are measured."""
     planned = _quick if options.quick else _full
-    return [load for server in servers_of(options) for load in planned(server, options.reps)]
+    found = [load for server in servers_of(options) for load in planned(server, options.reps)]
+    return [load for load in found if not options.loads or load.fraction in options.loads]
+
+
+def fractions(options: Options) -> Sequence[float]:
+    """The shares of L from which one may choose."""
+    return sorted({load.fraction for load in loads(replace(options, loads=()))})
 
 
 BRIEFLY = (SCAN, SERVICE_WORKERS, SERVICE_SCANS)

@@ -70,6 +70,14 @@ class OpenRun(RunLine):
     rows: Sequence[Row]
 
     @property
+    def unit(self) -> str:
+        """The replication to which it belongs: runs that share a calibration share its error.
+
+        It is the calibration, or the run itself if E[S] was not measured but given.
+        """
+        return self.calibration or self.run
+
+    @property
     def queue(self) -> Queue:
         """The model of the server."""
         return Queue(self.servers, self.is_shared)

@@ -1,7 +1,6 @@
 """Makes the tables of the report of open workloads."""
 
 from collections.abc import Sequence
-from math import isinf
 
 from loadtests.experiments.open_workload.comparing import REPLICATIONS_FROM, AsTheStudy, Steady
 from loadtests.experiments.open_workload.demands import Closed, Demands
@@ -17,22 +16,23 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.report.content import Table
 from loadtests.lab.report.words import times
-from loadtests.models.estimates import BATCHES, REPLICATIONS, TOLERANCE, Interval
+from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Interval
 from loadtests.models.protocol import Expectation
+from loadtests.models.sequential import LEAST_VALUES
 
 REPORT_S = UNROUNDED.mean_s
 
 
 def percent(difference: Interval, of: float) -> str:
     """A difference with its interval, if it has one, in per cent of `of`."""
-    if isinf(difference.half_width):
-        return f"{100 * difference.estimate / of:+.1f} %"
-    return f"{100 * difference.estimate / of:+.1f} ± {100 * difference.half_width / of:.1f} %"
+    size = "" if difference.ends == (None, None) else f" ± {100 * difference.half_width / of:.1f}"
+    return f"{100 * difference.estimate / of:+.1f}{size} %"
 
 
 def give_or_take(found: Interval) -> str:
-    """A mean and half the width of its interval."""
-    return f"{found.estimate:.3g} ± {found.half_width:.2g}"
+    """A mean and half the width of its interval, if it has one."""
+    size = "" if found.ends == (None, None) else f" ± {found.half_width:.2g}"
+    return f"{found.estimate:.3g}{size}"
 
 
 def steady(points: Sequence[Steady]) -> Table:
@@ -54,9 +54,10 @@ def steady(points: Sequence[Steady]) -> Table:
         ],
         f"Times are in service times. Left out of each run are its first {WARM_UP} arrivals "
         f"({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L), or a tenth if that is more. The tolerance "
-        f"of {100 * TOLERANCE:g} % was fixed before the run. The interval of a single run is that "
-        f"of {BATCHES} batches. From {REPLICATIONS_FROM:g} of L on, fewer than {REPLICATIONS} runs "
-        f"decide nothing. Above {SETTLED_UP_TO:g} no runs decide: they are too short for the "
+        f"of {100 * TOLERANCE:g} % was fixed before the run. Runs that share a calibration share "
+        "its error, so intervals are over calibrations; one calibration has none, and fewer than "
+        f"{LEAST_VALUES} decide nothing. From {REPLICATIONS_FROM:g} of L on, neither do fewer than "
+        f"{REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short for the "
         "steady state of the formula, as their replay shows.",
     )
 

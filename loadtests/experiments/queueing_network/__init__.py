@@ -6,9 +6,11 @@ tables. `predicting` solves the models, and `comparing` compares them with the m
 makes the report.
 """
 
+from dataclasses import replace
+
 from loadtests.experiments.queueing_network.analysing import analyse
 from loadtests.experiments.queueing_network.measuring import measure
-from loadtests.experiments.queueing_network.plan import QUICK_SCALE, SCALE
+from loadtests.experiments.queueing_network.plan import QUICK_SCALE, SCALE, plan_of
 from loadtests.lab.experiment import Experiment, Mode
 
 EXPERIMENT = Experiment(
@@ -27,6 +29,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
+    loads=lambda options: plan_of(replace(options, loads=())).populations,
     report_seconds="K times the measured ones",
     waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
 )

@@ -1,6 +1,6 @@
 """Defines how much is measured: servers, numbers of customers, lengths of runs. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadtests.lab.experiment import Options
 from loadtests.lab.published import BLOCKS
@@ -59,4 +59,6 @@ QUICK = Plan((1, 2, 5), 1200, FILLED_BLOCKS, blocks=60, run_blocks=4, scans=3)
 
 def plan_of(options: Options) -> Plan:
     """The plan for these options: about half an hour, or less than two minutes if quick."""
-    return QUICK if options.quick else FULL
+    plan = QUICK if options.quick else FULL
+    chosen = tuple(n for n in plan.populations if n in options.loads)
+    return replace(plan, populations=chosen) if options.loads else plan

@@ -44,11 +44,15 @@ SHOWN: Mapping[str, Shown] = {
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A forecast and what was measured; None if it was not, or no run of it counts."""
+    """A forecast and what was measured; None if it was not, or no run of it counts.
+
+    rejected: number of runs that were made for it and do not count.
+    """
 
     made: str
     forecast: Forecast
     measured: float | None
+    rejected: int
 
     @property
     def held(self) -> bool | None:
@@ -87,7 +91,7 @@ def scored(results: Results) -> list[Scored]:
         runs = runs_of(results, one.change, one.quantity)
         counted = next((name for name, counts in runs.items() if counts), None)
         value = _value(one.quantity, rows[counted]) if counted else None
-        found.append(Scored(at, one, value))
+        found.append(Scored(at, one, value, list(runs.values()).count(False)))
     return found
 
 
@@ -114,11 +118,13 @@ def analyse(results: Results) -> Report:
     """Report on the forecasts. Raises ResultsError."""
     found = scored(results)
     score = [one for one in found if one.measured is not None]
-    held = sum(bool(one.held) for one in score)
-    if not score:
-        conclusion = f"{len(found)} forecasts were made and wait for their measurement."
+    rejected = _rejected(found)
+    if score:
+        conclusion = f"{sum(bool(one.held) for one in score)} of {len(score)} forecasts held."
+    elif rejected:
+        conclusion = rejected[0]
     else:
-        conclusion = f"{held} of {len(score)} forecasts held."
+        conclusion = f"{len(found)} forecasts were made and wait for their measurement."
     lead = (
         "A forecast says what one run will show, with a range that 95 of 100 such runs would be in "
         "if the model were right. It is simulated from the requests of a single customer, who "
@@ -128,11 +134,21 @@ def analyse(results: Results) -> Report:
     tables = [_table(found, quantity) for quantity in QUANTITIES]
     parts: list[Table | Figure] = [*tables, _figure(score)] if score else [*tables]
     return Report(
-        [conclusion, *told],
+        [*dict.fromkeys([conclusion, *told, *rejected])],
         [Section("Forecast and measured", [lead], parts)],
         [_metric(one) for one in score] + _share(score),
+        failure="" if score or not rejected else conclusion,
         conclusion=conclusion,
     )
+
+
+def _rejected(found: Sequence[Scored]) -> list[str]:
+    """A sentence about the forecasts of which every measurement was rejected, if there are any."""
+    number = sum(one.measured is None and one.rejected > 0 for one in found)
+    if not number:
+        return []
+    told = f"{number} of {len(found)} forecasts were measured, but every run was rejected"
+    return [f"{told}; the table of runs has the reasons."]
 
 
 def _sentence(one: Scored) -> str:

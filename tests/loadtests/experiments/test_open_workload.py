@@ -40,7 +40,7 @@ from loadtests.experiments.open_workload.plan import (
 )
 from loadtests.experiments.open_workload.reading import OpenRun, open_runs
 from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.open_workload.tables import percent
+from loadtests.experiments.open_workload.tables import give_or_take, percent
 from loadtests.generation import run as generation_run
 from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile, closed_index
@@ -185,9 +185,26 @@ class TestComparing:
         assert point.difference.low > 0
 
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
-        runs = [a_run(0.5, seed=1), a_run(0.5, seed=2), a_run(0.5, slower=3, seed=3, counts=False)]
+        runs = [a_run(0.5, seed=seed) for seed in range(5)]
+        runs.append(a_run(0.5, slower=3, seed=5, counts=False))
         (point,) = steady_points(runs, is_simulated=False)
-        assert (point.runs, point.rejected, point.verdict) == (2, 1, Verdict.AGREES)
+        assert (point.runs, point.rejected, point.verdict) == (5, 1, Verdict.AGREES)
+
+    @pytest.mark.parametrize(
+        ("calibrations", "verdict"), [(4, Verdict.NOT_DECIDED), (5, Verdict.AGREES)]
+    )
+    def test_fewer_than_five_calibrations_decide_nothing(
+        self, calibrations: int, verdict: Verdict
+    ) -> None:
+        runs = [a_run(0.5, seed=seed) for seed in range(10)]
+        shared = [replace(run, calibration=f"c{n % calibrations}") for n, run in enumerate(runs)]
+        assert self.verdict_of(shared) is verdict
+
+    def test_one_calibration_does_not_tell_how_wrong_it_is(self) -> None:
+        runs = [replace(a_run(0.5, seed=seed), calibration="c") for seed in range(3)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert point.raw.ends == point.difference.ends == (None, None)
+        assert give_or_take(point.raw) == f"{point.raw.estimate:.3g}"
 
     def test_a_load_without_a_run_that_counts_is_left_out(self) -> None:
         assert steady_points([a_run(0.5, counts=False)], is_simulated=False) == []
@@ -236,6 +253,40 @@ class TestPlan:
             for load in loads(Options(Mode.EMULATED))
         )
         assert total_s < 3600
+
+
+class TestChosenLoads:
+    def test_are_measured_alone_and_so_they_are_when_it_goes_on(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        words = [
+            "run",
+            "open-workload",
+            "--mode",
+            "model",
+            "--quick",
+            "--reps",
+            "2",
+            "--loads",
+            "0.85",
+        ]
+        asked = CliRunner().invoke(main, [*words, "--out", str(out)])
+        assert asked.exit_code == 0, asked.output
+        (folder,) = out.iterdir()
+        resume(folder, lambda text: None)
+        runs = open_runs(Results(folder))
+        assert {(run.part, run.fraction) for run in runs} == {(STEADY, 0.85), (AS_THE_STUDY, 0.85)}
+        assert len(runs) == 4
+
+    def test_must_be_some_that_there_are(self, tmp_path: Path) -> None:
+        options = replace(QUICK, loads=(0.5, 0.4))
+        with pytest.raises(ResultsError, match=r"has no load 0\.4; it has 0\.3, 0\.5, 0\.85$"):
+            run(EXPERIMENT, options, tmp_path / "one", print)
+        assert not (tmp_path / "one").exists()
+
+    def test_are_numbers(self) -> None:
+        asked = CliRunner().invoke(main, ["run", "open-workload", "--loads", "0.5,half"])
+        assert asked.exit_code == 2
+        assert "it takes numbers like 0.5,0.85" in asked.output
 
 
 class TestRepeating:
@@ -297,14 +348,14 @@ class TestRepeating:
         monkeypatch: pytest.MonkeyPatch,
         asked: Sequence[Choices],
     ) -> None:
-        load = Load(STUDY, STEADY, 0.5, 3, arrivals=1000)
-        assert measuring.CALIBRATED_EVERY_S // (1000 / load.fraction * 0.04) == 2  # so many at once
+        load = Load(STUDY, AS_THE_STUDY, 0.5, 3, services=2000)
+        assert measuring.CALIBRATED_EVERY_S // (load.services * 0.04) == 2  # so many at once
         plan(monkeypatch, load)
         options = Options(Mode.EMULATED, scale=1000)
         measuring.measure(Run(options, emulated(tmp_path), tmp_path, lambda text: None))
         rows = Results(tmp_path).rows("runs")
         assert [row["run"] for row in rows] == [
-            f"study-steady-0.5-{number:02}" for number in range(1, len(rows) + 1)
+            f"study-as-the-study-0.5-{number:02}" for number in range(1, len(rows) + 1)
         ]
         assert [row["accepted"] for row in rows] == accepted.split()
         assert len(asked) > 2
@@ -314,7 +365,7 @@ class TestRepeating:
     def test_what_is_missing_is_made_when_it_goes_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
-        disturbed, quiet = (Load(STUDY, STEADY, f, 3, arrivals=1000) for f in (0.5, 0.8))
+        disturbed, quiet = (Load(STUDY, AS_THE_STUDY, f, 3, services=2000) for f in (0.5, 0.8))
         plan(monkeypatch, disturbed, quiet)
         monkeypatch.setattr(measuring, "CALIBRATED_EVERY_S", 300)  # all three of a load at once
         run = Run(
@@ -330,6 +381,18 @@ class TestRepeating:
         assert told[0] == rejected + accepted
         assert told[1][9:] == [(f"0.5-0{number}", "yes") for number in range(7, 10)]
         assert all(choices == asked[0] for choices in asked)  # also of another day
+
+    @pytest.mark.parametrize("means_s", [[0.04] * 7])
+    def test_runs_are_spread_over_five_calibrations(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
+    ) -> None:
+        plan(monkeypatch, Load(STUDY, STEADY, 0.5, 10, arrivals=100))
+        options = Options(Mode.EMULATED, scale=1000)
+        results = emulated(tmp_path)
+        measuring.measure(Run(options, results, tmp_path, lambda text: None))
+        shared = Counter(run.unit for run in open_runs(results))
+        assert list(shared.values()) == [2] * 5
+        assert len(asked) == 6
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
     def test_a_load_is_measured_until_it_is_decided(
@@ -487,6 +550,12 @@ def test_a_service_that_runs_elsewhere_is_asked_over_the_network(
     assert "the service at --host" in page_of(results)
 
 
+@pytest.mark.parametrize("way_s", [0.001, 0.02, 0.2])
+def test_workers_elsewhere_are_counted_by_what_they_do_however_long_the_way(way_s: float) -> None:
+    found = Calibration("c", 100, 0.025 + way_s, 0.0, overhead_s=way_s)
+    assert exploring.workers(4 / 0.0255, found) == 4
+
+
 def test_a_host_without_a_service_is_named(tmp_path: Path) -> None:
     options = Options(Mode.REAL, quick=True, host="http://127.0.0.1:9")
     with pytest.raises(ProgramFailed, match=r"no service answers at http://127\.0\.0\.1:9"):
@@ -503,11 +572,7 @@ class TestBrought:
         return path
 
     def alone(self, path: Path, service_s: float = SERVICE_S) -> Path:
-        rows = [
-            Row("", closed_index(0, i), "k", i, i, None, i + service_s, service_s, 200, "")
-            for i in range(40)
-        ]
-        return self.written(path, "closed", rows)
+        return self.written(path, "closed", alone("", service_s))
 
     def test_are_compared_with_the_queue_of_their_calibration(self, tmp_path: Path) -> None:
         files = [
@@ -591,15 +656,54 @@ def test_a_gap_is_told_by_its_cause(tmp_path: Path) -> None:
     assert "Late sending by the generator adds 4.00 ms" in figure.told
 
 
-@pytest.mark.parametrize("queue", [Queue(2), Queue(is_shared=True), Queue(2, is_shared=True)])
-def test_every_queue_has_a_ledger(queue: Queue, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("queue", "cause"),
+    [
+        (Queue(2), "order, connecting, receiving"),
+        (Queue(is_shared=True), "the server, not split"),
+        (Queue(2, is_shared=True), "the server, not split"),
+    ],
+)
+def test_every_queue_has_a_ledger(queue: Queue, cause: str, tmp_path: Path) -> None:
     runs = [a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue) for seed in range(3)]
     (figure,) = gap_section(Results(tmp_path), runs).parts
     assert isinstance(figure, Figure)
     first, *entries, last = [row[1] for row in figure.table.rows]
     assert isinstance(first, float)
     assert last == pytest.approx(first + sum(float(entry or 0) for entry in entries))
-    assert "the server, not split" in {row[0] for row in figure.table.rows}
+    assert cause in {row[0] for row in figure.table.rows}
+    assert "calibrations: 3, too few for intervals, which need 5." in figure.told
+
+
+def alone(run: str, service_s: float) -> list[Row]:
+    """One customer, whom a server tells how long it took, but not when it began."""
+    return [
+        Row(run, closed_index(0, i), "k", i, i, None, i + service_s, service_s, 200, "")
+        for i in range(40)
+    ]
+
+
+@pytest.mark.parametrize("queue", [ONE, Queue(is_shared=True)])
+def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts(
+    queue: Queue, tmp_path: Path
+) -> None:
+    """As the service: the second calibration is 2 % slower, and so the runs are 1 %."""
+    runs = [a_run(0.5, slower=1.01, seed=seed, cv=0.1, queue=queue) for seed in range(5)]
+    file = RowFile(tmp_path / "requests.csv")
+    for one in runs:
+        before, after = (alone(f"calibration-{x}-{one.run}", x * SERVICE_S) for x in (1, 1.02))
+        file.write([*before, *one.rows, *after])
+    file.close()
+    (figure,) = gap_section(Results(tmp_path), runs).parts
+    assert isinstance(figure, Figure)
+    rows = {str(row[0]): row for row in figure.table.rows}
+    _, drift_ms, low, *_ = rows["calibration drift"]
+    before_ms, during_ms = (
+        1000 * queue.steady(0.5 / SERVICE_S, x * SERVICE_S, 0.1).response_time_s for x in (1, 1.01)
+    )
+    assert drift_ms == pytest.approx(during_ms - before_ms, rel=0.2)
+    assert isinstance(low, float)
+    assert low > 0
 
 
 def test_a_run_lies_between_the_calibrations_around_its_rows(tmp_path: Path) -> None:

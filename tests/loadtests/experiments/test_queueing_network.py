@@ -24,6 +24,7 @@ from loadtests.experiments.queueing_network.plan import (
     SINGLE,
     Plan,
     Server,
+    plan_of,
 )
 from loadtests.experiments.queueing_network.predicting import (
     ASYMPTOTES,
@@ -352,3 +353,8 @@ def test_real_servers_are_measured_and_a_blocks_time_is_split(
     analyse(results)
     assert [(results.folder / name).read_bytes() for name in names] == before
     assert b"This part is real, without emulated waits" in before[0]
+
+
+def test_only_the_chosen_numbers_of_customers_are_measured() -> None:
+    assert plan_of(Options(Mode.EMULATED, loads=(5, 2))).populations == (2, 5)
+    assert set(EXPERIMENT.loads(Options(Mode.EMULATED, loads=(2,)))) == set(range(1, 11))

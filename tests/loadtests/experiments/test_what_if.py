@@ -131,7 +131,20 @@ def test_forecasts_are_held_against_what_was_measured(tmp_path: Path) -> None:
 def test_a_rejected_run_scores_nothing(tmp_path: Path) -> None:
     results = made_up(tmp_path / "one", counts=False)
     assert [one.held for one in scored(results)] == [None, None]
-    assert "wait for their measurement" in scoring.analyse(results).conclusion
+    report = scoring.analyse(results)
+    assert report.conclusion.startswith(
+        "2 of 2 forecasts were measured, but every run was rejected"
+    )
+    assert report.failure == report.conclusion
+    assert report.findings == [report.conclusion]
+
+
+def test_forecasts_that_were_not_measured_wait_and_fail_nothing(tmp_path: Path) -> None:
+    results = made_up(tmp_path / "one")
+    (results.folder / "runs.csv").unlink()
+    report = scoring.analyse(results)
+    assert report.conclusion == "2 forecasts were made and wait for their measurement."
+    assert not report.failure
 
 
 def test_the_record_adds_up_all_forecasts_of_a_folder(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Confidence intervals, paired differences and verdicts."""
 
-from math import isclose, sqrt
+from math import inf, isclose, sqrt
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -33,6 +33,8 @@ def test_the_interval_of_five_values_by_hand() -> None:
     assert found.covers(3 + 1.96)
     assert not found.covers(3 + 1.97)
     assert found.plus(10).low == 10 + found.low
+    assert found.ends == (found.low, found.high)
+    assert Interval(3.0, inf, 0.95, 1).ends == (None, None)
 
 
 def test_intervals_cover_the_mean_as_often_as_they_say() -> None:

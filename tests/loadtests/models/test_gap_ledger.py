@@ -32,6 +32,9 @@ RUNS, ARRIVALS, SKIPPED = 12, 700, 200
 
 PHASES_S = 0.25
 
+UNSPLIT = (Cause.SERVER, Cause.AROUND)
+OF_SERVICES = [*Cause][[*Cause].index(Cause.SERVICE_MEAN) :]
+
 Times = Sequence[float]
 
 
@@ -238,7 +241,7 @@ def test_entries_sum_to_the_gap_whatever_is_wrong() -> None:
     rng = Random(2)
     run = server.run(rng)
     found = account(run, replace(CALIBRATED, drift=0.03), Model(LOAD, 3.0), rng)
-    assert list(found) == [cause for cause in Cause if cause is not Cause.SERVER]
+    assert list(found) == [cause for cause in Cause if cause not in UNSPLIT]
     assert sum(found.values()) == pytest.approx(mean_s(run) - 3.0, abs=1e-9)
 
 
@@ -249,10 +252,27 @@ def test_a_server_that_tells_no_times_is_one_entry() -> None:
     found = account(
         replace(run, starts_s=None, services_s=asked_s), CALIBRATED, Model(LOAD, 3.0), rng
     )
-    assert set(found) == {Cause.SERVER, *list(Cause)[2:3], *list(Cause)[6:]}
+    assert set(found) == {Cause.SERVER, Cause.DISPATCH, *OF_SERVICES}
     assert found[Cause.DISPATCH] == pytest.approx(0.05)
     assert found[Cause.SERVER] > 0.1
     assert sum(found.values()) == pytest.approx(mean_s(run) - 3.0, abs=1e-9)
+
+
+def test_a_server_that_tells_only_how_long_it_took_has_its_drift_and_its_mean() -> None:
+    rng, accounts = Random(6), list[Account]()
+    known, model = replace(CALIBRATED, drift=0.02), Model(LOAD, formula_s())
+    for _ in range(RUNS):
+        run = Server(receiving_s=RECEIVING_S + 0.03, slower=1.02).run(rng)
+        kept_s = [for_s + CONNECTING_S for for_s in run.services_s]
+        told = replace(run, starts_s=None, services_s=kept_s, is_told=True)
+        accounts.append(account(told, known, model, rng))
+        assert set(accounts[-1]) == {Cause.AROUND, Cause.DISPATCH, Cause.DRIFT, *OF_SERVICES}
+        assert sum(accounts[-1].values()) == pytest.approx(mean_s(run) - formula_s(), abs=1e-9)
+    found = ledger(accounts, range(RUNS))
+    assert found.intervals is not None
+    assert found.entries_s[Cause.AROUND] == pytest.approx(0.03)
+    for cause in (Cause.DRIFT, Cause.SERVICE_MEAN):  # a half of what it is slower each
+        assert found.intervals[cause].covers(formula_s(1.01) - formula_s())
 
 
 @pytest.mark.parametrize(
@@ -294,16 +314,22 @@ def test_a_load_without_a_steady_state_has_no_ledger() -> None:
 
 
 def test_runs_that_share_a_calibration_are_one_replication() -> None:
-    accounts = accounts_of(Server(arrivals=60, skipped=10), runs=6)
-    apart, together = ledger(accounts, range(6)), ledger(accounts, "aabbcc")
+    accounts = accounts_of(Server(arrivals=60, skipped=10), runs=10)
+    apart, together = ledger(accounts, range(10)), ledger(accounts, "aabbccddee")
     assert apart.entries_s == together.entries_s
     assert apart.gap is not None
     assert together.gap is not None
-    assert (apart.gap.values, together.gap.values) == (6, 3)
+    assert (apart.gap.values, together.gap.values) == (10, 5)
     assert together.gap_s == pytest.approx(sum(together.entries_s.values()))
-    alone = ledger(accounts, "aaaaaa")
-    assert (alone.gap, alone.intervals) == (None, None)
-    assert alone.gap_s == apart.gap_s
+
+
+@pytest.mark.parametrize("calibrations", ["aaaaaaaa", "aabbccdd"])
+def test_few_calibrations_give_entries_without_intervals(calibrations: str) -> None:
+    accounts = accounts_of(Server(arrivals=60, skipped=10), runs=8)
+    few = ledger(accounts, calibrations)
+    assert (few.gap, few.intervals) == (None, None)
+    assert few.calibrations == len(set(calibrations))
+    assert few.gap_s == ledger(accounts, range(8)).gap_s
 
 
 def test_joint_intervals_are_wider_than_each_alone() -> None:
