@@ -32,11 +32,15 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     scales=(SCALE, SCALE),
+    waited=(
+        ": a block of the study's way takes {read_ms} + {check_ms} ms, and our scan reads one in "
+        "{read_ms} ms"
+    ),
     can_resume=True,
     can_decide=True,
     takes_host=True,
     emulated_so=(
-        "Here blocks are really read, checked and filtered: in the study's way a wait fills up the "
+        "Blocks were really read, checked and filtered: in the study's way a wait fills up the "
         "time of a block, in ours that of reading it."
     ),
 )

@@ -28,5 +28,9 @@ EXPERIMENT = Experiment(
     analyse=analyse,
     scales=(SCALE, QUICK_SCALE),
     report_seconds="K times the measured ones",
+    emulated_so=(
+        "No block was read here: a visit to DISK or DELAY is a wait, drawn with these times as "
+        "means. The parts of a block's time were measured apart, on real blocks without waits."
+    ),
     waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
 )
