@@ -2,8 +2,8 @@
 
 `plan` defines how much is measured, `servers` on which servers. `exploring` finds out what the
 service can do, `measuring` measures, `reading` makes numbers of the rows, `demands` and `comparing`
-compare them with the models, `figures` draws and `analysing` reports. `bringing` makes
-a result of rows that were measured elsewhere.
+compare them with the models, `figures` and `over_time` draw and `analysing` reports. `bringing`
+makes a result of rows that were measured elsewhere.
 """
 
 from loadtests.experiments.open_workload.analysing import analyse

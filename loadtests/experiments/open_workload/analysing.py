@@ -5,7 +5,7 @@ from itertools import groupby
 from math import isinf
 from statistics import fmean
 
-from loadtests.experiments.open_workload import figures, tables
+from loadtests.experiments.open_workload import figures, over_time, tables
 from loadtests.experiments.open_workload.comparing import (
     AsTheStudy,
     Steady,
@@ -287,8 +287,9 @@ def _prediction(results: Results, closed: Sequence[Closed]) -> Section:
 def _over_time(results: Results, runs: Sequence[OpenRun], *, is_real: bool) -> Section:
     parts: list[Figure] = []
     if brief := [run for run in runs if run.part == AS_THE_STUDY]:
-        parts += [*figures.over_time(brief), figures.load_computed(brief)]
+        parts += [*over_time.over_time(brief), over_time.load_computed(brief)]
     path = results.folder / SAMPLES
-    if is_real and path.exists() and (load := figures.load(runs, sampling.read(path))):
+    samples = sampling.read(path) if is_real and path.exists() else {}
+    if load := over_time.load(runs, samples):
         parts.append(load)
     return Section("Over the time of a run", parts=parts)

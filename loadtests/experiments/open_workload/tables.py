@@ -90,10 +90,10 @@ def short(points: Sequence[AsTheStudy]) -> Table:
             ("Runs", lambda point: point.runs),
             ("M/G/1, steady", lambda point: point.fcfs * REPORT_S),
             ("Expected", lambda point: point.expected.mean_s * REPORT_S),
-            ("95 % range of ours", lambda point: _range(point.expected)),
+            ("95 % range of ours", lambda point: range_s(point.expected)),
             ("Ours", lambda point: point.mean * REPORT_S),
             ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
-            ("95 % range of 15 runs", lambda p: _range(p.of_study) if p.of_study else "–"),
+            ("95 % range of 15 runs", lambda p: range_s(p.of_study) if p.of_study else None),
             ("The study's", lambda p: p.published * REPORT_S if p.published else None),
         ],
         "Times are in report seconds: R/E[S] × 40.499.",
@@ -101,7 +101,8 @@ def short(points: Sequence[AsTheStudy]) -> Table:
     )
 
 
-def _range(of: Expectation) -> str:
+def range_s(of: Expectation) -> str:
+    """The range of an expected result in report seconds."""
     return f"{of.low_s * REPORT_S:.1f} to {of.high_s * REPORT_S:.1f}"
 
 

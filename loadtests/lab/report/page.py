@@ -146,11 +146,16 @@ def _is_number_column(table: Table, column: int) -> bool:
 
 
 def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """The manifest as names and values; a nested value has its path as name."""
+    """The manifest as names and values; a nested value has its path as name.
+
+    Of a service elsewhere, the machine that is known is that of the load generator.
+    """
+    told = {"machine": "machine of the generator"} if manifest.get("host") else {}
     facts = []
     for name, value in manifest.items():
         if isinstance(value, dict):
-            facts += [(f"{name}: {inner}", shown_fact(v)) for inner, v in value.items()]
+            of = told.get(name, name)
+            facts += [(f"{of}: {inner}", shown_fact(v)) for inner, v in value.items()]
         else:
             facts.append((name, shown_fact(value)))
     return facts

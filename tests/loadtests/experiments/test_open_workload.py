@@ -484,7 +484,11 @@ def test_a_service_that_runs_elsewhere_is_asked_over_the_network(
     (found,) = open_runs(results)
     assert (found.server, len(found.rows)) == ("elsewhere", 75)
     assert results.rows("demands")[0]["server_cpu_s"] == ""
-    assert "the service at --host" in page_of(results)
+    page = page_of(results)
+    assert "the service at --host" in page
+    assert "<dt>machine of the generator: cpu</dt>" in page
+    assert "<dt>machine: cpu</dt>" not in page
+    assert "load average of this machine" not in page
 
 
 def test_a_host_without_a_service_is_named(tmp_path: Path) -> None:
