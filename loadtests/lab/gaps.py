@@ -17,17 +17,17 @@ _ALIKE = 1e-6  # an entry below this share of the prediction is none
 _ROOM = 0.06  # of the drawing, at both sides of what it shows
 
 WORDS: Mapping[Cause, str] = {
-    Cause.SERVER: "The server, which told no times by which its causes could be told apart",
+    Cause.SERVER: "The server as a whole, because it told no times to tell causes apart by,",
     Cause.ORDER: "Service out of the order of arrival",
     Cause.DISPATCH: "Late sending by the generator",
     Cause.RECEIVING: "Receiving answers otherwise than in the calibration",
-    Cause.CONNECTING: "Connecting, accepting and writing otherwise than in the calibration",
+    Cause.CONNECTING: "Connecting, accepting and writing, otherwise than in the calibration,",
     Cause.DRIFT: "The change of the service time between two calibrations",
     Cause.SERVICE_MEAN: "A mean service time other than the calibrated one",
-    Cause.SERVICE_CV: "Service times that spread otherwise than the calibrated ones",
-    Cause.AUTOCORRELATION: "Slow requests in a row, and slow requests in bunches of arrivals",
+    Cause.SERVICE_CV: "A spread of service times other than the calibrated one",
+    Cause.AUTOCORRELATION: "That slow requests come in a row, or in bunches of arrivals,",
     Cause.EMPTY: "Beginning with an empty queue",
-    Cause.SAMPLING: "Chance: these arrivals, of all that could have come",
+    Cause.SAMPLING: "The chance that brought just these arrivals",
 }
 
 
@@ -53,9 +53,9 @@ class Entry:
         size = f"{shown(abs(self.amount))} {unit}"
         of = f" ({shown(self.low)} to {shown(self.high)})" if interval else ""
         if interval and (self.low or 0.0) <= 0 <= (self.high or 0.0):
-            return f"{self.words}: no effect is seen{of}."
+            return f"{self.words.rstrip(',')}: no effect is seen{of}."
         if self.amount == 0:
-            return f"{self.words}: none."
+            return f"{self.words.rstrip(',')}: none."
         if self.amount > 0:
             return f"{self.words} adds {size}{of}."
         return f"{self.words} takes {size} away{of}."

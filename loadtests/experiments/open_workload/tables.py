@@ -16,6 +16,7 @@ from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.report.content import Table
+from loadtests.lab.report.page import shown
 from loadtests.lab.report.words import times
 from loadtests.models.estimates import BATCHES, REPLICATIONS, TOLERANCE, Interval
 from loadtests.models.protocol import Expectation
@@ -75,7 +76,7 @@ def causes(points: Sequence[Steady]) -> Table:
                 "Slower than calibrated",
                 lambda p: f"{100 * (p.slower - 1):+.1f} %" if p.slower else None,
             ),
-            ("Sent late, p99 / E[S]", lambda point: f"{100 * point.lag:.2g} %"),
+            ("Sent late, p99 / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
         ],
     )
 

@@ -22,7 +22,7 @@ from loadtests.experiments.open_workload import (
     measuring,
     servers,
 )
-from loadtests.experiments.open_workload.analysing import _paired_metric
+from loadtests.experiments.open_workload.analysing import _conclusion, _paired_metric
 from loadtests.experiments.open_workload.comparing import steady_points, study_points
 from loadtests.experiments.open_workload.deciding import judged
 from loadtests.experiments.open_workload.demands import closed_points, demands
@@ -387,12 +387,21 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     assert "M/G/1" in before.decode()
     assert "Where the gaps come from" in before.decode()
     said = json.loads((results.folder / "summary.json").read_bytes())
-    assert said["conclusion"].startswith("At ")
+    assert said["conclusion"].startswith("Of 2 loads that can be decided, ")
+    assert "limit of measurement" not in before.decode()  # nothing was sent
     assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
     low = {metric["name"]: metric["low"] for metric in said["metrics"]}
     assert low["service_time[study]"] is None  # it is given, not measured
     assert low["response_time[study,0.5]"] >= 0
     assert "paired_difference[study,0.5]" in low
+
+
+def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> None:
+    runs = [a_run(fraction, seed=seed) for fraction in (0.5, 0.95) for seed in (1, 2)]
+    decided = [point for point in steady_points(runs, is_simulated=False) if point.can_be_decided]
+    assert [point.fraction for point in decided] == [0.5]
+    assert _conclusion(steady_points(runs, is_simulated=False)).startswith("Of 1 loads that can")
+    assert _conclusion(steady_points(runs[2:], is_simulated=False)).startswith("There is no steady")
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:

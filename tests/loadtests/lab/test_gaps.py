@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadtests.lab.gaps import Entry, Gap, of_ledger, waterfall
+from loadtests.lab.gaps import WORDS, Entry, Gap, of_ledger, waterfall
 from loadtests.models.estimates import Interval
 from loadtests.models.gap_ledger import Cause, Ledger
 
@@ -33,6 +33,15 @@ GAP = Gap(
 )
 def test_each_entry_is_a_sentence(entry: int, sentence: str) -> None:
     assert GAP.entries[entry].sentence("ms") == sentence
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_is_the_subject_of_a_sentence(cause: Cause) -> None:
+    words = WORDS[cause]
+    assert "," not in words or words.endswith(",")  # what is inserted has an end
+    assert ":" not in words
+    assert Entry("", words, 1.0).sentence("ms") == f"{words} adds 1.00 ms."
+    assert ",:" not in Entry("", words, 0.5, -1.0, 2.0).sentence("ms")
 
 
 def test_a_waterfall_leads_from_the_prediction_to_the_measurement() -> None:
