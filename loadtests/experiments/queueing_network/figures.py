@@ -245,6 +245,4 @@ def _range(of: Spread | None) -> str | None:
 
 
 def _told(interval: Interval | None) -> str | None:
-    if interval is None:
-        return None
-    return f"{shown(interval.estimate)} ± {shown(interval.half_width, 2)}"
+    return None if interval is None else estimated(interval).plus_minus()
