@@ -14,6 +14,7 @@ from loadtests.lab.report.page import shown
 from loadtests.models.gap_ledger import Cause, Ledger
 
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
+_LARGE = 0.01  # share of the prediction from which an entry without an interval is told
 _ROOM = 0.06  # of the drawing, at both sides of what it shows
 
 WORDS: Mapping[Cause, str] = {
@@ -44,6 +45,12 @@ class Entry:
     low: float | None = None
     high: float | None = None
     told: str = ""
+
+    def is_seen(self, predicted: float) -> bool:
+        """Whether it is worth telling: its interval excludes 0, or it is large and has none."""
+        if self.low is None or self.high is None:
+            return abs(self.amount) >= _LARGE * predicted
+        return self.low * self.high > 0
 
     def sentence(self, unit: str) -> str:
         """The entry in words."""
@@ -111,6 +118,18 @@ def entries_table(title: str, gap: Gap) -> Table:
     rows.append(("measured", gap.measured, None, None, ""))
     columns = ("Cause", f"Adds / {gap.unit}", "from", "to", "In words")
     return Table(title, columns, rows, digits=4)
+
+
+def gap_told(gap: Gap) -> str:
+    """The gap, and its causes as far as they are seen; if no interval is known, the largest one."""
+    size = f"{gap.measured - gap.predicted:+.3g} {gap.unit}"
+    if gap.gap_low is None:
+        seen = sorted(gap.entries, key=lambda entry: -abs(entry.amount))[:1]
+    else:
+        size += f" ({gap.gap_low:+.3g} to {gap.gap_high:+.3g})"
+        seen = [entry for entry in gap.entries if entry.is_seen(gap.predicted)]
+    words = " ".join(entry.sentence(gap.unit) for entry in seen)
+    return f"Measured less predicted: {size}. {words or 'No single cause is seen.'}"
 
 
 def _drawn(gap: Gap) -> str:

@@ -2,8 +2,8 @@
 
 `plan` defines how much is measured, `measuring` measures, and `reading` makes numbers of the
 tables. `predicting` solves the models, and `comparing` compares them with the measurements.
-`splitting` divides the time of a block into parts. `schema` and `figures` draw, and `analysing`
-makes the report.
+`gaps` tells where measured less predicted comes from, and `splitting` divides the time of a block
+into parts. `schema` and `figures` draw, and `analysing` makes the report.
 """
 
 from loadtests.experiments.queueing_network.analysing import analyse

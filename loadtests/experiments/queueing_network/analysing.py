@@ -10,6 +10,7 @@ from loadtests.experiments.queueing_network.figures import (
     station_figures,
     system_figures,
 )
+from loadtests.experiments.queueing_network.gaps import gap_section
 from loadtests.experiments.queueing_network.plan import (
     EXPONENTIAL,
     REGULAR,
@@ -60,9 +61,11 @@ def analyse(results: Results) -> Report:
             )
             for server in SERVERS
         ),
+        gap_section(found, runs),
         Section("Closed runs", [_INTERVALS_TOLD], [_points_table(found)]),
         *block_costs.sections(split, block_reads(results)),
     ]
+    sections = [section for section in sections if section.parts]
     findings = [*_findings(found, compared), *block_costs.findings(split)]
     metrics = [*_metrics(found), *block_costs.metrics(split)]
     return Report(findings, sections, metrics, conclusion=_conclusion(compared))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadtests.lab.gaps import WORDS, Entry, Gap, of_ledger, waterfall
+from loadtests.lab.gaps import WORDS, Entry, Gap, gap_told, of_ledger, waterfall
 from loadtests.models.estimates import Interval
 from loadtests.models.gap_ledger import Cause, Ledger
 
@@ -58,6 +58,18 @@ def test_small_entries_are_seen_beside_a_large_prediction() -> None:
     near = Gap(1000.0, [Entry("lag", "Late sending", 1.0)], "ms")
     assert "not from 0 on" in waterfall("A gap", "Told.", near).svg
     assert "not from 0 on" not in waterfall("A gap", "Told.", GAP).svg
+
+
+def test_a_gap_tells_the_causes_that_are_seen() -> None:
+    known = Gap(100.0, [*GAP.entries, Entry("small", "A trifle", 0.9)], "s", -30.0, -20.0)
+    assert gap_told(known) == (
+        "Measured less predicted: -26.7 s (-30 to -20). Chance takes 30.0 s away (-50.0 to -10.0). "
+        "The drift adds 2.00 s."
+    )
+    assert gap_told(Gap(100.0, GAP.entries, "ms")) == (
+        "Measured less predicted: -27.6 ms. Chance takes 30.0 ms away (-50.0 to -10.0)."
+    )
+    assert gap_told(Gap(1.0, [], "ms", 0.0, 0.0)).endswith("No single cause is seen.")
 
 
 def test_a_ledger_is_told_in_milliseconds_from_the_prediction_on() -> None:
