@@ -21,6 +21,7 @@ from loadtests.experiments.open_workload.tables import give_or_take, percent
 from loadtests.generation import samples as sampling
 from loadtests.generation.run import SAMPLES
 from loadtests.lab.experiment import Mode
+from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
@@ -74,7 +75,12 @@ def analyse(results: Results) -> Report:
             *_without_a_run(made),
         ],
         [section for section in sections if section.parts],
-        [*_service_times(runs), *map(_metric, steady), *map(_paired_metric, steady)],
+        [
+            *_service_times(runs),
+            *map(_metric, steady),
+            *map(_paired_metric, steady),
+            *map(_closed_metric, closed),
+        ],
         failure="" if runs else REJECTED,
         conclusion=_conclusion(steady) if runs else REJECTED,
     )
@@ -93,12 +99,13 @@ def _conclusion(steady: Sequence[Steady]) -> str:
     verdicts = [point.verdict for point in steady if point.can_be_decided]
     if not verdicts:
         return "There is no steady state that could be compared with a formula."
-    told = f"Of {len(verdicts)} loads that can be decided, {verdicts.count(Verdict.AGREES)} agree"
-    told += f" with the queueing model, which predicts the mean response time {WITHIN}"
+    loads = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
+    told = f"Of {loads} that can be decided, the queueing model predicts the mean response time "
+    told += f"{WITHIN} at {verdicts.count(Verdict.AGREES)}"
     if wrong := verdicts.count(Verdict.DISAGREES):
-        told += f"; {wrong} disagree"
+        told += f"; at {wrong} it does not"
     if open_ := verdicts.count(Verdict.NOT_DECIDED):
-        told += f"; these runs do not decide {open_}"
+        told += f"; at {open_} these runs do not decide"
     return f"{told}."
 
 
@@ -197,6 +204,11 @@ def _metric(point: Steady) -> Metric:
     interval = point.raw
     name = f"response_time[{point.server},{point.fraction:g}]"
     return Metric.of_amount(name, interval.estimate, "", interval.low, interval.high)
+
+
+def _closed_metric(point: Closed) -> Metric:
+    x = estimated(point.throughput_per_s)
+    return x.metric(f"throughput[{point.server},{point.customers}]", "1/s")
 
 
 def _paired_metric(point: Steady) -> Metric:
