@@ -224,7 +224,10 @@ def explain(out: Path, seed: int) -> None:
 @click.option("--out", type=_FILE, default=Path("repeated.html"), show_default=True)
 @click.option("--seed", default=1, show_default=True, help="Seed of all random numbers.")
 def repeat(study: str, times: int, out: Path, seed: int) -> None:
-    """Repeat a study's protocol in simulation: how often would its conclusion have held?"""
+    """Repeat a study's protocol in simulation: how often would its conclusion have held?
+
+    There is no 002, because it prints neither how its times spread nor how often it measured.
+    """
     out.write_text(conclusions.page(study, times, seed), encoding="utf-8")
     click.echo(out)
 

@@ -27,7 +27,7 @@ def analyse(results: Results) -> Report:
     more = [*_runs(results), *([errata_section(found.study)] if found.study else [])]
     reproduces = f"Reproduces {found.reproduces} of study {found.study}." if found.study else ""
     lead = [found.about, *([reproduces] if reproduces else [])]
-    emulated = f"{emulated_words(manifest, found.report_seconds)} {found.emulated_so}".rstrip()
+    emulated = emulated_words(manifest, found.emulated_so, found.report_seconds)
     page = report_page(found.title, lead, manifest, report, more, emulated, found.waited)
     results.write_analysis(summary(report), page)
     return report

@@ -1,6 +1,6 @@
 """Compares two results of one experiment: before and after a change, for example."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from math import hypot
 from typing import Any
 
@@ -8,6 +8,8 @@ from loadtests.lab.analysing import experiment_of
 from loadtests.lab.report.content import Section, Table
 from loadtests.lab.report.page import plain_page, shown
 from loadtests.lab.results import Results, ResultsError
+
+MOST_NAMED = 12  # results that only one side has, by name
 
 Metrics = Mapping[str, Mapping[str, Any]]  # name -> metric, as in a summary
 
@@ -26,8 +28,14 @@ def comparison_page(before: Results, after: Results) -> str:
                 f"cannot compare: {field} is {values[0]} in the first and {values[1]} in the second"
             )
     of_before, of_after = (_metrics(results) for results in (before, after))
-    missing = sorted(of_before.keys() ^ of_after.keys())
-    notes = [f"Only one of the two has: {', '.join(missing)}."] if missing else []
+    notes = [
+        f"Only the {which} has: {_named(alone)}."
+        for which, alone in (
+            ("first", of_before.keys() - of_after.keys()),
+            ("second", of_after.keys() - of_before.keys()),
+        )
+        if alone
+    ]
     scales = [manifest["scale"] for manifest in manifests]
     if scales[0] != scales[1]:
         notes.append(
@@ -43,6 +51,12 @@ def comparison_page(before: Results, after: Results) -> str:
     found = experiment_of(before)
     sections = [Section("Results", notes, [_table(rows)]), _machines(*manifests)]
     return plain_page(f"{found.title}: two runs compared", [found.about], sections)
+
+
+def _named(names: Set[str]) -> str:
+    """The names in order; of many, how many more there are."""
+    first, more = sorted(names)[:MOST_NAMED], len(names) - MOST_NAMED
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 
 _Row = tuple[str, str, str, str, float | None, str]

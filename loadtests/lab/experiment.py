@@ -82,7 +82,7 @@ class Experiment:
 
     reproduces: the tables and figures of the study, in words. scales: default K of a full and of a
     quick run with emulated storage. report_seconds: the formula by which the report of such a run
-    gives times in the study's seconds; emulated_so: what it adds about how storage was emulated.
+    gives times in the study's seconds; emulated_so: the sentence that says what waited.
     waited: what figures of emulated storage add to K, with the waits {read_ms} and {check_ms}.
     can_resume: `measure` measures only what its results still lack. takes_host: it can measure a
     service on another machine. can_decide: it knows the option `until_decided`. loads: those that
@@ -100,7 +100,7 @@ class Experiment:
     analyse: Callable[[Results], Report]
     scales: tuple[float, float] | None = None
     report_seconds: str = "R/E[S] × 40.499"
-    emulated_so: str = ""
+    emulated_so: str = "Blocks were not read; injected waits took their place."
     waited: str = ""
     can_resume: bool = False
     takes_host: bool = False

@@ -14,21 +14,22 @@ from loadtests.lab.report.page import shown
 from loadtests.models.gap_ledger import Cause, Ledger
 
 _ALIKE = 1e-6  # an entry below this share of the prediction is none
+_LARGE = 0.01  # share of the prediction from which an entry without an interval is told
 _ROOM = 0.06  # of the drawing, at both sides of what it shows
 
 WORDS: Mapping[Cause, str] = {
-    Cause.SERVER: "The server, which told no times by which its causes could be told apart",
-    Cause.AROUND: "Order of service, connecting and receiving, which were not told apart",
+    Cause.SERVER: "The server as a whole, because it told no times to tell causes apart by,",
+    Cause.AROUND: "Order of service, connecting and receiving, which were not told apart,",
     Cause.ORDER: "Service out of the order of arrival",
     Cause.DISPATCH: "Late sending by the generator",
     Cause.RECEIVING: "Receiving answers otherwise than in the calibration",
-    Cause.CONNECTING: "Connecting, accepting and writing otherwise than in the calibration",
+    Cause.CONNECTING: "Connecting, accepting and writing, otherwise than in the calibration,",
     Cause.DRIFT: "The change of the service time between two calibrations",
     Cause.SERVICE_MEAN: "A mean service time other than the calibrated one",
-    Cause.SERVICE_CV: "Service times that spread otherwise than the calibrated ones",
-    Cause.AUTOCORRELATION: "Slow requests in a row, and slow requests in bunches of arrivals",
+    Cause.SERVICE_CV: "A spread of service times other than the calibrated one",
+    Cause.AUTOCORRELATION: "That slow requests come in a row, or in bunches of arrivals,",
     Cause.EMPTY: "Beginning with an empty queue",
-    Cause.SAMPLING: "Chance: these arrivals, of all that could have come",
+    Cause.SAMPLING: "The chance that brought just these arrivals",
 }
 
 
@@ -46,6 +47,12 @@ class Entry:
     high: float | None = None
     told: str = ""
 
+    def is_seen(self, predicted: float) -> bool:
+        """Whether it is worth telling: its interval excludes 0, or it is large and has none."""
+        if self.low is None or self.high is None:
+            return abs(self.amount) >= _LARGE * predicted
+        return self.low * self.high > 0
+
     def sentence(self, unit: str) -> str:
         """The entry in words."""
         if self.told:
@@ -54,9 +61,9 @@ class Entry:
         size = f"{shown(abs(self.amount))} {unit}"
         of = f" ({shown(self.low)} to {shown(self.high)})" if interval else ""
         if interval and (self.low or 0.0) <= 0 <= (self.high or 0.0):
-            return f"{self.words}: no effect is seen{of}."
+            return f"{self.words.rstrip(',')}: no effect is seen{of}."
         if self.amount == 0:
-            return f"{self.words}: none."
+            return f"{self.words.rstrip(',')}: none."
         if self.amount > 0:
             return f"{self.words} adds {size}{of}."
         return f"{self.words} takes {size} away{of}."
@@ -112,6 +119,18 @@ def entries_table(title: str, gap: Gap) -> Table:
     rows.append(("measured", gap.measured, None, None, ""))
     columns = ("Cause", f"Adds / {gap.unit}", "from", "to", "In words")
     return Table(title, columns, rows, digits=4)
+
+
+def gap_told(gap: Gap) -> str:
+    """The gap, and its causes as far as they are seen; if no interval is known, the largest one."""
+    size = f"{gap.measured - gap.predicted:+.3g} {gap.unit}"
+    if gap.gap_low is None:
+        seen = sorted(gap.entries, key=lambda entry: -abs(entry.amount))[:1]
+    else:
+        size += f" ({gap.gap_low:+.3g} to {gap.gap_high:+.3g})"
+        seen = [entry for entry in gap.entries if entry.is_seen(gap.predicted)]
+    words = " ".join(entry.sentence(gap.unit) for entry in seen)
+    return f"Measured less predicted: {size}. {words or 'No single cause is seen.'}"
 
 
 def _drawn(gap: Gap) -> str:

@@ -78,11 +78,12 @@ def rejected_told(made: Sequence[Judged], what: str = "points") -> Iterator[str]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and, if enough values are known, its 95 % interval."""
+    """A mean and, if enough values are known, its 95 % interval. values: how many."""
 
     value: float
     low: float | None = None
     high: float | None = None
+    values: int = 1
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
@@ -94,10 +95,25 @@ class Estimate:
         """Half the width of the interval."""
         return None if self.high is None else self.high - self.value
 
+    @property
+    def is_finding(self) -> bool:
+        """Whether a sentence may state it: not with an interval that holds 0 or is of two values.
+
+        A single value has no interval; a report of single values says that it proves nothing.
+        """
+        if self.low is None or self.high is None:
+            return True
+        return self.values > 2 and not self.low <= 0 <= self.high
+
     def give_or_take(self, factor: float = 1) -> str:
         """The half-width times `factor` as text."""
         half = self.half_width
         return NONE if half is None else f"±\N{NO-BREAK SPACE}{shown(factor * half, 2)}"
+
+    def plus_minus(self, factor: float = 1) -> str:
+        """The mean and its half-width, if it has one, times `factor`: "3.14 ± 0.12"."""
+        mean = shown(factor * self.value)
+        return mean if self.half_width is None else f"{mean} {self.give_or_take(factor)}"
 
     def metric(self, name: str, unit: str) -> Metric:
         """The estimate of an amount, for comparisons."""
@@ -111,7 +127,8 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 def of(interval: Interval) -> Estimate:
     """An interval as an estimate."""
-    return Estimate(interval.estimate, *interval.ends)
+    low, high = interval.ends
+    return Estimate(interval.estimate, low, high, interval.values)
 
 
 def measured(

@@ -7,14 +7,22 @@ true or false in a world, and a repetition of the protocol may lead to it or not
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log
+from math import exp, log, sqrt
 from random import Random
 from statistics import fmean
 
-from loadtests.lab.published import MIXED, OPEN_RUN_S, OPEN_RUNS, OPEN_WORKLOADS, UNROUNDED
+from loadtests.lab.published import (
+    ITINERARY,
+    ITINERARY_COUNTED,
+    MIXED,
+    OPEN_RUN_S,
+    OPEN_RUNS,
+    OPEN_WORKLOADS,
+    UNROUNDED,
+)
 from loadtests.models import multi_server, replay, single_server
 from loadtests.models.arrivals import poisson_count
-from loadtests.models.distributions import with_mean_and_cv
+from loadtests.models.distributions import gamma_time_s, with_mean_and_cv
 from loadtests.models.linear import least_squares
 from loadtests.models.protocol import Protocol, expectation, simulate_run
 from loadtests.models.replay import Discipline
@@ -22,6 +30,7 @@ from loadtests.models.replay import Discipline
 RANGE_RUNS = 4000  # simulated for the range to which a claim about study 000 compares
 SERVERS_001, QUERIES_001 = 3, (100, 1000)
 CLIENTS_003 = (*range(1, 13), 18, 24, 36, 48, 60)
+CVS_004 = (1.0, 3.0)
 NEAR = 0.1
 
 Means = Sequence[float]
@@ -233,3 +242,77 @@ def _is_exponential(throughputs: Means) -> bool:
 
 def _misses(told: Means, seen: Means) -> float:
     return sum((one - other) ** 2 for one, other in zip(told, seen, strict=True))
+
+
+# --- study 004: one client, nine requests in a transaction ------------------------------------
+
+_STORES = ITINERARY["Single RM"], ITINERARY["Multiple RM"]
+_COUNTED = tuple(count * ITINERARY_COUNTED for count in (4, 3, 1))  # queries, reservations, commits
+_LONGER = _STORES[0].reserve_ms / _STORES[0].query_ms
+_DEARER = (_STORES[1].commit_ms / _STORES[0].commit_ms) / (
+    _STORES[1].query_ms / _STORES[0].query_ms
+)
+
+
+def of_study_004() -> list[World]:
+    """Means over 80 transactions with one store and with several, of servers whose times vary."""
+    printed = [(of.query_ms, of.reserve_ms, of.commit_ms) for of in _STORES]
+    read_ms = (4 * printed[0][0] + 3 * printed[0][1]) / 7
+    slower = _STORES[1].transaction_ms / _STORES[0].transaction_ms
+    alike = [(read_ms, read_ms, printed[0][2])]
+    alike.append((slower * read_ms, slower * read_ms, slower * printed[0][2]))
+    return [
+        world
+        for cv in CVS_004
+        for world in (
+            World(
+                f"takes as long as printed, times vary (cv {cv:g})",
+                _transactions(printed, cv),
+                [
+                    Claim("a reservation takes longer than a query", _is_longer(1.0), true=True),
+                    Claim("stores slow commits more than queries", _is_dearer(1.0), true=True),
+                ],
+            ),
+            World(
+                f"reserves as fast as it queries, stores slow all alike, times vary (cv {cv:g})",
+                _transactions(alike, cv),
+                [
+                    Claim("a reservation takes longer than a query", _is_longer(1.0), true=False),
+                    Claim(
+                        f"a reservation takes {_LONGER:.2f} times as long as a query, as printed",
+                        _is_longer(_LONGER),
+                        true=False,
+                    ),
+                    Claim(
+                        f"stores slow commits {_DEARER:.1f} times as much as queries, as printed",
+                        _is_dearer(_DEARER),
+                        true=False,
+                    ),
+                ],
+            ),
+        )
+    ]
+
+
+def _transactions(means_ms: Sequence[Means], cv: float) -> Callable[[Random], Means]:
+    """Means of queries, reservations and commits: first with one store, then with several.
+
+    The mean of n gamma distributed times is gamma distributed, with cv/√n.
+    """
+
+    def repeat(rng: Random) -> Means:
+        return [
+            gamma_time_s(mean, cv / sqrt(count), rng)
+            for of_stores in means_ms
+            for mean, count in zip(of_stores, _COUNTED, strict=True)
+        ]
+
+    return repeat
+
+
+def _is_longer(least: float) -> Callable[[Means], bool]:
+    return lambda m: m[1] / m[0] > least
+
+
+def _is_dearer(least: float) -> Callable[[Means], bool]:
+    return lambda m: (m[5] / m[2]) / (m[3] / m[0]) > least

@@ -91,8 +91,8 @@ class Cells:
                 off.setdefault(turn, []).append(found - mean)
         overall = fmean(means.values())
         over = estimate([overall + fmean(values) for _, values in sorted(off.items())])
-        ends = (None if end is None else exp(end) for end in (over.low, over.high))
-        return Estimate(exp(overall), *ends)
+        low, high = (None if end is None else exp(end) for end in (over.low, over.high))
+        return Estimate(exp(overall), low, high, over.values)
 
     def _log_ratios(self, one: Configuration, other: Configuration, n: int) -> dict[int, float]:
         ours, theirs = (self._by_turn(of, QUESTIONS, n) for of in (one, other))

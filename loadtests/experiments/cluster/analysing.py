@@ -21,8 +21,7 @@ from loadtests.lab.posts import BUSY_CLIENT
 from loadtests.lab.repeated import Estimate, Judged, accepted, crosses, measured, rejected_told
 from loadtests.lab.report.content import Cell, Figure, Metric, Report, Section, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
-from loadtests.lab.report.page import shown
-from loadtests.lab.report.words import times
+from loadtests.lab.report.words import times, told_s
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import QUERY, RESERVE
 
@@ -59,7 +58,12 @@ def analyse(results: Results) -> Report:
         Section("Commits and the time between blocks", [_COMMITS_SO], [_commits_figure(commits)]),
         Section("Questions to several nodes at once", [_READS_SO], [_reads_table(reads)]),
     ]
-    return Report(findings, sections, [*_metrics(posts, commits), *_reads_metrics(reads)])
+    return Report(
+        findings,
+        sections,
+        [*_metrics(posts, commits), *_reads_metrics(reads)],
+        conclusion=_conclusion(phases, accepted(commits), accepted(posts)),
+    )
 
 
 _POSTS_SO = (
@@ -99,34 +103,63 @@ _READS_SO = (
 # --- findings --------------------------------------------------------------------------------
 
 
+def _conclusion(
+    phases: dict[str, list[Phases]], commits: Sequence[Committed], posts: Sequence[Posted]
+) -> str:
+    """What a cluster costs, as far as it is known."""
+    told = [
+        f"a transaction of nine requests takes {_ratio(one, four):.2g} times as long"
+        for one, four in _both(phases)
+    ]
+    at = {(of.server, of.interval_s): of.beyond_s for of in commits if of.beyond_s.is_finding}
+    shortest_s = min((interval_s for server, interval_s in at if server == CLUSTER), default=0.0)
+    if (ONE, shortest_s) in at:
+        later_s = at[CLUSTER, shortest_s].value - at[ONE, shortest_s].value
+        told.append(f"a commit is answered {told_s(later_s)} later")
+    if most := _mining_most(posts):
+        told.append(
+            f"consensus takes {100 * most.consensus_share:.0f} % of the processor time where most "
+            "is mined"
+        )
+    if not told:
+        return "These runs are too few, or too unlike, to tell what a cluster costs."
+    return f"{NAMES[CLUSTER]} on this machine, beside one node: {'; '.join(told)}."
+
+
 def _rates_told(posts: Sequence[Posted]) -> Iterator[str]:
     """For each mode, the load of which a cluster acknowledges most, beside the single node."""
-    one = {(of.mode, of.threads): of for of in posts if of.server == ONE}
-    for mode in dict.fromkeys(of.mode for of in posts):
-        clustered = [of for of in posts if of.server == CLUSTER and of.mode == mode]
+    found = [of for of in posts if of.acknowledged_per_s.is_finding and of.mined_per_s.is_finding]
+    if len(found) < len(posts):
+        yield (
+            f"{len(posts) - len(found)} of {len(posts)} rates of posts are in the table alone: "
+            "their intervals hold 0, or are of two runs."
+        )
+    one = {(of.mode, of.threads): of for of in found if of.server == ONE}
+    for mode in dict.fromkeys(of.mode for of in found):
+        clustered = [of for of in found if of.server == CLUSTER and of.mode == mode]
         if not clustered:
             continue
         best = max(clustered, key=lambda of: of.acknowledged_per_s.value)
         said = (
-            f"mode={mode}: {NAMES[CLUSTER]} acknowledge {_rate(best.acknowledged_per_s)} flights a "
-            f"second of {best.threads} threads and mine {_rate(best.mined_per_s)}"
+            f"mode={mode}: {NAMES[CLUSTER]} acknowledge {best.acknowledged_per_s.plus_minus()} "
+            f"flights a second of {best.threads} threads and mine {best.mined_per_s.plus_minus()}"
         )
         if other := one.get((mode, best.threads)):
             said += (
-                f"; one node alone {_rate(other.acknowledged_per_s)} and {_rate(other.mined_per_s)}"
+                f"; one node alone {other.acknowledged_per_s.plus_minus()} and "
+                f"{other.mined_per_s.plus_minus()}"
             )
         yield f"{said}."
 
 
-def _rate(found: Estimate) -> str:
-    half = found.half_width
-    return f"{found.value:,.0f}" + (f" ± {half:,.0f}" if half is not None else "")
+def _mining_most(posts: Sequence[Posted]) -> Posted | None:
+    """The load of which a cluster mines most, so that idling counts least in shares of its time."""
+    clustered = [of for of in posts if of.server == CLUSTER]
+    return max(clustered, key=lambda of: of.mined_per_s.value, default=None)
 
 
 def _consensus_told(posts: Sequence[Posted]) -> Iterator[str]:
-    """The share of consensus where most is mined, so that idling counts least."""
-    if clustered := [of for of in posts if of.server == CLUSTER]:
-        most = max(clustered, key=lambda of: of.mined_per_s.value)
+    if most := _mining_most(posts):
         yield (
             f"The consensus engines take {100 * most.consensus_share:.0f} % of the processor time "
             f"of {NAMES[CLUSTER]} where these mine most (mode={most.mode}, {most.threads} "
@@ -134,25 +167,35 @@ def _consensus_told(posts: Sequence[Posted]) -> Iterator[str]:
         )
 
 
+def _both(phases: dict[str, list[Phases]]) -> list[tuple[Phases, Phases]]:
+    """Transactions of one node and of a cluster, if both are known well enough."""
+    pairs = zip(accepted(phases[ONE]), accepted(phases[CLUSTER]), strict=False)
+    return [pair for pair in pairs if all(of.transaction.is_finding for of in pair)]
+
+
+def _ratio(one: Phases, four: Phases) -> float:
+    return four.transaction.value / one.transaction.value
+
+
 def _transactions_told(phases: dict[str, list[Phases]]) -> Iterator[str]:
-    for one, four in zip(accepted(phases[ONE]), accepted(phases[CLUSTER]), strict=False):
-        ratio = four.transaction.value / one.transaction.value
+    for one, four in _both(phases):
         yield (
             f"A transaction of nine requests takes {_ms(four)} at a cluster and {_ms(one)} at one "
-            f"node, {ratio:.2g} times as long; a query {1000 * four.phases[QUERY].value:.3g} "
-            f"and {1000 * one.phases[QUERY].value:.3g} ms, adding a leg "
+            f"node, {_ratio(one, four):.2g} times as long; a query "
+            f"{1000 * four.phases[QUERY].value:.3g} and {1000 * one.phases[QUERY].value:.3g} ms, "
+            f"adding a leg "
             f"{1000 * four.phases[RESERVE].value:.3g} and "
             f"{1000 * one.phases[RESERVE].value:.3g} ms."
         )
 
 
 def _ms(of: Phases) -> str:
-    return f"{shown(1000 * of.transaction.value)} {of.transaction.give_or_take(1000)} ms"
+    return f"{of.transaction.plus_minus(1000)} ms"
 
 
 def _commits_told(commits: Sequence[Committed]) -> Iterator[str]:
     for server in SERVERS:
-        of_server = [of for of in commits if of.server == server]
+        of_server = [of for of in commits if of.server == server and of.beyond_s.is_finding]
         if of_server:
             times = ", ".join(f"{1000 * of.beyond_s.value:.0f}" for of in of_server)
             between = ", ".join(f"{of.interval_s:g}" for of in of_server)
@@ -163,9 +206,13 @@ def _commits_told(commits: Sequence[Committed]) -> Iterator[str]:
 
 
 def _reads_told(reads: Sequence[Asked]) -> Iterator[str]:
-    known = [(of.nodes, of.requests_per_s) for of in reads if of.requests_per_s is not None]
+    known = [
+        (of.nodes, of.requests_per_s)
+        for of in reads
+        if of.requests_per_s is not None and of.requests_per_s.is_finding
+    ]
     if len(known) > 1:
-        told = ", ".join(f"{_rate(rate)} of {nodes}" for nodes, rate in known)
+        told = ", ".join(f"{rate.plus_minus()} of {nodes}" for nodes, rate in known)
         yield f"Answers a second of nodes that are asked at once: {told}."
 
 

@@ -10,7 +10,6 @@ from loadtests.grouping import grouped
 from loadtests.lab.published import ITINERARY, ITINERARY_SATURATED_PER_S
 from loadtests.lab.repeated import Estimate, accepted, rejected_told
 from loadtests.lab.report.content import Metric, Report, Section, Table
-from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.scenarios import COMMIT, COUNTERPARTS, DURABLE, MINED, QUERY, RESERVE
 
@@ -55,7 +54,7 @@ _ONE_STORE = (
 
 
 def _ms(found: Estimate) -> str:
-    return f"{shown(1000 * found.value)} {found.give_or_take(1000)} ms"
+    return f"{found.plus_minus(1000)} ms"
 
 
 def _added_up(of: Phases) -> str:

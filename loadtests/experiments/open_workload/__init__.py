@@ -2,8 +2,8 @@
 
 `plan` defines how much is measured, `servers` on which servers. `exploring` finds out what the
 service can do, `measuring` measures, `reading` makes numbers of the rows, `demands` and `comparing`
-compare them with the models, `figures` draws and `analysing` reports. `bringing` makes
-a result of rows that were measured elsewhere.
+compare them with the models, `figures` and `over_time` draw and `analysing` reports. `bringing`
+makes a result of rows that were measured elsewhere.
 """
 
 from loadtests.experiments.open_workload.analysing import analyse
@@ -33,12 +33,16 @@ EXPERIMENT = Experiment(
     measure=measure,
     analyse=analyse,
     scales=(SCALE, SCALE),
+    waited=(
+        ": a block of the study's way takes {read_ms} + {check_ms} ms, and our scan reads one in "
+        "{read_ms} ms"
+    ),
     can_resume=True,
     can_decide=True,
     loads=fractions,
     takes_host=True,
     emulated_so=(
-        "Here blocks are really read, checked and filtered: in the study's way a wait fills up the "
+        "Blocks were really read, checked and filtered: in the study's way a wait fills up the "
         "time of a block, in ours that of reading it."
     ),
 )

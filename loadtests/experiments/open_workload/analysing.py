@@ -1,9 +1,9 @@
 """Makes the report of open workloads from its tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from loadtests.experiments.open_workload import figures, tables
+from loadtests.experiments.open_workload import figures, over_time, tables
 from loadtests.experiments.open_workload.comparing import (
     AsTheStudy,
     Steady,
@@ -22,6 +22,7 @@ from loadtests.lab.experiment import Mode
 from loadtests.lab.repeated import estimate
 from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Figure, Metric, Report, Section, Table
+from loadtests.lab.report.page import shown
 from loadtests.lab.results import Results, ResultsError
 from loadtests.models.estimates import TOLERANCE, Verdict
 from loadtests.models.sequential import LEAST_VALUES
@@ -54,7 +55,7 @@ def analyse(results: Results) -> Report:
         _prediction(results, closed),
         _section(
             "Steady state",
-            [_STEADY, *([_UNTIL_DECIDED] if until_decided else []), _limit(steady)],
+            [_STEADY, *([_UNTIL_DECIDED] if until_decided else []), *_limit(steady)],
             tables.steady(steady),
             tables.causes(steady),
         ),
@@ -73,7 +74,12 @@ def analyse(results: Results) -> Report:
             *_without_a_run(made),
         ],
         [section for section in sections if section.parts],
-        [*_service_times(runs), *map(_metric, steady), *map(_paired_metric, steady)],
+        [
+            *_service_times(runs),
+            *map(_metric, steady),
+            *map(_paired_metric, steady),
+            *map(_closed_metric, closed),
+        ],
         failure="" if runs else REJECTED,
         conclusion=_conclusion(steady) if runs else REJECTED,
     )
@@ -89,24 +95,26 @@ def _section(title: str, told: Sequence[str], *found: Table) -> Section:
 
 def _conclusion(steady: Sequence[Steady]) -> str:
     """At how many loads the model of the queue predicts the response time."""
-    if not steady:
-        return "There is no steady state to compare with a formula."
-    verdicts = [point.verdict for point in steady]
-    told = f"At {verdicts.count(Verdict.AGREES)} of {len(steady)} loads the queueing "
-    told += f"model predicts the mean response time {WITHIN}"
+    verdicts = [point.verdict for point in steady if point.can_be_decided]
+    if not verdicts:
+        return "There is no steady state that could be compared with a formula."
+    loads = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
+    told = f"Of {loads} that can be decided, the queueing model predicts the mean response time "
+    told += f"{WITHIN} at {verdicts.count(Verdict.AGREES)}"
     if wrong := verdicts.count(Verdict.DISAGREES):
-        told += f", at {wrong} it does not"
+        told += f"; at {wrong} it does not"
     if open_ := verdicts.count(Verdict.NOT_DECIDED):
-        told += f", and {open_} the runs do not decide" if wrong else f"; {open_} are not decided"
+        told += f"; at {open_} these runs do not decide"
     return f"{told}."
 
 
 def _steady_finding(point: Steady) -> str:
     model = point.queue.name
+    by = "by these runs" if point.can_be_decided else "here, where any runs are too short"
     words = {
         Verdict.AGREES: f"{model} agrees {WITHIN}",
         Verdict.DISAGREES: f"{model} disagrees by more than {100 * TOLERANCE:g} %",
-        Verdict.NOT_DECIDED: f"whether {model} agrees {WITHIN} is not decided by these runs",
+        Verdict.NOT_DECIDED: f"whether {model} agrees {WITHIN} is not decided {by}",
     }
     return (
         f"{point.fraction:.2g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
@@ -195,6 +203,11 @@ def _metric(point: Steady) -> Metric:
     return estimated(point.raw).metric(f"response_time[{point.server},{point.fraction:g}]", "")
 
 
+def _closed_metric(point: Closed) -> Metric:
+    x = estimated(point.throughput_per_s)
+    return x.metric(f"throughput[{point.server},{point.customers}]", "1/s")
+
+
 def _paired_metric(point: Steady) -> Metric:
     """The paired difference as a share of the prediction."""
     name = f"paired_difference[{point.server},{point.fraction:g}]"
@@ -249,18 +262,17 @@ _DEMANDS = (
 )
 
 
-def _limit(steady: Sequence[Steady]) -> str:
-    """What cannot be measured: times as short as requests are sent late."""
-    if not steady:
-        return ""
-    worst = max(steady, key=lambda point: point.lag)
-    return (
-        "The limit of measurement is how late requests are sent: this counts as waiting at the "
-        f"server. Of 100 requests, 99 were sent within {100 * worst.lag:.2g} % of E[S] "
-        f"({1000 * worst.lag_s:.2g} ms, {SERVERS[worst.server]}, {worst.fraction:.2g} of L, the "
-        "worst), and above 5 % a run is rejected; so questions that take less than 20 times that "
-        "cannot be measured by this generator."
-    )
+def _limit(steady: Sequence[Steady]) -> Iterator[str]:
+    """What cannot be measured: times as short as requests are sent late, if any were sent."""
+    worst = max(steady, key=lambda point: point.lag, default=None)
+    if worst and worst.lag:
+        yield (
+            "The limit of measurement is how late requests are sent: this counts as waiting at the "
+            f"server. Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
+            f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.server]}, {worst.fraction:.2g} of "
+            "L, the worst), and above 5 % a run is rejected; so questions that take less than 20 "
+            "times that cannot be measured by this generator."
+        )
 
 
 def _prediction(results: Results, closed: Sequence[Closed]) -> Section:
@@ -275,8 +287,9 @@ def _prediction(results: Results, closed: Sequence[Closed]) -> Section:
 def _over_time(results: Results, runs: Sequence[OpenRun], *, is_real: bool) -> Section:
     parts: list[Figure] = []
     if brief := [run for run in runs if run.part == AS_THE_STUDY]:
-        parts += [*figures.over_time(brief), figures.load_computed(brief)]
+        parts += [*over_time.over_time(brief), over_time.load_computed(brief)]
     path = results.folder / SAMPLES
-    if is_real and path.exists() and (load := figures.load(runs, sampling.read(path))):
+    samples = sampling.read(path) if is_real and path.exists() else {}
+    if load := over_time.load(runs, samples):
         parts.append(load)
     return Section("Over the time of a run", parts=parts)

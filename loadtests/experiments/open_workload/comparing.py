@@ -91,6 +91,11 @@ class Steady:
         return found.response_time_s + 1 - self.busy
 
     @property
+    def can_be_decided(self) -> bool:
+        """Whether runs as long as ours reach the steady state of the formula."""
+        return self.fraction <= SETTLED_UP_TO
+
+    @property
     def paired(self) -> Interval:
         """The paired estimate of the mean response time."""
         return self.difference.plus(self.predicted)

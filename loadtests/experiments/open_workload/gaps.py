@@ -14,7 +14,7 @@ from loadtests.experiments.open_workload.plan import SERVERS, STEADY, warm_up
 from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.generation.calibrating import WARM_UP
 from loadtests.generation.rows import Row
-from loadtests.lab.gaps import Gap, of_ledger, waterfall
+from loadtests.lab.gaps import Gap, gap_told, of_ledger, waterfall
 from loadtests.lab.raw import rows_by_run
 from loadtests.lab.report.content import Section
 from loadtests.lab.results import Results
@@ -53,21 +53,8 @@ def gap_section(results: Results, runs: Sequence[OpenRun]) -> Section:
     ):
         found, gap = _gap(list(of_load), around)
         title = f"Gap at {fraction:.2g} of L, {SERVERS[server]}"
-        figures.append(waterfall(title, f"{_told(gap)} {_counted(found)}", gap))
+        figures.append(waterfall(title, f"{gap_told(gap)} {_counted(found)}", gap))
     return Section("Where the gaps come from", [TOLD], figures)
-
-
-def _told(gap: Gap) -> str:
-    """The gap and the causes whose intervals exclude 0, or the largest if no interval is known."""
-    size = f"{gap.measured - gap.predicted:+.3g} ms"
-    of = f" ({gap.gap_low:+.3g} to {gap.gap_high:+.3g})" if gap.gap_low is not None else ""
-    seen = [
-        entry for entry in gap.entries if entry.low and entry.high and entry.low * entry.high > 0
-    ]
-    if not of:
-        seen = sorted(gap.entries, key=lambda entry: -abs(entry.amount))[:1]
-    words = " ".join(entry.sentence(gap.unit) for entry in seen)
-    return f"Measured less predicted: {size}{of}. {words or 'No single cause is seen.'}"
 
 
 def _counted(found: Ledger) -> str:

@@ -23,7 +23,8 @@ The mode `model` has no server: its rows come from a simulated queue.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, groupby
+from itertools import count
+from math import ceil
 from random import Random
 
 from loadtests.experiments.open_workload.deciding import AT_MOST_TIMES, Watch, can_be_decided
@@ -37,6 +38,7 @@ from loadtests.generation.calibration import Calibration
 from loadtests.generation.rows import Row, RowFile
 from loadtests.generation.run import REQUESTS, SAMPLES, RunRecord, judge_run, open_run
 from loadtests.generation.schedule import Choices, arrivals, poisson_times
+from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode, Run
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.raw import accepted_by_run
@@ -74,11 +76,12 @@ def measure(run: Run) -> None:
     """Make the runs that the results lack, at first all, in the order of the plan."""
     missing = _missing(run)
     with run.results.more(PLAN, RunLine) as table:
-        for server, of_server in groupby(missing, key=lambda one: one.load.server):
+        for server, of_server in grouped(missing, lambda one: one.load.server).items():
             if run.options.mode is Mode.MODEL:
-                _simulate(run, table, list(of_server))
+                _simulate(run, table, of_server)
             else:
-                _measure_server(run, table, server, list(of_server))
+                _measure_server(run, table, server, missing)
+            missing = missing[len(of_server) :]
 
 
 def _missing(run: Run) -> list[Missing]:
@@ -105,9 +108,8 @@ def _is_decided(run: Run, one: Missing) -> bool:
     return bool(was_measured) and Watch(run.results, one.load.key).is_decided()
 
 
-def _measure_server(
-    run: Run, table: TableWriter, server: str, of_server: Sequence[Missing]
-) -> None:
+def _measure_server(run: Run, table: TableWriter, server: str, left: Sequence[Missing]) -> None:
+    """Make what a server lacks. left: its loads, and then those of other servers."""
     name, samples = f"calibration-{server}", run.results.folder / SAMPLES
     runs = sampling.read(samples) if samples.exists() else ()
     there_are = sum(one.startswith(f"{name}-") for one in runs)
@@ -117,21 +119,21 @@ def _measure_server(
         before = next(calibrations)
         rated = explored(run, found, server, asked, before) if found.is_service else Rated()
         ready = Ready(run, found, rated, table)
-        for missing in of_server:
-            before = _measure_load(ready, missing, before, calibrations)
+        while left and left[0].load.server == server:
+            before = _measure_load(ready, left, before, calibrations)
+            left = left[1:]
 
 
 def _measure_load(
-    ready: Ready, missing: Missing, before: Calibration, calibrations: Iterator[Calibration]
+    ready: Ready,
+    left: Sequence[Missing],
+    before: Calibration,
+    calibrations: Iterator[Calibration],
 ) -> Calibration:
-    """Make the runs that a load lacks. Returns the calibration after the last of them."""
-    run, load, made, accepted = ready.run, missing.load, missing.made, missing.accepted
+    """Make the runs that the first load lacks. Returns the calibration after the last of them."""
+    run, load, made, accepted = ready.run, left[0].load, left[0].made, left[0].accepted
     lacking = load.runs - accepted
-    minutes = lacking * _duration_s(ready.rated, load, before.mean_s) / 60
-    run.say(
-        f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {lacking}, at least "
-        f"{minutes:.1f} min"
-    )
+    run.say(_progress(ready, left, before))
     most = made + int(run.choose(lacking, MOST_TIMES * lacking))
     watch = Watch(run.results, load.key)
     while accepted < load.runs and made < most:
@@ -153,6 +155,32 @@ def _measure_load(
             if run.options.until_decided and watch.is_decided():
                 break
     return before
+
+
+def _progress(ready: Ready, left: Sequence[Missing], before: Calibration) -> str:
+    """Which load comes now, and how long it and all that is left take.
+
+    The time is known for this server; other servers are taken to be as fast. Rejected runs are made
+    once more, and a load that is measured until it is decided may end sooner.
+    """
+    load, lacking = left[0].load, left[0].load.runs - left[0].accepted
+    own, total = (_takes_s(ready, of, before) / 60 for of in (left[:1], left))
+    about = "at most" if ready.run.options.until_decided else "about"
+    return (
+        f"{load.server}, {load.part}, {load.fraction:g} of L, runs: {lacking}, {about} "
+        f"{own:.1f} min; with all that is left {about} {total:.1f} min"
+    )
+
+
+def _takes_s(ready: Ready, missing: Sequence[Missing], before: Calibration) -> float:
+    """How long these loads take, with a calibration after each few runs."""
+    calibration_s = _calibration_requests(ready.run, ready.found) * before.mean_s
+    total_s = 0.0
+    for one in missing:
+        lacking = one.load.runs - one.accepted
+        total_s += lacking * _duration_s(ready.rated, one.load, before.mean_s)
+        total_s += ceil(lacking / _together(ready, one.load, before)) * calibration_s
+    return total_s
 
 
 def _judge(
@@ -200,12 +228,16 @@ def _duration_s(rated: Rated, load: Load, service_time_s: float) -> float:
     return services * service_time_s
 
 
-def _calibrated(run: Run, found: Measured, asked: Choices, name: str) -> Calibration:
+def _calibration_requests(run: Run, found: Measured) -> int:
     requests = int(run.choose(QUICK_CALIBRATION_REQUESTS, CALIBRATION_REQUESTS))
+    return VARIED_TIMES * requests if found.is_service else requests
+
+
+def _calibrated(run: Run, found: Measured, asked: Choices, name: str) -> Calibration:
     return calibrate(
         found.target,
         asked,
-        requests=VARIED_TIMES * requests if found.is_service else requests,
+        requests=_calibration_requests(run, found),
         run=name,
         folder=run.results.folder,
         seed=run.options.seed,

@@ -125,6 +125,14 @@ def rankings(run: Run, workers: int, kept: float = 0.0) -> Iterator[Measured]:
         )
 
 
+@contextmanager
+def scanned_rankings(run: Run) -> Iterator[Measured]:
+    """The service as shipped, which is asked to add up the same rankings by scans."""
+    with _shipped(run, 1) as service:
+        asked = _rankings(sample(service, SAMPLED_BLOCKS), "&engine=scan")
+        yield Measured(service, asked, ONE, is_service=True)
+
+
 def _some_of(
     asked: Iterator[Request], again: Sequence[Request], share: float, random: Random
 ) -> Iterator[Request]:
@@ -181,10 +189,11 @@ def _all_days(flights: list[Flight]) -> str:
     return f"INITIAL_DATE={days[0]}&FINAL_DATE={days[-1]}"
 
 
-def _rankings(flights: list[Flight]) -> Callable[[Random], Iterator[Request]]:
+def _rankings(flights: list[Flight], engine: str = "") -> Callable[[Random], Iterator[Request]]:
     """Requests for pages of the ranking of all routes by delay; each page adds up all of them.
 
     Pages differ in where they begin and how long they are, so that hardly one is asked for twice.
+    engine: the end of the query, if it is not the index that is to answer.
     """
     pairs = {(flight["ORIGIN"], flight["DEST"]) for flight in flights}
     ranking = f"/average_delays?{_all_days(flights)}&group_by=route&sort=average_delay"
@@ -192,7 +201,7 @@ def _rankings(flights: list[Flight]) -> Callable[[Random], Iterator[Request]]:
     def asked(random: Random) -> Iterator[Request]:
         while True:
             offset, limit = random.randrange(len(pairs)), random.randint(1, LONGEST_PAGE)
-            yield Request(_RANKING, f"{ranking}&offset={offset}&limit={limit}")
+            yield Request(_RANKING, f"{ranking}&offset={offset}&limit={limit}{engine}")
 
     return asked
 

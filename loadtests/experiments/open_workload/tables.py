@@ -15,6 +15,7 @@ from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.grouping import grouped
 from loadtests.lab.published import UNROUNDED
 from loadtests.lab.report.content import Table
+from loadtests.lab.report.page import shown
 from loadtests.lab.report.words import times
 from loadtests.models.estimates import REPLICATIONS, TOLERANCE, Interval
 from loadtests.models.protocol import Expectation
@@ -76,7 +77,7 @@ def causes(points: Sequence[Steady]) -> Table:
                 "Slower than calibrated",
                 lambda p: f"{100 * (p.slower - 1):+.1f} %" if p.slower else None,
             ),
-            ("Sent late, p99 / E[S]", lambda point: f"{100 * point.lag:.2g} %"),
+            ("Sent late, p99 / E[S]", lambda point: f"{shown(100 * point.lag, 2)} %"),
         ],
     )
 
@@ -91,10 +92,10 @@ def short(points: Sequence[AsTheStudy]) -> Table:
             ("Runs", lambda point: point.runs),
             ("M/G/1, steady", lambda point: point.fcfs * REPORT_S),
             ("Expected", lambda point: point.expected.mean_s * REPORT_S),
-            ("95 % range of ours", lambda point: _range(point.expected)),
+            ("95 % range of ours", lambda point: range_s(point.expected)),
             ("Ours", lambda point: point.mean * REPORT_S),
             ("Same arrivals, replayed", lambda point: point.replayed * REPORT_S),
-            ("95 % range of 15 runs", lambda p: _range(p.of_study) if p.of_study else "–"),
+            ("95 % range of 15 runs", lambda p: range_s(p.of_study) if p.of_study else None),
             ("The study's", lambda p: p.published * REPORT_S if p.published else None),
         ],
         "Times are in report seconds: R/E[S] × 40.499.",
@@ -102,7 +103,8 @@ def short(points: Sequence[AsTheStudy]) -> Table:
     )
 
 
-def _range(of: Expectation) -> str:
+def range_s(of: Expectation) -> str:
+    """The range of an expected result in report seconds."""
     return f"{of.low_s * REPORT_S:.1f} to {of.high_s * REPORT_S:.1f}"
 
 

@@ -2,8 +2,8 @@
 
 `plan` defines how much is measured, `measuring` measures, and `reading` makes numbers of the
 tables. `predicting` solves the models, and `comparing` compares them with the measurements.
-`splitting` divides the time of a block into parts. `schema` and `figures` draw, and `analysing`
-makes the report.
+`gaps` tells where measured less predicted comes from, and `splitting` divides the time of a block
+into parts. `schema` and `figures` draw, and `analysing` makes the report.
 """
 
 from dataclasses import replace
@@ -31,5 +31,9 @@ EXPERIMENT = Experiment(
     scales=(SCALE, QUICK_SCALE),
     loads=lambda options: plan_of(replace(options, loads=())).populations,
     report_seconds="K times the measured ones",
+    emulated_so=(
+        "No block was read here: a visit to DISK or DELAY is a wait, drawn with these times as "
+        "means. The parts of a block's time were measured apart, on real blocks without waits."
+    ),
     waited=": a DISK visit takes {read_ms} ms on average, a DELAY visit {check_ms} ms",
 )

@@ -13,6 +13,7 @@ from loadtests.experiments.queueing_network.splitting import (
 )
 from loadtests.lab.published import BLOCKS, NETWORK_THINK_S, PROFILE_MS
 from loadtests.lab.report.content import Cell, Metric, Section, Table
+from loadtests.lab.report.page import shown
 from loadtests.lab.report.words import capital, told_s
 from loadtests.models import bounds
 from loadtests.models.samples import Summary
@@ -34,8 +35,8 @@ def findings(split: dict[str, Storage]) -> Iterator[str]:
         bought = demand.with_twice_the_processor().total_s
         yield (
             f"{capital(demand.label)}: a scan of {demand.blocks} blocks takes "
-            f"{told_s(demand.total_s)}, of which files are {100 * share:.2g} %. It would take "
-            f"{told_s(demand.without_files().total_s)} if files took no time, and "
+            f"{told_s(demand.total_s)}, of which files are {shown(100 * share, 2)} %. It would "
+            f"take {told_s(demand.without_files().total_s)} if files took no time, and "
             f"{told_s(bought)} if the processor were twice as fast. Split into files and "
             f"processor like this, most of the time goes to {_the(demand.bottleneck)}."
         )

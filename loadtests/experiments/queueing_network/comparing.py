@@ -15,6 +15,7 @@ from loadtests.experiments.queueing_network.predicting import STATIONS
 from loadtests.experiments.queueing_network.reading import ClosedRun, Told
 from loadtests.experiments.queueing_network.simulating import (
     MODELS,
+    Cell,
     Expectations,
     Expected,
     predicted,
@@ -59,6 +60,11 @@ class Point:
     stations: Mapping[str, AtStation]
 
     @property
+    def cell(self) -> Cell:
+        """The server and N."""
+        return self.server, self.customers
+
+    @property
     def little(self) -> float:
         """X·(R + Z)/N, which is 1 if customers do nothing but ask and think for Z."""
         cycle_s = self.response_s.estimate + NETWORK_THINK_S
@@ -77,11 +83,16 @@ class Point:
         return max(0.0, self.customers - thinking - inside)
 
 
+def cells(runs: Sequence[ClosedRun]) -> Mapping[Cell, list[ClosedRun]]:
+    """The runs that are long enough of each server and N: those that count, or else all."""
+    long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
+    found = grouped(long_enough, lambda run: (run.server, run.customers))
+    return {cell: that_count(of) for cell, of in found.items()}
+
+
 def points(runs: Sequence[ClosedRun], expected: Expectations) -> list[Point]:
     """A point for each server and N with a run that is long enough, accepted or rejected."""
-    long_enough = [run for run in runs if len(run.responses_s) >= LEAST_INTERACTIONS]
-    cells = grouped(long_enough, lambda run: (run.server, run.customers))
-    return [_point(that_count(of), expected[cell]) for cell, of in cells.items()]
+    return [_point(of, expected[cell]) for cell, of in cells(runs).items()]
 
 
 def _point(runs: Sequence[ClosedRun], expected: Expected) -> Point:

@@ -30,10 +30,11 @@ from loadtests.lab.repeated import of as estimated
 from loadtests.lab.report.content import Cell, Figure, Table
 from loadtests.lab.report.drawing import Axis, Series, Source, figure
 from loadtests.lab.report.page import shown
+from loadtests.lab.report.words import capital
 from loadtests.models.estimates import Interval
 from loadtests.models.mva import Solution
 
-MOST = 30  # customers that the models are drawn for, three times as many as are measured
+MOST = len(NETWORK_AT_N)  # customers of the study's curves, three times as many as are measured
 NS = tuple(range(1, MOST + 1))
 CUSTOMERS = Axis("customers N", ticks=(1, *range(5, MOST + 1, 5)))
 _OF_STATION: dict[str, Source] = {"cpu": "second", "disk": "ours", "delay": "third"}
@@ -122,13 +123,12 @@ def _station_figure(
     published: Callable[[int, str], float],
 ) -> Figure:
     exact = solved(MOST)
-    asked = range(1, len(NETWORK_AT_N) + 1)
     series: list[Series] = []
     by_n = {point.customers: point for point in points}
     columns: list[str] = ["N"]
     values: list[list[float | None]] = []
     for at, name in enumerate(STATIONS):
-        theirs = [published(n, name) if n in asked else None for n in NS]
+        theirs: list[float | None] = [published(n, name) for n in NS]
         model: list[float | None] = [modelled(solution, name) for solution in exact]
         ours = [measured(by_n[n].stations[name]) if n in by_n else None for n in NS]
         source = _OF_STATION[name]
@@ -142,7 +142,7 @@ def _station_figure(
     rows = [(n, *(column[at] for column in values)) for at, n in enumerate(NS)]
     told = (
         f"Points are measurements with {server.label}. Dashed lines are mean value analysis, and "
-        f"so are the study's orange squares, which end at {asked[-1]} customers."
+        "so are the study's orange squares."
     )
     title = f"{title}, {server.label}"
     return figure(title, told, CUSTOMERS, Axis(label), series, Table(title, columns, rows))
@@ -192,7 +192,7 @@ def _system_figure(
     series = [
         Series("MVA", "model", NS, models[MVA]),
         Series("asymptotes", "bound", NS, models[ASYMPTOTES]),
-        Series("the study (JMVA)", "study", NS[: len(published)], published, shape="points"),
+        Series("the study (JMVA)", "study", NS, published, shape="points"),
         *(
             _simulated(_OF_SERVER[server.name], models[model])
             for model, server in SIMULATED.items()
@@ -201,10 +201,9 @@ def _system_figure(
         *(_points(server, points, value) for server in SERVERS),
         *crosses(points, lambda one: one.customers, lambda one: value(one).estimate),
     ]
-    columns = ["N", "The study", *map(str.capitalize, MODELS.values())]
+    columns = ["N", "The study", *map(capital, MODELS.values())]
     rows: list[list[Cell]] = [
-        [n, published[at] if at < len(published) else None, *(of[at] for of in models.values())]
-        for at, n in enumerate(NS)
+        [n, published[at], *(of[at] for of in models.values())] for at, n in enumerate(NS)
     ]
     if counted is not None:
         columns.append("MVA, visits as counted")
@@ -246,6 +245,4 @@ def _range(of: Spread | None) -> str | None:
 
 
 def _told(interval: Interval | None) -> str | None:
-    if interval is None:
-        return None
-    return f"{shown(interval.estimate)} ± {shown(interval.half_width, 2)}"
+    return None if interval is None else estimated(interval).plus_minus()

@@ -17,7 +17,8 @@ from loadtests.generation.rows import Row, customer_of
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Results
 
-Told = Mapping[str, float]  # `cpu`, `cpu_queue` … -> report seconds
+LATE = "late"
+Told = Mapping[str, float]  # `cpu`, `cpu_queue` …, `late` -> report seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def expected(results: Results) -> Expectations:
 
 def _told(results: Results) -> Mapping[str, list[Told]]:
     found: dict[str, list[Told]] = defaultdict(list)
-    names = [*STATIONS, *(f"{name}_queue" for name in STATIONS)]
+    names = [*STATIONS, *(f"{name}_queue" for name in STATIONS), LATE]
     for row in results.rows_if_any(TOLD):
         found[row["run"]].append({name: float(row[f"{name}_s"]) for name in names})
     return found

@@ -112,7 +112,7 @@ def _faster(found: Cells, way: str) -> Iterator[str]:
     for kind in KINDS:
         ratio = times_faster(found, way, kind)
         if ratio is not None and found[way, kind].scale == 1:
-            told.append(f"{kind} {ratio.estimate:.3g} ± {ratio.half_width:.2g}")
+            told.append(f"{kind} {estimated(ratio).plus_minus()}")
     if told:
         yield (
             f"{capital(WAYS[way])}, how many times as fast as the study's storage on the same "
@@ -209,7 +209,7 @@ def _row(found: Cells, way: str, kind: str) -> Sequence[content.Cell]:
         cell.cv,
         cell.capacity_per_s,
         mean_s.estimate * cell.scale if mean_s and cell.scale != 1 else None,
-        f"{ratio.estimate:.3g} ± {ratio.half_width:.2g}" if ratio else None,
+        estimated(ratio).plus_minus() if ratio else None,
     )
 
 

@@ -1,20 +1,28 @@
 """The changes of the service that are forecast: what each does to a request, and how it is made.
 
-Two services are learnt from, each with one worker that keeps no answers: one that is asked for
-rankings, which its index adds up, and one that is asked for scans, with emulated storage.
+Three services are learnt from, each with one worker that keeps no answers: one that is asked for
+rankings, which its index adds up; one that adds up the same rankings by scans; and one that is
+asked for the study's scans, with emulated storage.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import cycle
 from random import Random
 
 from loadtests.experiments.open_workload.demands import Demand
-from loadtests.experiments.open_workload.servers import SCALE, Measured, rankings, scans
+from loadtests.experiments.open_workload.servers import (
+    SCALE,
+    Measured,
+    rankings,
+    scanned_rankings,
+    scans,
+)
 from loadtests.lab.experiment import Run
 from loadtests.models.queue import ONE, Queue
 
-RANKINGS, SCANS = "rankings", "scans"
+RANKINGS, SCANNED, SCANS = "rankings", "scanned-rankings", "scans"
 FASTER = 8.0
 
 
@@ -23,7 +31,8 @@ class Change:
     """A change. of: the service that it changes, or leaves as it is. told: it in words.
 
     workers: how many there are. kept: the share of requests whose answer is kept, so that only the
-    front works. files: reading takes this share of its time.
+    front works. files: reading takes this share of its time. engine: the service of which one
+    customer learnt how long a handler takes that asks the other engine, "" if it stays the same.
     """
 
     name: str
@@ -32,11 +41,27 @@ class Change:
     workers: int = 1
     kept: float = 0.0
     files: float = 1.0
+    engine: str = ""
 
     @property
     def queue(self) -> Queue:
-        """The model of the service after the change. Threads of a worker share its interpreter."""
-        return Queue(self.workers, is_shared=True) if self.of == RANKINGS else ONE
+        """The model of the service after the change.
+
+        Threads of a worker share its interpreter; scans are made one by one.
+        """
+        is_indexed = RANKINGS in {self.of, self.engine}
+        return Queue(self.workers, is_shared=True) if is_indexed else ONE
+
+    def learnt_of(self, demands: Mapping[str, Sequence[Demand]]) -> Sequence[Demand]:
+        """The demands that the change applies to. demands: of one customer of each service."""
+        own = demands[self.of]
+        if not self.engine:
+            return own
+        both = zip(own, cycle(demands[self.engine]), strict=False)
+        return [
+            replace(one, engine_s=other.engine_s, files_s=other.files_s, rest_s=other.rest_s)
+            for one, other in both
+        ]
 
     def applied(self, demand: Demand, random: Random) -> Demand:
         """The demands of a request after the change."""
@@ -48,11 +73,14 @@ class Change:
         """Run the service after the change until the `with` block ends. Raises ProgramFailed."""
         if self.of == SCANS:
             return scans(run, SCALE / self.files)
+        if self.of == SCANNED and not self.engine:
+            return scanned_rankings(run)
         return rankings(run, self.workers, self.kept)
 
 
 LEARNT: Sequence[Change] = (
     Change(RANKINGS, RANKINGS, "Rankings, one worker that keeps no answers"),
+    Change(SCANNED, SCANNED, "Rankings by scans, one worker"),
     Change(SCANS, SCANS, f"Scans, the study's disk {SCALE:g} times as fast"),
 )
 """The services as they are, which are learnt from. What they do under load is forecast, too."""
@@ -60,6 +88,7 @@ LEARNT: Sequence[Change] = (
 CHANGES: Sequence[Change] = (
     *LEARNT,
     Change("two-workers", RANKINGS, "Rankings, two workers instead of one", workers=2),
-    Change("kept-answers", RANKINGS, "Rankings, half of them asked before and kept", kept=0.5),
+    Change("kept-answers", RANKINGS, "Answers are kept: half of the rankings are known", kept=0.5),
+    Change("index", SCANNED, "Rankings by the index instead of scans", engine=RANKINGS),
     Change("faster-storage", SCANS, f"Scans, a disk {FASTER:g} times faster", files=1 / FASTER),
 )

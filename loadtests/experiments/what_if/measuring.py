@@ -55,7 +55,8 @@ def forecast(run: Run) -> None:
     with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
-            for one in forecasts(change, asked[change.of], _plan(run), run.random(change.name)):
+            requests, random = change.learnt_of(asked), run.random(change.name)
+            for one in forecasts(change, requests, _plan(run), random):
                 table.write(made=made, **one.cells())
 
 

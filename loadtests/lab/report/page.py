@@ -11,10 +11,9 @@ from loadtests.lab.report.content import Cell, Report, Section, Table
 
 READ_MS, CHECK_MS = 46, 39  # of a block, by study 000
 EMULATED = (
-    "Emulated storage. Block reads and checks were replaced by injected waits of 46/K ms and "
-    "39/K ms, taken from report 000, K = {scale:g}. This tests queueing behaviour and our models; "
-    "it is not a measurement of any disk or of a Raspberry Pi. Seconds in report units are "
-    "{report_seconds}."
+    "Emulated storage, K = {scale:g}, with the study's times of a block: 46/K ms for reading it, "
+    "39/K ms for its check. {how} This tests queueing behaviour and our models; it is not a "
+    "measurement of any disk or of a Raspberry Pi. Seconds in report units are {report_seconds}."
 )
 MODES = {
     "real": "Real: the service as shipped",
@@ -31,12 +30,14 @@ _SIGNS = re.compile(r" ± | %|± ")
 _HERE = Path(__file__).parent
 
 
-def emulated_words(manifest: dict[str, Any], report_seconds: str) -> str:
+def emulated_words(manifest: dict[str, Any], how: str, report_seconds: str) -> str:
     """The paragraph that every report of emulated storage has.
 
-    report_seconds: the formula by which measured times are given in the study's seconds.
+    how: the sentence that says what waited. report_seconds: the formula by which measured times are
+    given in the study's seconds.
     """
-    return EMULATED.format(scale=manifest["scale"] or 1, report_seconds=report_seconds)
+    scale = manifest["scale"] or 1
+    return EMULATED.format(scale=scale, how=how, report_seconds=report_seconds)
 
 
 def report_page(
@@ -145,11 +146,16 @@ def _is_number_column(table: Table, column: int) -> bool:
 
 
 def _facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """The manifest as names and values; a nested value has its path as name."""
+    """The manifest as names and values; a nested value has its path as name.
+
+    Of a service elsewhere, the machine that is known is that of the load generator.
+    """
+    told = {"machine": "machine of the generator"} if manifest.get("host") else {}
     facts = []
     for name, value in manifest.items():
         if isinstance(value, dict):
-            facts += [(f"{name}: {inner}", shown_fact(v)) for inner, v in value.items()]
+            of = told.get(name, name)
+            facts += [(f"{of}: {inner}", shown_fact(v)) for inner, v in value.items()]
         else:
             facts.append((name, shown_fact(value)))
     return facts

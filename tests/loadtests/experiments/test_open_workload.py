@@ -1,6 +1,7 @@
 """The open workload in miniature: simulated, against real servers, and with made-up rows."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from loadtests.experiments.open_workload import (
     measuring,
     servers,
 )
-from loadtests.experiments.open_workload.analysing import _paired_metric
+from loadtests.experiments.open_workload.analysing import _conclusion, _paired_metric
 from loadtests.experiments.open_workload.comparing import steady_points, study_points
 from loadtests.experiments.open_workload.deciding import judged
 from loadtests.experiments.open_workload.demands import closed_points, demands
@@ -395,6 +396,23 @@ class TestRepeating:
         assert len(asked) == 6
 
     @pytest.mark.parametrize("means_s", [[0.04] * 40])
+    @pytest.mark.usefixtures("asked")
+    def test_each_load_says_how_long_it_and_all_that_is_left_take(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan(monkeypatch, *(Load(server, STEADY, 0.5, 3, arrivals=600) for server in (STUDY, SCAN)))
+        said = list[str]()
+        options = Options(Mode.EMULATED, scale=1000)
+        measuring.measure(Run(options, emulated(tmp_path), tmp_path, said.append))
+        told = [line.partition("runs: 3, ")[2] for line in said if "runs: 3" in line]
+        runs_min = 3 * 600 / 0.5 * 0.04 / 60
+        own, left = (float(one) for one in re.findall(r"about ([\d.]+) min", told[0]))
+        assert runs_min < own < 1.4 * runs_min  # calibrations are made besides
+        assert left == pytest.approx(2 * own, abs=0.1)
+        own, left = (float(one) for one in re.findall(r"about ([\d.]+) min", told[1]))
+        assert left == own
+
+    @pytest.mark.parametrize("means_s", [[0.04] * 40])
     def test_a_load_is_measured_until_it_is_decided(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Sequence[Choices]
     ) -> None:
@@ -450,12 +468,22 @@ def test_simulated_runs_are_reported_like_measured_ones(tmp_path: Path) -> None:
     assert "M/G/1" in before.decode()
     assert "Where the gaps come from" in before.decode()
     said = json.loads((results.folder / "summary.json").read_bytes())
-    assert said["conclusion"].startswith("At ")
+    assert said["conclusion"].startswith("Of 2 loads that can be decided, ")
+    assert "limit of measurement" not in before.decode()  # nothing was sent
     assert f"<strong>{said['conclusion']}</strong>" in before.decode().replace("\u00a0", " ")
     low = {metric["name"]: metric["low"] for metric in said["metrics"]}
     assert low["service_time[study]"] is None  # it is given, not measured
     assert low["response_time[study,0.5]"] >= 0
     assert "paired_difference[study,0.5]" in low
+
+
+def test_loads_that_no_runs_can_decide_are_not_counted_among_the_undecided() -> None:
+    runs = [a_run(fraction, seed=seed) for fraction in (0.5, 0.95) for seed in (1, 2)]
+    decided = [point for point in steady_points(runs, is_simulated=False) if point.can_be_decided]
+    assert [point.fraction for point in decided] == [0.5]
+    both, beyond = (steady_points(of, is_simulated=False) for of in (runs, runs[2:]))
+    assert _conclusion(both).startswith("Of 1 load that can be decided")
+    assert _conclusion(beyond).startswith("There is no steady state")
 
 
 def test_a_load_has_the_same_arrivals_for_the_same_seed(tmp_path: Path) -> None:
@@ -525,6 +553,8 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     (closed,) = closed_points(results)
     assert closed.customers == 4
     assert closed.throughput_per_s.estimate > 0
+    metrics = {one["name"]: one["value"] for one in results.summary()["metrics"]}
+    assert metrics["throughput[service,4]"] == closed.throughput_per_s.estimate
     (found,) = open_runs(results)
     assert 0 <= found.delay_s < found.service_time_s
     assert {row["status"] for row in results.rows("requests")} == {"200"}
@@ -547,7 +577,11 @@ def test_a_service_that_runs_elsewhere_is_asked_over_the_network(
     (found,) = open_runs(results)
     assert (found.server, len(found.rows)) == ("elsewhere", 75)
     assert results.rows("demands")[0]["server_cpu_s"] == ""
-    assert "the service at --host" in page_of(results)
+    page = page_of(results)
+    assert "the service at --host" in page
+    assert "<dt>machine of the generator: cpu</dt>" in page
+    assert "<dt>machine: cpu</dt>" not in page
+    assert "load average of this machine" not in page
 
 
 @pytest.mark.parametrize("way_s", [0.001, 0.02, 0.2])

@@ -121,7 +121,7 @@ class TestPredicting:
         assert visits(routing(522, 27, SCAN_BLOCKS_READ))["disk"] == SCAN_BLOCKS_READ
 
     def test_what_the_study_solved_is_what_mva_gives(self) -> None:
-        for solution, (x, response_s, customers) in zip(solved(10), NETWORK_AT_N, strict=True):
+        for solution, (x, response_s, customers) in zip(solved(30), NETWORK_AT_N, strict=True):
             assert solution.throughput_per_s == pytest.approx(x, rel=1e-9)
             assert solution.response_time_s == pytest.approx(response_s, rel=1e-9)
             found = [solution.at(name).customers for name in STATIONS]
@@ -314,6 +314,12 @@ def test_a_simulated_run_tells_which_model_describes_which_server(
     assert found[SINGLE.name, MVA] is Verdict.DISAGREES
     assert found[EXPONENTIAL.name, ASYMPTOTES] is Verdict.DISAGREES
     assert storages(results) == {}
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    assert "MVA</th>" in page
+    assert "Mva" not in page
+    x = expectation[EXPONENTIAL.name, 3].throughput_per_s.mean
+    beside = 100 * (x / by_formula(MVA, 3).throughput_per_s - 1)
+    assert f"{beside:+.1f} ± " in page
     before = (results.folder / "report.html").read_bytes()
     analyse(results)
     assert (results.folder / "report.html").read_bytes() == before

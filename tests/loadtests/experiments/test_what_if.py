@@ -45,13 +45,24 @@ def busy_ms(name: str, seed: int = 1) -> float:
 
 
 def test_each_change_takes_away_what_it_saves() -> None:
-    assert [busy_ms(change.name) for change in LEARNT] == [30.0, 30.0]
+    assert [busy_ms(change.name) for change in LEARNT] == [30.0, 30.0, 30.0]
     assert busy_ms("two-workers") == 30.0
     assert BY_NAME["two-workers"].queue.servers == 2
     assert busy_ms("faster-storage") == 23.0
     kept = [busy_ms("kept-answers", seed) for seed in range(400)]
     assert set(kept) == {1.0, 30.0}
     assert 160 < kept.count(1.0) < 240
+
+
+def test_the_index_takes_the_place_of_scans_and_all_that_their_handler_does() -> None:
+    index, by_index = BY_NAME["index"], Demand(0.005, 0.0, 0.0002, front_s=9.0, network_s=9.0)
+    asked = {index.of: [DEMAND] * 3, index.engine: [by_index]}
+    found = [index.applied(one, Random(1)) for one in index.learnt_of(asked)]
+    assert [round(1000 * one.busy_s, 6) for one in found] == [5.2 + 1000 * DEMAND.front_s] * 3
+    assert [one.network_s for one in found] == [DEMAND.network_s] * 3
+    assert index.queue == BY_NAME["rankings"].queue
+    assert index.queue != BY_NAME[index.of].queue
+    assert BY_NAME["scans"].learnt_of({"scans": [DEMAND]}) == [DEMAND]
 
 
 def throughput(demands: Sequence[Demand], change: Change) -> float:
@@ -190,7 +201,7 @@ def test_a_forecast_is_written_first_and_put_to_the_test_later(
     results = Results(folder)
     before = (folder / "forecasts.csv").read_bytes()
     assert [one.measured for one in scored(results)] == [None] * 2 * len(CHANGES)
-    assert "10 forecasts were made" in (folder / "report.html").read_text()
+    assert f"{2 * len(CHANGES)} forecasts were made" in (folder / "report.html").read_text()
 
     resume(folder, lambda text: None)
     assert (folder / "forecasts.csv").read_bytes() == before

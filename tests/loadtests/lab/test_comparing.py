@@ -81,6 +81,18 @@ def test_at_different_scales_only_what_has_no_unit_is_compared(made: Made) -> No
         comparison_page(*with_times)
 
 
+def test_says_which_results_each_side_has(made: Made) -> None:
+    old, new = made(metric("old", 1.0)), made(*(metric(f"new[{n:02}]", 1.0) for n in range(20)))
+    with pytest.raises(ResultsError) as refused:
+        comparison_page(old, new)
+    told = str(refused.value)
+    assert "Only the first has: old." in told
+    assert "Only the second has: new[00], new[01]" in told
+    assert told.endswith("new[11] and 8 more.")
+    both = made(metric("old", 1.0), metric("new[00]", 1.0))
+    assert "Only the second has: new[00]." in comparison_page(old, both)
+
+
 def test_no_difference_is_taken_for_one_as_seldom_as_it_says() -> None:
     random = Random(3)
 

@@ -49,6 +49,18 @@ def test_study_003_finds_its_maximum_anywhere_on_the_plateau() -> None:
     assert share(found, "6 cores", "beyond").share == 0
 
 
+def test_study_004_tells_what_stores_cost_unless_its_times_spread_much() -> None:
+    found = tried("004", 10 * TIMES)
+    assert share(found, "as printed, times vary (cv 1)", "a reservation").share > 0.95
+    assert share(found, "as printed, times vary (cv 1)", "stores slow").share > 0.99
+    alike = "reserves as fast as it queries, stores slow all alike, times vary"
+    assert share(found, f"{alike} (cv 1)", "a reservation takes 1.22").share < 0.03
+    assert share(found, f"{alike} (cv 3)", "a reservation takes 1.22").share > 0.1
+    # what is as likely either way is no conclusion
+    longer = share(found, f"{alike} (cv 3)", "a reservation takes longer")
+    assert longer.low < 0.5 < longer.high
+
+
 @pytest.mark.parametrize(("held", "of"), [(0, 400), (70, 400), (400, 400)])
 def test_the_interval_of_a_share_is_about_that_of_the_binomial(held: int, of: int) -> None:
     low, high = wilson(held, of)

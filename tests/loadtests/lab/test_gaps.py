@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadtests.lab.gaps import Entry, Gap, of_ledger, waterfall
+from loadtests.lab.gaps import WORDS, Entry, Gap, gap_told, of_ledger, waterfall
 from loadtests.models.estimates import Interval
 from loadtests.models.gap_ledger import Cause, Ledger
 
@@ -35,6 +35,15 @@ def test_each_entry_is_a_sentence(entry: int, sentence: str) -> None:
     assert GAP.entries[entry].sentence("ms") == sentence
 
 
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_is_the_subject_of_a_sentence(cause: Cause) -> None:
+    words = WORDS[cause]
+    assert "," not in words or words.endswith(",")  # what is inserted has an end
+    assert ":" not in words
+    assert Entry("", words, 1.0).sentence("ms") == f"{words} adds 1.00 ms."
+    assert ",:" not in Entry("", words, 0.5, -1.0, 2.0).sentence("ms")
+
+
 def test_a_waterfall_leads_from_the_prediction_to_the_measurement() -> None:
     figure = waterfall("A gap", "Told.", GAP)
     words = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg)
@@ -49,6 +58,18 @@ def test_small_entries_are_seen_beside_a_large_prediction() -> None:
     near = Gap(1000.0, [Entry("lag", "Late sending", 1.0)], "ms")
     assert "not from 0 on" in waterfall("A gap", "Told.", near).svg
     assert "not from 0 on" not in waterfall("A gap", "Told.", GAP).svg
+
+
+def test_a_gap_tells_the_causes_that_are_seen() -> None:
+    known = Gap(100.0, [*GAP.entries, Entry("small", "A trifle", 0.9)], "s", -30.0, -20.0)
+    assert gap_told(known) == (
+        "Measured less predicted: -26.7 s (-30 to -20). Chance takes 30.0 s away (-50.0 to -10.0). "
+        "The drift adds 2.00 s."
+    )
+    assert gap_told(Gap(100.0, GAP.entries, "ms")) == (
+        "Measured less predicted: -27.6 ms. Chance takes 30.0 ms away (-50.0 to -10.0)."
+    )
+    assert gap_told(Gap(1.0, [], "ms", 0.0, 0.0)).endswith("No single cause is seen.")
 
 
 def test_a_ledger_is_told_in_milliseconds_from_the_prediction_on() -> None:

@@ -175,7 +175,8 @@ class TestReport:
         real = report_of(done(tmp_path / "real"))
         emulated = report_of(done(tmp_path / "emulated", Mode.EMULATED, scale=100))
         assert "the service as shipped" in real
-        assert "K = 100. This tests queueing behaviour" in emulated
+        assert "K = 100, with the study&#39;s times of a block: 46/K ms for reading it" in emulated
+        assert "injected waits took their place. This tests queueing behaviour" in emulated
         assert "Emulated storage" not in real
 
     def test_lists_rejected_runs_and_the_errata_of_its_study(self, tmp_path: Path) -> None:
@@ -291,6 +292,13 @@ class TestCommand:
 
     def test_manifest_is_json(self, tmp_path: Path) -> None:
         assert json.loads((done(tmp_path / "one").folder / "manifest.json").read_bytes())
+
+
+def test_every_experiment_with_emulated_storage_says_what_waits_in_it() -> None:
+    known = map(experiments.experiment, experiments.NAMES)
+    found = [one for one in known if Mode.EMULATED in one.modes]
+    assert {one.name for one in found} == {"open-workload", "queueing-network", "service-time"}
+    assert len({one.emulated_so for one in found}) == len({one.waited for one in found}) == 3
 
 
 def test_every_experiment_is_what_its_name_says() -> None:

@@ -30,7 +30,26 @@ def test_one_value_has_no_interval_and_several_have_students() -> None:
         "–",
         "±\N{NO-BREAK SPACE}500",
     )
+    assert (estimate([3.0]).plus_minus(), Estimate(1, 0.5, 1.5).plus_minus(1000)) == (
+        "3.00",
+        "1,000 ±\N{NO-BREAK SPACE}500",
+    )
     assert Estimate(1.0, -1.0, 3.0).metric("a", "s").low == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "states"),
+    [
+        ([3.0], True),
+        ([2.9, 3.1], False),
+        ([2.9, 3.0, 3.1], True),
+        ([0.1, 3.0, 6.0], False),
+    ],
+)
+def test_a_finding_has_no_interval_that_holds_0_or_is_of_two_values(
+    values: list[float], states: bool
+) -> None:
+    assert estimate(values).is_finding is states
 
 
 def test_a_series_has_gaps_and_no_interval_far_below_its_mean() -> None:

@@ -1,0 +1,183 @@
+"""Accounts for the gap between measured and predicted response time of closed runs. Pure.
+
+From the prediction to the measurement, each step adds a thing that the prediction leaves out:
+
+1. way and thinking: what an interaction takes on its way to the server and back, as a delay at
+   which nobody waits for others, and the think time that the generator really kept
+2. demands: those that the server drew and reported, in place of the nominal ones
+3. short run: the mean of simulated runs like the measured ones, in which all begin together
+4. lateness: by how much the machine was late at the end of an interaction
+5. sampling: what is left, with the interval of the measured mean
+
+An entry is the difference that its step makes to the formula of the server: mean value analysis for
+exponential stations; for one request at a time, the asymptotes of a single station, which is also
+held by the way and the lateness, since its one worker connects and writes. Regular stations have
+no formula; their prediction is the mean of simulated runs, so that they have no third step, and the
+asymptotes say what the others make. The entries sum to the gap. Times are report seconds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from loadtests.experiments.queueing_network.comparing import Point, cells
+from loadtests.experiments.queueing_network.plan import EXPONENTIAL, REGULAR, SERVERS, SINGLE
+from loadtests.experiments.queueing_network.predicting import STATIONS, demands, routing
+from loadtests.experiments.queueing_network.reading import LATE, ClosedRun
+from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
+from loadtests.lab.published import NETWORK_THINK_S
+from loadtests.lab.repeated import accepted
+from loadtests.lab.report.content import Section, Table
+from loadtests.models import bounds, mva
+from loadtests.models.stations import DELAY, Station, total_demand_s
+
+WAY, DEMANDS, SHORT, LATENESS, SAMPLING = CAUSES = (
+    *("way and thinking", "demands", "short run", "lateness", "sampling"),
+)
+WORDS: Mapping[str, str] = {
+    WAY: "The way to the server and back, and other think times than they should be,",
+    DEMANDS: "That the server drew other service times than the nominal ones",
+    SHORT: "A short run in which all customers begin together",
+    LATENESS: "Lateness of the machine at the end of interactions",
+    SAMPLING: "The chance that brought just these runs",
+}
+LABELS = {server.name: server.label for server in SERVERS}
+
+
+def _by_mva(stations: Sequence[Station], customers: int, think_s: float) -> float:
+    return mva.solve(stations, customers, think_s)[-1].response_time_s
+
+
+def _by_asymptotes(stations: Sequence[Station], customers: int, think_s: float) -> float:
+    return bounds.asymptotic(stations, customers, think_s).response_low_s
+
+
+def _one_at_a_time(stations: Sequence[Station], customers: int, think_s: float) -> float:
+    """All demands, also those of delays, are on one station."""
+    return _by_asymptotes([Station("all", total_demand_s(stations))], customers, think_s)
+
+
+FORMULAS: Mapping[str, Callable[[Sequence[Station], int, float], float]] = {
+    EXPONENTIAL.name: _by_mva,
+    REGULAR.name: _by_asymptotes,
+    SINGLE.name: _one_at_a_time,
+}
+"""Server -> the response time (s) with these stations, N customers and a think time (s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was measured besides the response time, as means of an interaction in seconds.
+
+    thought_s: between an answer and the next request. way_s: outside the server. demands_s: at each
+    station. late_s: from the end of the last service to that of the interaction.
+    """
+
+    thought_s: float
+    way_s: float
+    demands_s: Mapping[str, float]
+    late_s: float
+
+
+def known(runs: Sequence[ClosedRun], alone: Sequence[ClosedRun]) -> Known:
+    """What runs tell that have the same server and N, and report the times of interactions.
+
+    alone: those of a single customer, for a server with one thread, which does not report how long
+    customers wait at its door: without them its way is taken to be 0.
+    """
+    cycles_s = fmean([one for run in runs for one in run.cycles_s])
+    responses_s = fmean([one for run in runs for one in run.responses_s])
+    of_way = alone if runs[0].server == SINGLE.name else runs
+    outside_s = [
+        response_s - sum(told.values())
+        for run in of_way
+        for response_s, told in zip(run.responses_s, run.told, strict=False)
+    ]
+    told = [one for run in runs for one in run.told]
+    return Known(
+        cycles_s - responses_s,
+        max(0.0, fmean(outside_s)) if outside_s else 0.0,
+        {name: fmean([one[name] for one in told]) for name in STATIONS},
+        fmean([one[LATE] for one in told]),
+    )
+
+
+def gap_of(point: Point, found: Known) -> Gap:
+    """The gap of a server with N customers, in seconds."""
+    formula, nominal = FORMULAS[point.server], demands(routing())
+
+    def response_s(demands_s: Mapping[str, float], think_s: float, delay_s: float) -> float:
+        stations = [Station(name, demand_s) for name, demand_s in demands_s.items()]
+        return formula([*stations, Station("way", delay_s, DELAY)], point.customers, think_s)
+
+    by_formula_s = response_s(nominal, NETWORK_THINK_S, 0.0)
+    with_way_s = response_s(nominal, found.thought_s, found.way_s)
+    with_demands_s = response_s(found.demands_s, found.thought_s, found.way_s)
+    with_lateness_s = response_s(found.demands_s, found.thought_s, found.way_s + found.late_s)
+    simulated_s, measured = point.expected.response_s.mean, point.response_s
+    amounts_s = {
+        WAY: with_way_s - by_formula_s,
+        DEMANDS: with_demands_s - with_way_s,
+        SHORT: simulated_s - by_formula_s,
+        LATENESS: with_lateness_s - with_demands_s,
+    }
+    predicted_s = by_formula_s
+    if point.server == REGULAR.name:
+        predicted_s += amounts_s.pop(SHORT)
+    left_s = measured.estimate - predicted_s - sum(amounts_s.values())
+    ends_s = left_s - measured.half_width, left_s + measured.half_width
+    entries = [Entry(name, WORDS[name], amount_s) for name, amount_s in amounts_s.items()]
+    entries.append(Entry(SAMPLING, WORDS[SAMPLING], left_s, *ends_s))
+    return Gap(predicted_s, entries, "s", measured.low - predicted_s, measured.high - predicted_s)
+
+
+# --- the report ------------------------------------------------------------------------------
+
+_TOLD = (
+    "From the prediction of each server to what was measured, in report seconds. What is known is "
+    "put into the formula, one thing after another, and an entry is what that changes; what is "
+    "left is sampling, with the interval of the measured mean, so the entries sum to the gap. "
+    "Regular stations have no formula: they start from simulated runs, and the asymptotes tell "
+    "what the other things change."
+)
+
+
+def gap_section(found: Sequence[Point], runs: Sequence[ClosedRun]) -> Section:
+    """A waterfall for the largest N of each server, and the entries of all N in a table."""
+    of_cell = cells(runs)
+    gaps = [
+        (point, gap_of(point, known(of_cell[point.cell], of_cell.get((point.server, 1), ()))))
+        for point in accepted(found)
+        if point.stations
+    ]
+    largest = {point.server: (point, gap) for point, gap in gaps}
+    figures = [
+        waterfall(
+            f"Gap at N = {point.customers}, {LABELS[point.server]}",
+            f"{gap_told(gap)} Runs: {point.runs}.",
+            gap,
+        )
+        for point, gap in largest.values()
+    ]
+    return Section("Where the gaps come from", [_TOLD], [*figures, _table(gaps)] if gaps else [])
+
+
+def _table(gaps: Sequence[tuple[Point, Gap]]) -> Table:
+    def of_cause(cause: str) -> Callable[[tuple[Point, Gap]], float | None]:
+        def amount(one: tuple[Point, Gap]) -> float | None:
+            return next((entry.amount for entry in one[1].entries if entry.name == cause), None)
+
+        return amount
+
+    return Table.of(
+        "Gaps at each N, in report seconds",
+        gaps,
+        [
+            ("Server", lambda one: LABELS[one[0].server]),
+            ("N", lambda one: one[0].customers),
+            ("Predicted", lambda one: one[1].predicted),
+            *((cause.capitalize(), of_cause(cause)) for cause in CAUSES),
+            ("±", lambda one: one[0].response_s.half_width),
+            ("Measured", lambda one: one[1].measured),
+        ],
+    )
