@@ -434,7 +434,7 @@ def test_of_too_many_unread_answers_the_oldest_is_given_up(
     clients = []
     for _ in range(4):
         clients.append(loop.client(request("GET /quick/big")))
-        loop.settle()
+        loop.until(clients[-1].hears)
     kept = loop.worker.nr_conns
     assert 0 < kept < 4
     assert sum(one.unsent_bytes() for one in loop.worker.connections) <= BIG * 2.5
