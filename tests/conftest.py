@@ -19,7 +19,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.api.processes import Service, serving
 from tests.api.worlds import keep_world, world_in
-from tests.quick import TESTS, is_left_out, tests_left_out, waits
+from tests.quick import TESTS, is_left_out, place, tests_left_out
 
 BROWSER = "tests/browser/"
 
@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[each for each in items if _name_of(each) in left_out])
         items[:] = [each for each in items if _name_of(each) not in left_out]
     elif "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: not waits(item.path))
+        items.sort(key=lambda item: place(item.path))
 
 
 @pytest.hookimpl(optionalhook=True)
