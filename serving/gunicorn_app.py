@@ -1,5 +1,6 @@
 """Runs gunicorn in this process, for either port."""
 
+import gc
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -42,7 +43,9 @@ def run(load: Callable[[], Any], options: Mapping[str, Any]) -> None:
                 self.cfg.set(name, value)
 
         def load(self) -> Any:
-            return load()
+            loaded = load()
+            gc.freeze()  # what is there now stays until the end: no worker looks through it again
+            return loaded
 
     logging.getLogger("gunicorn.error").addFilter(hide_secrets)
     Application().run()
