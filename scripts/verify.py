@@ -141,31 +141,31 @@ def spanned(first: int, leaves: list[str], size: int, beside: list[str]) -> byte
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether a key has signed a message (RFC 8032 section 5.1.7)."""
+    """Whether a key has signed a message (RFC 8032, 5.1.7). Points x/z, y/z are kept as x, y, z."""
     p, order = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
-    d = -121665 * pow(121666, -1, p)
+    d, base = -121665 * pow(121666, -1, p) % p, (4 * pow(5, -1, p) % p).to_bytes(32, "little")
 
-    def plus(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-        x, y = a[0] * b[1] + b[0] * a[1], a[1] * b[1] + a[0] * b[0]
-        t = d * a[0] * b[0] * a[1] * b[1]
-        return x * pow(1 + t, -1, p) % p, y * pow(1 - t, -1, p) % p
+    def plus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+        x, y, z = (one * other % p for one, other in zip(a, b, strict=True))
+        t, cross = d * x * y % p, (a[0] + a[1]) * (b[0] + b[1]) - x - y
+        return z * cross * (z * z - t) % p, z * (x + y) * (z * z + t) % p, (z**4 - t * t) % p
 
-    def times(n: int, point: tuple[int, int]) -> tuple[int, int]:
-        half = times(n >> 1, plus(point, point)) if n else (0, 1)
+    def times(n: int, point: tuple[int, ...]) -> tuple[int, ...]:
+        half = times(n >> 1, plus(point, point)) if n else (0, 1, 1)
         return plus(half, point) if n & 1 else half
 
-    def point_of(data: bytes) -> tuple[int, int]:
+    def point_of(data: bytes) -> tuple[int, ...]:
         sign, y = data[31] >> 7, int.from_bytes(data, "little") & (1 << 255) - 1
         x2 = (y * y - 1) * pow(d * y * y + 1, -1, p) % p
         x = pow(x2, (p + 3) // 8, p)
         x = x if x * x % p == x2 else x * pow(2, (p - 1) // 4, p) % p
         require(y < p and x * x % p == x2 and (x or not sign), "a key or signature is wrong")
-        return x if x & 1 == sign else p - x, y
+        return x if x & 1 == sign else p - x, y, 1
 
-    base = point_of((4 * pow(5, -1, p) % p).to_bytes(32, "little"))
     r, s = signature[:32], int.from_bytes(signature[32:], "little")
     k = int.from_bytes(hashlib.sha512(r + public + message).digest(), "little") % order
-    is_right = times(s % order, base) == plus(point_of(r), times(k, point_of(public)))
+    a, b = times(s % order, point_of(base)), plus(point_of(r), times(k, point_of(public)))
+    is_right = all((one * b[2] - other * a[2]) % p == 0 for one, other in zip(a, b, strict=True))
     return is_right and s < order and len(signature) == 64
 
 

@@ -15,8 +15,6 @@ WORKER_GRACE_S = 5
 
 COMMON: dict[str, Any] = {
     "worker_class": FrontWorker,
-    # What was there before the workers stays: a full collection need not look at all of it again.
-    "pre_fork": lambda arbiter, worker: gc.freeze(),
     "child_exit": lambda arbiter, worker: FrontWorker.forget(worker),
     "keepalive": 30,
     "timeout": SILENT_S,
@@ -45,7 +43,9 @@ def run(load: Callable[[], Any], options: Mapping[str, Any]) -> None:
                 self.cfg.set(name, value)
 
         def load(self) -> Any:
-            return load()
+            loaded = load()
+            gc.freeze()  # what is there now stays until the end: no worker looks through it again
+            return loaded
 
     logging.getLogger("gunicorn.error").addFilter(hide_secrets)
     Application().run()

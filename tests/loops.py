@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import socket
 import struct
 import sys
@@ -35,6 +36,7 @@ from serving.worker import FrontWorker
 from tests.api.processes import WITHIN_S, free_port
 
 BIG = 20_000_000  # more than the system buffers for a connection
+TURNS = 10  # of the loop; accepting, reading and answering take three, however busy the machine is
 MAX_BODY_BYTES = 2**16
 KEEPALIVE_S = 30
 THREADS = 2
@@ -164,6 +166,10 @@ class Client:
         self.socket.settimeout(WITHIN_S)
         return self.got
 
+    def hears(self) -> bool:
+        """Whether something has come that is not read yet."""
+        return bool(select.select([self.socket], [], [], 0)[0])
+
     def ended(self) -> bool:
         """Whether the loop has ended the connection."""
         self.read()
@@ -229,11 +235,17 @@ class Loop:
         found.say(data)
         return found
 
-    def step(self, timeout_s: float = 0.01) -> None:
+    def step(self, timeout_s: float = 0.002) -> None:
         """What the worker does in a moment."""
-        self.worker.loop.run_until_complete(asyncio.sleep(timeout_s))
+        self.worker.loop.run_until_complete(self._turns(timeout_s))
         self.worker.look()
         self.check()
+
+    @staticmethod
+    async def _turns(timeout_s: float) -> None:
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        await asyncio.sleep(timeout_s)
 
     def check(self) -> None:
         """What must be true between steps."""

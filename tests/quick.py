@@ -1,10 +1,12 @@
 """What `scripts/test --quick` leaves out, for the loop while working.
 
 A row names a folder, a file or a test, and why it waits for the complete run: it needs a browser,
-starts processes again and again, kills them, or tries thousands of cases. The complete run begins
-with these, so that no process is left alone with a long file at the end.
+starts processes again and again, kills them, or tries thousands of cases. The complete run takes
+files in the order of their rows and the others afterwards, so that no process is left alone with a
+long file at the end: what takes longest stands first.
 """
 
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -16,53 +18,53 @@ SIMULATES = "simulates queues by the thousand"
 BYTES = "damages or cuts a file at every byte"
 
 LEFT_OUT: dict[str, str] = {
-    "faults": KILLS,
+    "loadtests/bench": LABORATORY,
     "browser": "needs a browser",
     "loadtests/experiments": LABORATORY,
-    "loadtests/bench": LABORATORY,
-    "loadtests/lab": LABORATORY,
-    "loadtests/servers": LABORATORY,
-    "loadtests/test_coverage.py": "simulates hundreds of experiments",
+    "service/test_supervisor.py": SERVICES,
+    "witness/test_litewitness.py": SERVICES,
+    "transparency/test_serving.py": SERVICES,
+    "proofs/test_by_others.py": "builds a program in Go",
     "loadtests/generation": "sends requests at the times of a schedule",
-    "loadtests/models/test_gap_ledger.py": SIMULATES,
-    "loadtests/models/test_gap_ledger_coverage.py": SIMULATES,
-    "loadtests/models/test_sequential_coverage.py": SIMULATES,
-    "backup/test_while_serving.py": SERVICES,
+    "test_client.py": SERVICES,
+    "faults": KILLS,
     "cluster/test_faults.py": KILLS,
     "cluster/test_pages.py": KILLS,
-    "test_client.py": SERVICES,
-    "service/test_supervisor.py": SERVICES,
-    "serving/test_worker.py": SERVICES,
-    "test_hanging.py": SERVICES,
-    "lab/test_in_process.py": SERVICES,
-    "storage/test_emulated_disk.py": SERVICES,
-    "test_read_only_medium.py": SERVICES,
-    "test_damaged_index.py": SERVICES,
-    "test_damaged_mempool.py": SERVICES,
-    "test_damaged_tip.py": SERVICES,
-    "sealing/test_trusted_clock.py": "starts services under clocks that leap",
-    "test_deploy.py": "installs into folders",
-    "api/test_anything.py": "asks hundreds of questions that are made up",
-    "api/test_wire.py": SERVICES,
-    "transparency/test_serving.py": SERVICES,
-    "witness/test_witness.py": SERVICES,
-    "witness/test_litewitness.py": SERVICES,
-    "proofs/test_by_others.py": "builds a program in Go",
-    "proofs/test_verify.py::test_500_changed_proofs_are_refused_for_the_right_reason": "500 proofs",
-    "api/test_metrics.py": SERVICES,
-    "api/test_docs_trying.py": "imports the default flights",
-    "api/test_fuzzing.py": "sends thousands of requests that nobody would write",
-    "api/test_generated_client.py": SERVICES,
-    "frontend/test_gate.py": SERVICES,
+    "loadtests/servers": LABORATORY,
     "index/test_answers.py": "asks every question as of every height, of both engines",
     "index/test_crashes.py": KILLS,
+    "loadtests/models/test_gap_ledger_coverage.py": SIMULATES,
+    "loadtests/test_coverage.py": "simulates hundreds of experiments",
+    "loadtests/lab": LABORATORY,
+    "api/test_docs_trying.py": "imports the default flights",
+    "api/test_fuzzing.py": "sends thousands of requests that nobody would write",
+    "storage/test_emulated_disk.py": SERVICES,
+    "storage/test_recovery.py": BYTES,
+    "test_deploy.py": "installs into folders",
+    "test_hanging.py": SERVICES,
+    "sealing/test_trusted_clock.py": "starts services under clocks that leap",
+    "backup/test_while_serving.py": SERVICES,
+    "test_damaged_mempool.py": SERVICES,
+    "loadtests/models/test_sequential_coverage.py": SIMULATES,
     "index/test_flips.py": BYTES,
+    "serving/test_worker.py": SERVICES,
+    "api/test_metrics.py": SERVICES,
+    "proofs/test_verify.py::test_500_changed_proofs_are_refused_for_the_right_reason": "500 proofs",
+    "storage/test_failing_disk.py": "lets each call of the system fail in turn",
+    "loadtests/models/test_gap_ledger.py": SIMULATES,
+    "lab/test_in_process.py": SERVICES,
+    "test_read_only_medium.py": SERVICES,
+    "test_damaged_index.py": SERVICES,
+    "test_damaged_tip.py": SERVICES,
+    "api/test_anything.py": "asks hundreds of questions that are made up",
+    "api/test_wire.py": SERVICES,
+    "witness/test_witness.py": SERVICES,
+    "api/test_generated_client.py": SERVICES,
+    "frontend/test_gate.py": SERVICES,
     "mempool/test_damage.py": BYTES,
     "mempool/test_keys.py::test_the_check_names_every_flipped_bit": BYTES,
     "mempool/test_keys.py::test_with_any_bit_flipped_a_key_is_found_or_the_file_is_named": BYTES,
     "sources/test_nycflights.py::test_every_row_is_a_valid_flight": "checks 336,776 flights",
-    "storage/test_recovery.py": BYTES,
-    "storage/test_failing_disk.py": "lets each call of the system fail in turn",
     **dict.fromkeys(
         (
             "api/test_specification.py::test_each_choice_is_accepted_and_nothing_else",
@@ -120,9 +122,11 @@ def is_left_out(path: Path) -> bool:
     return path.is_relative_to(TESTS) and path.relative_to(TESTS).as_posix() in LEFT_OUT
 
 
-def waits(path: Path) -> bool:
-    """Whether the file at `path`, or a folder that it lies in, waits for the complete run."""
-    return any(is_left_out(each) for each in (path, *path.parents))
+@cache
+def place(path: Path) -> int:
+    """When the complete run takes the file at `path`: the first row that names it or its folder."""
+    rows = [TESTS / row.partition("::")[0] for row in LEFT_OUT]
+    return next((at for at, row in enumerate(rows) if path.is_relative_to(row)), len(rows))
 
 
 def tests_left_out() -> set[str]:

@@ -52,7 +52,7 @@ from loadtests.models.arrivals import poisson_count
 from loadtests.models.domain import count, not_negative, positive
 from loadtests.models.estimates import CONFIDENCE, Interval, clustered_interval
 from loadtests.models.replay import Discipline
-from loadtests.models.samples import summary
+from loadtests.models.samples import mean_of, summary
 from loadtests.models.sequential import LEAST_VALUES
 
 DRAWS = 32  # how often services are put in random order, or drawn
@@ -194,8 +194,8 @@ def ledger(
     causes = [cause for cause in Cause if any(cause in found for found in accounts)]
     values = {cause: [found.get(cause, 0.0) for found in accounts] for cause in causes}
     gaps_s = [sum(found.values()) for found in accounts]
-    entries_s = {cause: summary(values[cause]).mean for cause in causes}
-    counts, gap_s = (len(accounts), len(set(calibrations))), summary(gaps_s).mean
+    entries_s = {cause: mean_of(values[cause]) for cause in causes}
+    counts, gap_s = (len(accounts), len(set(calibrations))), mean_of(gaps_s)
     if counts[1] < LEAST_VALUES:
         return Ledger(*counts, gap_s, None, entries_s, None)
     each = 1 - (1 - confidence) / len(causes)
@@ -248,7 +248,7 @@ class _Replays:
     def of_services(self, services_s: Sequence[float]) -> _Levels:
         """The means before services are replaced by those of the formula, and then arrivals."""
         known, arrivals_s = self._calibrated, self._run.intended_s
-        scale = known.busy_s / summary(services_s).mean
+        scale = known.busy_s / mean_of(services_s)
         scaled_s = [scale * time_s for time_s in services_s]
         stretched_s = _stretched(scaled_s, sqrt(known.variance_s2))
         shuffled, drawn, started = [], [], []
@@ -262,9 +262,9 @@ class _Replays:
             (Cause.SERVICE_MEAN, self._replayed_s(arrivals_s, services_s)),
             (Cause.SERVICE_CV, self._replayed_s(arrivals_s, scaled_s)),
             (Cause.AUTOCORRELATION, self._replayed_s(arrivals_s, stretched_s)),
-            (Cause.SERVICE_MEAN, summary(shuffled).mean),
-            (Cause.EMPTY, summary(drawn).mean),
-            (Cause.SAMPLING, summary(started).mean),
+            (Cause.SERVICE_MEAN, mean_of(shuffled)),
+            (Cause.EMPTY, mean_of(drawn)),
+            (Cause.SAMPLING, mean_of(started)),
         ]
 
     def _measured_s(self) -> float:
@@ -272,7 +272,7 @@ class _Replays:
         return self._mean_s([done_s - intended_s for intended_s, done_s in pairs])
 
     def _mean_s(self, responses_s: Sequence[float]) -> float:
-        return summary(responses_s[self._run.skipped :]).mean
+        return mean_of(responses_s[self._run.skipped :])
 
     def _replayed_s(
         self,

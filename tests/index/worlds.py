@@ -392,13 +392,14 @@ CONDITIONS = (
 
 def some(rows: Sequence[Row], question: Any) -> list[Row]:
     """The flights that a question is about."""
-    wanted = {name: getattr(question, name, None) for name in CONDITIONS}
+    given = {name: getattr(question, name, None) for name in CONDITIONS}
+    wanted = [(name, value) for name, value in given.items() if value is not None]
     first = getattr(question, "FL_DATE", None) or question.INITIAL_DATE
     last = question.FINAL_DATE or first
     return [
         row
         for row in rows
-        if all(value is None or row.flight[name] == value for name, value in wanted.items())
+        if all(row.flight[name] == value for name, value in wanted)
         and first <= str(row.flight["FL_DATE"]) <= last
     ]
 

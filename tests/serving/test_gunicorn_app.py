@@ -29,11 +29,10 @@ def test_a_collection_in_a_worker_does_not_look_at_what_was_there_before_it(tmp_
     path = tmp_path / "socket"
     server = subprocess.Popen([sys.executable, "-c", SERVER.format(kept=KEPT), str(path)])
     try:
-        while not path.exists():
-            assert server.poll() is None
-            time.sleep(0.02)
         with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
+            while client.connect_ex(str(path)):
+                assert server.poll() is None
+                time.sleep(0.02)
             client.sendall(b"GET / HTTP/1.0\r\n\r\n")
             answer = b"".join(iter(lambda: client.recv(4096), b""))
     finally:

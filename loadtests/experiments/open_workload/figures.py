@@ -42,8 +42,9 @@ def response(points: Sequence[Steady], of_study: Sequence[AsTheStudy]) -> Figure
         "Figure 2 of the study: mean response time against load. Lines are formulas for the steady "
         "state, dashes in the colour of a server its own; vertical strokes are 95 % intervals over "
         "calibrations. Paired estimates, to the right of what was measured, are the formula and "
-        "the mean difference of each request from its replay. To the left of the short runs is what an "
-        "M/G/1 queue gives in as many of them, with the range that 95 % of such experiments are in."
+        "the mean difference of each request from its replay. To the left of the short runs is "
+        "what an M/G/1 queue gives in as many of them, with the range that 95 % of such "
+        "experiments are in."
     )
     return figure(
         "Response time against load",
