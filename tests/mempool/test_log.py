@@ -147,6 +147,6 @@ def test_many_pending_flights_are_read_in_a_moment(house: House) -> None:
     count = 16_000
     records = [packed(number, T, [flight(number)]) for number in range(count)]
     house.segment().write_bytes(b"".join(records))
-    start = time.monotonic()
+    start = time.process_time()
     assert house.mempool().pending_count() == count
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1  # whatever else the machine does
