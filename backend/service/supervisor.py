@@ -11,6 +11,7 @@ run without a supervisor (`serve --only-http`, `mine`, `python -m frontend`).
 import http
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -129,9 +130,9 @@ def supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
 
 
 def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
-    stopping: list[int] = []
+    told, tell = os.pipe()  # a signal ends the pause between two looks; sleep() would go on
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda received, frame: stopping.append(received))
+        signal.signal(number, lambda received, frame: os.write(tell, b"."))
     url = base_url(settings.host, settings.port)
     # With other types of worker every request may wait behind long ones, even `/health/live`.
     asking = [silent_server(url)] if settings.worker_type == "asgi" else []
@@ -146,13 +147,13 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     for child in children:
         child.start()
     deadline = time.monotonic() + READY_WITHIN_S
-    is_announced = False
-    while not stopping:
+    is_announced, pause_s = False, 0.0
+    while not select.select([told], [], [], pause_s)[0]:
         if not is_announced:
             is_announced = _announce_if_ready(settings, report, deadline, frontend=frontend)
         for child in children:
             child.look()
-        time.sleep(0.05 if not is_announced else 0.5)
+        pause_s = 0.5 if is_announced else 0.05
     report("stopping")
     until = time.monotonic() + GRACE_S
     for child in reversed(children):
