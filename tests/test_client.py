@@ -20,6 +20,7 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -87,6 +88,15 @@ def first(service: Service) -> int:
 def client(service: Service) -> Iterator[Client]:
     with Client(service.url) as found:
         yield found
+
+
+@pytest.fixture
+def paused(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of clients in seconds. They are over at once, and all else takes no time."""
+    pauses: list[float] = []
+    clock = SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses))
+    monkeypatch.setattr(flightchain_client, "time", clock)
+    return pauses
 
 
 def mined(service: Service) -> list[Flight]:
@@ -379,6 +389,7 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
 # --- sent again ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("paused")
 def test_flights_are_added_once_whatever_becomes_of_the_answers(
     service: Service, first: int
 ) -> None:
@@ -423,6 +434,7 @@ def test_a_full_mempool_is_waited_for(folder: Path) -> None:
         assert mined(service) == flights(350)
 
 
+@pytest.mark.usefixtures("paused")
 def test_a_single_flight_is_sent_again_only_with_a_key(service: Service, first: int) -> None:
     with through(service, "cut", "cut", "1") as (client, proxy):
         with pytest.raises(Unreachable, match="may have been accepted: a key") as caught:
@@ -438,19 +450,21 @@ def test_a_single_flight_is_sent_again_only_with_a_key(service: Service, first: 
 
 
 @pytest.mark.parametrize("limits", [{"attempts": 3}, {"give_up_after_s": 1.8}])
-def test_attempts_and_time_are_bounded(service: Service, limits: Json) -> None:
+def test_attempts_and_time_are_bounded(service: Service, limits: Json, paused: list[float]) -> None:
     started = time.monotonic()
     with through(service, *["cut"] * 9, **limits) as (client, proxy):
         with pytest.raises(Unreachable) as caught:
             client.add_batch([GOOD])
         assert len(proxy.seen) == 3
     assert "given up after 3 attempts" in caught.value.__notes__[0]
+    assert paused == [0.5, 1.0]
     assert time.monotonic() - started < 3
     assert len(mined(service)) == 1
     with through(service, "3600") as (client, _):
         with pytest.raises(Problem) as refused:
             client.add(GOOD, key="x")
         assert (refused.value.status, refused.value.retry_after_s) == (503, 3600)
+    assert paused == [0.5, 1.0]  # nobody waits an hour
     assert time.monotonic() - started < 6
 
 
