@@ -20,8 +20,8 @@ It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gun
 the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
 `is_complete`, `is_chunked`, `content_length`, `remaining` and `reset`; `_current_request` and
 `_body_receiver`, made when a head is complete; `_handle_connection`, the task of a connection,
-which has nothing to do here; `_task`, cancelled when a client is gone; `_build_http_scope` and
-`_will_close`, which only look; and `_close_transport`.
+which has nothing to do here; `_task`, cancelled when a client is gone; `_will_close`, which only
+looks; and `_close_transport`.
 """
 
 import asyncio
@@ -130,10 +130,8 @@ class Connection(_Protocol):  # type: ignore[misc]
     def connection_made(self, transport: Any) -> None:
         """Begin; the client has time to send a head."""
         super().connection_made(transport)
-        self._addresses = (
-            transport.get_extra_info("sockname"),
-            transport.get_extra_info("peername"),
-        )
+        server, client = map(transport.get_extra_info, ("sockname", "peername"))
+        self._server, self._client = server and server[:2], client and client[:2]
         self.deadline = time.monotonic() + HEAD_WITHIN_S
         self.worker.joined(self)
 
@@ -217,8 +215,7 @@ class Connection(_Protocol):  # type: ignore[misc]
         """Have the application answer. Returns whether the connection can be kept after that."""
         sending = Sending(self, self._current_request)
         try:
-            scope = self._build_http_scope(self._current_request, *self._addresses)
-            await self.app(scope, self._body_receiver.receive, sending.send)
+            await self.app(self._scope(), self._body_receiver.receive, sending.send)
         except Exception:
             self.log.exception("a request could not be answered")
             if not sending.has_begun:
@@ -238,10 +235,21 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._wait_for_head()
         return bool(parsed.is_complete)
 
-    def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> dict[str, Any]:
-        scope: dict[str, Any] = super()._build_http_scope(request, sockname, peername)
-        scope[CONNECTION] = self
-        return scope
+    def _scope(self) -> dict[str, Any]:
+        """The ASGI scope of the request that is here, as far as the front reads it."""
+        request = self._current_request
+        return {
+            "type": "http",
+            "http_version": "1.1" if request.version >= (1, 1) else "1.0",
+            "method": request.method,
+            "scheme": request.scheme,
+            "raw_path": request.raw_path,
+            "query_string": request.query,
+            "headers": request.headers_bytes,
+            "server": self._server,
+            "client": self._client,
+            CONNECTION: self,
+        }
 
     def _is_websocket_upgrade(self, request: Any) -> bool:  # noqa: ARG002
         """Ignore the wish for a WebSocket, as RFC 9110 section 7.8 allows and WSGI servers do."""

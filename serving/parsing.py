@@ -67,13 +67,12 @@ class Request(_CallbackRequest):  # type: ignore[misc]
 
     @classmethod
     def from_parser(cls, parsed: Any, is_ssl: bool = False) -> Self:
-        """The head in `parsed`. Address and path are not decoded: the front reads the raw ones."""
+        """The head in `parsed`. Path and query stay bytes, as the front reads them."""
         first = dict(reversed(parsed.headers))  # of each name its first value
         connection = first.get(b"connection")
         request = cls()
         request.method = parsed.method.decode("ascii")
-        request.raw_path, _, query = parsed.path.partition(b"?")
-        request.query = query.decode("latin-1")
+        request.raw_path, _, request.query = parsed.path.partition(b"?")
         request.version = parsed.http_version
         request.headers_bytes, request._headers = parsed.headers, None
         request._connection = None if connection is None else connection.decode("latin-1")

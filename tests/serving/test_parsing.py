@@ -70,9 +70,11 @@ def found_by(
 
 def told_by(request: Any) -> tuple[Any, ...]:
     """All of a request that the connection asks for."""
-    names = ("method", "raw_path", "query", "version", "headers_bytes", "scheme", "content_length")
+    names = ("method", "raw_path", "version", "headers_bytes", "scheme", "content_length")
+    query = request.query if isinstance(request, Request) else request.query.encode("latin-1")
     return (
         *(getattr(request, name) for name in names),
+        query,
         *(request.chunked, request._expect_100_continue, request.should_close()),
         *(request.may_upgrade(), request.headers),
     )

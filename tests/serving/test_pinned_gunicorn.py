@@ -18,7 +18,15 @@ ROOT = Path(__file__).parents[2]
 
 OWN = {  # methods that override none of gunicorn's
     *("end_if_idle", "give_up", "held_bytes", "refuse", "reset", "unsent_bytes", "eof_received"),
-    *("_parse", "_require_bounds", "_serve", "_is_answered", "_turn_to_next", "_wait_for_head"),
+    *(
+        "_parse",
+        "_require_bounds",
+        "_scope",
+        "_serve",
+        "_is_answered",
+        "_turn_to_next",
+        "_wait_for_head",
+    ),
 }
 OWN_OF_WORKER = {
     *("setup", "forget", "has_room_for", "joined", "left", "limit_unsent", "listen", "look"),
