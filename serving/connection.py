@@ -204,11 +204,14 @@ class Connection(_Protocol):  # type: ignore[misc]
 
     async def _serve(self) -> None:
         """Answer the request that is here, and those that have come behind it; then wait or end."""
-        while await self._is_answered() and self.worker.alive:
-            if self._callback_parser._buffer:  # the next request; others have their turn first
-                await asyncio.sleep(0)
-            if not self._turn_to_next():
-                return
+        try:
+            while await self._is_answered() and self.worker.alive:
+                if self._callback_parser._buffer:  # the next request; others have their turn first
+                    await asyncio.sleep(0)
+                if not self._turn_to_next():
+                    return
+        except Exception:
+            self.log.exception("a connection cannot go on")
         self._close_transport()
 
     async def _is_answered(self) -> bool:
@@ -250,10 +253,6 @@ class Connection(_Protocol):  # type: ignore[misc]
             "client": self._client,
             CONNECTION: self,
         }
-
-    def _is_websocket_upgrade(self, request: Any) -> bool:  # noqa: ARG002
-        """Ignore the wish for a WebSocket, as RFC 9110 section 7.8 allows and WSGI servers do."""
-        return False
 
     def held_bytes(self) -> int:
         """How many bytes of incomplete and of waiting requests are here."""

@@ -1,4 +1,4 @@
-"""Parses the heads of requests as gunicorn's parser does, in a third of its time.
+"""Parses the heads of requests as gunicorn does, those of browsers in a third of its time.
 
 gunicorn looks at each byte of a head in a loop, and checks twice what must not come twice. `Parser`
 and `Request` give the same results and raise the same errors, which `tests/serving/test_parsing.py`
