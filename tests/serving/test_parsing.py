@@ -108,3 +108,11 @@ def test_every_field_is_taken_or_refused_alike_alone_and_among_others(field: byt
 def test_heads_in_pieces_are_taken_or_refused_alike(lines: list[bytes], places: list[int]) -> None:
     data = GET + head(*lines)
     assert_same(data, *sorted(min(place, len(data)) for place in places))
+
+
+def test_a_message_cut_anywhere_is_found_alike() -> None:
+    chunked = (
+        GET + head(b"A: b", b"Transfer-Encoding: chunked") + b"3\r\nabc\r\n0\r\nX: y\r\n\r\nGET"
+    )
+    for cut in range(len(chunked) + 1):
+        assert_same(chunked, cut)
