@@ -1,10 +1,11 @@
 """A client's HTTP connection: gunicorn's protocol, with deadlines and bounds added.
 
-gunicorn's `ASGIProtocol` parses heads strictly, frames answers and keeps connections alive. It
-gives clients all the time and nearly all the memory they want, though, and it starts the
-application before the body has arrived. `Connection` adds what is missing and nothing else:
+gunicorn's `ASGIProtocol` parses heads strictly and tells when a connection may be kept. It gives
+clients all the time and nearly all the memory they want, though, and it starts the application
+before the body has arrived, in a task. `Connection` adds what is missing and nothing else:
 
-- The application is called when head and body have arrived. Until then a request costs a buffer.
+- The application is called when head and body have arrived, at once. Until then a request costs a
+  buffer. Only an answer that has to wait becomes a task.
 - A client has `HEAD_WITHIN_S` to send a head and `SEND_WITHIN_S` to read an answer. A body or a
   long answer gives it as much more time as `BYTES_PER_S` allows. Dribbling gains no time.
 - A head has at most `MAX_HEAD_BYTES`, a body at most what the application takes. The body's length
@@ -17,13 +18,13 @@ application before the body has arrived. `Connection` adds what is missing and n
 
 It relies on these parts of release 27.0.1, which `tests/serving/test_pinned_gunicorn.py` checks:
 the callbacks `_on_headers_complete` and `_on_message_complete` of the parser; its `_buffer`,
-`is_complete`, `is_chunked` and `content_length`; `_feed_callback_parser`, by which all bytes come
-to it; `_serve_http_request`, once for each request; `_build_http_scope` and `_will_close`, which
-only look; `_arm_keepalive_timer`, called when no request is in hand; and `_close_transport`.
+`is_complete`, `is_chunked`, `content_length`, `remaining` and `reset`; `_current_request` and
+`_body_receiver`, made when a head is complete; `_handle_connection`, the task of a connection,
+which has nothing to do here; `_task`, cancelled when a client is gone; `_will_close`, which only
+looks; and `_close_transport`.
 """
 
 import asyncio
-import re
 import struct
 import time
 from socket import SO_LINGER, SOL_SOCKET
@@ -32,6 +33,7 @@ from typing import Any, Protocol
 from gunicorn.asgi import parser, protocol
 from gunicorn.http import errors
 
+from serving.eager_tasks import begun
 from serving.sending import Sending
 from serving.visitors import without_secrets
 
@@ -47,8 +49,6 @@ NEVER = float("inf")
 
 CONNECTION = "flightchain.connection"  # in the ASGI scope: the `Connection`
 
-_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
-_INVALID_IN_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # RFC 9110 section 5.5
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 # An error of the parser -> status, and a sentence that ends with the error's own text.
@@ -113,6 +113,9 @@ class Connection(_Protocol):  # type: ignore[misc]
     """
 
     _closed: bool
+    _task: asyncio.Task[None] | None
+    _current_request: Any
+    _body_receiver: Any
 
     def __init__(self, worker: Host) -> None:
         super().__init__(worker)
@@ -121,13 +124,14 @@ class Connection(_Protocol):  # type: ignore[misc]
         self.is_ending = False
         self._ignores_bytes = IGNORED_BYTES  # how many more are read while it is ending
         self._has_said_all = False
-        self._whole: asyncio.Future[None] | None = None
 
     # --- receiving ---------------------------------------------------------------------------
 
     def connection_made(self, transport: Any) -> None:
         """Begin; the client has time to send a head."""
         super().connection_made(transport)
+        server, client = map(transport.get_extra_info, ("sockname", "peername"))
+        self._server, self._client = server and server[:2], client and client[:2]
         self.deadline = time.monotonic() + HEAD_WITHIN_S
         self.worker.joined(self)
 
@@ -146,14 +150,16 @@ class Connection(_Protocol):  # type: ignore[misc]
             return
         if not self.received_bytes:
             self.deadline = time.monotonic() + HEAD_WITHIN_S
-        self._feed_callback_parser(data)
+        self._parse(data)
+        if self._callback_parser.is_complete:
+            self._task = begun(self._serve(), self.worker.loop)
 
-    def _feed_callback_parser(self, data: bytes) -> bool:
-        """Parse bytes of one request. Returns whether more of it may come."""
+    def _parse(self, data: bytes) -> None:
+        """Parse bytes of one request; refuse what HTTP refuses."""
         if not self.received_bytes:
             data = data.lstrip(b"\r\n")  # RFC 9112 section 2.2
         if not data:
-            return True
+            return
         self.received_bytes += len(data)
         try:
             self._callback_parser.feed(data)
@@ -162,18 +168,15 @@ class Connection(_Protocol):  # type: ignore[misc]
             follows_bytes = min(refused.follows_bytes, MAX_IGNORED_BODY_BYTES)
             self._ignores_bytes = max(IGNORED_BYTES, follows_bytes)
             self.refuse(refused.status, str(refused), **refused.more)
-            return False
         except _PARSE_ERRORS as error:
             status, what = next((s, w) for kind, s, w in _REFUSALS if isinstance(error, kind))
             self.refuse(status, f"{what}: {without_secrets(str(error))}")
-            return False
-        return True
 
     def _require_bounds(self) -> None:
         """Raise Refused if the part of a request that has come is too large."""
         if self._callback_parser.is_complete:
             return
-        if not self._request_ready.is_set():
+        if self._current_request is None:
             if self.received_bytes > MAX_HEAD_BYTES:
                 raise _head_too_large()
         elif self._body_receiver.expect_continue:
@@ -195,27 +198,27 @@ class Connection(_Protocol):  # type: ignore[misc]
         super()._on_message_complete()
         self.received_bytes = 0
         self.deadline = NEVER
-        if self._whole is not None and not self._whole.done():
-            self._whole.set_result(None)
 
-    async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
-        """Answer a request once all of it is here. Returns whether the connection can be kept.
+    async def _handle_connection(self) -> None:
+        """Leave gunicorn's own task: `data_received` begins each answer."""
 
-        gunicorn makes a task of each, which may go on when the answer is out. Ours never does so.
-        """
-        if not self._callback_parser.is_complete:
-            self._whole = self.worker.loop.create_future()
-            await self._whole
-        is_kept = await self._is_answered(request, sockname, peername)
-        if self._callback_parser._buffer:  # the next request is here; others have their turn first
-            await asyncio.sleep(0)
-        return is_kept
-
-    async def _is_answered(self, request: Any, sockname: Any, peername: Any) -> bool:
-        """Have the application answer. Returns whether the connection can be kept after that."""
-        scope, sending = self._build_http_scope(request, sockname, peername), Sending(self, request)
+    async def _serve(self) -> None:
+        """Answer the request that is here, and those that have come behind it; then wait or end."""
         try:
-            await self.app(scope, self._body_receiver.receive, sending.send)
+            while await self._is_answered() and self.worker.alive:
+                if self._callback_parser._buffer:  # the next request; others have their turn first
+                    await asyncio.sleep(0)
+                if not self._turn_to_next():
+                    return
+        except Exception:
+            self.log.exception("a connection cannot go on")
+        self._close_transport()
+
+    async def _is_answered(self) -> bool:
+        """Have the application answer. Returns whether the connection can be kept after that."""
+        sending = Sending(self, self._current_request)
+        try:
+            await self.app(self._scope(), self._body_receiver.receive, sending.send)
         except Exception:
             self.log.exception("a request could not be answered")
             if not sending.has_begun:
@@ -223,14 +226,33 @@ class Connection(_Protocol):  # type: ignore[misc]
             return False
         return sending.is_kept
 
-    def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> dict[str, Any]:
-        scope: dict[str, Any] = super()._build_http_scope(request, sockname, peername)
-        scope[CONNECTION] = self
-        return scope
+    def _turn_to_next(self) -> bool:
+        """Turn to the next request. Returns whether all of it has come already."""
+        parsed = self._callback_parser
+        data = parsed.remaining()
+        parsed.reset()
+        self._current_request = self._body_receiver = None
+        self._resume_reading()
+        self._parse(data)
+        if self._current_request is None and not self.is_ending:
+            self._wait_for_head()
+        return bool(parsed.is_complete)
 
-    def _is_websocket_upgrade(self, request: Any) -> bool:  # noqa: ARG002
-        """Ignore the wish for a WebSocket, as RFC 9110 section 7.8 allows and WSGI servers do."""
-        return False
+    def _scope(self) -> dict[str, Any]:
+        """The ASGI scope of the request that is here, as far as the front reads it."""
+        request = self._current_request
+        return {
+            "type": "http",
+            "http_version": "1.1" if request.version >= (1, 1) else "1.0",
+            "method": request.method,
+            "scheme": request.scheme,
+            "raw_path": request.raw_path,
+            "query_string": request.query,
+            "headers": request.headers_bytes,
+            "server": self._server,
+            "client": self._client,
+            CONNECTION: self,
+        }
 
     def held_bytes(self) -> int:
         """How many bytes of incomplete and of waiting requests are here."""
@@ -262,19 +284,17 @@ class Connection(_Protocol):  # type: ignore[misc]
 
     # --- ending ------------------------------------------------------------------------------
 
-    def _arm_keepalive_timer(self) -> None:
+    def _wait_for_head(self) -> None:
         """Wait for the next request, which may have come in part; or end, if none can come."""
         within_s = HEAD_WITHIN_S if self.received_bytes else self._keepalive
         self.deadline = time.monotonic() + within_s
-        if self._has_said_all or not self.worker.alive:
+        if self._has_said_all:
             self._close_transport()
-            self._request_ready.set()
 
     def end_if_idle(self) -> None:
         """End, unless the client has sent a request or a part of one."""
-        if self._awaiting_request and not self.received_bytes:
+        if not self._callback_parser.is_complete and not self.received_bytes:
             self._close_transport()
-            self._request_ready.set()
 
     def eof_received(self) -> bool:
         """The client sends nothing more. Returns whether it still gets answers."""
@@ -338,23 +358,3 @@ def _required_length(head: Any, max_body_bytes: int) -> int:
 
 def _head_too_large() -> Refused:
     return Refused(431, f"the head of the request exceeds {MAX_HEAD_BYTES} bytes")
-
-
-class Parser(parser.PythonProtocol):
-    """gunicorn's parser, with regular expressions in place of loops over each byte of a header.
-
-    Both methods answer exactly as those they replace.
-    """
-
-    __slots__ = ()
-
-    def _is_valid_token(self, data: bytes) -> bool:
-        return _TOKEN.fullmatch(data) is not None
-
-    def _has_invalid_header_chars(self, value: bytes) -> bool:
-        return _INVALID_IN_VALUE.search(value) is not None
-
-
-def use_quick_parser() -> None:
-    """Let gunicorn make a `Parser` for each connection."""
-    vars(protocol)["PythonProtocol"] = Parser

@@ -45,27 +45,37 @@ def environ_of(scope: Scope, body: bytes = b"") -> Environ:
     query: bytes = scope["query_string"]
     if not target.startswith(b"/") or b"#" in target or b"#" in query:
         target, query = _path_and_query(target, query)
-    client, server = scope["client"], scope["server"]
-    environ = _ALWAYS.copy()
+    environ = _environ_on(
+        scope["client"], scope["server"], scope["scheme"], scope["http_version"]
+    ).copy()
     environ["REQUEST_METHOD"] = scope["method"]
     environ["PATH_INFO"] = (unquote_to_bytes(target) if b"%" in target else target).decode(
         "latin-1"
     )
     environ["QUERY_STRING"] = query.decode("latin-1")
-    environ["SERVER_PROTOCOL"] = "HTTP/1.1" if scope["http_version"] == "1.1" else "HTTP/1.0"
-    environ["wsgi.url_scheme"] = scope["scheme"]
     environ["wsgi.input"] = BytesIO(body)
-    if client:
-        environ["REMOTE_ADDR"] = client[0]
-    if server:
-        environ["SERVER_NAME"] = server[0]
-        environ["SERVER_PORT"] = str(server[1]) if len(server) > 1 else ""
     for name, value in scope["headers"]:
         variable = _variable(name)
         text = value.decode("latin-1")
         if variable in environ:
             text = f"{environ[variable]},{text}"
         environ[variable] = text
+    return environ
+
+
+@lru_cache(maxsize=1024)  # as many connections
+def _environ_on(
+    client: tuple[Any, ...] | None, server: tuple[Any, ...] | None, scheme: str, version: str
+) -> Environ:
+    """The part of an environ that all requests of a connection share."""
+    environ = _ALWAYS.copy()
+    environ["SERVER_PROTOCOL"] = "HTTP/1.1" if version == "1.1" else "HTTP/1.0"
+    environ["wsgi.url_scheme"] = scheme
+    if client:
+        environ["REMOTE_ADDR"] = client[0]
+    if server:
+        environ["SERVER_NAME"] = server[0]
+        environ["SERVER_PORT"] = str(server[1]) if len(server) > 1 else ""
     return environ
 
 

@@ -3,7 +3,7 @@
 A request comes as an ASGI scope and is represented by a WSGI environ, as it would be without this
 front. The site says which WSGI application answers it, and in which lane. Inline requests are
 answered in the loop; posts are gathered while others wait for the disk; all other requests go to
-the threads of their lanes.
+the threads of their lanes. Headers stay text, as in WSGI: `Sending` encodes them all at once.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
-from functools import lru_cache
 from io import BytesIO
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -218,8 +217,8 @@ class Front:
 
     async def _send(self, answer: Answer, environ: Environ, scope: Scope, send: Send) -> None:
         status, headers, body, rest, threads = answer
-        pairs = [(_encoded(name), value.encode("latin-1")) for name, value in headers]
-        await send({"type": "http.response.start", "status": int(status[:3]), "headers": pairs})
+        start = {"type": "http.response.start", "status": int(status[:3]), "headers": headers}
+        await send(start)
         if rest is None:
             await send({"type": "http.response.body", "body": body})
             self.site.log(environ, len(body), is_whole=True)
@@ -237,12 +236,6 @@ class Front:
         finally:
             rest.close()
             self.site.log(environ, sent_bytes, is_whole=rest.is_taken)
-
-
-@lru_cache(maxsize=256)
-def _encoded(name: str) -> bytes:
-    """The name of a header in bytes."""
-    return name.encode("latin-1")
 
 
 def close(answer: Answer) -> None:

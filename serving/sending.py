@@ -1,4 +1,4 @@
-"""Sends the answer to one request over an HTTP/1 connection, as an ASGI application hands it over.
+"""Sends the answer to one request over an HTTP/1 connection, as the front hands it over.
 
 gunicorn's own `send` checks and copies header by header, which takes longer than a kept answer. So
 a head is checked as a whole here, and goes out in one piece with the beginning of the body.
@@ -10,7 +10,7 @@ its last chunk, or before its length is reached (RFC 9112 section 8).
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -21,13 +21,17 @@ JOINED_BYTES = 64 * 1024  # a larger piece of a body is not copied to stand behi
 _ALLOWED = bytes([9, *range(32, 127), *range(128, 256)])  # in a header (RFC 9110 section 5.5)
 _LENGTH = re.compile(rb"(?:^|\n)content-length: *([0-9]+)", re.IGNORECASE)
 
+Headers = Sequence[tuple[str, str]]
+
 
 class Sending:
-    """The answer to a request. `send` is that of ASGI.
+    """The answer to a request. `send` is that of ASGI, but that the headers are text.
 
     has_begun: whether there is a head. is_kept: whether the answer is whole and the connection may
     take another request.
     """
+
+    _left: int | None  # bytes of the body that follow; None if that is not known
 
     def __init__(self, connection: Any, request: Any) -> None:
         """connection: a `Connection`. request: what gunicorn has made of the request's head."""
@@ -55,23 +59,23 @@ class Sending:
         if connection._flow_control.write_paused:
             await connection._flow_control.drain()
 
-    def _begun(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    def _begun(self, status: int, headers: Headers) -> bytes:
         """The head. Raises ValueError for a header that would not end where its line does."""
         request, connection = self._request, self._connection
-        lines = [b"%b: %b\r\n" % header for header in headers]
-        fields = b"".join(lines)
-        if fields.translate(None, _ALLOWED) != b"\r\n" * len(lines):
+        fields = "".join([f"{name}: {value}\r\n" for name, value in headers]).encode("latin-1")
+        if fields.translate(None, _ALLOWED) != b"\r\n" * len(headers):
             raise ValueError(f"a header of this answer is not allowed in HTTP: {fields!r}")
         is_new = request.version >= (1, 1)
         closes = connection._will_close(request, False)
-        length = _LENGTH.search(fields)
-        self._left, self._is_chunked = None if length is None else int(length[1]), False
+        self._left, self._is_chunked = None, False
         if request.method == "HEAD" or status in {204, 304}:
             self._left = 0
-        elif length is None and is_new:
+        elif length := _LENGTH.search(fields):
+            self._left = int(length[1])
+        elif is_new:
             self._is_chunked = True
             fields += b"Transfer-Encoding: chunked\r\n"
-        elif length is None:
+        else:
             closes = True
         self._may_keep = not closes
         if closes:

@@ -29,8 +29,9 @@ from typing import Any
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from serving.connection import MAX_HEAD_BYTES, Connection, use_quick_parser
+from serving.connection import MAX_HEAD_BYTES, Connection
 from serving.front import Front
+from serving.parsing import use_quick_parser
 
 MAX_RECEIVED_BYTES = 32 * 2**20  # of incomplete requests, in one worker
 MAX_UNSENT_BYTES = 32 * 2**20  # of answers that clients do not read, in one worker

@@ -1,4 +1,4 @@
-"""Requests as ASGI servers hand them over, and answers as they take them; without a server."""
+"""Requests as the connection hands them to the front, and its answers; without a server."""
 
 import asyncio
 from collections.abc import Mapping, MutableMapping
@@ -63,5 +63,4 @@ def asked(
 
     asyncio.run(front(scope_of(method, target, wanted), receive, send))
     data = b"".join(message["body"] for message in sent[1:])
-    headers = [(name.decode(), value.decode("latin-1")) for name, value in sent[0]["headers"]]
-    return Seen(sent[0]["status"], headers, data)
+    return Seen(sent[0]["status"], sent[0]["headers"], data)

@@ -24,7 +24,7 @@ from backend.api.flight_lines import FORMAT, FORMATS, IN_LINES, LineFormat, tabl
 from backend.api.json_answers import AnswerCache, Kept, encode, encoded, plain, versioned
 from backend.api.observing import PARTS
 from backend.api.operation import JSON, Answer, Media, Operation
-from backend.api.reading import given_in, query_string
+from backend.api.reading import given_in, parameters, query_string
 from backend.api.routes import Lane
 from backend.api.schemas import ref
 from backend.errors import InvalidQuery
@@ -96,17 +96,18 @@ class Answering:
 
     def answered(self, environ: Environ, kind: type[Asked], ask: Ask[Asked]) -> Response:
         """Answer a request that holds a question of `kind`. ask: asks the ledger."""
-        given = given_in(environ)
+        query = query_string(environ)
+        given = parameters(query)
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
             return self._answered_anew(environ, kind, ask)
-        query, state = query_string(environ), self._ledger.answers.recent_state()
-        if "HTTP_IF_NONE_MATCH" in environ:
+        state, is_conditional = self._ledger.answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
+        if is_conditional:
             tag = tag_of(state.tip_hash, kind.__name__, query)
             known = unchanged(environ, tag, REVALIDATE)
             if known is not None:
                 return known
         found = self._kept.find(state, (kind, query)) or self._asked(environ, kind, ask, state)
-        if wants_any(environ):
+        if is_conditional and wants_any(environ):
             return not_modified(tag_of(found.tip_hash, kind.__name__, query), "", REVALIDATE)
         encoding = encoding_for(environ)
         if encoding and len(found.body) >= LEAST_BYTES:

@@ -217,15 +217,17 @@ class Connections:
     def _position_in(self, connection: apsw.Connection) -> Position:
         """Where the index stands. Raises Wrong if the chain says otherwise, TryLater."""
         position = position_in(connection)
-        if position is None or self._store.height() < 0:
+        if position is None:
             raise TryLater(NOT_YET, RETRY_AFTER_S)
         try:
             difference = difference_from(self._store, position)
         except (Damage, OSError) as error:
             raise TryLater(f"the index cannot be compared with the chain: {error}") from error
-        if difference is not None:
-            raise Wrong(difference)
-        return position
+        if difference is None:
+            return position
+        if self._store.height() < 0:
+            raise TryLater(NOT_YET, RETRY_AFTER_S)
+        raise Wrong(difference)
 
     def _given_up(self, path: Path, file: File, error: Exception) -> TryLater:
         """What to raise for an error met in the file at `path`, which is refused if it is wrong."""

@@ -11,7 +11,7 @@ from datetime import date
 from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from backend.chain.fields import FIELD_NAMES, POSITION, Value
 from backend.chain.flight import Flight
@@ -128,8 +128,7 @@ class AsOf:
     tip_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What decides every answer at the tip: the file of the index and the block it stands for.
 
     The file belongs to it, because an index that was wrong is made anew for the same block.

@@ -382,10 +382,11 @@ class Log:
         descriptor = self.descriptor(segment)
         try:
             size = os.fstat(descriptor).st_size
-            data = os.pread(descriptor, size, self._offset)
+            added = size - self._offset
+            data = os.pread(descriptor, added, self._offset) if added > 0 else b""
         except OSError as error:
             raise self._named_in(error, segment) from error
-        if size < self._offset:
+        if added < 0:
             raise NeedsRepair(f"{self._here()}: the file now ends at byte {size}")
         return self._take_in(data, segment)
 

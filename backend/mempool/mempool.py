@@ -118,14 +118,16 @@ class Mempool:
         now_ms: UTC milliseconds; an acceptance time never goes back. An error that concerns one
         offer is that offer's outcome: TryLater when the mempool or the disk is full, KeyReused, and
         DamagedMempool or OSError if what must be looked up cannot be read. An error that concerns
-        all is raised: WriteFailed, DamagedMempool, or TryLater if others hold the lock for long.
+        all is raised: WriteFailed, DamagedMempool, OSError, or TryLater if others hold the lock for
+        long.
         """
         self._commit.require_sound()
         if any(offer.finds_copies for offer in offers):
             self._catch_up()
         try:
             with self.exclusive() as mined:
-                outcomes = [self._accept(offer, now_ms, mined) for offer in offers]
+                free = files.free_bytes(self._folder)  # once for all: posts are small
+                outcomes = [self._accept(offer, now_ms, mined, free) for offer in offers]
                 written = self._log.end
         except WriteFailed:
             self._commit.fail()
@@ -138,13 +140,13 @@ class Mempool:
             self._sync_soon.add(written)
         return outcomes
 
-    def _accept(self, offer: Offer, now_ms: int, mined: int) -> Accepted | Refused:
-        """Look everything up, and only then write."""
+    def _accept(self, offer: Offer, now_ms: int, mined: int, free: int) -> Accepted | Refused:
+        """Look everything up, and only then write. free: bytes left on the disk."""
         try:
             copies = self._copies_in_sound_log(offer.flights, mined) if offer.finds_copies else []
             use = self._keys.find(offer.key, self._key_time_ms(now_ms)) if offer.key else None
             if use is None:
-                first, timestamp = self._write(offer, now_ms, mined)
+                first, timestamp = self._write(offer, now_ms, mined, free)
             else:
                 first, timestamp = use.first, use.timestamp
         except WriteFailed:
@@ -167,6 +169,7 @@ class Mempool:
                 self._require_no_restore()
             with self._lock:
                 self._log.read_on(repair=True)
+                self._log.forget(mined)
             yield mined
 
     @contextmanager
@@ -242,15 +245,15 @@ class Mempool:
     def _require_readable_keys(self) -> None:
         self._keys.require_readable(self._key_time_ms(clock_now_ms()))
 
-    def _write(self, offer: Offer, now_ms: int, mined: int) -> tuple[int, int]:
+    def _write(self, offer: Offer, now_ms: int, mined: int, free: int) -> tuple[int, int]:
         """Give ids and write the record. Returns the first id and the acceptance time."""
         with self._lock:
-            self._log.forget(mined)
             first = max(self._log.next, mined)
             self._require_room(first - mined + len(offer.flights))
             timestamp = max(now_ms, self._log.last_timestamp)
             data = packed(first, timestamp, offer.flights, offer.key, mined)
-            files.require_free(self._folder, self._settings.min_free_bytes + len(data))
+            needed = self._settings.min_free_bytes + len(data)
+            files.require_free(self._folder, needed, free)
             self._log.append(data, first, mined)
             if offer.finds_copies:  # then the flights before them have been added
                 self._copies.add(first, offer.flights)

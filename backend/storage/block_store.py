@@ -63,20 +63,26 @@ class BlockStore:
 
     def height(self) -> int:
         """Height of the tip, -1 if there is no block."""
+        return self._seen()[1]
+
+    def _seen(self) -> tuple[int, int]:
+        """The inode of the table of heights, and the height of the tip; -1 if there is no block."""
         try:
-            return self._table_path.stat().st_size // ENTRY_BYTES - 1
+            status = self._table_path.stat()
         except FileNotFoundError:
-            return -1
+            return -1, -1
+        return status.st_ino, status.st_size // ENTRY_BYTES - 1
 
     def places(self, first: int, count: int) -> list[Place]:
         """The places of blocks `first` to `first + count - 1`, fewer where the chain ends.
 
         Raises Damage if an entry of the table is not one, or cannot be read.
         """
-        count = min(count, self.height() + 1 - first)
+        inode, height = self._seen()
+        count = min(count, height + 1 - first)
         if first < 0 or count <= 0:
             return []
-        return self._entries(self._table(), first, count)
+        return self._entries(self._table(inode), first, count)
 
     def place(self, height: int) -> Place:
         """The place of one block. Raises NotFound if there is no such block."""
@@ -87,14 +93,10 @@ class BlockStore:
 
     def tip(self) -> tuple[int, Place] | None:
         """Height and place of the newest block; None if there is none."""
-        try:
-            status = self._table_path.stat()
-        except FileNotFoundError:
-            return None
-        height = status.st_size // ENTRY_BYTES - 1
+        inode, height = self._seen()
         if height < 0:
             return None
-        return height, self._entries(self._table(status.st_ino), height, 1)[0]
+        return height, self._entries(self._table(inode), height, 1)[0]
 
     def _entries(self, table: _OpenFile, first: int, count: int) -> list[Place]:
         """The entries of the table of heights from `first` on, up to `count`."""

@@ -175,9 +175,12 @@ def require_room(folder: Path, wanted: int) -> None:
         raise WriteFailed(f"the disk of {folder} has {free:,} bytes free, but needs {wanted:,}")
 
 
-def require_free(folder: Path, bytes_needed: int) -> None:
-    """Raise TryLater if the disk of `folder` has less than `bytes_needed` left."""
-    free = free_bytes(folder)
+def require_free(folder: Path, bytes_needed: int, free: int | None = None) -> None:
+    """Raise TryLater if the disk of `folder` has less than `bytes_needed` left.
+
+    free: how many bytes are left, if that was just asked.
+    """
+    free = free_bytes(folder) if free is None else free
     if free < bytes_needed:
         raise TryLater(
             f"the disk of {folder} is nearly full: {free} bytes are free, {bytes_needed} are "

@@ -57,7 +57,7 @@ VALIDATION, DUPLICATES, HASHING = "validation", "looking for duplicates", "canon
 MEMPOOL = (_MEMPOOL, "mempool: locks", "mempool: syncing the disk", DUPLICATES)
 WORK = (
     Pattern("HTTP: writing the answer", r".* \(gunicorn/http/wsgi"),
-    Pattern(_PARSING, r".* \(gunicorn/(http/|asgi/parser)|.* \(serving/environs\.py"),
+    Pattern(_PARSING, r".* \(gunicorn/(http/|asgi/parser)|.* \(serving/(environs|parsing)\.py"),
     Pattern(_LOOP, r".* \(gunicorn/asgi/protocol|.* \(serving/connection\.py"),
     Pattern(_LOOP, r".* \(serving/worker\.py"),
     Pattern(_LOOP, r"\w*Selector\w*\.\w+ \(selectors"),

@@ -10,14 +10,23 @@ from gunicorn.asgi import protocol
 from gunicorn.asgi.parser import PythonProtocol
 from gunicorn.workers.gasgi import ASGIWorker
 
-from serving.connection import Connection, Parser
+from serving.connection import Connection
+from serving.parsing import Parser, Request
 from serving.worker import FrontWorker
 
 ROOT = Path(__file__).parents[2]
 
 OWN = {  # methods that override none of gunicorn's
     *("end_if_idle", "give_up", "held_bytes", "refuse", "reset", "unsent_bytes", "eof_received"),
-    *("_require_bounds", "_is_answered"),
+    *(
+        "_parse",
+        "_require_bounds",
+        "_scope",
+        "_serve",
+        "_is_answered",
+        "_turn_to_next",
+        "_wait_for_head",
+    ),
 }
 OWN_OF_WORKER = {
     *("setup", "forget", "has_room_for", "joined", "left", "limit_unsent", "listen", "look"),
@@ -58,20 +67,22 @@ def test_every_method_that_is_overridden_is_there_with_the_same_parameters(
 def test_what_is_called_or_read_is_used_by_gunicorn_as_it_was() -> None:
     source = inspect.getsource(protocol.ASGIProtocol)
     for name in (
-        *("_callback_parser", "_body_receiver", "_request_ready", "_flow_control", "_closed"),
-        *("_awaiting_request", "_keepalive", "_safe_write", "_pause_reading", "_resume_reading"),
+        *("_callback_parser", "_current_request", "_body_receiver", "_flow_control", "_closed"),
+        *("_keepalive", "_safe_write", "_pause_reading", "_resume_reading"),
     ):
         assert f"self.{name}" in source, name
     assert {"is_complete", "is_chunked", "content_length", "headers", "_buffer"} <= {
         *PythonProtocol.__slots__
     }
-    serving = inspect.getsource(protocol.ASGIProtocol._handle_connection)  # type: ignore[attr-defined]
-    assert "await self._serve_http_request(" in serving
-    assert "self._feed_callback_parser(pipelined)" in serving
+    assert {"feed", "remaining", "reset"} <= vars(PythonProtocol).keys()
+    assert "self._task = self.worker.loop.create_task(self._handle_connection())" in source
+    assert "self._task.cancel()" in inspect.getsource(protocol.ASGIProtocol.connection_lost)
     assert "def _will_close(self, request, response_requires_close):" in source
 
 
-@pytest.mark.parametrize("method", ["_is_valid_token", "_has_invalid_header_chars"])
+@pytest.mark.parametrize(
+    "method", ["_is_valid_method", "_is_valid_token", "_has_invalid_header_chars"]
+)
 @pytest.mark.parametrize("around", [b"", b"x", b"x-1"])
 def test_our_parser_takes_the_same_bytes(method: str, around: bytes) -> None:
     ours, theirs = (kind() for kind in (Parser, PythonProtocol))
@@ -82,5 +93,9 @@ def test_our_parser_takes_the_same_bytes(method: str, around: bytes) -> None:
 
 def test_connections_have_our_parser() -> None:
     assert vars(protocol)["PythonProtocol"] is Parser
+    assert vars(protocol)["CallbackRequest"] is Request
     source = inspect.getsource(protocol.ASGIProtocol._setup_callback_parser)  # type: ignore[attr-defined]
     assert "parser_class = PythonProtocol" in source
+    assert "CallbackRequest.from_parser(" in inspect.getsource(
+        protocol.ASGIProtocol._on_headers_complete  # type: ignore[attr-defined]
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from serving.sending import JOINED_BYTES, Sending
 
-LENGTH_5 = [(b"Content-Length", b"5")]
+LENGTH_5 = [("Content-Length", "5")]
 
 
 class Written:
@@ -31,7 +31,7 @@ class Written:
         self.data += data
         self.writes += 1
 
-    def answer(self, headers: list[tuple[bytes, bytes]], *pieces: bytes, status: int = 200) -> str:
+    def answer(self, headers: list[tuple[str, str]], *pieces: bytes, status: int = 200) -> str:
         """Send an answer. Returns the lines of its head but the last two, which are always so."""
         asyncio.run(self._answer({"status": status, "headers": headers}, *pieces))
         head, _, self.body = self.data.partition(b"\r\n\r\n")
@@ -57,7 +57,7 @@ def test_a_small_answer_goes_out_in_one_piece() -> None:
 def test_a_large_piece_is_not_joined_to_the_head() -> None:
     large = b"x" * (JOINED_BYTES + 1)
     written = Written()
-    written.answer([(b"Content-Length", b"%d" % len(large))], large)
+    written.answer([("Content-Length", str(len(large)))], large)
     assert (written.body, written.writes, written.sending.is_kept) == (large, 2, True)
 
 
@@ -102,11 +102,11 @@ def test_an_answer_without_an_end_ends_the_connection() -> None:
     assert (written.sending.has_begun, written.sending.is_kept) == (True, False)
 
 
-@pytest.mark.parametrize("value", [b"a\r\nSet-Cookie: b", b"a\nb", b"a\rb", b"\0", b"\x7f"])
-def test_no_header_makes_another_one(value: bytes) -> None:
+@pytest.mark.parametrize("value", ["a\r\nSet-Cookie: b", "a\nb", "a\rb", "\0", "\x7f"])
+def test_no_header_makes_another_one(value: str) -> None:
     written = Written()
     with pytest.raises(ValueError, match="not allowed"):
-        written.answer([(b"Location", value), *LENGTH_5], b"hello")
+        written.answer([("Location", value), *LENGTH_5], b"hello")
     assert (written.data, written.sending.has_begun) == (b"", False)
 
 

@@ -41,6 +41,7 @@ WORKS = [
     (f"{LOOP};Connection.data_received (serving/connection.py:2)", SENDING),
     (LOOP, SENDING),
     (f"{LOOP};{PARSER}", "HTTP: parsing the request"),
+    (f"{LOOP};Request.from_parser (serving/parsing.py:2)", "HTTP: parsing the request"),
     ("Threads.run (serving/lanes.py:2);submit (concurrent/futures/x.py:2)", HANDING),
     (BASE, HANDING),
     (f"{BASE};nobody (nowhere.py:1)", OTHER),
