@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from backend.index.database import index_path
 from backend.index.queries import IndexReader
 from backend.index.settled import Note, note_of
 from backend.index.writer import IndexWriter, sealed_block
+from backend.questions.groups import Shown
 from backend.questions.values import AverageDelays, FilterTransactions, FlightCounter, Options
 from backend.storage.block_store import BlockStore
 from tests.index.worlds import (
@@ -40,12 +42,20 @@ from tests.index.worlds import (
 )
 
 FLIPS = 300
-# Asked after each flip. If readers believed an index whatever its writer noted, 42 flips would give
-# a wrong answer to one of so many, and 45 to one of a hundred; without checksums of pages, 3 and 3.
+# Asked after each flip. If readers believed an index whatever its writer noted, 43 flips would give
+# a wrong answer to one of so many, and 44 to one of a hundred; without checksums of pages, 3 and 3.
 QUESTIONS = 40
 ASKED_ABOUT = 3  # of the newest flights every third
 SETTLED_AT, TIP = 6, 22  # the heights of the file when the writer that is killed begins, and ends
 PAGE, CHECKSUM, WAL_HEAD, FRAME_HEAD = 4096, 8, 32, 24
+
+Asked = tuple[Any, Options]
+# Each question about delays has one of these, so that each table is asked.
+BREAKDOWNS = (
+    Options(group_by="day", distribution=True),
+    Options(group_by="hour"),
+    Options(group_by="route", shown=Shown("average_delay", limit=5)),
+)
 
 Files = dict[str, bytes]  # what stands behind the name of the index -> content
 
@@ -55,9 +65,9 @@ class Left:
     """A chain, the flights in it, and files of its index as a writer left them."""
 
     folder: Path
-    questions: list[Any]
+    questions: list[Asked]
     stages: dict[str, tuple[Files, Note]]
-    right: dict[int, dict[Any, Any]]  # height -> question -> answer
+    right: dict[int, dict[Asked, Any]]  # height -> question -> answer
 
 
 def flights(block: int) -> list[Any]:
@@ -88,7 +98,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
     blocks += make_chain(folder, contents[SETTLED_AT:])
     whole = files_of(path), noted(path)
     newest = rows_of(contents, blocks)[-2 * (TIP - SETTLED_AT) :]
-    questions = questions_about(newest[::ASKED_ABOUT])
+    questions = list(zip(questions_about(newest[::ASKED_ABOUT]), cycle(BREAKDOWNS), strict=False))
     right = {
         height: answers_at(tmp_path_factory.mktemp("right"), folder, height, questions)
         for height in range(SETTLED_AT, TIP + 1, 2)
@@ -108,7 +118,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
     return Left(folder, questions, stages, right)
 
 
-def answers_at(folder: Path, chain: Path, height: int, questions: Sequence[Any]) -> dict[Any, Any]:
+def answers_at(
+    folder: Path, chain: Path, height: int, questions: Sequence[Asked]
+) -> dict[Asked, Any]:
     """What an index that was made in one go says at a height of the chain in another folder."""
     (folder / "blocks").symlink_to(chain / "blocks")
     (folder / "index").mkdir()
@@ -196,7 +208,7 @@ def flipped(files: Files, chance: random.Random) -> Files:
     return {**files, suffix: bytes(data)}
 
 
-def answers(left: Left, questions: Sequence[Any]) -> Iterator[bool]:
+def answers(left: Left, questions: Sequence[Asked]) -> Iterator[bool]:
     """Ask an index as a process that has just started; for each question whether it answered."""
     with closing(IndexReader(left.folder)) as reader:
         for question in questions:
@@ -209,12 +221,13 @@ def answers(left: Left, questions: Sequence[Any]) -> Iterator[bool]:
             yield True
 
 
-def ask(reader: IndexReader, question: Any) -> tuple[Any, Any]:
+def ask(reader: IndexReader, asked: Asked) -> tuple[Any, Any]:
+    question, options = asked
     match question:
         case FilterTransactions():
             return reader.legs(question)
         case AverageDelays():
-            return reader.delays(question, Options(group_by="day", distribution=True))
+            return reader.delays(question, options)
         case FlightCounter():
             return count_of(reader, question)
     raise AssertionError(question)
