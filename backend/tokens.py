@@ -110,7 +110,7 @@ class Tokens:
         if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
             reason = f"must have 1 to {MAX_NAME_CHARACTERS} printable characters"
             raise InvalidInput("name", name, reason)
-        secret = secrets.token_urlsafe(32)
+        secret = secrets.token_hex(32)  # never begins with a dash, as an option of a command does
         with self._changing():
             tokens = self._kept() or []
             if any(token.name == name for token in tokens):

@@ -40,6 +40,7 @@ from serving.visitors import without_secrets
 MAX_HEAD_BYTES = 32 * 1024
 MAX_LENGTH_DIGITS = 15
 HEAD_WITHIN_S = 10.0
+FIRST_WITHIN_S = 0.5  # a stop lets a client that has just connected begin its first request
 SEND_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # adds time to the two above; slower clients are given up
 LINGER_S = 2.0
@@ -132,7 +133,8 @@ class Connection(_Protocol):  # type: ignore[misc]
         super().connection_made(transport)
         server, client = map(transport.get_extra_info, ("sockname", "peername"))
         self._server, self._client = server and server[:2], client and client[:2]
-        self.deadline = time.monotonic() + HEAD_WITHIN_S
+        now = time.monotonic()
+        self.deadline, self._first_until = now + HEAD_WITHIN_S, now + FIRST_WITHIN_S
         self.worker.joined(self)
 
     def data_received(self, data: bytes) -> None:
@@ -292,8 +294,9 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._close_transport()
 
     def end_if_idle(self) -> None:
-        """End, unless the client has sent a request or a part of one."""
-        if not self._callback_parser.is_complete and not self.received_bytes:
+        """End, unless the client has sent a part of a request, or has only just connected."""
+        is_idle = not self._callback_parser.is_complete and not self.received_bytes
+        if is_idle and time.monotonic() >= self._first_until:
             self._close_transport()
 
     def eof_received(self) -> bool:

@@ -18,6 +18,7 @@ import pytest
 from serving import lanes, worker
 from serving.connection import (
     BYTES_PER_S,
+    FIRST_WITHIN_S,
     HEAD_WITHIN_S,
     IGNORED_BYTES,
     LINGER_S,
@@ -750,6 +751,22 @@ def test_a_stop_answers_who_waits_and_waits_for_nobody_who_does_not(folder: Path
         assert service.stop(within_s=STOPS_WITHIN_S) == 0
         assert [one.result().status_code for one in waiting] == [202, 202]
         assert "Traceback" not in service.said()
+
+
+def test_who_has_just_connected_may_still_ask_while_the_worker_stops(loop: Loop) -> None:
+    quick, silent = loop.client(), loop.client()
+    loop.until(lambda: loop.worker.nr_conns == 2)
+    for one in list(loop.worker.connections):
+        one.end_if_idle()
+    quick.say(QUICK)
+    loop.until(lambda: bool(answers(quick.read())))
+    assert not silent.ended()
+    loop.later_s += FIRST_WITHIN_S
+    for one in list(loop.worker.connections):
+        one.end_if_idle()
+    loop.until(lambda: quick.ended() and silent.ended())
+    assert [status for status, _ in answers(quick.got)] == [200]
+    assert silent.got == b""
 
 
 def test_a_worker_told_to_quit_ends_at_once_and_is_replaced(service: Service) -> None:
