@@ -108,6 +108,8 @@ class IndexFollower:
         at the end.
         """
         with ThreadPoolExecutor(1, "index") as helper:
+            # Starts the thread now: after Ctrl-C while it starts nobody would wait for its work.
+            helper.submit(int).result()
             self._helper = helper
             try:
                 yield
