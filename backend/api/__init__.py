@@ -30,7 +30,7 @@ from backend.api import (
 from backend.api.conditions import NO_STORE
 from backend.api.json_answers import AnswerCache
 from backend.api.metrics import Metrics
-from backend.api.observing import emulation_headers
+from backend.api.observing import lab_headers
 from backend.api.problems import Problems
 from backend.api.question_answers import Answering
 from backend.api.reception import Reception
@@ -60,12 +60,14 @@ class Service:
         answers = AnswerCache(settings.answer_cache_bytes)
         self.metrics = Metrics(ledger, answers)
         self.problems = Problems(restart)
-        always = emulation_headers(settings.emulated_disk)
+        is_lab = settings.lab == "yes"
+        always = lab_headers(settings.emulated_disk, is_lab=is_lab)
         self.reception = Reception(
             Visitors(settings.host, settings.hosts, gethostname()),
             self.metrics.requests,
             access_log=bool(settings.access_log),
             always=always,
+            tells_start=is_lab,
         )
         self.unread = Unread(self.metrics, access_log=bool(settings.access_log), always=always)
         self.table = _table(ledger, answers, self.metrics)

@@ -9,6 +9,8 @@
   read and of refills, `decompress`, `hash`, `decode`, `filter`; and how many blocks it found in the
   caches `last` and `random`.
 - `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
+- `X-Service-Start: S`, only in the lab: when `total` began, in seconds of CLOCK_MONOTONIC; and
+  `X-Boot-Id`, the id of the running kernel, because that clock means nothing on another machine.
 - The access log, if it is on: one line of JSON on standard error for each request, written when its
   body has gone out or broken off (`is_whole` false). `route` is null for a request without a route.
 
@@ -21,6 +23,7 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 
 import msgspec
 
@@ -31,6 +34,8 @@ ROUTE = "flightchain.route"  # in the environ: the rule, if it was matched witho
 PARTS = "flightchain.timing_parts"  # in the environ: more parts of Server-Timing, from a comma on
 
 MAX_LOGGED_CHARACTERS = 1000
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 is_good_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 _process = ""
@@ -67,9 +72,13 @@ def route_of(environ: Environ) -> str | None:
     return None if rule is None else str(rule.rule)
 
 
-def emulation_headers(emulated_disk: int) -> tuple[tuple[str, str], ...]:
-    """The header of every answer of a service with an emulated disk; none for a real disk."""
-    return (("X-Emulated-Disk", str(emulated_disk)),) if emulated_disk else ()
+def lab_headers(emulated_disk: int, *, is_lab: bool) -> tuple[tuple[str, str], ...]:
+    """The headers of every answer of a service in the lab; none elsewhere.
+
+    emulated_disk: K, 0 for a real disk.
+    """
+    emulated = (("X-Emulated-Disk", str(emulated_disk)),) if emulated_disk else ()
+    return (*emulated, ("X-Boot-Id", _BOOT_ID.read_text("ascii").strip())) if is_lab else emulated
 
 
 def write_line(**members: object) -> None:

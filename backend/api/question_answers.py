@@ -128,7 +128,7 @@ class Answering:
     def _encoded(
         self, answer: Kept, encoding: str, kind: type[Question], query: str, state: _State
     ) -> Kept:
-        """The same answer in an encoding."""
+        """`answer` with its body compressed by `encoding`, from the kept ones if it is there."""
         name, tip_hash = (kind, f"{encoding} {query}"), answer.tip_hash
         found = self._kept.find(state, name) if tip_hash == state.tip_hash else None
         if found is None:

@@ -37,7 +37,10 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 class Reception:
-    """Receives the requests of one application. always: further headers of every answer."""
+    """Receives the requests of one application.
+
+    always: further headers of every answer. tells_start: answers say when they were begun.
+    """
 
     def __init__(
         self,
@@ -46,10 +49,12 @@ class Reception:
         *,
         access_log: bool,
         always: tuple[tuple[str, str], ...] = (),
+        tells_start: bool = False,
     ) -> None:
         self._visitors = visitors
         self._counted = counted
         self._always = always
+        self._tells_start = tells_start
         self.access_log = access_log
 
     def receive(self, environ: Environ) -> Response | None:
@@ -68,6 +73,8 @@ class Reception:
         took_s = time.perf_counter() - environ[STARTED]
         timing = f"total;dur={1000 * took_s:.3f}{environ.get(PARTS, '')}{environ.get(WAIT, '')}"
         headers += (("X-Request-ID", environ[REQUEST_ID]), ("Server-Timing", timing), *self._always)
+        if self._tells_start:  # perf_counter reads CLOCK_MONOTONIC on Linux
+            headers.append(("X-Service-Start", f"{environ[STARTED]:.9f}"))
         self._counted.answered(environ, status, took_s)
         if self.access_log:
             environ[ANSWERED] = int(status[:3]), route_of(environ)

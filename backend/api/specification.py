@@ -63,7 +63,7 @@ FOR_BODIES = (411, 413, 415, 422)
 
 _OF_ALL = ("X-Request-ID", "Cache-Control")
 _OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
-_OF_LAB = "X-Emulated-Disk"
+_OF_LAB = ("X-Emulated-Disk", "X-Service-Start", "X-Boot-Id")
 
 HEADERS: dict[str, tuple[str, Schema]] = {
     "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
@@ -82,7 +82,11 @@ HEADERS: dict[str, tuple[str, Schema]] = {
         {"type": "string"},
     ),
     "WWW-Authenticate": ("Bearer.", {"type": "string"}),
-    _OF_LAB: (
+    "X-Boot-Id": (
+        "Only in the lab: the running kernel, whose clock `X-Service-Start` has.",
+        {"type": "string"},
+    ),
+    "X-Emulated-Disk": (
         "Only in the lab: the disk is emulated, this many times as fast as the study's.",
         {"type": "integer", "minimum": 1},
     ),
@@ -92,6 +96,10 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     ),
     "X-Request-ID": (
         "The request's id in the logs: the client's own, if it sent one.",
+        {"type": "string"},
+    ),
+    "X-Service-Start": (
+        "Only in the lab: when `total` began, in seconds of the monotonic clock.",
         {"type": "string"},
     ),
 }
@@ -158,7 +166,7 @@ def document(rows: Iterable[Row]) -> Schema:
         "components": {
             "schemas": SCHEMAS,
             "responses": {
-                _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing", _OF_LAB)
+                _name(status): _response(answer, _PROBLEM, _OF_ALL, "Server-Timing", *_OF_LAB)
                 for status, answer in PROBLEMS.items()
             },
             "parameters": {"IfNoneMatch": IF_NONE_MATCH, "IdempotencyKey": IDEMPOTENCY_KEY},
@@ -217,10 +225,10 @@ def _parameter(parameter: Parameter[Any]) -> Schema:
 def _responses(operation: Operation) -> Iterator[tuple[str, Schema]]:
     always = (*_OF_GOOD, "ETag") if operation.has_etag else _OF_GOOD
     for status, answer in operation.answers.items():
-        yield str(status), _response(answer, answer.content, always, _OF_LAB)
+        yield str(status), _response(answer, answer.content, always, *_OF_LAB)
     if operation.has_etag:
         unchanged = Answer("The client's copy is still right.")
-        yield "304", _response(unchanged, {}, always, _OF_LAB)
+        yield "304", _response(unchanged, {}, always, *_OF_LAB)
     for status in sorted(_errors_of(operation)):
         yield str(status), {"$ref": f"#/components/responses/{_name(status)}"}
 

@@ -70,7 +70,7 @@ class Days:
         raise ValueError
 
     def within(self, first: date, last: date) -> "Days | None":
-        """The days of this from `first` to `last`; None if there are none."""
+        """Those of these days that are from `first` to `last`; None if there are none."""
         found = Days(max(self.first, first), min(self.last, last))
         return found if found.first <= found.last else None
 

@@ -1,8 +1,8 @@
 """Writes and reads headers in which a server reports the time that a request took.
 
-The service itself, too, sends `Server-Timing: total;dur=MS` (W3C). Only the lab's own servers send
-the others: when the handler began, on CLOCK_MONOTONIC, its process, and the id of the running
-kernel, because that clock means nothing on another machine.
+The service itself, too, sends `Server-Timing: total;dur=MS` (W3C), and in the lab when the handler
+began, on CLOCK_MONOTONIC, and the id of the running kernel, because that clock means nothing on
+another machine. Only the lab's own servers name their process.
 """
 
 import os

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -122,6 +123,22 @@ def test_an_emulated_disk_is_told_in_every_answer_and_a_real_one_in_none(
         assert "emulated" in names
         waited_ms = durations_ms["file"] + durations_ms["emulated"]
         assert waited_ms >= 0.9 * read * 85 / 100_000
+
+
+@pytest.mark.parametrize("path", ["/tip", "/nothing", f"{QUESTION}&engine=scan"])
+def test_only_in_the_lab_an_answer_tells_when_it_was_begun(
+    client: FlaskClient, world: World, path: str
+) -> None:
+    elsewhere = client.get(path).headers
+    assert not {"X-Service-Start", "X-Boot-Id"} & set(elsewhere.keys())
+    with client_of(replace(world.settings, lab="yes")) as lab:
+        sent_s = time.monotonic()
+        headers = lab.get(path).headers
+        received_s = time.monotonic()
+    start_s = float(headers["X-Service-Start"])
+    took_ms = timing(headers["Server-Timing"])[1]["total"]
+    assert sent_s <= start_s <= start_s + took_ms / 1000 <= received_s + 1e-6
+    assert headers["X-Boot-Id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def test_an_error_in_the_log_names_the_request(

@@ -207,7 +207,10 @@ class Point(Repeated[OneRun]):
 
     @property
     def general_s(self) -> float | None:
-        """That of M/G/m by Allen and Cunneen, with the measured cv; None without steady state."""
+        """The mean response time of M/G/m by Allen and Cunneen, with the measured cv.
+
+        None if it has no steady state.
+        """
         of = self.rate_per_s, self.service_s, self.alone.cv, self.servers
         return _steady_s(partial(mgm_allen_cunneen, *of))
 

@@ -62,7 +62,10 @@ class Point(Repeated[MixedRun]):
 
     @property
     def generator_demand_s(self) -> float | None:
-        """That of the generator; None if no run was long enough to measure it."""
+        """The processor time of the generator for an interaction.
+
+        None if no run was long enough to measure it.
+        """
         told = [run.generator_demand_s for run in self.runs]
         known = [demand_s for demand_s in told if demand_s is not None]
         return fmean(known) if known else None

@@ -127,7 +127,7 @@ def rankings(run: Run, workers: int, kept: float = 0.0) -> Iterator[Measured]:
 
 @contextmanager
 def scanned_rankings(run: Run) -> Iterator[Measured]:
-    """The service as shipped, which is asked to add up the same rankings by scans."""
+    """The service as shipped, which is asked for rankings and adds them up by scans."""
     with _shipped(run, 1) as service:
         asked = _rankings(sample(service, SAMPLED_BLOCKS), "&engine=scan")
         yield Measured(service, asked, ONE, is_service=True)
@@ -149,7 +149,7 @@ def _service_scans(run: Run) -> Iterator[Measured]:
 
 @contextmanager
 def _shipped(run: Run, workers: int, *, is_keeping: bool = False) -> Iterator[Service]:
-    settings: dict[str, object] = {"workers": workers, "lane_queue": DOORS}
+    settings: dict[str, object] = {"lab": "yes", "workers": workers, "lane_queue": DOORS}
     if not is_keeping:
         settings["answer_cache_bytes"] = 0
     with _beside_the_generator(run, _chain(run).folder, settings) as service:
