@@ -77,15 +77,15 @@ class Settings:
         1,
         256,
         "threads",
-        "for each kind of long requests (scans, exports, batches), per worker; more make these no "
-        "faster and quick requests slower",
+        "for each kind of long requests (questions with options, scans, exports, batches), per "
+        "worker; more make these no faster and quick requests slower",
     )
     lane_queue: int = _number(
         8,
         0,
         100_000,
         "requests",
-        "how many of each kind of long requests may wait for a thread, per worker; the next is "
+        "how many scans, exports and batches each may wait for a thread, per worker; the next is "
         "answered 503",
     )
     worker_type: str = _choice(

@@ -116,15 +116,16 @@ class Front:
         """The numbers of each lane to count; its waits are those since the last call."""
         return [lane.numbers() for lane in self._all_lanes()]
 
-    def let_others_go(self, lane: str) -> None:
-        """Wait a moment if there are posts in groups, or requests in `lane`.
+    def let_others_go(self, *lanes: str) -> None:
+        """Wait a moment if there are posts in groups, or requests in these lanes.
 
         Long work calls this often, in its own thread. The interpreter runs one thread at a time, so
         that others wait for it whenever they come back from the disk or from a lock.
         """
-        threads = self.site.lanes[lane]
+        threads = [self.site.lanes[lane] for lane in lanes]
         for _ in range(MOST_MOMENTS):
-            if not threads.in_hand and not any(g.is_busy() for g in list(self._groups.values())):
+            groups = list(self._groups.values())
+            if not any(one.in_hand for one in threads) and not any(one.is_busy() for one in groups):
                 return
             time.sleep(MOMENT_S)
 

@@ -40,6 +40,7 @@ TURNS = 10  # of the loop; accepting, reading and answering take three, however 
 MAX_BODY_BYTES = 2**16
 KEEPALIVE_S = 30
 THREADS = 2
+OWN_THREADS = (Lane.QUESTION, Lane.SCAN, Lane.EXPORT, Lane.BATCH, Lane.COMMIT)
 
 
 class Refusals:
@@ -62,8 +63,8 @@ class Small:
     """A service that answers with what it was asked, each path in a lane.
 
     /quick is answered in the loop, /slow by a thread, /together with others, each group of which is
-    noted in `groups`; /scan, /export, /batch and /commit by threads of their own. /big behind a
-    path gives much, /error raises.
+    noted in `groups`; /question, /scan, /export, /batch and /commit by threads of their own. /big
+    behind a path gives much, /error raises.
     """
 
     metrics: Any
@@ -90,7 +91,7 @@ class Small:
             "/quick": Lane.INLINE,
             "/slow": Lane.THREAD,
             "/together": Lane.GROUPED,
-            **{f"/{lane}": lane for lane in (Lane.SCAN, Lane.EXPORT, Lane.BATCH, Lane.COMMIT)},
+            **{f"/{lane}": lane for lane in OWN_THREADS},
         }
         operation = Operation("small", OPERATION, "", {})
         group = Group(self._prepare, self._accept_all)

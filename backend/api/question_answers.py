@@ -169,7 +169,8 @@ def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
     """A function that chooses the lane of a question of `kind`, by its cost.
 
     Only the form that the study asked is answered at once: it reads a few rows, whatever the ledger
-    holds.
+    holds. Others may read tens of thousands, and several threads of one interpreter would be slower
+    at it than one.
     """
     plain = {*PROVABLE[kind], ENGINE.name}
 
@@ -181,7 +182,9 @@ def lane_of(kind: type[Question]) -> Callable[[Environ], Lane]:
         engine = given.get(ENGINE.name, ENGINE.default)
         if engine == "scan":
             return Lane.SCAN
-        return Lane.INLINE if engine == ENGINE.default and plain.issuperset(given) else Lane.THREAD
+        if engine != ENGINE.default:
+            return Lane.THREAD
+        return Lane.INLINE if plain.issuperset(given) else Lane.QUESTION
 
     return lane
 

@@ -40,6 +40,7 @@ class Lane(StrEnum):
     INLINE = lanes.INLINE
     GROUPED = lanes.GROUPED
     THREAD = "thread"
+    QUESTION = "question"
     SCAN = "scan"
     EXPORT = "export"
     BATCH = "batch"

@@ -18,6 +18,7 @@ from serving.front import Way, Wsgi
 from serving.lanes import MOST_QUEUED, Threads
 
 RETRY_AFTER_S = 5  # the Retry-After of a full lane
+MOST_QUESTIONS = 100  # that wait; the slowest take tens of milliseconds each
 LONG_NICENESS = 10  # of threads that only read, for long: all others go first
 
 
@@ -80,6 +81,7 @@ def lanes_of(settings: Settings) -> dict[Lane, Threads]:
     committing = most_commit_waiters(settings) + 1
     lanes = (
         Threads(Lane.THREAD, settings.threads, MOST_QUEUED),
+        Threads(Lane.QUESTION, count, MOST_QUESTIONS),
         Threads(Lane.SCAN, count, queue, LONG_NICENESS),
         Threads(Lane.EXPORT, count, queue, LONG_NICENESS),
         Threads(Lane.BATCH, count, queue),  # which holds locks that single posts wait for

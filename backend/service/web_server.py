@@ -37,7 +37,7 @@ def front_of(service: Service) -> Front:
     """Make the front of a service; metrics show its lanes, and scans make way for others."""
     front = Front(ServiceSite(service))
     service.metrics.watch(front.numbers)
-    service.ledger.before_each_block(partial(front.let_others_go, Lane.THREAD))
+    service.ledger.before_each_block(partial(front.let_others_go, Lane.THREAD, Lane.QUESTION))
     return front
 
 

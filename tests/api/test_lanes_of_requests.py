@@ -129,8 +129,8 @@ def test_every_plain_question_is_quick(
         "/flight_counter?INITIAL_DATE=2013-01-01&FINAL_DATE=2013-12-31&DEST=LAX",
     ],
 )
-def test_questions_that_may_read_many_rows_have_a_thread(target: str) -> None:
-    assert lane(line(target)) is Lane.THREAD
+def test_questions_that_may_read_many_rows_have_a_thread_of_their_own(target: str) -> None:
+    assert lane(line(target)) is Lane.QUESTION
 
 
 def test_each_question_is_quick_with_all_its_parameters() -> None:
@@ -144,7 +144,8 @@ def test_no_option_is_quick_but_a_default(route: str, option: str, at: int, valu
     given = [(name, "x") for name in NAMES[route]]
     query = urlencode([*given[:at], (option, value), *given[at:]])
     expected = {"engine=index": Lane.INLINE, "engine=scan": Lane.SCAN}
-    assert lane(line(f"/{route}?{query}")) is expected.get(f"{option}={value}", Lane.THREAD)
+    others = Lane.THREAD if option == "engine" else Lane.QUESTION
+    assert lane(line(f"/{route}?{query}")) is expected.get(f"{option}={value}", others)
 
 
 @given(route=routes, data=st.data())

@@ -125,6 +125,7 @@ def test_what_http_refuses_is_a_page_too(said: bytes, status: int) -> None:
 def test_silent_clients_are_given_up_and_dribbling_ones_are_told() -> None:
     with slow_pages() as (loop, _):
         silent, dribbling = loop.client(), loop.client(ASK[:10])
+        loop.settle()
         loop.wait(HEAD_WITHIN_S + 1)
         loop.until(silent.ended)
         loop.until(dribbling.ended)

@@ -20,7 +20,7 @@ from serving import front
 from serving.environs import Environ
 from serving.front import PIECE_BYTES
 from serving.lanes import MOST_PATIENT_S, PATIENCE, LaneNumbers, RequestGroups
-from tests.loops import Client, Loop, Small, answers, looping
+from tests.loops import OWN_THREADS, Client, Loop, Small, answers, looping
 
 LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)
 
@@ -97,18 +97,19 @@ def test_threads_that_only_read_for_long_let_the_system_run_others_first() -> No
 
     with looping() as loop:
         loop.application.before = note
-        for lane in (*LONG, Lane.COMMIT, "slow"):
+        for lane in (*OWN_THREADS, "slow"):
             assert status_of(loop.answered(get(f"/{lane}"))) == 200
     ours = os.nice(0)
     assert niceness[Lane.SCAN] == niceness[Lane.EXPORT] == min(19, ours + LONG_NICENESS)
-    assert {niceness[lane] for lane in (Lane.BATCH, Lane.COMMIT, Lane.THREAD)} == {ours}
+    others = {niceness[lane] for lane in niceness if lane not in {Lane.SCAN, Lane.EXPORT}}
+    assert others == {ours}
 
 
 def test_nobody_waits_behind_the_long_ones() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=5)) as loop:
         goes_on = threading.Event()
         loop.application.before = lambda: goes_on.wait(20)
-        long = [loop.client(get(f"/{lane}")) for lane in (*LONG, Lane.COMMIT) for _ in range(4)]
+        long = [loop.client(get(f"/{lane}")) for lane in OWN_THREADS for _ in range(4)]
         loop.settle()
         assert not any(one.read() for one in long)
         loop.application.before = lambda: None  # for those that come now
@@ -245,22 +246,22 @@ def test_a_client_that_posts_alone_waits_for_nobody() -> None:
     assert syncs.sizes == [1] * 5
 
 
-@pytest.mark.parametrize("path", ["/slow", "/together"])
+@pytest.mark.parametrize("path", ["/slow", "/question", "/together"])
 def test_long_work_waits_a_moment_while_others_wait_for_threads(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr(front, "time", SimpleNamespace(**{**vars(time), "sleep": slept.append}))
     with looping() as loop:
-        loop.worker.asgi.let_others_go(Lane.THREAD)
+        loop.worker.asgi.let_others_go(Lane.THREAD, Lane.QUESTION)
         assert not slept
         with held(loop):
             client = loop.client(get(path))
             loop.settle()
-            loop.worker.asgi.let_others_go(Lane.THREAD)
+            loop.worker.asgi.let_others_go(Lane.THREAD, Lane.QUESTION)
             assert sum(slept) == pytest.approx(front.MOST_MOMENTS * front.MOMENT_S)
         loop.until(lambda: bool(answers(client.read())))
         loop.settle()
         slept.clear()
-        loop.worker.asgi.let_others_go(Lane.THREAD)
+        loop.worker.asgi.let_others_go(Lane.THREAD, Lane.QUESTION)
         assert not slept

@@ -53,7 +53,7 @@ def explored(run: Run, found: Measured, server: str, asked: Choices, before: Cal
         if (server, number) not in known:
             _closed(run, found.target, server, asked, number, before)
     highest_per_s = _highest_per_s(run, server, before)
-    queue = found.queue or Queue(workers(highest_per_s, before), is_shared=True)
+    queue = found.queue or Queue(workers(highest_per_s, before))
     for _ in range(MOST_LEARNINGS):
         if server not in learnt.demands(results):
             learn(run, found, server, queue)

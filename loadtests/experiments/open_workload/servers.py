@@ -8,9 +8,9 @@ blocks take (46 + 39)/K ms each, and ours as long for each block read from a fil
 the same question would then be answered from memory, and the queue of scans has room for all. Its
 three plain questions take less than a millisecond, as long as a load generator is late; so it is
 asked for rankings of all routes, which the index adds up in tens of milliseconds, and for scans.
-Rankings are answered by several threads, which share the worker's interpreter; scans by one. The
-service leaves the generator a core, if it has fewer workers than there are cores, and gives way to
-it on all of them.
+Of each kind a worker answers one at a time, in the order in which they come. The service leaves
+the generator a core, if it has fewer workers than there are cores, and gives way to it on all of
+them.
 
 With `--host` the service on another machine is asked for rankings.
 """
@@ -120,7 +120,7 @@ def rankings(run: Run, workers: int, kept: float = 0.0) -> Iterator[Measured]:
         yield Measured(
             service,
             lambda random: _some_of(asked(random), again, kept, random),
-            Queue(workers, is_shared=True),
+            Queue(workers),
             is_service=True,
         )
 

@@ -7,7 +7,8 @@ From the prediction to the measurement, each step adds a thing that the predicti
 2. demands: those that the server drew and reported, in place of the nominal ones
 3. short run: the mean of simulated runs like the measured ones, in which all begin together
 4. lateness: by how much the machine was late at the end of an interaction
-5. sampling: what is left, with the interval of the measured mean
+5. sampling: what is left, with the interval of the measured mean; if that excludes 0, the report
+   says that something else is in it
 
 An entry is the difference that its step makes to the formula of the server: mean value analysis for
 exponential stations; for one request at a time, the asymptotes of a single station, which is also
@@ -27,7 +28,7 @@ from loadtests.experiments.queueing_network.reading import LATE, ClosedRun
 from loadtests.lab.gaps import Entry, Gap, gap_told, waterfall
 from loadtests.lab.published import NETWORK_THINK_S
 from loadtests.lab.repeated import accepted
-from loadtests.lab.report.content import Section, Table
+from loadtests.lab.report.content import Figure, Section, Table
 from loadtests.models import bounds, mva
 from loadtests.models.stations import DELAY, Station, total_demand_s
 
@@ -159,7 +160,27 @@ def gap_section(found: Sequence[Point], runs: Sequence[ClosedRun]) -> Section:
         )
         for point, gap in largest.values()
     ]
-    return Section("Where the gaps come from", [_TOLD], [*figures, _table(gaps)] if gaps else [])
+    parts: list[Table | Figure] = [*figures, _table(gaps)] if gaps else []
+    return Section("Where the gaps come from", [_TOLD, *_beyond_chance(gaps)], parts)
+
+
+def _beyond_chance(gaps: Sequence[tuple[Point, Gap]]) -> list[str]:
+    """A sentence about what is left where chance alone does not explain it."""
+    left = [
+        (point, entry)
+        for point, gap in gaps
+        for entry in gap.entries
+        if entry.name == SAMPLING and entry.is_seen(gap.predicted)
+    ]
+    if not left:
+        return []
+    cases = ", ".join(
+        f"{LABELS[point.server]} N = {point.customers} ({entry.amount:+.2g} s)"
+        for point, entry in left
+    )
+    told = f"What is left lies beyond its 95 % interval in {len(left)} of {len(gaps)} cases"
+    expected = f"where chance alone brings {0.05 * len(gaps):.1f} on average"
+    return [f"{told}, {expected}: {cases}. Far beyond it, a cause that has no entry is at work."]
 
 
 def _table(gaps: Sequence[tuple[Point, Gap]]) -> Table:

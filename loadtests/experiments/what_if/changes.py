@@ -20,7 +20,7 @@ from loadtests.experiments.open_workload.servers import (
     scans,
 )
 from loadtests.lab.experiment import Run
-from loadtests.models.queue import ONE, Queue
+from loadtests.models.queue import Queue
 
 RANKINGS, SCANNED, SCANS = "rankings", "scanned-rankings", "scans"
 FASTER = 8.0
@@ -45,12 +45,8 @@ class Change:
 
     @property
     def queue(self) -> Queue:
-        """The model of the service after the change.
-
-        Threads of a worker share its interpreter; scans are made one by one.
-        """
-        is_indexed = RANKINGS in {self.of, self.engine}
-        return Queue(self.workers, is_shared=True) if is_indexed else ONE
+        """The model of the service after the change: each worker answers one at a time."""
+        return Queue(self.workers)
 
     def learnt_of(self, demands: Mapping[str, Sequence[Demand]]) -> Sequence[Demand]:
         """The demands that the change applies to. demands: of one customer of each service."""

@@ -547,7 +547,7 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     plan(monkeypatch, Load(SERVICE, STEADY, 0.5, 1, arrivals=75))
     results = made(tmp_path / "one", Mode.REAL, 1)
     ((name, known),) = demands(results).items()
-    assert (name, known.queue) == (SERVICE, Queue(is_shared=True))
+    assert (name, known.queue) == (SERVICE, Queue())
     assert 0 < known.engine_s < known.busy_s
     assert known.front_s + known.network_s > 0
     (closed,) = closed_points(results)

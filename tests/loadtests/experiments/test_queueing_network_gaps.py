@@ -155,6 +155,19 @@ def test_the_report_has_the_largest_n_of_each_server_and_all_in_a_table() -> Non
     assert not gap_section(points(untold, {(REGULAR.name, 2): expected()}), untold).parts
 
 
+def test_what_is_left_is_not_called_chance_where_it_is_more() -> None:
+    responses_s = {2: SIMULATED_S, 3: SIMULATED_S + 9}
+    runs = [
+        a_run(EXPONENTIAL.name, n, response_s, queue_s=response_s - TOTAL_S)
+        for n, response_s in responses_s.items()
+    ]
+    found = points(runs, {(run.server, run.customers): expected() for run in runs})
+    *_, told = gap_section(found, runs).paragraphs
+    assert "in 1 of 2 cases" in told
+    assert "N = 3 (+9 s)" in told
+    assert "N = 2" not in told
+
+
 @pytest.mark.parametrize("words", WORDS.values())
 def test_the_words_of_a_cause_are_the_subject_of_a_sentence(words: str) -> None:
     assert "," not in words or words.endswith(",")

@@ -61,7 +61,6 @@ def test_the_index_takes_the_place_of_scans_and_all_that_their_handler_does() ->
     assert [round(1000 * one.busy_s, 6) for one in found] == [5.2 + 1000 * DEMAND.front_s] * 3
     assert [one.network_s for one in found] == [DEMAND.network_s] * 3
     assert index.queue == BY_NAME["rankings"].queue
-    assert index.queue != BY_NAME[index.of].queue
     assert BY_NAME["scans"].learnt_of({"scans": [DEMAND]}) == [DEMAND]
 
 
