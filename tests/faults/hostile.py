@@ -1,12 +1,13 @@
 """Slow and hostile clients at both ports, while others ask, post and look at pages.
 
 Some connections are silent, some send a byte a second, some do not read what they asked for, some
-send heads without end, some try to hide a second request in the first, some ask for scans. The
-others must hardly notice: their 99th percentile stays within `probes.P99_S`. The hostile ones have
-a process of their own, `python -m tests.faults.hostile ATTACK PORT`, so that those who measure do
-not wait for them.
+send heads without end, some try to hide a second request in the first, some ask for scans or, at
+the service, for rankings. The others must hardly notice: their 99th percentile stays within
+`probes.P99_S`. The hostile ones have a process of their own, `python -m tests.faults.hostile ATTACK
+PORT`, so that those who measure do not wait for them.
 """
 
+import random
 import selectors
 import socket
 import subprocess
@@ -26,6 +27,11 @@ from tests.faults.report import Outcome, Task
 
 HEAD = b"GET /average_delays?x=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 SCAN = "/average_delays?OP_CARRIER_AIRLINE_ID=19393&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-12-31"
+RANKING = (  # but for its place, of which there are so many that hardly an answer is kept
+    "/average_delays?INITIAL_DATE=2015-01-02&FINAL_DATE=2015-12-30"
+    "&group_by=route&sort=average_delay&limit=5&offset="
+)
+PLACES = 4000
 EXPORT = "/flights?INITIAL_DATE=2000-01-01&FINAL_DATE=2030-01-01&format=csv"
 SECOND = b"GET /mine HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 SMUGGLED = (
@@ -37,17 +43,22 @@ SMUGGLED = (
     b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + SECOND,
 )
 FLIGHTS = 100_000  # so many that an export does not fit into the buffers of the system
+SERVICE, PAGES = "service", "pages"
 TICK_S = 1.0
 CONNECT_WITHIN_S = 5.0
 SETTLE_S = 0.5
 
 
 class Attack(NamedTuple):
-    """connections: how many there are at a time. act: what one does until it is told to stop."""
+    """connections: how many there are at a time. act: what one does until it is told to stop.
+
+    ports: which it is made at.
+    """
 
     name: str
     connections: int
     act: Callable[[int, threading.Event], None]
+    ports: tuple[str, ...] = (SERVICE, PAGES)
 
 
 def _connection(port: int) -> socket.socket:
@@ -103,11 +114,22 @@ def _send_heads(port: int, stopping: threading.Event) -> None:
 
 def _ask_scans(port: int, stopping: threading.Event) -> None:
     """Ask for scans, one after the other."""
-    asked = f"GET {SCAN}&engine=scan HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     while not stopping.is_set():
-        with suppress(OSError), _connection(port) as connection:
-            connection.sendall(asked.encode())
-            _wait_for_end(connection, stopping)
+        _ask(port, f"{SCAN}&engine=scan", stopping)
+
+
+def _ask_rankings(port: int, stopping: threading.Event) -> None:
+    """Ask for rankings, one after the other."""
+    while not stopping.is_set():
+        _ask(port, f"{RANKING}{random.randrange(PLACES)}", stopping)
+
+
+def _ask(port: int, target: str, stopping: threading.Event) -> None:
+    """Ask over a connection, and read the answer."""
+    asked = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    with suppress(OSError), _connection(port) as connection:
+        connection.sendall(asked.encode())
+        _wait_for_end(connection, stopping)
 
 
 ATTACKS = (
@@ -116,6 +138,7 @@ ATTACKS = (
     Attack("slow readers of exports", 8, _read_slowly),
     Attack("heads without end", 20, _send_heads),
     Attack("clients that scan", 100, _ask_scans),
+    Attack("clients that rank", 100, _ask_rankings, (SERVICE,)),
 )
 
 
@@ -123,9 +146,9 @@ def run(task: Task) -> Outcome:
     """Let every attack go on for `task.count` seconds, at either port."""
     outcome = Outcome()
     with serving_flights(task.folder / "chain") as (service, pages, rows):
-        for which, port in (("service", service.port), ("pages", pages)):
+        for which, port in ((SERVICE, service.port), (PAGES, pages)):
             _smuggle(which, port, outcome)
-            for attack in ATTACKS:
+            for attack in (attack for attack in ATTACKS if which in attack.ports):
                 name = f"{attack.name} at the {which}"
                 some = probes(service.port, pages, rows, task.chance.randrange(1000))
                 with attacking(attack, port):
