@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = tests_left_out()
         config.hook.pytest_deselected(items=[each for each in items if _name_of(each) in left_out])
         items[:] = [each for each in items if _name_of(each) not in left_out]
-    elif "PYTEST_XDIST_WORKER" in os.environ:
+    if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: place(item.path))
 
 

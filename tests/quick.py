@@ -64,7 +64,8 @@ LEFT_OUT: dict[str, str] = {
     "mempool/test_damage.py": BYTES,
     "mempool/test_keys.py::test_the_check_names_every_flipped_bit": BYTES,
     "mempool/test_keys.py::test_with_any_bit_flipped_a_key_is_found_or_the_file_is_named": BYTES,
-    "sources/test_nycflights.py::test_every_row_is_a_valid_flight": "checks 336,776 flights",
+    "sources/test_nycflights.py": "reads 336,776 flights",
+    "processes/test_systemd.py": SERVICES,
     **dict.fromkeys(
         (
             "api/test_specification.py::test_each_choice_is_accepted_and_nothing_else",
