@@ -9,6 +9,7 @@ Source: proc(5), /proc/stat and /proc/pid/stat.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -41,16 +42,22 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment, and the processor time that had been used until then."""
+    """A moment, and the processor time that had been used until then.
+
+    server_s: of each process of the server, by its id.
+    """
 
     at_s: float
-    server_s: float
+    server_s: Mapping[int, float]
     own_s: float
     busy_s: float
 
     def until(self, later: "Moment") -> Usage:
-        """The time used from this moment to `later`."""
-        server_s, own_s = later.server_s - self.server_s, later.own_s - self.own_s
+        """The time used from this moment to `later`, by the processes that are there then."""
+        server_s = sum(
+            used_s - self.server_s.get(pid, 0.0) for pid, used_s in later.server_s.items()
+        )
+        own_s = later.own_s - self.own_s
         foreign_s = later.busy_s - self.busy_s - server_s - own_s
         return Usage(later.at_s - self.at_s, server_s, own_s, max(0.0, foreign_s))
 
@@ -61,7 +68,7 @@ def moment(server_pid: int | None) -> Moment:
     busy = sum(busy for busy, _ in core_ticks(_STAT.read_text(encoding="ascii")))
     return Moment(
         monotonic(),
-        0.0 if server_pid is None else sum(cpu_s(family(server_pid)).values()),
+        {} if server_pid is None else cpu_s(family(server_pid)),
         sum(one.ru_utime + one.ru_stime for one in ours),
         busy / _TICKS_PER_S,
     )
