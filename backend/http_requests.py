@@ -70,7 +70,7 @@ def _opener(deadline: float) -> urllib.request.OpenerDirector:
     opener = urllib.request.OpenerDirector()
     for handler in (
         _InTime(deadline),
-        urllib.request.HTTPRedirectHandler(),
+        _Redirections(),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.UnknownHandler(),
@@ -99,6 +99,21 @@ class _InTime(urllib.request.AbstractHTTPHandler):
         return self.do_open(partial(connection, deadline=self._deadline), request)
 
     http_request = https_request = urllib.request.AbstractHTTPHandler.do_request_
+
+
+class _Redirections(urllib.request.HTTPRedirectHandler):
+    """Follows redirections, and closes the connection of one that cannot be read."""
+
+    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except urllib.error.HTTPError:  # has the answer, which is still to be read
+            raise
+        except OSError:
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 class _Connection(http.client.HTTPConnection):

@@ -85,8 +85,8 @@ class Settings:
         0,
         100_000,
         "requests",
-        "how many scans, exports and batches each may wait for a thread, per worker; the next is "
-        "answered 503",
+        "how many scans, exports, batches and waits for a block may each wait for a thread, per "
+        "worker; the next is answered 503",
     )
     worker_type: str = _choice(
         ("asgi", "gthread", "sync"),
