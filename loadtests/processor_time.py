@@ -15,7 +15,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import monotonic
 
-from loadtests.generation.samples import core_ticks, cpu_s
+from loadtests.generation.samples import core_ticks, cpu_s, used_s
 from loadtests.processes import family
 
 _STAT = Path("/proc/stat")
@@ -54,9 +54,7 @@ class Moment:
 
     def until(self, later: "Moment") -> Usage:
         """The time used from this moment to `later`, by the processes that are there then."""
-        server_s = sum(
-            used_s - self.server_s.get(pid, 0.0) for pid, used_s in later.server_s.items()
-        )
+        server_s = used_s(later.server_s, self.server_s)
         own_s = later.own_s - self.own_s
         foreign_s = later.busy_s - self.busy_s - server_s - own_s
         return Usage(later.at_s - self.at_s, server_s, own_s, max(0.0, foreign_s))

@@ -62,7 +62,7 @@ class Days:
         return f"from {self.name}"
 
     def in_year(self, year: int) -> "Days":
-        """The same day or month in another year. Raises ValueError where no such days exist."""
+        """The one day or month in `year`. Raises ValueError for others and where there is none."""
         if self.is_one:
             return day_of(year, self.first.month, self.first.day)
         if self == month_of(self.first.year, self.first.month):
@@ -70,7 +70,7 @@ class Days:
         raise ValueError
 
     def within(self, first: date, last: date) -> "Days | None":
-        """Those of these days that are from `first` to `last`; None if there are none."""
+        """The part that lies from `first` to `last`, both included; None if there is none."""
         found = Days(max(self.first, first), min(self.last, last))
         return found if found.first <= found.last else None
 

@@ -8,7 +8,7 @@ kernel has accepted and the server has not.
 
 import csv
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -54,7 +54,7 @@ class Sampler:
             _share(late, early) for late, early in zip(now.cores, before.cores, strict=True)
         )
         client, server, own = (
-            _used_s(late, early) / wall_s for late, early in zip(now.used, before.used, strict=True)
+            used_s(late, early) / wall_s for late, early in zip(now.used, before.used, strict=True)
         )
         return Sample(
             at_s,
@@ -110,8 +110,9 @@ def cpu_s(pids: Iterable[int]) -> dict[int, float]:
     return found
 
 
-def _used_s(now: dict[int, float], before: dict[int, float]) -> float:
-    return sum(used_s - before.get(pid, 0.0) for pid, used_s in now.items())
+def used_s(now: Mapping[int, float], before: Mapping[int, float]) -> float:
+    """Seconds that the processes of `now` have used since `before`, both as by `cpu_s`."""
+    return sum(after_s - before.get(pid, 0.0) for pid, after_s in now.items())
 
 
 def listen_queue(port: int, tables: Sequence[str] | None = None) -> int:

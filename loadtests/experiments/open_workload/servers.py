@@ -136,7 +136,7 @@ def scanned_rankings(run: Run) -> Iterator[Measured]:
 def _some_of(
     asked: Iterator[Request], again: Sequence[Request], share: float, random: Random
 ) -> Iterator[Request]:
-    """Those `asked`, but a share of them is out of `again`."""
+    """The requests `asked`, each replaced by one of `again` with probability `share`."""
     for request in asked:
         yield random.choice(again) if random.random() < share else request
 
