@@ -9,8 +9,9 @@
   read and of refills, `decompress`, `hash`, `decode`, `filter`; and how many blocks it found in the
   caches `last` and `random`.
 - `X-Emulated-Disk: K`, in every answer of a service whose disk is emulated, and in no other.
-- `X-Service-Start: S`, only in the lab: when `total` began, in seconds of CLOCK_MONOTONIC; and
-  `X-Boot-Id`, the id of the running kernel, because that clock means nothing on another machine.
+- `X-Service-Start: S`, only in the lab: when `total` began, in seconds of CLOCK_MONOTONIC;
+  `X-Boot-Id`, the id of the running kernel, because that clock means nothing on another machine;
+  and `X-Worker`, the id of the process that answered.
 - The access log, if it is on: one line of JSON on standard error for each request, written when its
   body has gone out or broken off (`is_whole` false). `route` is null for a request without a route.
 

@@ -8,6 +8,7 @@ and logged like all others. An answer that is dismissed gets the headers that al
 `around` does all of this as a WSGI layer. The front, which may await answers, calls the steps.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -75,6 +76,7 @@ class Reception:
         headers += (("X-Request-ID", environ[REQUEST_ID]), ("Server-Timing", timing), *self._always)
         if self._tells_start:  # perf_counter reads CLOCK_MONOTONIC on Linux
             headers.append(("X-Service-Start", f"{environ[STARTED]:.9f}"))
+            headers.append(("X-Worker", str(os.getpid())))
         self._counted.answered(environ, status, took_s)
         if self.access_log:
             environ[ANSWERED] = int(status[:3]), route_of(environ)

@@ -63,7 +63,7 @@ FOR_BODIES = (411, 413, 415, 422)
 
 _OF_ALL = ("X-Request-ID", "Cache-Control")
 _OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
-_OF_LAB = ("X-Emulated-Disk", "X-Service-Start", "X-Boot-Id")
+_OF_LAB = ("X-Emulated-Disk", "X-Service-Start", "X-Boot-Id", "X-Worker")
 
 HEADERS: dict[str, tuple[str, Schema]] = {
     "Cache-Control": ("How long the answer may be kept.", {"type": "string"}),
@@ -100,6 +100,10 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     ),
     "X-Service-Start": (
         "Only in the lab: when `total` began, in seconds of the monotonic clock.",
+        {"type": "string"},
+    ),
+    "X-Worker": (
+        "Only in the lab: the id of the process that answered.",
         {"type": "string"},
     ),
 }

@@ -1,8 +1,8 @@
 """Writes and reads headers in which a server reports the time that a request took.
 
 The service itself, too, sends `Server-Timing: total;dur=MS` (W3C), and in the lab when the handler
-began, on CLOCK_MONOTONIC, and the id of the running kernel, because that clock means nothing on
-another machine. Only the lab's own servers name their process.
+began, on CLOCK_MONOTONIC, the id of the running kernel, because that clock means nothing on another
+machine, and which process answered.
 """
 
 import os

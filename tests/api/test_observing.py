@@ -130,7 +130,7 @@ def test_only_in_the_lab_an_answer_tells_when_it_was_begun(
     client: FlaskClient, world: World, path: str
 ) -> None:
     elsewhere = client.get(path).headers
-    assert not {"X-Service-Start", "X-Boot-Id"} & set(elsewhere.keys())
+    assert not {"X-Service-Start", "X-Boot-Id", "X-Worker"} & set(elsewhere.keys())
     with client_of(replace(world.settings, lab="yes")) as lab:
         sent_s = time.monotonic()
         headers = lab.get(path).headers
@@ -138,6 +138,7 @@ def test_only_in_the_lab_an_answer_tells_when_it_was_begun(
     start_s = float(headers["X-Service-Start"])
     took_ms = timing(headers["Server-Timing"])[1]["total"]
     assert sent_s <= start_s <= start_s + took_ms / 1000 <= received_s + 1e-6
+    assert headers["X-Worker"] == str(os.getpid())
     assert headers["X-Boot-Id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

@@ -23,7 +23,7 @@ from loadtests.experiments.client_server.predicting import (
 )
 from loadtests.experiments.open_workload.comparing import steady_points
 from loadtests.experiments.open_workload.demands import throughput_per_s
-from loadtests.experiments.open_workload.plan import STEADY
+from loadtests.experiments.open_workload.plan import SERVICE, STEADY, STUDY
 from loadtests.experiments.open_workload.reading import OpenRun
 from loadtests.experiments.profile import Profile
 from loadtests.experiments.queueing_network.simulating import (
@@ -147,40 +147,65 @@ class TestOpenRuns:
 class Calibrated:
     """Runs of a perfect server at a share of L, of which several share a calibration.
 
-    The server changes its speed a little from one calibration to the next, and a run between two
-    has that of their mean. queue: how it serves; who shares is told no times.
+    The server changes its speed from one calibration to the next, by `wander` (a standard
+    deviation), and a run between two has that of their mean. queue: how it serves; who shares is
+    told no times. untold: the mean share of a service time, exponential, that the server does not
+    tell.
     """
 
-    REQUESTS, RUNS, WANDER = 200, 10, 0.003
+    REQUESTS, RUNS = 200, 10
 
-    def __init__(self, fraction: float, arrivals: int, cv: float, queue: Queue = ONE) -> None:
+    def __init__(
+        self,
+        fraction: float,
+        arrivals: int,
+        cv: float,
+        queue: Queue = ONE,
+        *,
+        server: str = STUDY,
+        wander: float = 0.003,
+        untold: float = 0.0,
+    ) -> None:
         self.fraction, self.arrivals, self.queue = fraction, arrivals, queue
+        self.server, self.wander, self.untold = server, wander, untold
         self.law, self.random = with_mean_and_cv(SERVICE_S, cv), Random(f"{fraction} {queue}")
 
     def differences(self, each: int) -> Iterator[Interval]:
-        """The paired difference of one load after the other, `each` runs to a calibration."""
+        """What is judged of one load after the other, `each` runs to a calibration."""
         while True:
             (point,) = steady_points(self.load(each), is_simulated=False)
-            yield point.difference
+            yield point.judged[0]
 
     def load(self, each: int) -> list[OpenRun]:
         speed, runs = self.speed(), list[OpenRun]()
         while len(runs) < self.RUNS:
-            asked = tuple(speed * self.law.draw(self.random) for _ in range(self.REQUESTS))
+            told_s = [speed * self.law.draw(self.random) for _ in range(self.REQUESTS)]
+            untold_s = self.untold_s(len(told_s))
             after = self.speed()
-            runs += [self.run(f"{len(runs)}", asked, (speed + after) / 2) for _ in range(each)]
+            runs += [
+                self.run(f"{len(runs)}", told_s, untold_s, (speed + after) / 2) for _ in range(each)
+            ]
             speed = after
         return runs
 
     def speed(self) -> float:
-        return self.random.gauss(1, self.WANDER)
+        return self.random.gauss(1, self.wander)
 
-    def run(self, calibration: str, asked: Sequence[float], speed: float) -> OpenRun:
+    def untold_s(self, count: int) -> list[float]:
+        if not self.untold:
+            return [0.0] * count
+        return [self.random.expovariate(1 / (self.untold * SERVICE_S)) for _ in range(count)]
+
+    def run(
+        self, calibration: str, told_s: Sequence[float], untold_s: Sequence[float], speed: float
+    ) -> OpenRun:
+        asked = [sum(parts) for parts in zip(told_s, untold_s, strict=True)]
         mean_s, name = fmean(asked), str(self.random.random())
         rate_per_s = self.fraction * self.queue.servers / mean_s
         times_s = poisson_count(rate_per_s, self.arrivals, self.random)
         services_s = [speed * self.law.draw(self.random) for _ in times_s]
-        responses_s = self.queue.replayed_s(times_s, services_s)
+        both = zip(services_s, self.untold_s(len(times_s)), strict=True)
+        responses_s = self.queue.replayed_s(times_s, [sum(parts) for parts in both])
         rows = [
             Row(name, i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
             for i, (at_s, stay_s, service_s) in enumerate(
@@ -189,7 +214,7 @@ class Calibrated:
         ]
         return OpenRun(
             run=name,
-            server="study",
+            server=self.server,
             part=STEADY,
             fraction=self.fraction,
             rate_per_s=rate_per_s,
@@ -197,7 +222,7 @@ class Calibrated:
             calibration=calibration,
             service_time_s=mean_s,
             service_variance_s2=variance(asked),
-            overhead_s=0.0,
+            overhead_s=fmean(untold_s),
             delay_s=0.0,
             servers=self.queue.servers,
             is_shared=self.queue.is_shared,
@@ -217,8 +242,17 @@ class TestSharedCalibrations:
             (Calibrated(0.5, 170, 0.03), 5),
             (Calibrated(0.85, 600, 0.03), 2),
             (Calibrated(0.5, 170, 0.1, Queue(is_shared=True)), 2),
+            (Calibrated(0.5, 170, 0.1, server=SERVICE, wander=0.05, untold=0.03), 2),
+            (Calibrated(0.85, 600, 0.1, server=SERVICE, wander=0.05, untold=0.03), 2),
         ],
-        ids=["half", "half, two calibrations", "near saturation", "shared"],
+        ids=[
+            "half",
+            "half, two calibrations",
+            "near saturation",
+            "shared",
+            "half, as served",
+            "near saturation, as served",
+        ],
     )
     def test_paired_difference(self, measured: Calibrated, each: int) -> None:
         found = islice(measured.differences(each), 60)

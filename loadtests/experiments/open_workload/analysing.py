@@ -99,8 +99,9 @@ def _conclusion(steady: Sequence[Steady]) -> str:
     if not verdicts:
         return "There is no steady state that could be compared with a formula."
     loads = "1 load" if len(verdicts) == 1 else f"{len(verdicts)} loads"
-    told = f"Of {loads} that can be decided, the queueing model predicts the mean response time "
-    told += f"{WITHIN} at {verdicts.count(Verdict.AGREES)}"
+    given = ", given how long requests took," if any(one.is_as_served for one in steady) else ""
+    told = f"Of {loads} that can be decided, the queueing model{given} predicts the mean response "
+    told += f"time {WITHIN} at {verdicts.count(Verdict.AGREES)}"
     if wrong := verdicts.count(Verdict.DISAGREES):
         told += f"; at {wrong} it does not"
     if open_ := verdicts.count(Verdict.NOT_DECIDED):
@@ -116,11 +117,20 @@ def _steady_finding(point: Steady) -> str:
         Verdict.DISAGREES: f"{model} disagrees by more than {100 * TOLERANCE:g} %",
         Verdict.NOT_DECIDED: f"whether {model} agrees {WITHIN} is not decided {by}",
     }
-    return (
+    replay = point.served if point.is_as_served else point.replayed
+    told = (
         f"{point.fraction:.2g} of L, {SERVERS[point.server]}: {words[point.verdict]} (runs: "
-        f"{point.runs}; paired difference {percent(point.difference, point.predicted)}; predicted "
+        f"{point.runs}; {point.judged_name} {percent(*point.judged)}; predicted "
         f"{point.predicted:.3g} E[S], measured {give_or_take(point.raw)}, replay of the same "
-        f"arrivals {point.replayed:.3g})."
+        f"arrivals {replay:.3g})."
+    )
+    if not point.is_as_served or point.slower is None:
+        return told
+    more = 100 * (point.slower - 1)
+    return (
+        f"{told} Requests took {abs(more):.1f} % {'longer' if more > 0 else 'less'} than one "
+        "customer's before; with that in it, the paired difference is "
+        f"{percent(point.difference, point.predicted)}."
     )
 
 
@@ -128,7 +138,7 @@ def _closed_findings(points: Sequence[Closed]) -> list[str]:
     """For each server a sentence on how its throughput compares with mean value analysis."""
     return [
         f"Customers who ask again at once, {SERVERS[server]}: throughput against mean value "
-        f"analysis with the demands of one customer: {'; '.join(map(_closed_told, group))}."
+        f"analysis, with the time that their requests took: {'; '.join(map(_closed_told, group))}."
         for server, group in groupby(
             (point for point in points if point.customers > 1), key=lambda point: point.server
         )
@@ -136,8 +146,7 @@ def _closed_findings(points: Sequence[Closed]) -> list[str]:
 
 
 def _closed_told(point: Closed) -> str:
-    predicted_per_s = point.predicted.throughput_per_s
-    difference = percent(point.throughput_per_s.plus(-predicted_per_s), predicted_per_s)
+    difference = percent(point.difference, point.served_per_s)
     return f"{difference} for N = {point.customers} ({point.verdict})"
 
 
@@ -209,9 +218,11 @@ def _closed_metric(point: Closed) -> Metric:
 
 
 def _paired_metric(point: Steady) -> Metric:
-    """The paired difference as a share of the prediction."""
-    name = f"paired_difference[{point.server},{point.fraction:g}]"
-    share = point.difference.times(1 / point.predicted)
+    """The difference that the verdict is about, as a share."""
+    difference, mean = point.judged
+    what = "as_served" if point.is_as_served else "paired_difference"
+    name = f"{what}[{point.server},{point.fraction:g}]"
+    share = difference.times(1 / mean)
     return Metric(name, share.estimate, "", *share.ends)
 
 
@@ -229,10 +240,13 @@ def _service_times(runs: Sequence[OpenRun]) -> list[Metric]:
 _STEADY = (
     "Each run has its own arrivals, and its beginning is left out. The paired difference compares "
     "every request with the same arrival in a simulated queue, where it takes as long as the "
-    "server measured, or a time of the calibration if the server cannot tell. “As served” is just "
-    "that: only the order of service and the work outside the handler differ. The "
-    "paired difference has in addition what the formula gains if requests take longer than at the "
-    "calibration."
+    "server measured, or a time of the calibration if the server cannot tell; and what the formula "
+    "gains if requests take longer than at the calibration is added. “As served” is without that, "
+    "from sending on, in per cent of the replay; there a request keeps its worker for the time "
+    "that the server measured and until the worker is seen to begin the next that waits (the "
+    "turnaround), and what else is around a service keeps nobody waiting. So only the order of "
+    "service differs. The service tells how long each request took, so it is judged as served, "
+    "and neither a machine that changes its speed nor a generator that sends late spoils its runs."
 )
 _UNTIL_DECIDED = (
     f"Each load up to {SETTLED_UP_TO:g} of L was measured until it was decided. So the interval of "
@@ -255,10 +269,11 @@ _DEMANDS = (
     "With one customer nobody waits, and a request takes as long as its demands together. They "
     "were learnt before any other run, from Server-Timing and the processor time of the service. "
     "Mean value analysis predicts from them how many requests a second N customers get answered "
-    "who ask again at once; the formulas below predict open runs. Workers that share their "
-    "processor have exact predictions; with requests served one by one, mean value analysis takes "
-    "exponential times and so predicts a little less than there is. A generator on the same "
-    "machine competes with the workers for its cores."
+    "who ask again at once; “as served” it takes the mean time in the handler and the turnaround "
+    "from that run itself, and all else from one customer, and that is judged. The formulas below "
+    "predict open runs. Workers that share their processor have exact predictions; with requests "
+    "served one by one, mean value analysis takes exponential times and so predicts a little less "
+    "than there is. A generator on the same machine competes with the workers for its cores."
 )
 
 
@@ -266,13 +281,19 @@ def _limit(steady: Sequence[Steady]) -> Iterator[str]:
     """What cannot be measured: times as short as requests are sent late, if any were sent."""
     worst = max(steady, key=lambda point: point.lag, default=None)
     if worst and worst.lag:
-        yield (
-            "The limit of measurement is how late requests are sent: this counts as waiting at the "
-            f"server. Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
+        told = (
+            f"Of 100 requests, 99 were sent within {shown(100 * worst.lag, 2)} % of E[S] "
             f"({shown(1000 * worst.lag_s, 2)} ms, {SERVERS[worst.server]}, {worst.fraction:.2g} of "
-            "L, the worst), and above 5 % a run is rejected; so questions that take less than 20 "
-            "times that cannot be measured by this generator."
+            "L, the worst)"
         )
+        if worst.is_as_served:
+            yield f"{told}. This counts as waiting at the server, but not in the time as served."
+        else:
+            yield (
+                "The limit of measurement is how late requests are sent: this counts as waiting "
+                f"at the server. {told}, and above 5 % a run is rejected; so questions that take "
+                "less than 20 times that cannot be measured by this generator."
+            )
 
 
 def _prediction(results: Results, closed: Sequence[Closed]) -> Section:

@@ -8,15 +8,16 @@
 5. the value that the study printed.
 
 The verdict is about 3: it agrees if its 95 % interval is within ±5 % of the formula, and disagrees
-if it is outside. Runs that share a calibration share the error of its E[S], which at 0.85 of L is
-six times as large in the formula; so intervals are over calibrations, and fewer than five decide
-nothing. From 0.8 of L on it needs ten runs besides. Above 0.85 there is no verdict, because runs
-are too short for the formula. Simulated runs are their own replay, so their difference is that of
-the raw mean from the formula.
+if it is outside. The service is judged by mean(measured − replayed) alone, from sending on and as a
+share of the replay: see `plan.is_as_served`. Runs that share a calibration share the error of its
+E[S], which at 0.85 of L is six times as large in the formula; so intervals are over calibrations,
+and fewer than five decide nothing. From 0.8 of L on it needs ten runs besides. Above 0.85 there is
+no verdict, because runs are too short for the formula. Simulated runs are their own replay, so
+their difference is that of the raw mean from the formula.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
 from random import Random
@@ -58,10 +59,12 @@ class Steady:
     queue: the model. busy: the share of E[S] in it. utilisation: its ρ. cv: of the service times.
     runs, rejected: numbers of accepted and rejected runs. arrivals: number that counts. predicted:
     the mean response time by the formula. raw: as measured. replayed: that of the same arrivals in
-    the queue. differences: the paired one of each run; difference: their mean. as_served: the
-    difference with the service times that the server measured during the run, so that only the
-    order of service is left. slower: the mean of those times, over the calibrated one. lag, lag_s:
-    the 99th percentile of how late requests were sent, in E[S] and in seconds.
+    the queue. difference: the paired one, over all runs. served: replayed from sending on, with the
+    service times that the server measured during the run; as_served: measured less that, so that
+    only the order of service is left, None if the server did not tell. slower: the mean of those
+    times over the calibrated one. lag, lag_s: the 99th percentile of how late requests were sent,
+    in E[S] and in seconds. is_as_served: the verdict is about `as_served`, not `difference`;
+    differences: that of each run.
     """
 
     server: str
@@ -76,12 +79,14 @@ class Steady:
     predicted: float
     raw: Interval
     replayed: float
-    differences: Sequence[float]
     difference: Interval
+    served: float
     as_served: Interval | None
     slower: float | None
     lag: float
     lag_s: float
+    is_as_served: bool
+    differences: Sequence[float]
     verdict: Verdict
 
     def predicted_at(self, fraction: float) -> float:
@@ -94,6 +99,18 @@ class Steady:
     def can_be_decided(self) -> bool:
         """Whether runs as long as ours reach the steady state of the formula."""
         return self.fraction <= SETTLED_UP_TO
+
+    @property
+    def judged(self) -> tuple[Interval, float]:
+        """The difference that the verdict is about, and the mean of which it is a share."""
+        if self.is_as_served and self.as_served is not None:
+            return self.as_served, self.served
+        return self.difference, self.predicted
+
+    @property
+    def judged_name(self) -> str:
+        """What that difference is called."""
+        return "difference as served" if self.is_as_served else "paired difference"
 
     @property
     def paired(self) -> Interval:
@@ -138,19 +155,22 @@ def _steady(made: Sequence[OpenRun], *, is_simulated: bool) -> Steady | None:
     except Unstable:
         return None
     replayed_s = [run.replayed_s(of) for run, of in zip(runs, used.of_runs, strict=True)]
-    as_served_s = [
-        [ours_s - theirs_s for ours_s, theirs_s in zip(run.responses_s, of, strict=True)]
-        for run, of in zip(runs, replayed_s, strict=True)
-    ]
+    told_s = [of for run in runs if (of := run.more_than_served_s()) is not None]
     differences_s = [
-        [one_s + change_s for one_s, change_s in zip(of, changes, strict=True)]
-        for of, changes in zip(as_served_s, changes_s, strict=True)
+        [
+            ours_s - theirs_s + change_s
+            for ours_s, theirs_s, change_s in zip(run.responses_s, of, changes, strict=True)
+        ]
+        for run, of, changes in zip(runs, replayed_s, changes_s, strict=True)
     ]
     raw = _interval(runs, [run.responses_s for run in runs])
     difference = raw.plus(-predicted) if is_simulated else _interval(runs, differences_s)
     lag_s = quantile([lag_s for run in runs for lag_s in run.lags_s], 0.99)
-    is_told = used.is_served and not is_simulated
-    return Steady(
+    is_told = len(told_s) == len(runs) and not is_simulated
+    is_as_served = is_told and first.is_as_served
+    as_served = _interval(runs, told_s) if is_told else None
+    served = fmean(_means(runs, [[row.closed_response_s for row in run.rows] for run in runs]))
+    point = Steady(
         server=first.server,
         queue=first.queue,
         busy=fmean([run.busy_s / run.service_time_s for run in runs]),
@@ -163,14 +183,17 @@ def _steady(made: Sequence[OpenRun], *, is_simulated: bool) -> Steady | None:
         predicted=predicted,
         raw=raw,
         replayed=fmean(_means(runs, replayed_s)),
-        differences=_means(runs, differences_s),
         difference=difference,
-        as_served=_interval(runs, as_served_s) if is_told else None,
+        served=served - as_served.estimate if as_served else 0.0,
+        as_served=as_served,
         slower=used.slower if is_told else None,
         lag=lag_s / fmean([run.service_time_s for run in runs]),
         lag_s=lag_s,
-        verdict=_verdict(difference, predicted, first.fraction, len(runs)),
+        is_as_served=is_as_served,
+        differences=_means(runs, told_s if is_as_served else differences_s),
+        verdict=Verdict.NOT_DECIDED,
     )
+    return replace(point, verdict=_verdict(point))
 
 
 def _changes_s(runs: Sequence[OpenRun], used: Services) -> list[list[float]]:
@@ -189,12 +212,13 @@ def _changes_s(runs: Sequence[OpenRun], used: Services) -> list[list[float]]:
     return found
 
 
-def _verdict(difference: Interval, predicted: float, fraction: float, runs: int) -> Verdict:
+def _verdict(point: Steady) -> Verdict:
     """The verdict. Too few values, or runs that do not reach the steady state, decide nothing."""
-    least_runs = REPLICATIONS if fraction >= REPLICATIONS_FROM else 0
-    if difference.values < LEAST_VALUES or runs < least_runs or fraction > SETTLED_UP_TO:
+    difference, mean = point.judged
+    least_runs = REPLICATIONS if point.fraction >= REPLICATIONS_FROM else 0
+    if difference.values < LEAST_VALUES or point.runs < least_runs or not point.can_be_decided:
         return Verdict.NOT_DECIDED
-    return verdict(difference, predicted)
+    return verdict(difference, mean)
 
 
 def _formula(run: OpenRun, cv: float, slower: float = 1.0) -> float:

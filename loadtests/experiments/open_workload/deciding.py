@@ -26,9 +26,14 @@ AT_MOST_TIMES = 3  # as many runs as planned, if they do not decide
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is known of a load. differences: one for each calibration. Times are in E[S]."""
+    """What is known of a load. differences: one for each calibration, see `Steady.judged`.
 
-    predicted: float
+    name: what they are called. mean: the mean response time of which they are shares. Times are in
+    E[S].
+    """
+
+    name: str
+    mean: float
     differences: Sequence[float]
 
     @property
@@ -36,18 +41,18 @@ class Progress:
         """The verdict until now."""
         if not self.differences:
             return Verdict.NOT_DECIDED
-        return sequential_verdict(self.differences, self.predicted)
+        return sequential_verdict(self.differences, self.mean)
 
     def told(self, each_s: float) -> str:
         """A line to show. each_s: how long a calibration and its runs take."""
         if not self.differences:
             return "no run counts yet"
         found = confidence_sequence(self.differences)
-        known = f"paired difference {tables.percent(found, self.predicted)}"
+        known = f"{self.name} {tables.percent(found, self.mean)}"
         seen = f"calibrations: {found.values}"
         if self.verdict is not Verdict.NOT_DECIDED:
             return f"{known}, {seen}: the model {self.verdict}"
-        more = values_needed(self.differences, self.predicted)
+        more = values_needed(self.differences, self.mean)
         if more is None:
             return f"{known}, {seen}: it cannot be said yet when this is decided"
         minutes = max(1, ceil(more * each_s / 60))
@@ -70,12 +75,12 @@ def progress(results: Results, key: LoadKey) -> Progress:
     ]
     points = steady_points(runs, is_simulated=False)
     if not points:
-        return Progress(1.0, [])
+        return Progress("", 1.0, [])
     (point,) = points
     together = groupby(zip(runs, point.differences, strict=True), key=lambda pair: pair[0].unit)
-    return Progress(
-        point.predicted, [fmean([difference for _, difference in of]) for _, of in together]
-    )
+    _, mean = point.judged
+    differences = [fmean([difference for _, difference in of]) for _, of in together]
+    return Progress(point.judged_name, mean, differences)
 
 
 def judged(results: Results, point: Steady) -> Steady:
@@ -84,7 +89,10 @@ def judged(results: Results, point: Steady) -> Steady:
     if not can_be_decided(key):
         return point
     found = progress(results, key)
-    return replace(point, difference=confidence_sequence(found.differences), verdict=found.verdict)
+    sequence = confidence_sequence(found.differences)
+    if point.is_as_served:
+        return replace(point, as_served=sequence, verdict=found.verdict)
+    return replace(point, difference=sequence, verdict=found.verdict)
 
 
 class Watch:

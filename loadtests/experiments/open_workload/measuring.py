@@ -3,10 +3,11 @@
 All calibrations of a server send the same requests, so a difference between two is due to the
 machine. Machines change their speed now and then, and runs between two calibrations that differ are
 rejected together, so there are only a few runs between two; and at most a fifth of those of the
-steady state, because runs that share a calibration are one replication. A rejected run is made
-again with new arrivals, whatever the reason, until as many runs count as planned; at most twice as
-many runs are made as were lacking at the start or at a resumption. Response times play no part in
-this.
+steady state, because runs that share a calibration are one replication. The service tells how long
+each request took and is judged by that (`plan.is_as_served`), so no run of it is rejected for such
+a difference, or for late sending. A rejected run is made again with new arrivals, whatever the
+reason, until as many runs count as planned; at most twice as many runs are made as were lacking at
+the start or at a resumption. Response times play no part in this.
 
 With the option `until_decided` there is a calibration after each run of the steady state, and a
 load ends as soon as its confidence sequence decides, or after `AT_MOST_TIMES` as many runs as
@@ -29,7 +30,13 @@ from random import Random
 
 from loadtests.experiments.open_workload.deciding import AT_MOST_TIMES, Watch, can_be_decided
 from loadtests.experiments.open_workload.exploring import Rated, explored
-from loadtests.experiments.open_workload.plan import AS_THE_STUDY, STEADY, Load, loads
+from loadtests.experiments.open_workload.plan import (
+    AS_THE_STUDY,
+    STEADY,
+    Load,
+    is_as_served,
+    loads,
+)
 from loadtests.experiments.open_workload.reading import PLAN, RunLine
 from loadtests.experiments.open_workload.servers import SCALE, Measured, measured
 from loadtests.generation import samples as sampling
@@ -194,11 +201,12 @@ def _judge(
     accepted = 0
     lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
     for record in records:
-        facts = record.facts(before, after)
+        as_served = is_as_served(load.server, before.overhead_s)
+        facts = record.facts(before, None if as_served else after)
         facts = replace(
             facts,
             is_interrupted=facts.is_interrupted or after is None,
-            lag_p99_s=lag_p99_s or facts.lag_p99_s,
+            lag_p99_s=None if as_served else lag_p99_s or facts.lag_p99_s,
         )
         accepted += judge_run(run.results.folder, record, facts)
     return accepted

@@ -11,9 +11,10 @@ from functools import cached_property
 from random import Random
 from statistics import fmean
 
-from loadtests.experiments.open_workload.plan import LoadKey, warm_up
+from loadtests.experiments.open_workload.plan import LoadKey, is_as_served, warm_up
 from loadtests.generation.calibrating import WARM_UP as CALIBRATION_WARM_UP
 from loadtests.generation.rows import Row
+from loadtests.generation.turnaround import turnaround_s
 from loadtests.grouping import grouped
 from loadtests.lab.experiment import Mode
 from loadtests.lab.raw import accepted_by_run, rows_by_run
@@ -76,6 +77,11 @@ class OpenRun(RunLine):
         It is the calibration, or the run itself if E[S] was not measured but given.
         """
         return self.calibration or self.run
+
+    @property
+    def is_as_served(self) -> bool:
+        """Whether it is judged by the times that requests took in it."""
+        return is_as_served(self.server, self.overhead_s)
 
     @property
     def queue(self) -> Queue:
@@ -148,6 +154,26 @@ class OpenRun(RunLine):
         """Response times of the same arrivals in the queue of the model."""
         times_s = self.queue.replayed_s(self.arrivals_s, services_s)
         return [time_s + self.delay_s for time_s in times_s]
+
+    def more_than_served_s(self) -> list[float] | None:
+        """By how much each request took longer, from sending on, than in the queue as served.
+
+        There it keeps a server for the time that was told and the turnaround, or if that is not
+        known, for all that it keeps it by the model. None if the server did not tell the times.
+        """
+        if self.served_s is None or self.overhead_s is None:
+            return None
+        turn_s = turnaround_s(self.rows, self.overhead_s)
+        delay_s = self.delay_s if turn_s is None else self.overhead_s - turn_s
+        kept_s = [time_s + self.delay_s - delay_s for time_s in self.served_s]
+        order = sorted(range(len(self.rows)), key=lambda n: self.rows[n].sent_s)
+        replayed_s = self.queue.replayed_s(
+            [self.rows[n].sent_s for n in order], [kept_s[n] for n in order]
+        )
+        found = [row.closed_response_s - delay_s for row in self.rows]
+        for n, time_s in zip(order, replayed_s, strict=True):
+            found[n] -= time_s
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,15 +51,17 @@ def steady(points: Sequence[Steady]) -> Table:
             ("Measured", lambda point: give_or_take(point.raw)),
             ("Paired estimate", lambda point: point.paired.estimate),
             ("Paired difference", lambda point: percent(point.difference, point.predicted)),
+            ("As served", lambda p: percent(p.as_served, p.served) if p.as_served else None),
             ("Verdict", lambda point: str(point.verdict)),
         ],
         f"Times are in service times. Left out of each run are its first {WARM_UP} arrivals "
         f"({BRIEF_WARM_UP} up to {BRIEF_UP_TO:g} of L), or a tenth if that is more. The tolerance "
-        f"of {100 * TOLERANCE:g} % was fixed before the run. Runs that share a calibration share "
-        "its error, so intervals are over calibrations; one calibration has none, and fewer than "
-        f"{LEAST_VALUES} decide nothing. From {REPLICATIONS_FROM:g} of L on, neither do fewer than "
-        f"{REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they are too short for the "
-        "steady state of the formula, as their replay shows.",
+        f"of {100 * TOLERANCE:g} % was fixed before the run. The verdict is about the paired "
+        "difference, but for the service about the difference as served. Runs that share a "
+        "calibration share its error, so intervals are over calibrations; one calibration has "
+        f"none, and fewer than {LEAST_VALUES} decide nothing. From {REPLICATIONS_FROM:g} of L on, "
+        f"neither do fewer than {REPLICATIONS} runs. Above {SETTLED_UP_TO:g} no runs decide: they "
+        "are too short for the steady state of the formula, as their replay shows.",
     )
 
 
@@ -72,7 +74,6 @@ def causes(points: Sequence[Steady]) -> Table:
             ("Share of L", lambda point: f"{point.fraction:.2g}"),
             ("Server", lambda point: SERVERS[point.server]),
             ("Replayed / E[S]", lambda point: point.replayed),
-            ("As served", lambda p: percent(p.as_served, p.predicted) if p.as_served else None),
             (
                 "Slower than calibrated",
                 lambda p: f"{100 * (p.slower - 1):+.1f} %" if p.slower else None,
@@ -138,12 +139,13 @@ def closed(points: Sequence[Closed]) -> Table:
             ("Server", lambda point: SERVERS[point.server]),
             ("Customers", lambda point: point.customers),
             ("Predicted X / 1/s", lambda point: point.predicted.throughput_per_s),
+            ("As served / 1/s", lambda point: point.served_per_s),
             ("Measured X / 1/s", lambda point: give_or_take(point.throughput_per_s)),
             ("Predicted R / ms", lambda point: 1000 * point.predicted.response_time_s),
             ("Measured R / ms", lambda point: 1000 * point.response_s),
             ("Verdict", lambda point: str(point.verdict)),
         ],
-        "The verdict is about the throughput X.",
+        "The verdict is about the throughput X as served.",
     )
 
 

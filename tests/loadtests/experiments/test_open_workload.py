@@ -52,6 +52,7 @@ from loadtests.generation.schedule import Arrival, Choices, Request
 from loadtests.lab import running as running_lab
 from loadtests.lab.analysing import analyse
 from loadtests.lab.experiment import Mode, Options, Run
+from loadtests.lab.raw import rows_by_run
 from loadtests.lab.report.content import Figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
@@ -102,21 +103,26 @@ def a_run(
     is_told: bool = True,
     part: str = STEADY,
     counts: bool = True,
+    server: str = STUDY,
+    untold_s: float = 0.0,
 ) -> OpenRun:
-    """A run whose server takes `slower` times what it took at the calibration."""
+    """A run whose server takes `slower` times what it took at the calibration.
+
+    untold_s: time by which each answer comes later than the server's own times say.
+    """
     random, law = Random(seed), with_mean_and_cv(SERVICE_S, cv)
     times_s = poisson_count(fraction * queue.servers / SERVICE_S, arrivals, random)
     services_s = [slower * law.draw(random) for _ in times_s]
     responses_s = queue.replayed_s(times_s, services_s)
     rows = [
-        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + response_s, service_s, 200, "")
-        for i, (at_s, response_s, service_s) in enumerate(
+        Row(f"r{seed}", i, "k", at_s, at_s, None, at_s + stay_s + untold_s, service_s, 200, "")
+        for i, (at_s, stay_s, service_s) in enumerate(
             zip(times_s, responses_s, services_s, strict=True)
         )
     ]
     return OpenRun(
         run=f"r{seed}",
-        server=STUDY,
+        server=server,
         part=part,
         fraction=fraction,
         rate_per_s=fraction * queue.servers / SERVICE_S,
@@ -132,6 +138,23 @@ def a_run(
         calibrated_s=[law.draw(random) for _ in range(4000)],
         rows=rows,
     )
+
+
+def sent_late(row: Row) -> Row:
+    """The row if the generator had planned to send it long before."""
+    return replace(row, intended_s=row.intended_s - SERVICE_S)
+
+
+def with_another_thread(run: OpenRun) -> OpenRun:
+    """The run if another thread connects and answers, and each request is handed over to it."""
+    around_s, turn_s, free_s, rows = SERVICE_S / 10, SERVICE_S / 100, 0.0, list[Row]()
+    for row in run.rows:
+        assert row.service_s is not None
+        start_s = max(row.sent_s + around_s / 2, free_s)
+        end_s = start_s + row.service_s
+        rows.append(replace(row, server_start_s=start_s, done_s=end_s + around_s / 2))
+        free_s = end_s + turn_s
+    return replace(run, rows=rows, service_time_s=SERVICE_S + around_s, overhead_s=around_s)
 
 
 class TestComparing:
@@ -184,6 +207,34 @@ class TestComparing:
         assert point.as_served is not None
         assert abs(point.as_served.estimate) < 1e-9
         assert point.difference.low > 0
+
+    def test_the_service_is_judged_by_the_times_that_it_told(self) -> None:
+        changing = [
+            a_run(0.85, slower=(0.9, 1.1)[seed % 2], seed=seed, cv=0.2, server=SERVICE)
+            for seed in range(10)
+        ]
+        (point,) = steady_points(changing, is_simulated=False)
+        assert point.verdict is Verdict.AGREES
+        assert point.judged == (point.as_served, point.served)
+        assert point.difference.high > 0.05 * point.predicted
+        late = [replace(run, rows=[sent_late(row) for row in run.rows]) for run in changing]
+        assert self.verdict_of(late) is Verdict.AGREES
+        slow = [a_run(0.5, untold_s=0.2 * SERVICE_S, seed=s, server=SERVICE) for s in range(5)]
+        assert self.verdict_of(slow) is Verdict.DISAGREES
+
+    def test_what_is_around_a_service_keeps_nobody_if_its_starts_show_that(self) -> None:
+        runs = [with_another_thread(a_run(0.8, seed=s, server=SERVICE)) for s in range(10)]
+        assert self.verdict_of(runs) is Verdict.AGREES
+        untold = [
+            replace(run, rows=[replace(row, server_start_s=None) for row in run.rows])
+            for run in runs
+        ]
+        assert self.verdict_of(untold) is Verdict.DISAGREES
+
+    def test_a_service_that_told_no_times_is_judged_like_any_server(self) -> None:
+        runs = [a_run(0.5, seed=s, cv=0.2, is_told=False, server=SERVICE) for s in range(5)]
+        (point,) = steady_points(runs, is_simulated=False)
+        assert point.judged == (point.difference, point.predicted)
 
     def test_rejected_runs_do_not_count_and_are_counted(self) -> None:
         runs = [a_run(0.5, seed=seed) for seed in range(5)]
@@ -361,6 +412,23 @@ class TestRepeating:
         assert [row["accepted"] for row in rows] == accepted.split()
         assert len(asked) > 2
         assert all(choices == asked[0] for choices in asked)
+
+    @pytest.mark.parametrize(
+        ("means_s", "server", "accepted"),
+        [
+            pytest.param([0.04, 0.05] * 3, SERVICE, "yes yes", id="tells its times"),
+            pytest.param([0.04, 0.05] * 3, SCAN, "no no no no", id="another server"),
+        ],
+    )
+    @pytest.mark.usefixtures("asked")
+    def test_a_service_that_tells_its_times_need_not_be_as_fast_all_the_time(
+        self, server: str, accepted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan(monkeypatch, Load(server, STEADY, 0.5, 2, arrivals=100))
+        options = Options(Mode.EMULATED, scale=1000)
+        measuring.measure(Run(options, emulated(tmp_path), tmp_path, lambda text: None))
+        rows = Results(tmp_path).rows("runs")
+        assert [row["accepted"] for row in rows] == accepted.split()
 
     @pytest.mark.parametrize("means_s", [[0.04, 0.05, 0.04, 0.04, 0.04, 0.04]])
     def test_what_is_missing_is_made_when_it_goes_on(
@@ -553,6 +621,9 @@ def test_the_service_is_predicted_from_one_customer_and_measured_open_and_closed
     (closed,) = closed_points(results)
     assert closed.customers == 4
     assert closed.throughput_per_s.estimate > 0
+    assert 0.5 < closed.throughput_per_s.estimate / closed.served_per_s < 2
+    slower = [replace(row, service_s=1.0) for row in rows_by_run(results)["closed-service-4"]]
+    assert known.as_served(slower).handler_s == pytest.approx(1.0)
     metrics = {one["name"]: one["value"] for one in results.summary()["metrics"]}
     assert metrics["throughput[service,4]"] == closed.throughput_per_s.estimate
     (found,) = open_runs(results)
