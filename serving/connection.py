@@ -44,6 +44,7 @@ FIRST_WITHIN_S = 0.5  # a stop lets a client that has just connected begin its f
 SEND_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # adds time to the two above; slower clients are given up
 LINGER_S = 2.0
+LEAVE_WITHIN_S = 0.5  # at a stop, for a client that is owed nothing
 IGNORED_BYTES = 64 * 1024  # are read while a connection ends; more if a body was refused
 MAX_IGNORED_BODY_BYTES = 64 * 2**20
 NEVER = float("inf")
@@ -294,10 +295,20 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._close_transport()
 
     def end_if_idle(self) -> None:
-        """End, unless the client has sent a part of a request, or has only just connected."""
+        """End for a stop, unless the client has sent a part of a request, or has just connected.
+
+        Call this again and again: a client that does not leave when told so is left in the end.
+        """
+        now = time.monotonic()
+        if self.is_ending:
+            if now >= self.deadline:
+                self.transport.abort()
+            return
         is_idle = not self._callback_parser.is_complete and not self.received_bytes
-        if is_idle and time.monotonic() >= self._first_until:
+        if is_idle and now >= self._first_until:
             self._close_transport()
+            if not self.unsent_bytes():
+                self.deadline = now + LEAVE_WITHIN_S
 
     def eof_received(self) -> bool:
         """The client sends nothing more. Returns whether it still gets answers."""

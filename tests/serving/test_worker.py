@@ -21,6 +21,7 @@ from serving.connection import (
     FIRST_WITHIN_S,
     HEAD_WITHIN_S,
     IGNORED_BYTES,
+    LEAVE_WITHIN_S,
     LINGER_S,
     MAX_HEAD_BYTES,
     SEND_WITHIN_S,
@@ -767,6 +768,21 @@ def test_who_has_just_connected_may_still_ask_while_the_worker_stops(loop: Loop)
     loop.until(lambda: quick.ended() and silent.ended())
     assert [status for status, _ in answers(quick.got)] == [200]
     assert silent.got == b""
+
+
+def test_a_stop_soon_leaves_a_client_that_keeps_an_idle_connection(loop: Loop) -> None:
+    client = loop.client()
+    client.say(QUICK)
+    loop.until(lambda: bool(answers(client.read())))
+    loop.later_s += FIRST_WITHIN_S
+    (connection,) = loop.worker.connections
+    connection.end_if_idle()
+    loop.until(client.ended)
+    connection.end_if_idle()
+    assert loop.worker.connections
+    loop.later_s += LEAVE_WITHIN_S
+    connection.end_if_idle()
+    loop.until(lambda: not loop.worker.connections)
 
 
 def test_a_worker_told_to_quit_ends_at_once_and_is_replaced(service: Service) -> None:
