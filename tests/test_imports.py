@@ -10,6 +10,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -165,6 +166,7 @@ STRANGERS = {
 EXCEPT = {"frontend": "loadtests.models"}  # a page shows what these models say
 
 
+@cache
 def modules_of(part: str) -> dict[str, ast.Module]:
     """Dotted name -> syntax tree of every module of a top-level folder."""
     found = {}
@@ -174,8 +176,13 @@ def modules_of(part: str) -> dict[str, ast.Module]:
     return found
 
 
-def imports_of(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
+@cache
+def imports_of(module: str, tree: ast.Module) -> tuple[tuple[str, str], ...]:
     """(module, name) of each import in `tree`, wherever it stands; a whole module has name ""."""
+    return tuple(_imports_of(module, tree))
+
+
+def _imports_of(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
     package = module.removesuffix(".__init__").split(".")
     if not module.endswith(".__init__"):
         package = package[:-1]
