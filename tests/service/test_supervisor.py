@@ -136,7 +136,11 @@ def test_what_was_committed_is_found_by_every_worker_at_once(service: Service) -
 
 def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
     slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 4}
-    with serving(folder, FLIGHTCHAIN_THREADS=4, **slow) as service:
+    room = {
+        "FLIGHTCHAIN_THREADS": 4,
+        "FLIGHTCHAIN_LANE_QUEUE": 16,
+    }  # for all, if one worker gets them
+    with serving(folder, **room, **slow) as service:
         with ThreadPoolExecutor(16) as pool:
             waiting = [pool.submit(service.post, GOOD, "commit") for _ in range(16)]
             until(lambda: sum(one.done() for one in waiting) >= 12)  # 2 of 4 threads a worker wait
@@ -146,7 +150,8 @@ def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
                     assert service.get(path, timeout_s=1).status_code == 200
             assert service.post().status_code == 202
             assert not all(one.done() for one in waiting)
-            assert {one.result().status_code for one in waiting} == {202}
+            refused = [one.result().text for one in waiting if one.result().status_code != 202]
+            assert refused == []
         assert service.json("/tip")["pending"] == 17
 
 
