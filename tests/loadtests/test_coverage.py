@@ -43,7 +43,7 @@ from loadtests.models.estimates import (
     confidence_interval,
     without_warm_up,
 )
-from loadtests.models.queue import ONE, Queue
+from loadtests.models.queue import ONE
 from loadtests.models.scalability import ScalabilityLaw, knee_interval
 from loadtests.models.single_server import mg1
 from tests.loadtests.experiments.made_up_rounds import ROUND
@@ -148,9 +148,8 @@ class Calibrated:
     """Runs of a perfect server at a share of L, of which several share a calibration.
 
     The server changes its speed from one calibration to the next, by `wander` (a standard
-    deviation), and a run between two has that of their mean. queue: how it serves; who shares is
-    told no times. untold: the mean share of a service time, exponential, that the server does not
-    tell.
+    deviation), and a run between two has that of their mean. untold: the mean share of a service
+    time, exponential, that the server does not tell.
     """
 
     REQUESTS, RUNS = 200, 10
@@ -160,15 +159,14 @@ class Calibrated:
         fraction: float,
         arrivals: int,
         cv: float,
-        queue: Queue = ONE,
         *,
         server: str = STUDY,
         wander: float = 0.003,
         untold: float = 0.0,
     ) -> None:
-        self.fraction, self.arrivals, self.queue = fraction, arrivals, queue
+        self.fraction, self.arrivals = fraction, arrivals
         self.server, self.wander, self.untold = server, wander, untold
-        self.law, self.random = with_mean_and_cv(SERVICE_S, cv), Random(f"{fraction} {queue}")
+        self.law, self.random = with_mean_and_cv(SERVICE_S, cv), Random(f"{fraction} {server}")
 
     def differences(self, each: int) -> Iterator[Interval]:
         """What is judged of one load after the other, `each` runs to a calibration."""
@@ -201,11 +199,11 @@ class Calibrated:
     ) -> OpenRun:
         asked = [sum(parts) for parts in zip(told_s, untold_s, strict=True)]
         mean_s, name = fmean(asked), str(self.random.random())
-        rate_per_s = self.fraction * self.queue.servers / mean_s
+        rate_per_s = self.fraction / mean_s
         times_s = poisson_count(rate_per_s, self.arrivals, self.random)
         services_s = [speed * self.law.draw(self.random) for _ in times_s]
         both = zip(services_s, self.untold_s(len(times_s)), strict=True)
-        responses_s = self.queue.replayed_s(times_s, [sum(parts) for parts in both])
+        responses_s = ONE.replayed_s(times_s, [sum(parts) for parts in both])
         rows = [
             Row(name, i, "k", at_s, at_s, None, at_s + stay_s, service_s, 200, "")
             for i, (at_s, stay_s, service_s) in enumerate(
@@ -224,8 +222,7 @@ class Calibrated:
             service_variance_s2=variance(asked),
             overhead_s=fmean(untold_s),
             delay_s=0.0,
-            servers=self.queue.servers,
-            is_shared=self.queue.is_shared,
+            servers=1,
             is_accepted=True,
             calibrated_s=asked,
             rows=rows,
@@ -241,7 +238,6 @@ class TestSharedCalibrations:
             (Calibrated(0.5, 170, 0.03), 2),
             (Calibrated(0.5, 170, 0.03), 5),
             (Calibrated(0.85, 600, 0.03), 2),
-            (Calibrated(0.5, 170, 0.1, Queue(is_shared=True)), 2),
             (Calibrated(0.5, 170, 0.1, server=SERVICE, wander=0.05, untold=0.03), 2),
             (Calibrated(0.85, 600, 0.1, server=SERVICE, wander=0.05, untold=0.03), 2),
         ],
@@ -249,7 +245,6 @@ class TestSharedCalibrations:
             "half",
             "half, two calibrations",
             "near saturation",
-            "shared",
             "half, as served",
             "near saturation, as served",
         ],

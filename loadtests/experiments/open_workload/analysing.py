@@ -271,8 +271,7 @@ _DEMANDS = (
     "Mean value analysis predicts from them how many requests a second N customers get answered "
     "who ask again at once; “as served” it takes the mean time in the handler and the turnaround "
     "from that run itself, and all else from one customer, and that is judged. The formulas below "
-    "predict open runs. Workers that share their processor have exact predictions; with requests "
-    "served one by one, mean value analysis takes exponential times and so predicts a little less "
+    "predict open runs. Mean value analysis takes exponential times and so predicts a little less "
     "than there is. A generator on the same machine competes with the workers for its cores."
 )
 

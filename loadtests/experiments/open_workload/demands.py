@@ -36,7 +36,7 @@ LEAST_ANSWERS = 2 * BATCHES
 class DemandsLine(Line):
     """A run of one customer. warm_up: its first requests, which do not count.
 
-    servers, is_shared: the model of the server. server_cpu_s: processor time of the service for
+    servers: how many workers it has, by the model. server_cpu_s: processor time of the service for
     each request; None if it is on another machine.
     """
 
@@ -44,7 +44,6 @@ class DemandsLine(Line):
     server: str
     warm_up: int
     servers: int
-    is_shared: bool
     server_cpu_s: float | None
 
 
@@ -168,7 +167,7 @@ def _demands(line: DemandsLine, run: Recorded) -> Demands:
         front_s=front_s,
         network_s=response_s - total_s - front_s,
         server=line.server,
-        queue=Queue(line.servers, line.is_shared),
+        queue=Queue(line.servers),
         requests=len(run.asked),
     )
 

@@ -116,6 +116,5 @@ def learn(run: Run, found: Measured, server: str, queue: Queue) -> None:
         made = customer.asks(target, name, asked, warm_up=WARM_UP, least=requests)
     used = begun.until(moment(target.pid))
     cpu_s = None if target.pid is None else used.server_s / len(made)
-    model = queue.servers, queue.is_shared
     with run.results.more(learnt.DEMANDS, learnt.DemandsLine) as table:
-        table.add(learnt.DemandsLine(name, server, WARM_UP, *model, cpu_s))
+        table.add(learnt.DemandsLine(name, server, WARM_UP, queue.servers, cpu_s))

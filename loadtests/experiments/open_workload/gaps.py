@@ -86,12 +86,12 @@ def _model(run: OpenRun, cv: float) -> Model:
 
 
 def _recorded(run: OpenRun, known: Calibrated) -> Recorded:
-    """The run, with the server's own times if requests do not share it."""
+    """The run, with the server's own times if it told all of them."""
     starts_s = [row.server_start_s for row in run.rows if row.server_start_s is not None]
     services_s = [row.service_s for row in run.rows if row.service_s is not None]
     is_whole = len(starts_s) == len(services_s) == len(run.rows)
     is_known = run.overhead_s == 0 or known.connecting_s > 0
-    has_starts = is_known and is_whole and not run.queue.is_shared
+    has_starts = is_known and is_whole
     own_s = services_s if has_starts else run.served_s
     return Recorded(
         run.arrivals_s,
@@ -112,7 +112,7 @@ def _calibrated(run: OpenRun, cv: float, around: Between | None) -> Calibrated:
     services_s = _mean_service_s(before)
     changed_s = _mean_service_s(after) - services_s if after else 0.0
     starts_s = [row.server_start_s for row in before if row.server_start_s is not None]
-    if run.queue.is_shared or len(starts_s) < len(before):
+    if len(starts_s) < len(before):
         return replace(known, drift=changed_s / run.busy_s)
     connecting_s = fmean(starts_s) - fmean([row.sent_s for row in before])
     response_s = fmean([row.closed_response_s for row in before])

@@ -291,7 +291,6 @@ def note(table: TableWriter, rated: Rated, name: str, load: Load, before: Calibr
             overhead_s=before.overhead_s,
             delay_s=rated.delay_s(before),
             servers=rated.queue.servers,
-            is_shared=rated.queue.is_shared,
         )
     )
 

@@ -32,7 +32,7 @@ class RunLine(Line):
     calibration: the run of one customer. service_time_s, service_variance_s2: E[S] and its
     variance, as one customer saw them. overhead_s: the part of E[S] that the server did not report,
     None if it reported nothing. delay_s: the part of E[S] that does not keep the server from
-    serving others. servers, is_shared: the model of the server.
+    serving others. servers: how many workers it has, by the model.
     """
 
     run: str
@@ -47,7 +47,6 @@ class RunLine(Line):
     overhead_s: float | None
     delay_s: float
     servers: int
-    is_shared: bool
 
     @property
     def key(self) -> LoadKey:
@@ -86,7 +85,7 @@ class OpenRun(RunLine):
     @property
     def queue(self) -> Queue:
         """The model of the server."""
-        return Queue(self.servers, self.is_shared)
+        return Queue(self.servers)
 
     @property
     def busy_s(self) -> float:
@@ -134,10 +133,10 @@ class OpenRun(RunLine):
     def served_s(self) -> list[float] | None:
         """The time that each request kept the server, as the server measured it.
 
-        None if it did not tell, and if requests share it, because then the time includes others'.
+        None if it did not tell.
         """
         told = [row.service_s for row in self.rows]
-        if self.overhead_s is None or self.queue.is_shared:
+        if self.overhead_s is None:
             return None
         if sum(time_s is None for time_s in told) > MOST_UNTOLD * len(told):
             return None

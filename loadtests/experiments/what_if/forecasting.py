@@ -100,10 +100,7 @@ def _of(change: Change, quantity: str, values: Sequence[float]) -> Forecast:
 
 
 def _throughput_per_s(drawn: Sequence[Demand], queue: Queue) -> float:
-    """Simulate CUSTOMERS who ask again at once; who comes first is served first.
-
-    Workers that are shared answer as many requests in a second as workers that serve in order.
-    """
+    """Simulate CUSTOMERS who ask again at once; who comes first is served first."""
     free_s, back_s = [0.0] * queue.servers, [0.0] * CUSTOMERS
     for one in drawn:
         done_s = max(back_s[0], free_s[0]) + one.busy_s

@@ -133,7 +133,6 @@ def a_run(
         overhead_s=0.0 if is_told else None,
         delay_s=0.0,
         servers=queue.servers,
-        is_shared=queue.is_shared,
         is_accepted=counts,
         calibrated_s=[law.draw(random) for _ in range(4000)],
         rows=rows,
@@ -193,7 +192,7 @@ class TestComparing:
         assert point.difference.half_width < 0.06 * point.predicted
         assert (point.as_served is not None) is is_told
 
-    @pytest.mark.parametrize("queue", [Queue(2), Queue(is_shared=True), Queue(2, is_shared=True)])
+    @pytest.mark.parametrize("queue", [ONE, Queue(2)])
     def test_every_queue_is_met_by_its_own_formula(self, queue: Queue) -> None:
         runs = [a_run(0.5, seed=seed, arrivals=3000, cv=1.0, queue=queue) for seed in range(10)]
         (point,) = steady_points(runs, is_simulated=False)
@@ -762,15 +761,15 @@ def test_a_gap_is_told_by_its_cause(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "cause"),
-    [
-        (Queue(2), "order, connecting, receiving"),
-        (Queue(is_shared=True), "the server, not split"),
-        (Queue(2, is_shared=True), "the server, not split"),
-    ],
+    ("is_told", "cause"),
+    [(True, "order, connecting, receiving"), (False, "the server, not split")],
 )
-def test_every_queue_has_a_ledger(queue: Queue, cause: str, tmp_path: Path) -> None:
-    runs = [a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue) for seed in range(3)]
+@pytest.mark.parametrize("queue", [ONE, Queue(2)])
+def test_every_queue_has_a_ledger(queue: Queue, is_told: bool, cause: str, tmp_path: Path) -> None:
+    runs = [
+        a_run(0.5, seed=seed, arrivals=200, cv=0.3, queue=queue, is_told=is_told)
+        for seed in range(3)
+    ]
     (figure,) = gap_section(Results(tmp_path), runs).parts
     assert isinstance(figure, Figure)
     first, *entries, last = [row[1] for row in figure.table.rows]
@@ -788,12 +787,11 @@ def alone(run: str, service_s: float) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("queue", [ONE, Queue(is_shared=True)])
 def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts(
-    queue: Queue, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """As the service: the second calibration is 2 % slower, and so the runs are 1 %."""
-    runs = [a_run(0.5, slower=1.01, seed=seed, cv=0.1, queue=queue) for seed in range(5)]
+    runs = [a_run(0.5, slower=1.01, seed=seed, cv=0.1) for seed in range(5)]
     file = RowFile(tmp_path / "requests.csv")
     for one in runs:
         before, after = (alone(f"calibration-{x}-{one.run}", x * SERVICE_S) for x in (1, 1.02))
@@ -804,7 +802,7 @@ def test_the_drift_between_calibrations_is_told_of_a_server_that_tells_no_starts
     rows = {str(row[0]): row for row in figure.table.rows}
     _, drift_ms, low, *_ = rows["calibration drift"]
     before_ms, during_ms = (
-        1000 * queue.steady(0.5 / SERVICE_S, x * SERVICE_S, 0.1).response_time_s for x in (1, 1.01)
+        1000 * ONE.steady(0.5 / SERVICE_S, x * SERVICE_S, 0.1).response_time_s for x in (1, 1.01)
     )
     assert drift_ms == pytest.approx(during_ms - before_ms, rel=0.2)
     assert isinstance(low, float)

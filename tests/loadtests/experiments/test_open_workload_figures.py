@@ -40,7 +40,6 @@ def a_run(
         overhead_s=0.0,
         delay_s=0.0,
         servers=1,
-        is_shared=False,
         is_accepted=True,
         calibrated_s=[SERVICE_S],
         rows=rows,
