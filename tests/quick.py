@@ -47,6 +47,10 @@ LEFT_OUT: dict[str, str] = {
     "test_damaged_mempool.py": SERVICES,
     "loadtests/models/test_sequential_coverage.py": SIMULATES,
     "index/test_flips.py": BYTES,
+    "sealing/test_importer.py": KILLS,
+    "backup/test_making.py": KILLS,
+    "backup/test_restoring.py": KILLS,
+    "index/test_checks.py": "tampers with an index, table by table and column by column",
     "serving/test_worker.py": SERVICES,
     "api/test_metrics.py": SERVICES,
     "proofs/test_verify.py::test_500_changed_proofs_are_refused_for_the_right_reason": "500 proofs",
@@ -79,15 +83,6 @@ LEFT_OUT: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            (
-                "backup/test_making.py"
-                "::test_a_later_backup_may_be_killed_anywhere_and_the_old_one_can_be_restored"
-            ),
-            (
-                "backup/test_making.py"
-                "::test_a_backup_of_which_blocks_were_cut_off_may_be_killed_anywhere"
-            ),
-            "backup/test_restoring.py::test_a_restore_may_be_killed_anywhere",
             "frontend/pages/test_uploading.py::test_a_backend_that_died_is_said_to_have",
             "frontend/pages/test_adding.py::test_what_was_typed_is_kept_when_the_backend_dies",
             (
@@ -100,10 +95,6 @@ LEFT_OUT: dict[str, str] = {
                 "::test_a_default_import_that_was_stopped_is_finished_by_the_same_and_no_other"
             ),
             "test_cli.py::test_ctrl_c_is_not_an_error_however_early_it_comes",
-            "sealing/test_importer.py::test_killed_at_random_moments_and_run_again_every_row_is_there_once",
-            "sealing/test_importer.py::test_ctrl_c_ends_with_130_and_running_it_again_completes",
-            "sealing/test_importer.py::test_an_interrupted_default_import_is_finished_by_the_next_run",
-            "sealing/test_importer.py::test_an_interrupted_import_is_continued",
             "sealing/test_miner.py::test_posts_an_import_and_the_miner_take_turns",
             "test_scripts.py::test_a_file_that_is_named_runs_even_if_the_quick_run_leaves_it_out",
             (
