@@ -96,7 +96,7 @@ class Demands(Demand):
         rest_s = self.rest_s + (fmean(told_s) - self.handler_s if told_s else 0.0)
         turn_s = turnaround_s(rows, self.front_s + self.network_s)
         front_s = self.front_s if turn_s is None else turn_s
-        network_s = self.network_s + self.front_s - front_s
+        network_s = max(0.0, self.network_s + self.front_s - front_s)
         return replace(self, rest_s=rest_s, front_s=front_s, network_s=network_s)
 
     @property

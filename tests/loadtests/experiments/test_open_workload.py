@@ -26,7 +26,7 @@ from loadtests.experiments.open_workload import (
 from loadtests.experiments.open_workload.analysing import _conclusion, _paired_metric
 from loadtests.experiments.open_workload.comparing import steady_points, study_points
 from loadtests.experiments.open_workload.deciding import judged
-from loadtests.experiments.open_workload.demands import closed_points, demands
+from loadtests.experiments.open_workload.demands import Demands, closed_points, demands
 from loadtests.experiments.open_workload.gaps import between, gap_section
 from loadtests.experiments.open_workload.plan import (
     AS_THE_STUDY,
@@ -56,7 +56,7 @@ from loadtests.lab.raw import rows_by_run
 from loadtests.lab.report.content import Figure
 from loadtests.lab.results import Results, ResultsError
 from loadtests.lab.running import resume, run
-from loadtests.models import gap_ledger
+from loadtests.models import gap_ledger, mva
 from loadtests.models.arrivals import poisson_count
 from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import Verdict
@@ -605,6 +605,16 @@ def little_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("REQUESTS", 5), ("CUSTOMERS", (4,)), ("CLOSED_S", 4.0)):
         monkeypatch.setattr(exploring, f"QUICK_{name}", value)
     monkeypatch.setattr(servers, "QUICK_FLIGHTS", 1000)
+
+
+def test_a_turnaround_longer_than_all_around_a_request_leaves_nothing_on_the_way() -> None:
+    """As on a machine that was busy with something else during a closed run."""
+    alone = Demands(0.02, 0.0, 0.001, 0.001, 0.002, server=SERVICE, queue=ONE, requests=9)
+    rows = [Row("r", n, "k", 0, 0, n * 0.05 + 1, 9, 0.03, 200, "1") for n in range(9)]
+    served = alone.as_served(rows)
+    assert served.network_s == 0
+    assert served.busy_s == pytest.approx(0.03 + 0.02)
+    assert 0 < mva.solve(served.stations, 4)[-1].throughput_per_s <= 1 / served.busy_s
 
 
 @pytest.mark.usefixtures("everything_counts", "little_of_the_service")
