@@ -295,17 +295,10 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._close_transport()
 
     def end_if_idle(self) -> None:
-        """End for a stop, unless the client has sent a part of a request, or has just connected.
-
-        Call this again and again: a client that does not leave when told so is left in the end.
-        """
+        """End, unless the client has sent a part of a request, or has only just connected."""
         now = time.monotonic()
-        if self.is_ending:
-            if now >= self.deadline:
-                self.transport.abort()
-            return
         is_idle = not self._callback_parser.is_complete and not self.received_bytes
-        if is_idle and now >= self._first_until:
+        if is_idle and not self.is_ending and now >= self._first_until:
             self._close_transport()
             if not self.unsent_bytes():
                 self.deadline = now + LEAVE_WITHIN_S

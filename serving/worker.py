@@ -189,11 +189,14 @@ class FrontWorker(ASGIWorker):
         """Do the work that is due once a second."""
         self._site.look()
         self.listen()
+        self._give_up_the_late()
+        self.limit_unsent()
+
+    def _give_up_the_late(self) -> None:
         now = time.monotonic()
         for connection in list(self.connections):
             if now >= connection.deadline:
                 connection.give_up()
-        self.limit_unsent()
 
     def has_room_for(self, connection: Connection) -> bool:
         """Whether a client may send more, considering what all clients have sent in part.
@@ -245,6 +248,7 @@ class FrontWorker(ASGIWorker):
         while self._taken() and time.monotonic() < deadline:
             for connection in list(self.connections):
                 connection.end_if_idle()
+            self._give_up_the_late()
             self.notify()
             await asyncio.sleep(STOP_LOOK_S)
         for connection in list(self.connections):

@@ -136,10 +136,8 @@ def test_what_was_committed_is_found_by_every_worker_at_once(service: Service) -
 
 def test_who_waits_for_a_block_keeps_nobody_from_asking(folder: Path) -> None:
     slow = {"FLIGHTCHAIN_MINE_INTERVAL_S": 3600, "FLIGHTCHAIN_COMMIT_WAIT_S": 4}
-    room = {
-        "FLIGHTCHAIN_THREADS": 4,
-        "FLIGHTCHAIN_LANE_QUEUE": 16,
-    }  # for all, if one worker gets them
+    # Room for all of them in one worker, because it may get more than its half.
+    room = {"FLIGHTCHAIN_THREADS": 4, "FLIGHTCHAIN_LANE_QUEUE": 16}
     with serving(folder, **room, **slow) as service:
         with ThreadPoolExecutor(16) as pool:
             waiting = [pool.submit(service.post, GOOD, "commit") for _ in range(16)]

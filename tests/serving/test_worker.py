@@ -779,9 +779,11 @@ def test_a_stop_soon_leaves_a_client_that_keeps_an_idle_connection(loop: Loop) -
     connection.end_if_idle()
     loop.until(client.ended)
     connection.end_if_idle()
+    loop.worker.look()
     assert loop.worker.connections
     loop.later_s += LEAVE_WITHIN_S
     connection.end_if_idle()
+    loop.worker.look()
     loop.until(lambda: not loop.worker.connections)
 
 

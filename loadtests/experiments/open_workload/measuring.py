@@ -199,9 +199,9 @@ def _judge(
 ) -> int:
     """List the runs. Returns how many count: none if there is no calibration after them."""
     accepted = 0
+    as_served = is_as_served(load.server, before.overhead_s)
     lag_p99_s = _lag_p99_s(records) if records and load.part == AS_THE_STUDY else None
     for record in records:
-        as_served = is_as_served(load.server, before.overhead_s)
         facts = record.facts(before, None if as_served else after)
         facts = replace(
             facts,
