@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from itertools import islice
+from itertools import count, islice, repeat
 from urllib.parse import urlsplit
 
 from loadtests.generation.rows import NO_ANSWER, Row, RowFile, closed_index
@@ -71,19 +71,21 @@ class Customer:
         warm_up: int = 0,
         least: int = 1,
         least_s: float = 0.0,
+        pauses_s: Iterable[float] = repeat(0.0),
     ) -> list[Row]:
         """Send `warm_up` requests, which do not count, then more until both minima are reached.
 
         least: smallest number of requests that count. least_s: least time they take together.
-        Returns the rows of all requests.
+        pauses_s: how long the customer waits before each request, so many as are needed. Returns
+        the rows of all requests.
         """
         begun_unix_s, start_s = time.time(), time.monotonic()
-        asked = enumerate(requests)
-        rows = [self._ask(server, run, start_s, each) for each in islice(asked, warm_up)]
+        asked = zip(count(), requests, pauses_s, strict=False)
+        rows = [self._ask(server, run, start_s, *each) for each in islice(asked, warm_up)]
         before = moment(server.pid)
         took_s = 0.0
         for each in asked:
-            rows.append(self._ask(server, run, start_s, each))
+            rows.append(self._ask(server, run, start_s, *each))
             took_s += rows[-1].closed_response_s
             if len(rows) >= warm_up + least and took_s >= least_s:
                 break
@@ -98,8 +100,16 @@ class Customer:
         judge_run(self._results.folder, record, facts)
         return rows
 
-    def _ask(self, server: Target, run: str, start_s: float, numbered: tuple[int, Request]) -> Row:
-        number, request = numbered
+    def _ask(
+        self,
+        server: Target,
+        run: str,
+        start_s: float,
+        number: int,
+        request: Request,
+        pause_s: float,
+    ) -> Row:
+        time.sleep(pause_s)
         sent_s = time.monotonic()
         status, headers = _answer(server.url, request.path)
         done_s = time.monotonic()

@@ -18,6 +18,7 @@ from statistics import fmean
 from loadtests.generation.rows import Row
 from loadtests.generation.turnaround import turnaround_s
 from loadtests.generation.window import closed_window
+from loadtests.grouping import grouped
 from loadtests.lab.one_customer import Recorded, recorded
 from loadtests.lab.raw import accepted_by_run, rows_by_run
 from loadtests.lab.results import Line, Results
@@ -75,6 +76,21 @@ class Demand:
     def busy_s(self) -> float:
         """The time for which a request keeps a worker busy."""
         return self.engine_s + self.files_s + self.rest_s + self.front_s
+
+    @property
+    def processor_s(self) -> float:
+        """All of it that depends on how fast processor and memory are."""
+        return self.engine_s + self.rest_s + self.front_s + self.network_s
+
+    def slowed(self, factor: float) -> "Demand":
+        """The demands if the processor takes `factor` times as long; files take as long as ever."""
+        return Demand(
+            factor * self.engine_s,
+            self.files_s,
+            factor * self.rest_s,
+            factor * self.front_s,
+            factor * self.network_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +151,17 @@ class Closed:
 
 def demands(results: Results) -> dict[str, Demands]:
     """The demands by server, from its last run that counts; none if no service was measured."""
-    return {server: _demands(line, run) for server, (line, run) in _learnt(results).items()}
+    return {server: runs[-1][0] for server, runs in learnt(results).items()}
 
 
-def one_customer_of(results: Results) -> dict[str, Recorded]:
-    """The run by server from which its demands are."""
-    return {server: run for server, (_, run) in _learnt(results).items()}
-
-
-def _learnt(results: Results) -> dict[str, tuple[DemandsLine, Recorded]]:
+def learnt(results: Results) -> dict[str, list[tuple[Demands, Recorded]]]:
+    """The runs of one customer by server, as far as they count, each with the demands it tells."""
     lines = results.lines_if_any(DEMANDS, DemandsLine)
     runs = recorded(results, {line.run: line.warm_up for line in lines})
+    known = [line for line in lines if line.run in runs and runs[line.run].is_accepted]
     return {
-        line.server: (line, runs[line.run])
-        for line in lines
-        if line.run in runs and runs[line.run].is_accepted
+        server: [(_demands(line, runs[line.run]), runs[line.run]) for line in of_server]
+        for server, of_server in grouped(known, lambda line: line.server).items()
     }
 
 

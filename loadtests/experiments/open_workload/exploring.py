@@ -6,6 +6,7 @@ several workers it is not 1/E[S], and not known to be that times their number.
 """
 
 from dataclasses import dataclass
+from itertools import count
 
 from loadtests.experiments.open_workload import demands as learnt
 from loadtests.experiments.open_workload.servers import Measured
@@ -101,19 +102,24 @@ def _closed(
         table.add(learnt.ClosedLine(name, server, customers))
 
 
-def learn(run: Run, found: Measured, server: str, queue: Queue) -> None:
+def learn(run: Run, found: Measured, server: str, queue: Queue, pause_s: float = 0.0) -> None:
     """Let one customer ask, and note the processor time of the service for each request.
 
-    server: the name under which `demands` has them.
+    server: the name under which `demands` has them. pause_s: mean time, exponentially distributed,
+    for which the customer leaves the service idle before each request.
     """
     target = found.target
     name = f"demands-{server}-{len(run.results.rows_if_any(learnt.DEMANDS)) + 1}"
     run.say(f"{server}: what one request demands")
     requests = int(run.choose(QUICK_REQUESTS, REQUESTS))
+    pauses = run.random(f"{name} pauses")
+    pauses_s = (pause_s * pauses.expovariate(1.0) for _ in count())
     begun = moment(target.pid)
     with one_customer(run.results) as customer:
         asked = found.requests(run.random(name))
-        made = customer.asks(target, name, asked, warm_up=WARM_UP, least=requests)
+        made = customer.asks(
+            target, name, asked, warm_up=WARM_UP, least=requests, pauses_s=pauses_s
+        )
     used = begun.until(moment(target.pid))
     cpu_s = None if target.pid is None else used.server_s / len(made)
     with run.results.more(learnt.DEMANDS, learnt.DemandsLine) as table:

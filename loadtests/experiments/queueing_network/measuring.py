@@ -250,8 +250,9 @@ def _measure_blocks(run: Run, plan: Plan) -> None:
             line = ScansLine(f"scan-{storage}", storage, blocks, plan.warm_up)
             table.add(line)
             asked, least_s = repeat(Request("flight_counter", path)), run.choose(0.5, 1)
-            counts = {"warm_up": plan.warm_up, "least": plan.scans}
-            customer.asks(service, line.run, asked, **counts, least_s=least_s)
+            customer.asks(
+                service, line.run, asked, warm_up=plan.warm_up, least=plan.scans, least_s=least_s
+            )
 
         asked = chains.questions["flight_counter"]
         with study.running(small, run.log) as service:

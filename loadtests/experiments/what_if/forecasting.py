@@ -3,8 +3,9 @@
 Each learnt request gives its own demands. A forecast simulates the run that will be made, with as
 many customers or arrivals, 400 times; each time the learnt requests are drawn anew with replacement
 (so what one customer could not tell exactly is in the range, too) and the run's requests from
-these. The range has 95 % of the simulated runs. It holds if the model does: an effect that the
-model does not know, as workers that compete for a cache, makes a forecast miss, and shows.
+these, all slowed or sped up as one occasion differs from others. The range has 95 % of the
+simulated runs. It holds if the model does: an effect that the model does not know, as workers that
+compete for a cache, makes a forecast miss, and shows.
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,10 @@ from heapq import heapreplace
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.open_workload.demands import ENGINE, FILES, Demand, Demands
+from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.what_if.changes import Change
+from loadtests.experiments.what_if.learning import Known, Speed
 from loadtests.generation.schedule import poisson_times
-from loadtests.lab.one_customer import Recorded
 from loadtests.lab.results import Line
 from loadtests.models.estimates import without_warm_up
 from loadtests.models.queue import Queue
@@ -57,41 +58,37 @@ class Forecast(Line):
         return self.low <= value <= self.high
 
 
-def learnt(run: Recorded, means: Demands) -> list[Demand]:
-    """The demands of each request of one customer. means: what only means are known of."""
-    found = []
-    for one in run.asked:
-        engine_s = sum(map(one.duration_s, ENGINE))
-        files_s = sum(map(one.duration_s, FILES))
-        rest_s = max(0.0, one.duration_s("total") - engine_s - files_s)
-        found.append(Demand(engine_s, files_s, rest_s, means.front_s, means.network_s))
-    return found
-
-
 def forecasts(
-    change: Change, requests: Sequence[Demand], plan: Plan, random: Random
+    change: Change, busy: Known, half_idle: Known, plan: Plan, random: Random
 ) -> tuple[Forecast, Forecast]:
-    """The throughput of CUSTOMERS, and the mean response time at FRACTION of that forecast."""
+    """The throughput of CUSTOMERS, and the mean response time at FRACTION of that forecast.
 
-    def drawn(count: int) -> list[Demand]:
-        """The requests of a run, drawn from as many as were learnt, drawn with replacement."""
-        known = random.choices(requests, k=len(requests))
-        return [change.applied(one, random) for one in random.choices(known, k=count)]
-
+    busy, half_idle: what is known of the services that are so.
+    """
+    requests = change.learnt_of(busy.requests)
     throughputs = [
-        _throughput_per_s(drawn(plan.rounds), change.queue) for _ in range(SIMULATED_RUNS)
+        _throughput_per_s(_drawn(change, requests, busy.speed, plan.rounds, random), change.queue)
+        for _ in range(SIMULATED_RUNS)
     ]
     x = _of(change, THROUGHPUT, throughputs)
-    rate_per_s = FRACTION * x.middle
+    requests = change.learnt_of(half_idle.requests)
     responses = [
         _response_s(
-            drawn(plan.arrivals),
+            _drawn(change, requests, half_idle.speed, plan.arrivals, random),
             change.queue,
-            poisson_times(rate_per_s, random, count=plan.arrivals),
+            poisson_times(FRACTION * x.middle, random, count=plan.arrivals),
         )
         for _ in range(SIMULATED_RUNS)
     ]
     return x, _of(change, RESPONSE, responses)
+
+
+def _drawn(
+    change: Change, requests: Sequence[Demand], speed: Speed, count: int, random: Random
+) -> list[Demand]:
+    """The requests of a run, drawn from as many as were learnt, drawn with replacement."""
+    seen, factor = random.choices(requests, k=len(requests)), speed.factor(random)
+    return [change.applied(one.slowed(factor), random) for one in random.choices(seen, k=count)]
 
 
 def _of(change: Change, quantity: str, values: Sequence[float]) -> Forecast:

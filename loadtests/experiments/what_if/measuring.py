@@ -5,16 +5,13 @@ a forecast cannot know it. A run that the rules reject is made again, at most th
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from statistics import fmean
 
-from loadtests.experiments.open_workload import demands as learning
-from loadtests.experiments.open_workload import exploring
 from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.what_if.changes import CHANGES, LEARNT, Change
+from loadtests.experiments.what_if import learning
+from loadtests.experiments.what_if.changes import CHANGES, Change
 from loadtests.experiments.what_if.forecasting import (
     CUSTOMERS,
     FRACTION,
@@ -24,39 +21,30 @@ from loadtests.experiments.what_if.forecasting import (
     Forecast,
     Plan,
     forecasts,
-    learnt,
 )
+from loadtests.experiments.what_if.learning import BUSY, HALF_IDLE, TRIES
 from loadtests.experiments.what_if.scoring import CLOSED_WARM_UP, FORECASTS, forecasts_of, runs_of
 from loadtests.generation.run import RunRecord, closed_run, judge_run, open_run
 from loadtests.generation.schedule import arrivals, poisson_times
 from loadtests.lab.experiment import Run
-from loadtests.processes import ProgramFailed
 
 ROUNDS, QUICK_ROUNDS = 600, 80
 ARRIVALS, QUICK_ARRIVALS = 800, 100
 QUESTIONS_A_ROUND = 40  # so many different ones that hardly any is asked twice
-TRIES = 3
 
 
 def forecast(run: Run) -> None:
     """Learn what requests demand and write the forecasts, unless the results have them."""
     if run.results.has(FORECASTS):
         return
-    for change in LEARNT:
-        with change.made(run) as found:
-            for _ in range(TRIES):
-                if change.name not in learning.demands(run.results):
-                    exploring.learn(run, found, change.name, change.queue)
-    known, made_of = learning.demands(run.results), learning.one_customer_of(run.results)
-    if noisy := [change.name for change in LEARNT if change.name not in known]:
-        raise ProgramFailed(f"{noisy[0]}: one customer was disturbed {TRIES} times")
-    asked = {name: learnt(of, known[name]) for name, of in made_of.items()}
+    learning.learn(run)
+    busy, half_idle = (learning.learnt(run.results, how) for how in (BUSY, HALF_IDLE))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
-            requests, random = change.learnt_of(asked), run.random(change.name)
-            for one in forecasts(change, requests, _plan(run), random):
+            random = run.random(change.name)
+            for one in forecasts(change, busy, half_idle, _plan(run), random):
                 table.write(made=made, **one.cells())
 
 
@@ -85,9 +73,7 @@ def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRec
         if _counts(run, change, quantity):
             return
         record = made(f"{change.name}-{quantity}-{number + 1}")
-        served_s = [row.service_s for row in record.rows if row.service_s is not None]
-        facts = replace(record.facts(), service_time_s=fmean(served_s) if served_s else None)
-        judge_run(run.results.folder, record, facts)
+        judge_run(run.results.folder, record)
 
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:

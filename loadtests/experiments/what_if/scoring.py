@@ -111,7 +111,7 @@ def _value(quantity: str, rows: Sequence[Row]) -> float:
     if quantity == THROUGHPUT:
         return closed_window(rows, CLOSED_WARM_UP).throughput_per_s
     in_order = sorted(rows, key=lambda row: row.index)
-    return mean_response_s([row.open_response_s for row in in_order])
+    return mean_response_s([row.closed_response_s for row in in_order])
 
 
 def analyse(results: Results) -> Report:

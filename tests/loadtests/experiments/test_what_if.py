@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,7 @@ from loadtests.experiments.what_if.forecasting import (
     Plan,
     forecasts,
 )
+from loadtests.experiments.what_if.learning import Known, known
 from loadtests.experiments.what_if.scoring import scored
 from loadtests.generation import run as generation_run
 from loadtests.generation.rows import Row, RowFile, closed_index
@@ -64,8 +66,13 @@ def test_the_index_takes_the_place_of_scans_and_all_that_their_handler_does() ->
     assert BY_NAME["scans"].learnt_of({"scans": [DEMAND]}) == [DEMAND]
 
 
+def always(demands: Sequence[Demand]) -> Known:
+    """Each service demands this on both of two occasions."""
+    return known({change.name: [demands, demands] for change in LEARNT})
+
+
 def throughput(demands: Sequence[Demand], change: Change) -> float:
-    x, _ = forecasts(change, demands, Plan(400, 100), Random(1))
+    x, _ = forecasts(change, always(demands), always(demands), Plan(400, 100), Random(1))
     return x.middle
 
 
@@ -76,25 +83,54 @@ def test_throughput_is_that_of_a_busy_worker_and_doubles_with_two() -> None:
 
 
 def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
-    _, found = forecasts(BY_NAME["scans"], [DEMAND], Plan(400, 2000), Random(1))
+    known = always([DEMAND])
+    _, found = forecasts(BY_NAME["scans"], known, known, Plan(400, 2000), Random(1))
     queued_s = 0.030 * (1 + 0.5 / (2 * 0.5))  # M/D/1 at half of the throughput
     assert found.middle == pytest.approx(queued_s + DEMAND.network_s, rel=0.03)
     assert found.low < found.middle < found.high
 
 
-def test_ranges_hold_if_the_model_does() -> None:
-    plan, law = Plan(60, 70), with_mean_and_cv(0.03, 0.3)
+def test_a_response_time_is_that_of_a_service_which_is_idle_half_of_the_time() -> None:
+    busy, half_idle = always([DEMAND]), always([DEMAND.slowed(1.1)])
+    plan, scans = Plan(400, 400), BY_NAME["rankings"]
+    x, slower = forecasts(scans, busy, half_idle, plan, Random(1))
+    same_x, same = forecasts(scans, busy, busy, plan, Random(1))
+    assert x == same_x
+    assert slower.middle > 1.1 * same.middle
+
+
+def test_a_slower_processor_leaves_files_as_quick_as_ever() -> None:
+    slow = DEMAND.slowed(2)
+    assert slow.files_s == DEMAND.files_s
+    assert slow.processor_s == pytest.approx(2 * DEMAND.processor_s)
+    assert DEMAND.busy_s + DEMAND.network_s == pytest.approx(DEMAND.processor_s + DEMAND.files_s)
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.05])
+def test_ranges_hold_if_the_model_does(deviation: float) -> None:
+    """deviation: how much the speed of the machine varies from one occasion to the next."""
+    plan, law = Plan(60, 70), with_mean_and_cv(0.02, 0.3)
     true = BY_NAME["scans"]
     held = dict.fromkeys((THROUGHPUT, RESPONSE), 0)
+
+    def asked(random: Random, count: int) -> list[Demand]:
+        slower = exp(random.gauss(0, deviation))
+        return [replace(DEMAND, engine_s=law.draw(random)).slowed(slower) for _ in range(count)]
+
     for seed in range(100):
         random = Random(seed)
-        learnt = [replace(DEMAND, files_s=law.draw(random)) for _ in range(60)]
-        x, response = forecasts(true, learnt, plan, random)
-        asked = [replace(DEMAND, files_s=law.draw(random)) for _ in range(plan.arrivals)]
+        occasions = {of.name: [asked(random, 60) for _ in range(4)] for of in LEARNT}
+        x, response = forecasts(true, known(occasions), known(occasions), plan, random)
+        closed, opened = asked(random, plan.rounds), asked(random, plan.arrivals)
         times_s = poisson_times(0.5 * x.middle, random, count=plan.arrivals)
-        held[THROUGHPUT] += x.covers(forecasting._throughput_per_s(asked, true.queue))
-        held[RESPONSE] += response.covers(forecasting._response_s(asked, true.queue, times_s))
-    assert all(88 <= number <= 99 for number in held.values()), held  # 95 are expected
+        held[THROUGHPUT] += x.covers(forecasting._throughput_per_s(closed, true.queue))
+        held[RESPONSE] += response.covers(forecasting._response_s(opened, true.queue, times_s))
+    assert all(89 <= number <= 99 for number in held.values()), held  # 95 are expected
+
+
+def test_a_speed_needs_two_occasions() -> None:
+    with pytest.raises(ValueError, match="two occasions"):
+        known({"scans": [[DEMAND]]})
 
 
 # --- the score -----------------------------------------------------------------------------------
