@@ -82,16 +82,6 @@ class Demand:
         """All of it that depends on how fast processor and memory are."""
         return self.engine_s + self.rest_s + self.front_s + self.network_s
 
-    def slowed(self, factor: float) -> "Demand":
-        """The demands if the processor takes `factor` times as long; files take as long as ever."""
-        return Demand(
-            factor * self.engine_s,
-            self.files_s,
-            factor * self.rest_s,
-            factor * self.front_s,
-            factor * self.network_s,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Demands(Demand):

@@ -20,7 +20,6 @@ from loadtests.experiments.open_workload.servers import (
     scans,
 )
 from loadtests.lab.experiment import Run
-from loadtests.models.queue import Queue
 
 RANKINGS, SCANNED, SCANS = "rankings", "scanned-rankings", "scans"
 FASTER = 8.0
@@ -43,10 +42,9 @@ class Change:
     files: float = 1.0
     engine: str = ""
 
-    @property
-    def queue(self) -> Queue:
-        """The model of the service after the change: each worker answers one at a time."""
-        return Queue(self.workers)
+    def leaves_a_core(self, cores: int) -> bool:
+        """Whether a load generator on a machine of so many cores keeps no worker waiting."""
+        return self.workers < cores
 
     def learnt_of(self, demands: Mapping[str, Sequence[Demand]]) -> Sequence[Demand]:
         """The demands that the change applies to. demands: of one customer of each service."""
@@ -63,7 +61,7 @@ class Change:
         """The demands of a request after the change."""
         if random.random() < self.kept:
             return replace(demand, engine_s=0.0, files_s=0.0, rest_s=0.0)
-        return replace(demand, files_s=self.files * demand.files_s)
+        return replace(demand, files_s=self.files * demand.files_s) if self.files != 1 else demand
 
     def made(self, run: Run) -> AbstractContextManager[Measured]:
         """Run the service after the change until the `with` block ends. Raises ProgramFailed."""

@@ -3,25 +3,25 @@
 Each learnt request gives its own demands. A forecast simulates the run that will be made, with as
 many customers or arrivals, 400 times; each time the learnt requests are drawn anew with replacement
 (so what one customer could not tell exactly is in the range, too) and the run's requests from
-these, all slowed or sped up as one occasion differs from others. The range has 95 % of the
-simulated runs. It holds if the model does: an effect that the model does not know, as workers that
-compete for a cache, makes a forecast miss, and shows.
+these, all slowed or sped up as one occasion differs from others. Workers share connections as they
+do in the service, and if they leave no core to the load generator, each request costs them what it
+costs the generator. The range has 95 % of the simulated runs. It holds if the model does: an effect
+that the model does not know, as workers that compete for a cache, makes a forecast miss, and shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
 from statistics import fmean, median
 
-from loadtests.experiments.open_workload.demands import Demand
 from loadtests.experiments.what_if.changes import Change
-from loadtests.experiments.what_if.learning import Known, Speed
+from loadtests.experiments.what_if.learning import Known
 from loadtests.generation.schedule import poisson_times
 from loadtests.lab.results import Line
 from loadtests.models.estimates import without_warm_up
-from loadtests.models.queue import Queue
 from loadtests.models.samples import quantile
+from loadtests.models.shortest_queue import ShortestQueue, shortest_queue
 
 SIMULATED_RUNS = 400
 CUSTOMERS = 4
@@ -30,6 +30,9 @@ FRACTION = 0.5
 WARM_UP = 50  # arrivals that do not count; at half of L the queue has forgotten after 20
 
 THROUGHPUT, RESPONSE = QUANTITIES = ("throughput", "response")
+
+Times = tuple[float, float]
+"""For how long (s) a request keeps a worker busy, and for how long it is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +62,25 @@ class Forecast(Line):
 
 
 def forecasts(
-    change: Change, busy: Known, half_idle: Known, plan: Plan, random: Random
+    change: Change, busy: Known, half_idle: Known, plan: Plan, cores: int, random: Random
 ) -> tuple[Forecast, Forecast]:
     """The throughput of CUSTOMERS, and the mean response time at FRACTION of that forecast.
 
-    busy, half_idle: what is known of the services that are so.
+    busy, half_idle: what is known of services that are so. cores: of the machine, for all workers
+    and the load generator.
     """
-    requests = change.learnt_of(busy.requests)
+
+    def drawn(known: Known, count: int) -> list[Times]:
+        return list(_drawn(change, known, count, change.leaves_a_core(cores), random))
+
     throughputs = [
-        _throughput_per_s(_drawn(change, requests, busy.speed, plan.rounds, random), change.queue)
-        for _ in range(SIMULATED_RUNS)
+        _throughput_per_s(drawn(busy, plan.rounds), change.workers) for _ in range(SIMULATED_RUNS)
     ]
     x = _of(change, THROUGHPUT, throughputs)
-    requests = change.learnt_of(half_idle.requests)
     responses = [
         _response_s(
-            _drawn(change, requests, half_idle.speed, plan.arrivals, random),
-            change.queue,
+            drawn(half_idle, plan.arrivals),
+            change.workers,
             poisson_times(FRACTION * x.middle, random, count=plan.arrivals),
         )
         for _ in range(SIMULATED_RUNS)
@@ -84,11 +89,15 @@ def forecasts(
 
 
 def _drawn(
-    change: Change, requests: Sequence[Demand], speed: Speed, count: int, random: Random
-) -> list[Demand]:
+    change: Change, known: Known, count: int, leaves_a_core: bool, random: Random
+) -> Iterator[Times]:
     """The requests of a run, drawn from as many as were learnt, drawn with replacement."""
-    seen, factor = random.choices(requests, k=len(requests)), speed.factor(random)
-    return [change.applied(one.slowed(factor), random) for one in random.choices(seen, k=count)]
+    requests = change.learnt_of(known.requests)
+    slower, taken_s = known.speed.factor(random), 0.0 if leaves_a_core else known.generator_s
+    for one in random.choices(random.choices(requests, k=len(requests)), k=count):
+        changed = change.applied(one, random)
+        worker_s = changed.engine_s + changed.rest_s + changed.front_s
+        yield slower * worker_s + changed.files_s + taken_s, slower * changed.network_s
 
 
 def _of(change: Change, quantity: str, values: Sequence[float]) -> Forecast:
@@ -96,20 +105,21 @@ def _of(change: Change, quantity: str, values: Sequence[float]) -> Forecast:
     return Forecast(change.name, quantity, low, median(values), high)
 
 
-def _throughput_per_s(drawn: Sequence[Demand], queue: Queue) -> float:
-    """Simulate CUSTOMERS who ask again at once; who comes first is served first."""
-    free_s, back_s = [0.0] * queue.servers, [0.0] * CUSTOMERS
-    for one in drawn:
-        done_s = max(back_s[0], free_s[0]) + one.busy_s
-        heapreplace(free_s, done_s)
-        heapreplace(back_s, done_s + one.network_s)
-    return len(drawn) / max(free_s)
+def _throughput_per_s(drawn: Sequence[Times], workers: int) -> float:
+    """Simulate CUSTOMERS who ask again at once. Returns their answers per second."""
+    queues, back_s = ShortestQueue(workers), [0.0] * CUSTOMERS
+    last_s = 0.0
+    for busy_s, network_s in drawn:
+        done_s = queues.departure_s(back_s[0], busy_s)
+        heapreplace(back_s, done_s + network_s)
+        last_s = max(last_s, done_s)
+    return len(drawn) / last_s
 
 
-def _response_s(drawn: Sequence[Demand], queue: Queue, times_s: Sequence[float]) -> float:
+def _response_s(drawn: Sequence[Times], workers: int, times_s: Sequence[float]) -> float:
     """Simulate an open run with arrivals at `times_s`. Returns its mean response time."""
-    responses_s = queue.replayed_s(times_s, [one.busy_s for one in drawn])
-    return mean_response_s(responses_s) + fmean([one.network_s for one in drawn])
+    responses_s = shortest_queue(times_s, [busy_s for busy_s, _ in drawn], workers)
+    return mean_response_s(responses_s) + fmean([network_s for _, network_s in drawn])
 
 
 def mean_response_s(responses_s: Sequence[float]) -> float:

@@ -15,16 +15,19 @@ from loadtests.experiments.open_workload import demands, exploring
 from loadtests.experiments.open_workload.demands import ENGINE, FILES, Demand, Demands
 from loadtests.experiments.open_workload.servers import Measured
 from loadtests.experiments.what_if.changes import LEARNT, Change
+from loadtests.experiments.what_if.runs import closed
+from loadtests.generation.run import RUNS, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded
 from loadtests.lab.results import Results
+from loadtests.models.queue import Queue
 from loadtests.models.samples import summary
 from loadtests.processes import ProgramFailed
 
 OCCASIONS, QUICK_OCCASIONS = 4, 2
 TRIES = 3
 
-BUSY, HALF_IDLE = "busy", "half-idle"
+BUSY, HALF_IDLE, GENERATOR = "busy", "half-idle", "generator"
 
 Occasion = Sequence[Demand]
 """The demands of each request of one customer."""
@@ -54,18 +57,22 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the services, busy or half idle. requests: of all occasions, by service."""
+    """What is known of the services, busy or half idle. requests: of all occasions, by service.
+
+    generator_s: processor time that the load generator needs for a request.
+    """
 
     requests: Mapping[str, Sequence[Demand]]
     speed: Speed
+    generator_s: float
 
 
-def known(occasions: Mapping[str, Sequence[Occasion]]) -> Known:
+def known(occasions: Mapping[str, Sequence[Occasion]], generator_s: float) -> Known:
     """What is known from several occasions, by service. Raises ValueError if none has two."""
     requests = {
         service: [one for occasion in of for one in occasion] for service, of in occasions.items()
     }
-    return Known(requests, _speed(list(occasions.values())))
+    return Known(requests, _speed(list(occasions.values())), generator_s)
 
 
 def _speed(of_services: Sequence[Sequence[Occasion]]) -> Speed:
@@ -92,8 +99,22 @@ def learn(run: Run) -> None:
             if _lacks(run.results, change, HALF_IDLE, number):
                 run.say(f"occasion {number} of {occasions}: {change.told}")
                 with change.made(run) as found:
+                    if not run.results.has(GENERATOR):  # on the first occasion
+                        _learn_generator(run, found)
                     for how in (BUSY, HALF_IDLE):
                         _learn(run, found, change, how, number)
+
+
+def _learn_generator(run: Run, found: Measured) -> None:
+    """Let the load generator be one customer, and note its processor time for each request."""
+    run.say("what a request demands of the load generator")
+    rounds = int(run.choose(exploring.QUICK_REQUESTS, exploring.REQUESTS))
+    record = closed(run, found, GENERATOR, 1, rounds)
+    judge_run(run.results.folder, record)
+    took_s = max(row.done_s for row in record.rows)
+    cores = record.facts().client_cpu or 0.0
+    with run.results.table(GENERATOR, ("run", "processor_s")) as table:
+        table.write(run=GENERATOR, processor_s=cores * took_s / len(record.rows))
 
 
 def _learn(run: Run, found: Measured, change: Change, how: str, number: int) -> None:
@@ -104,9 +125,13 @@ def _learn(run: Run, found: Measured, change: Change, how: str, number: int) -> 
         if how == HALF_IDLE:
             means, _ = demands.learnt(run.results)[_name(change, BUSY)][-1]
             pause_s = means.busy_s + means.network_s
-        exploring.learn(run, found, _name(change, how), change.queue, pause_s)
+        exploring.learn(run, found, _name(change, how), Queue(change.workers), pause_s)
     if _lacks(run.results, change, how, number):
-        raise ProgramFailed(f"{change.name}: one customer was disturbed {TRIES} times")
+        raise ProgramFailed(
+            f"{change.name}: the runs of one customer were rejected {TRIES} times; "
+            f"{run.results.folder / RUNS} says why. `scripts/lab resume {run.results.folder}` "
+            "goes on when the machine is quiet"
+        )
 
 
 def _lacks(results: Results, change: Change, how: str, occasions: int) -> bool:
@@ -120,11 +145,13 @@ def _name(change: Change, how: str) -> str:
 def learnt(results: Results, how: str) -> Known:
     """What is known of the services if they are BUSY or HALF_IDLE."""
     found = demands.learnt(results)
+    (generator,) = results.rows(GENERATOR)
     return known(
         {
             change.name: [_occasion(means, run) for means, run in found[_name(change, how)]]
             for change in LEARNT
-        }
+        },
+        float(generator["processor_s"]),
     )
 
 

@@ -4,13 +4,11 @@
 a forecast cannot know it. A run that the rules reject is made again, at most three times in all.
 """
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
-from itertools import islice
 
-from loadtests.experiments.open_workload.servers import Measured
-from loadtests.experiments.what_if import learning
+from loadtests.experiments.what_if import learning, runs
 from loadtests.experiments.what_if.changes import CHANGES, Change
 from loadtests.experiments.what_if.forecasting import (
     CUSTOMERS,
@@ -23,14 +21,12 @@ from loadtests.experiments.what_if.forecasting import (
     forecasts,
 )
 from loadtests.experiments.what_if.learning import BUSY, HALF_IDLE, TRIES
-from loadtests.experiments.what_if.scoring import CLOSED_WARM_UP, FORECASTS, forecasts_of, runs_of
-from loadtests.generation.run import RunRecord, closed_run, judge_run, open_run
-from loadtests.generation.schedule import arrivals, poisson_times
+from loadtests.experiments.what_if.scoring import FORECASTS, forecasts_of, runs_of
+from loadtests.generation.run import RunRecord, judge_run
 from loadtests.lab.experiment import Run
 
 ROUNDS, QUICK_ROUNDS = 600, 80
 ARRIVALS, QUICK_ARRIVALS = 800, 100
-QUESTIONS_A_ROUND = 40  # so many different ones that hardly any is asked twice
 
 
 def forecast(run: Run) -> None:
@@ -39,12 +35,13 @@ def forecast(run: Run) -> None:
         return
     learning.learn(run)
     busy, half_idle = (learning.learnt(run.results, how) for how in (BUSY, HALF_IDLE))
+    cores = len(os.sched_getaffinity(0))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     with run.results.table(FORECASTS, ("made", *Forecast.columns())) as table:
         for change in CHANGES:
             run.say(f"forecast: {change.told}")
             random = run.random(change.name)
-            for one in forecasts(change, busy, half_idle, _plan(run), random):
+            for one in forecasts(change, busy, half_idle, _plan(run), cores, random):
                 table.write(made=made, **one.cells())
 
 
@@ -57,13 +54,24 @@ def measure(run: Run) -> None:
     forecast(run)
     found = forecasts_of(run.results)
     for change in CHANGES:
-        if all(_counts(run, change, quantity) for quantity in QUANTITIES):
-            continue
-        run.say(f"measured: {change.told}")
-        x = found[change.name, THROUGHPUT].middle
-        with change.made(run) as service:
-            _tried(run, change, THROUGHPUT, partial(_closed, run, service))
-            _tried(run, change, RESPONSE, partial(_open, run, service, x))
+        if not all(_counts(run, change, quantity) for quantity in QUANTITIES):
+            run.say(f"measured: {change.told}")
+            _measure(run, change, FRACTION * found[change.name, THROUGHPUT].middle)
+
+
+def _measure(run: Run, change: Change, rate_per_s: float) -> None:
+    """Make a change, and the runs that it lacks. rate_per_s: of the open run."""
+    plan = _plan(run)
+    with change.made(run) as service:
+
+        def closed(name: str) -> RunRecord:
+            return runs.closed(run, service, name, CUSTOMERS, plan.rounds)
+
+        def opened(name: str) -> RunRecord:
+            return runs.opened(run, service, name, rate_per_s, plan.arrivals)
+
+        _tried(run, change, THROUGHPUT, closed)
+        _tried(run, change, RESPONSE, opened)
 
 
 def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRecord]) -> None:
@@ -78,29 +86,3 @@ def _tried(run: Run, change: Change, quantity: str, made: Callable[[str], RunRec
 
 def _counts(run: Run, change: Change, quantity: str) -> bool:
     return any(runs_of(run.results, change.name, quantity).values())
-
-
-def _closed(run: Run, found: Measured, name: str) -> RunRecord:
-    rounds = _plan(run).rounds
-    random = run.random(name)
-    requests = list(islice(found.requests(random), QUESTIONS_A_ROUND * rounds))
-    return closed_run(
-        found.target,
-        {requests[0].kind: requests},
-        customers=CUSTOMERS,
-        requests=rounds // CUSTOMERS,
-        warm_up=CLOSED_WARM_UP,
-        run=name,
-        folder=run.results.folder,
-        seed=run.options.seed,
-        say=lambda text: None,
-    )
-
-
-def _open(run: Run, found: Measured, throughput_per_s: float, name: str) -> RunRecord:
-    random = run.random(name)
-    times_s = poisson_times(FRACTION * throughput_per_s, random, count=_plan(run).arrivals)
-    schedule = arrivals(times_s, found.requests(random))
-    return open_run(
-        found.target, schedule, run=name, folder=run.results.folder, say=lambda text: None
-    )

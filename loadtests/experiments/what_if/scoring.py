@@ -13,6 +13,7 @@ from loadtests.experiments.what_if.forecasting import (
     Forecast,
     mean_response_s,
 )
+from loadtests.experiments.what_if.runs import WARM_UP
 from loadtests.generation.rows import Row
 from loadtests.generation.window import closed_window
 from loadtests.lab.raw import accepted_by_run, rows_by_run
@@ -22,7 +23,6 @@ from loadtests.lab.report.words import capital
 from loadtests.lab.results import Results
 
 FORECASTS = "forecasts"
-CLOSED_WARM_UP = 5  # requests of each customer that do not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def runs_of(results: Results, change: str, quantity: str) -> Mapping[str, bool]:
 
 def _value(quantity: str, rows: Sequence[Row]) -> float:
     if quantity == THROUGHPUT:
-        return closed_window(rows, CLOSED_WARM_UP).throughput_per_s
+        return closed_window(rows, WARM_UP).throughput_per_s
     in_order = sorted(rows, key=lambda row: row.index)
     return mean_response_s([row.closed_response_s for row in in_order])
 
@@ -123,8 +123,10 @@ def analyse(results: Results) -> Report:
         conclusion = f"{sum(bool(one.held) for one in score)} of {len(score)} forecasts held."
     elif rejected:
         conclusion = rejected[0]
-    else:
+    elif found:
         conclusion = f"{len(found)} forecasts were made and wait for their measurement."
+    else:
+        conclusion = "No forecast was made, because not all of the service is learnt yet."
     lead = (
         "A forecast says what one run will show, with a range that 95 of 100 such runs would be in "
         "if the model were right. It is simulated from the requests of a single customer, who "

@@ -35,6 +35,7 @@ from loadtests.models.distributions import with_mean_and_cv
 
 BY_NAME = {change.name: change for change in CHANGES}
 DEMAND = Demand(engine_s=0.02, files_s=0.008, rest_s=0.001, front_s=0.001, network_s=0.002)
+GENERATOR_S = 0.002
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,7 @@ def busy_ms(name: str, seed: int = 1) -> float:
 def test_each_change_takes_away_what_it_saves() -> None:
     assert [busy_ms(change.name) for change in LEARNT] == [30.0, 30.0, 30.0]
     assert busy_ms("two-workers") == 30.0
-    assert BY_NAME["two-workers"].queue.servers == 2
+    assert BY_NAME["two-workers"].workers == 2
     assert busy_ms("faster-storage") == 23.0
     kept = [busy_ms("kept-answers", seed) for seed in range(400)]
     assert set(kept) == {1.0, 30.0}
@@ -62,17 +63,16 @@ def test_the_index_takes_the_place_of_scans_and_all_that_their_handler_does() ->
     found = [index.applied(one, Random(1)) for one in index.learnt_of(asked)]
     assert [round(1000 * one.busy_s, 6) for one in found] == [5.2 + 1000 * DEMAND.front_s] * 3
     assert [one.network_s for one in found] == [DEMAND.network_s] * 3
-    assert index.queue == BY_NAME["rankings"].queue
     assert BY_NAME["scans"].learnt_of({"scans": [DEMAND]}) == [DEMAND]
 
 
 def always(demands: Sequence[Demand]) -> Known:
     """Each service demands this on both of two occasions."""
-    return known({change.name: [demands, demands] for change in LEARNT})
+    return known({change.name: [demands, demands] for change in LEARNT}, GENERATOR_S)
 
 
-def throughput(demands: Sequence[Demand], change: Change) -> float:
-    x, _ = forecasts(change, always(demands), always(demands), Plan(400, 100), Random(1))
+def throughput(demands: Sequence[Demand], change: Change, cores: int = 4) -> float:
+    x, _ = forecasts(change, always(demands), always(demands), Plan(400, 100), cores, Random(1))
     return x.middle
 
 
@@ -82,28 +82,38 @@ def test_throughput_is_that_of_a_busy_worker_and_doubles_with_two() -> None:
     assert throughput([DEMAND], two) == pytest.approx(2 / 0.030, rel=0.01)
 
 
+def test_a_generator_without_a_core_of_its_own_takes_its_time_from_the_workers() -> None:
+    one, two = BY_NAME["rankings"], BY_NAME["two-workers"]
+    assert throughput([DEMAND], one, cores=2) == pytest.approx(1 / 0.030, rel=0.01)
+    assert throughput([DEMAND], two, cores=2) == pytest.approx(2 / (0.030 + GENERATOR_S), rel=0.01)
+
+
 def test_a_response_time_has_the_way_and_the_queue_in_it() -> None:
     known = always([DEMAND])
-    _, found = forecasts(BY_NAME["scans"], known, known, Plan(400, 2000), Random(1))
+    _, found = forecasts(BY_NAME["scans"], known, known, Plan(400, 2000), 2, Random(1))
     queued_s = 0.030 * (1 + 0.5 / (2 * 0.5))  # M/D/1 at half of the throughput
     assert found.middle == pytest.approx(queued_s + DEMAND.network_s, rel=0.03)
     assert found.low < found.middle < found.high
 
 
 def test_a_response_time_is_that_of_a_service_which_is_idle_half_of_the_time() -> None:
-    busy, half_idle = always([DEMAND]), always([DEMAND.slowed(1.1)])
+    busy, half_idle = always([DEMAND]), always([slowed(DEMAND, 1.1)])
     plan, scans = Plan(400, 400), BY_NAME["rankings"]
-    x, slower = forecasts(scans, busy, half_idle, plan, Random(1))
-    same_x, same = forecasts(scans, busy, busy, plan, Random(1))
+    x, slower = forecasts(scans, busy, half_idle, plan, 2, Random(1))
+    same_x, same = forecasts(scans, busy, busy, plan, 2, Random(1))
     assert x == same_x
     assert slower.middle > 1.1 * same.middle
 
 
-def test_a_slower_processor_leaves_files_as_quick_as_ever() -> None:
-    slow = DEMAND.slowed(2)
-    assert slow.files_s == DEMAND.files_s
-    assert slow.processor_s == pytest.approx(2 * DEMAND.processor_s)
+def slowed(demand: Demand, factor: float) -> Demand:
+    """The demand on a processor that takes `factor` times as long; files take as long as ever."""
+    names = ("engine_s", "rest_s", "front_s", "network_s")
+    return replace(demand, **{name: factor * getattr(demand, name) for name in names})
+
+
+def test_what_depends_on_the_processor_is_all_but_files() -> None:
     assert DEMAND.busy_s + DEMAND.network_s == pytest.approx(DEMAND.processor_s + DEMAND.files_s)
+    assert slowed(DEMAND, 2).processor_s == pytest.approx(2 * DEMAND.processor_s)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.05])
@@ -115,22 +125,27 @@ def test_ranges_hold_if_the_model_does(deviation: float) -> None:
 
     def asked(random: Random, count: int) -> list[Demand]:
         slower = exp(random.gauss(0, deviation))
-        return [replace(DEMAND, engine_s=law.draw(random)).slowed(slower) for _ in range(count)]
+        drawn = (replace(DEMAND, engine_s=law.draw(random)) for _ in range(count))
+        return [slowed(one, slower) for one in drawn]
 
     for seed in range(100):
         random = Random(seed)
         occasions = {of.name: [asked(random, 60) for _ in range(4)] for of in LEARNT}
-        x, response = forecasts(true, known(occasions), known(occasions), plan, random)
-        closed, opened = asked(random, plan.rounds), asked(random, plan.arrivals)
+        found = known(occasions, GENERATOR_S)
+        x, response = forecasts(true, found, found, plan, 2, random)
+        closed, opened = (
+            [(one.busy_s, one.network_s) for one in asked(random, count)]
+            for count in (plan.rounds, plan.arrivals)
+        )
         times_s = poisson_times(0.5 * x.middle, random, count=plan.arrivals)
-        held[THROUGHPUT] += x.covers(forecasting._throughput_per_s(closed, true.queue))
-        held[RESPONSE] += response.covers(forecasting._response_s(opened, true.queue, times_s))
+        held[THROUGHPUT] += x.covers(forecasting._throughput_per_s(closed, true.workers))
+        held[RESPONSE] += response.covers(forecasting._response_s(opened, true.workers, times_s))
     assert all(89 <= number <= 99 for number in held.values()), held  # 95 are expected
 
 
 def test_a_speed_needs_two_occasions() -> None:
     with pytest.raises(ValueError, match="two occasions"):
-        known({"scans": [[DEMAND]]})
+        known({"scans": [[DEMAND]]}, GENERATOR_S)
 
 
 # --- the score -----------------------------------------------------------------------------------
