@@ -19,6 +19,7 @@ from loadtests.experiments.what_if.runs import closed
 from loadtests.generation.run import RUNS, judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.one_customer import Recorded
+from loadtests.lab.raw import accepted_by_run
 from loadtests.lab.results import Results
 from loadtests.models.queue import Queue
 from loadtests.models.samples import summary
@@ -108,13 +109,14 @@ def learn(run: Run) -> None:
 def _learn_generator(run: Run, found: Measured) -> None:
     """Let the load generator be one customer, and note its processor time for each request."""
     run.say("what a request demands of the load generator")
+    begun = sum(name.startswith(f"{GENERATOR}-") for name in accepted_by_run(run.results))
     rounds = int(run.choose(exploring.QUICK_REQUESTS, exploring.REQUESTS))
-    record = closed(run, found, GENERATOR, 1, rounds)
+    record = closed(run, found, f"{GENERATOR}-{begun + 1}", 1, rounds)
     judge_run(run.results.folder, record)
     took_s = max(row.done_s for row in record.rows)
     cores = record.facts().client_cpu or 0.0
     with run.results.table(GENERATOR, ("run", "processor_s")) as table:
-        table.write(run=GENERATOR, processor_s=cores * took_s / len(record.rows))
+        table.write(run=record.run, processor_s=cores * took_s / len(record.rows))
 
 
 def _learn(run: Run, found: Measured, change: Change, how: str, number: int) -> None:
