@@ -198,16 +198,6 @@ class StudyLedger:
         """The number of blocks."""
         return self._length
 
-    @property
-    def disk_reads(self) -> int:
-        """Blocks read from disk, as in `costs`."""
-        return self.costs.disk_reads
-
-    @property
-    def cache_hits(self) -> int:
-        """Blocks found in a cache, as in `costs`."""
-        return self.costs.cache_hits
-
     def flight_counter(
         self, origin_city: str, dest_city: str, initial_date: str, final_date: str
     ) -> int:

@@ -70,9 +70,9 @@ def ledger_of_blocks(folder: Path, block_count: int, cached_blocks: int = CACHED
 
 def scan(ledger: StudyLedger) -> int:
     """Blocks read from disk by one full scan, whose answer is checked."""
-    before = ledger.disk_reads
+    before = ledger.costs.disk_reads
     assert ledger.flight_counter(CITIES[0], CITIES[1], *BOTH_ENDS) == len(ledger)
-    return ledger.disk_reads - before
+    return ledger.costs.disk_reads - before
 
 
 def change(path: Path, edit: Callable[[dict[str, Any]], object], rehash: bool = False) -> None:
@@ -226,7 +226,7 @@ class TestCaches:
         ledger = ledger_of_blocks(tmp_path, 80)
         scan(ledger)
         refills = 4  # 61 blocks outside `last`, 19 at a time
-        assert ledger.cache_hits == 80 - refills
+        assert ledger.costs.cache_hits == 80 - refills
 
     @pytest.mark.parametrize("block_count", [0, 5, 50])
     def test_startup_reads_every_block_once_and_is_counted_apart(
@@ -234,13 +234,13 @@ class TestCaches:
     ) -> None:
         ledger = ledger_of_blocks(tmp_path, block_count)
         assert ledger.startup_costs.disk_reads == block_count
-        assert (ledger.disk_reads, ledger.cache_hits) == (0, 0)
+        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (0, 0)
 
     def test_the_newest_blocks_are_never_read_again(self, tmp_path: Path) -> None:
         ledger = ledger_of_blocks(tmp_path, 40)
         for height in range(40 - CACHED, 40):
             ledger.block(height)
-        assert (ledger.disk_reads, ledger.cache_hits) == (0, CACHED)
+        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (0, CACHED)
 
     @pytest.mark.parametrize(
         ("asked", "neighbours"),
@@ -251,16 +251,16 @@ class TestCaches:
     ) -> None:
         ledger = ledger_of_blocks(tmp_path, 100)
         ledger.block(asked)
-        assert (ledger.disk_reads, ledger.cache_hits) == (CACHED, 0)
+        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, 0)
         for height in neighbours:
             ledger.block(height)
-        assert (ledger.disk_reads, ledger.cache_hits) == (CACHED, CACHED)
+        assert (ledger.costs.disk_reads, ledger.costs.cache_hits) == (CACHED, CACHED)
 
     def test_a_refill_keeps_what_it_has(self, tmp_path: Path) -> None:
         ledger = ledger_of_blocks(tmp_path, 100)
         ledger.block(50)  # reads 41 to 59
         ledger.block(60)  # holds 51 to 69 and has 51 to 59
-        assert ledger.disk_reads == CACHED + 10
+        assert ledger.costs.disk_reads == CACHED + 10
 
     def test_a_cache_needs_a_block(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="cached_blocks is 0"):
