@@ -1,17 +1,16 @@
 """Stations of a queueing network in real time: one server each, first come, first served.
 
-A customer is a thread. It waits at a station until all earlier customers have been served, then
-holds the station for its service time, which is injected. The stations promise:
-- Customers are served in the order of their arrival at the station's lock.
-- Times add up in spite of late timers. Each customer keeps the time at which its last service
-  ended, and each station the time from which it is free. A service begins at the later of the two
-  and ends after the service time, and the thread sleeps until then. So a late wake-up does not
-  delay the end of any service.
+A customer is a thread, and its service times are injected. So it is known as soon as a customer
+arrives when its service will end: each customer keeps the time at which its last service ended, and
+each station the time from which it is free; a service begins at the later of the two. The thread
+sleeps until the end, in the queue and in service. The stations promise:
+- Customers are served in the order in which they arrive.
+- Times add up in spite of late timers: a late wake-up does not delay the end of any service.
 - A customer goes on if less than `SHORTEST_SLEEP_S` is left of a service, so that services shorter
   than a sleep add up to one. At the end of the whole route it always sleeps until the end.
 """
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -36,38 +35,12 @@ def law_of(cv: float) -> Law:
     return lambda mean_s, random: gamma_time_s(mean_s, cv, random)
 
 
-class FairLock:
-    """A lock that threads get in the order in which they asked for it."""
-
-    def __init__(self) -> None:
-        self._inside = Lock()
-        self._is_held = False
-        self._waiting: deque[Lock] = deque()
-
-    def __enter__(self) -> None:
-        with self._inside:
-            if not self._is_held:
-                self._is_held = True
-                return
-            gate = Lock()
-            gate.acquire()
-            self._waiting.append(gate)
-        gate.acquire()  # until the thread before this one releases it
-
-    def __exit__(self, *raised: object) -> None:
-        with self._inside:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._is_held = False
-
-
 class Station:
     """One server with a queue. Attribute: `name`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = FairLock()
+        self._lock = Lock()
         self._free_s = 0.0
 
     def serve(self, arrived_s: float, service_s: float) -> float:
@@ -78,8 +51,8 @@ class Station:
         with self._lock:
             end_s = max(arrived_s, self._free_s) + service_s
             self._free_s = end_s
-            if end_s - monotonic() > SHORTEST_SLEEP_S:
-                sleep_until(end_s)
+        if end_s - monotonic() > SHORTEST_SLEEP_S:
+            sleep_until(end_s)
         return end_s
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from loadtests.servers.stations import (
     SHORTEST_SLEEP_S,
-    FairLock,
     Share,
     Station,
     Step,
@@ -22,37 +21,22 @@ from loadtests.servers.stations import (
 FIXED = law_of(0)
 
 
-def test_a_fair_lock_lets_in_one_at_a_time_in_the_order_they_came() -> None:
-    lock, inside, order, crowds = FairLock(), 0, list[int](), list[int]()
+def test_customers_are_served_in_the_order_in_which_they_come() -> None:
+    station, start_s = Station("disk"), monotonic()
+    ends_s: dict[int, float] = {}
 
     def come(number: int) -> None:
-        nonlocal inside
-        with lock:
-            inside += 1
-            crowds.append(inside)
-            order.append(number)
-            sleep(0.001)
-            inside -= 1
+        ends_s[number] = station.serve(start_s, 0.01)
 
-    threads = [threading.Thread(target=come, args=[number]) for number in range(20)]
-    with lock:
-        for number, thread in enumerate(threads):
-            thread.start()
-            while len(lock._waiting) <= number:  # until it stands in the queue
-                sleep(0.0001)
+    threads = [threading.Thread(target=come, args=[number]) for number in range(10)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        while station._free_s < start_s + 0.01 * (number + 0.5):  # until it stands in the queue
+            sleep(0.0001)
     for thread in threads:
         thread.join()
-    assert order == list(range(20))
-    assert crowds == [1] * 20
-
-
-def test_a_fair_lock_is_left_when_something_is_raised() -> None:
-    lock = FairLock()
-    with pytest.raises(KeyError), lock:
-        raise KeyError
-    with lock:
-        assert lock._is_held
-    assert not lock._is_held
+    assert ends_s == pytest.approx({number: start_s + 0.01 * (number + 1) for number in range(10)})
+    assert monotonic() >= start_s + 0.1 - 1.01 * SHORTEST_SLEEP_S
 
 
 def test_a_service_begins_when_the_one_before_it_has_ended() -> None:
