@@ -12,16 +12,15 @@ customer had finished. Every request has a connection of its own, unless --keep-
 """
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from time import monotonic
 from typing import Any
 
 from loadtests.generation import customers, options
-from loadtests.generation.asking import Place
+from loadtests.generation.asking import Asker
 from loadtests.generation.node import Part, Plan, register
-from loadtests.generation.pacing import wait_until
 from loadtests.generation.rows import closed_index
 from loadtests.generation.schedule import Request, mixed
 
@@ -66,27 +65,24 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
 class Customer(customers.Customer):
     """A customer, who asks, waits for the answer, and thinks."""
 
-    def do_all(self, mine: Part, customer: int) -> None:
-        """Ask until this customer has done its requests, or its time is over."""
+    def turns_of_each(self, chosen: Namespace) -> int:
+        """The number of requests of each customer, with the warm-up."""
+        return int(chosen.requests and chosen.warm_up + chosen.requests)
+
+    def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
+        """Ask at each turn. The next one is due after a think time."""
         chosen = self.environment.parsed_options
-        random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
-        client = Place(mine.host).asker(
-            keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout
-        )
         think = LAWS[chosen.law]
         due_s = max(mine.start_s, monotonic())
         for number, request in enumerate(_requests(mine.content, random)):
-            wait_until(due_s)
-            if self.node.is_stopping or _is_done(chosen, number, mine.start_s):
-                break
+            yield due_s
             index = closed_index(customer, number)
-            client.ask(
+            asker.ask(
                 request.path,
                 partial(self.node.record, mine, index, request.kind, due_s, is_open=False),
                 request.body,
             )
             due_s = monotonic() + think(chosen.think, random)
-        client.close()
 
 
 def _requests(content: Any, random: Random) -> Any:
@@ -95,12 +91,6 @@ def _requests(content: Any, random: Random) -> Any:
         for kind, asked in content["choices"].items()
     }
     return mixed(choices, random, content["shares"])
-
-
-def _is_done(chosen: Namespace, number: int, start_s: float) -> bool:
-    if chosen.requests:
-        return bool(number >= chosen.warm_up + chosen.requests)
-    return bool(monotonic() >= start_s + chosen.duration)
 
 
 register(Customer, plan_from, OPTIONS, options.PATHS, RUN_ID)

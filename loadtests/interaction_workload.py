@@ -16,8 +16,9 @@ in the raw rows; the time of an interaction is from its first request to the las
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -25,7 +26,8 @@ from time import monotonic
 import gevent
 
 from loadtests.generation import customers, options
-from loadtests.generation.client import JSON, NDJSON, Answer, Client, Origin
+from loadtests.generation.asking import Asker
+from loadtests.generation.client import Answer
 from loadtests.generation.interactions import (
     ADDED,
     Interaction,
@@ -36,7 +38,6 @@ from loadtests.generation.interactions import (
     step_index,
 )
 from loadtests.generation.node import Node, Part, Plan, register
-from loadtests.generation.pacing import wait_until
 from loadtests.generation.rows import NO_ANSWER
 from loadtests.processes import Site
 from loadtests.questions import drawn, sample
@@ -97,25 +98,20 @@ def plan_from(chosen: Namespace, host: str, workers: int) -> Plan:
 class Customer(customers.Customer):
     """A customer, who does a sequence of interactions, and then begins it again."""
 
-    def do_all(self, mine: Part, customer: int) -> None:
-        """Do interactions until this customer has done enough, or its time is over."""
+    def turns_of_each(self, chosen: Namespace) -> int:
+        """The number of interactions of each customer."""
+        return int(chosen.interactions)
+
+    def turns(self, mine: Part, customer: int, asker: Asker, random: Random) -> Iterator[float]:
+        """Do an interaction at each turn. The next one is due at once, or after an interval."""
         chosen = self.environment.parsed_options
-        random = Random(f"{chosen.seed}/{customer}")  # noqa: S311  a load, no secrets
-        own: Sequence[Interaction] = [
-            from_json(content) for content in mine.content[customer % len(mine.content)]
-        ]
-        client = Client(
-            Origin(mine.host), keep_alive=bool(chosen.keep_alive), timeout_s=chosen.timeout
-        )
+        own = [from_json(content) for content in mine.content[customer % len(mine.content)]]
         due_s = max(mine.start_s + random.random() * chosen.interval, monotonic())
-        number = 0
-        while not (self.node.is_stopping or _is_done(chosen, number, mine.start_s)):
-            wait_until(due_s)
-            doing = _Doing(self.node, mine, client, customer, number, chosen.timeout)
-            doing.run(own[number % len(own)], due_s)
+        for number, interaction in enumerate(cycle(own)):
+            yield due_s
+            doing = _Doing(self.node, mine, asker, customer, number, interaction, chosen.timeout)
+            doing.run(due_s)
             due_s = _next_due(due_s, chosen.interval, random)
-            number += 1
-        client.close()
 
 
 def _next_due(due_s: float, interval_s: float, random: Random) -> float:
@@ -124,77 +120,69 @@ def _next_due(due_s: float, interval_s: float, random: Random) -> float:
     return due_s + interval_s * (1 + random.uniform(-VARIATION, VARIATION))
 
 
-def _is_done(chosen: Namespace, number: int, start_s: float) -> bool:
-    if chosen.interactions:
-        return bool(number >= chosen.interactions)
-    return bool(monotonic() >= start_s + chosen.duration)
-
-
+@dataclass(slots=True)
 class _Doing:
-    """One interaction of one customer. number: its number for the customer, from 0."""
+    """One interaction of one customer. number: its number for the customer, from 0.
 
-    def __init__(
-        self, node: Node, part: Part, client: Client, customer: int, number: int, timeout_s: float
-    ) -> None:
-        self._node, self._part, self._client = node, part, client
-        self._customer, self._number, self._timeout_s = customer, number, timeout_s
-        self._added = ""
+    added: the address of the flight that it added last.
+    """
 
-    def run(self, interaction: Interaction, due_s: float) -> None:
+    node: Node
+    part: Part
+    asker: Asker
+    customer: int
+    number: int
+    interaction: Interaction
+    timeout_s: float
+    added: str = ""
+
+    def run(self, due_s: float) -> None:
         """Do its steps, until one fails. due_s: when the first was due."""
-        needs_address = any(ADDED in step.path for step in interaction.steps)
-        for at, step in enumerate(interaction.steps):
-            answer = self._step(interaction, at, step, due_s)
+        needs_address = any(ADDED in step.path for step in self.interaction.steps)
+        for at, step in enumerate(self.interaction.steps):
+            answer = self._done(at, step, due_s)
             if not 200 <= answer.status < 400:
                 return
             if needs_address and step.method == "POST":
-                self._added = _address(answer)
+                self.added = _address(answer)
             due_s = answer.done_s
 
-    def _step(self, interaction: Interaction, at: int, step: Step, due_s: float) -> Answer:
+    def _done(self, at: int, step: Step, due_s: float) -> Answer:
         """Ask once, or until the state is reached. Every request is a row, and so is giving up."""
-        give_up_s = monotonic() + self._timeout_s
+        give_up_s = monotonic() + self.timeout_s
         while True:
-            answer = self._asked(interaction, at, step, due_s)
+            answer = self._asked(at, step, due_s)
             if not step.until or answer.status != OK or _state(answer) == step.until:
                 return answer
-            if self._node.is_stopping or monotonic() > give_up_s:
+            if self.node.is_stopping or monotonic() > give_up_s:
                 break
             due_s = answer.done_s + POLL_S
             gevent.sleep(max(0.0, due_s - monotonic()))
-        problem = f"it was not {step.until} within {self._timeout_s:g} s"
+        problem = f"it was not {step.until} within {self.timeout_s:g} s"
         gave_up = replace(answer, sent_s=answer.done_s, status=NO_ANSWER, problem=problem)
-        self._record(interaction, at, step, answer.done_s, gave_up)
+        self._record(at, step, answer.done_s, gave_up)
         return gave_up
 
-    def _asked(self, interaction: Interaction, at: int, step: Step, due_s: float) -> Answer:
+    def _asked(self, at: int, step: Step, due_s: float) -> Answer:
         found: list[Answer] = []
 
         def note(answer: Answer) -> None:  # at once, because this greenlet may be killed
             found.append(answer)
-            self._record(interaction, at, step, due_s, answer)
+            self._record(at, step, due_s, answer)
 
-        path = step.path.replace(ADDED, self._added)
-        self._client.ask(path, note, step.body, _content_type(path))
+        self.asker.ask(step.path.replace(ADDED, self.added), note, step.body)
         return found[0]
 
-    def _record(
-        self, interaction: Interaction, at: int, step: Step, due_s: float, answer: Answer
-    ) -> None:
-        index = step_index(self._customer, self._number, at)
-        kind = interaction.row_kind(step)
-        self._node.record(self._part, index, kind, due_s, answer, is_open=False)
+    def _record(self, at: int, step: Step, due_s: float, answer: Answer) -> None:
+        index = step_index(self.customer, self.number, at)
+        kind = self.interaction.row_kind(step)
+        self.node.record(self.part, index, kind, due_s, answer, is_open=False)
 
 
 def _address(answer: Answer) -> str:
     """The path at which a flight that was added is found."""
     told = json.loads(answer.body)
     return str(told.get("receipt") or f"/transactions/{told['TRANSACTION_ID']}")
-
-
-def _content_type(path: str) -> str:
-    """The Content-Type of bodies posted to `path`."""
-    return NDJSON if path.partition("?")[0].endswith("/batch") else JSON
 
 
 def _state(answer: Answer) -> str:

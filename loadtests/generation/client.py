@@ -75,8 +75,11 @@ class Origin:
             made.close()
             raise
 
-    def request(self, path: str, body: str, *, keep_alive: bool, content_type: str = JSON) -> bytes:
-        """The bytes of a GET, or of a POST of `body` if there is one."""
+    def request(self, path: str, body: str, *, keep_alive: bool) -> bytes:
+        """The bytes of a GET, or of a POST of `body` if there is one.
+
+        A body is JSON or, if the path ends in /batch, JSON lines.
+        """
         content = body.encode("utf-8")
         lines = [
             f"{method_of(body)} {self._prefix}{path} HTTP/1.1",
@@ -85,7 +88,8 @@ class Origin:
             f"Connection: {'keep-alive' if keep_alive else 'close'}",
         ]
         if content:
-            lines += [f"Content-Type: {content_type}", f"Content-Length: {len(content)}"]
+            kind = NDJSON if path.partition("?")[0].endswith("/batch") else JSON
+            lines += [f"Content-Type: {kind}", f"Content-Length: {len(content)}"]
         return "\r\n".join([*lines, "", ""]).encode("ascii") + content
 
 
@@ -106,13 +110,7 @@ class Client:
         self._origin, self._keep_alive, self._timeout_s = origin, keep_alive, timeout_s
         self._socket: gevent.socket.socket | None = None
 
-    def ask(
-        self,
-        path: str,
-        then: Callable[[Answer], None],
-        body: str = "",
-        content_type: str = JSON,
-    ) -> None:
+    def ask(self, path: str, then: Callable[[Answer], None], body: str = "") -> None:
         """GET `path`, or POST a `body` to it, then call `then` with the outcome.
 
         `then` is called even if this greenlet is killed.
@@ -122,7 +120,7 @@ class Client:
         sent_s = monotonic()
         try:
             with gevent.Timeout(self._timeout_s):
-                self._exchange(path, body, content_type, response)
+                self._exchange(path, body, response)
             problem = ""
         except gevent.Timeout:
             problem = f"no whole answer within {self._timeout_s:g} s"
@@ -140,10 +138,8 @@ class Client:
             self._socket.close()
             self._socket = None
 
-    def _exchange(self, path: str, body: str, content_type: str, response: HTTPResponse) -> None:
-        request = self._origin.request(
-            path, body, keep_alive=self._keep_alive, content_type=content_type
-        )
+    def _exchange(self, path: str, body: str, response: HTTPResponse) -> None:
+        request = self._origin.request(path, body, keep_alive=self._keep_alive)
         if self._socket is None:
             self._socket = self._origin.connect()
         self._socket.sendall(request)

@@ -107,6 +107,20 @@ def test_what_is_no_url_is_refused(url: str) -> None:
         Origin(url)
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/transactions?mode=sync", "application/json"),
+        ("/transactions/batch?mode=sync", "application/x-ndjson"),
+    ],
+)
+def test_a_batch_is_posted_as_json_lines(path: str, kind: str) -> None:
+    heard: list[bytes] = []
+    with answering(OK + b"Content-Length: 0\r\n\r\n", heard=heard) as url:
+        Client(Origin(url)).ask(path, lambda answer: None, "{}")
+    assert f"Content-Type: {kind}\r\n".encode() in heard[0]
+
+
 @pytest.mark.parametrize(("body", "method"), [("", "GET"), ('{"a": "é"}', "POST")])
 def test_a_body_is_posted_and_nothing_is_got(body: str, method: str) -> None:
     heard: list[bytes] = []
