@@ -33,7 +33,8 @@ from loadtests.models.distributions import with_mean_and_cv
 from loadtests.models.estimates import TOLERANCE, Interval, Verdict, paired_difference, verdict
 from loadtests.models.single_server import mg1
 from loadtests.models.steady_state import SteadyState
-from loadtests.servers.known import FCFS, known_server
+from loadtests.servers.gunicorn import FCFS
+from loadtests.servers.known import known_server
 
 DEMAND_S = 0.020
 DEMAND_CV = 0.25

@@ -7,7 +7,8 @@ An experiment needs `run` (one run against a server), `calibrating`, `schedule` 
     from loadtests.generation.run import judge_run, open_run
     from loadtests.generation.schedule import (
         Request, arrivals, demanded, gamma_demands, poisson_times)
-    from loadtests.servers.known import FCFS, known_server
+    from loadtests.servers.gunicorn import FCFS
+    from loadtests.servers.known import known_server
 
     with known_server(FCFS, log=folder / "server.log") as server:
         choices = {"known": [Request("known", "/?service_s=0.0405", 0.0405)]}

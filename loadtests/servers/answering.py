@@ -15,7 +15,6 @@ from time import monotonic
 from typing import Any
 from urllib.parse import parse_qsl
 
-from loadtests.servers.known import Application, Gunicorn, StartResponse
 from loadtests.servers.timing import SERVER_TIMING, headers
 
 LIVE = "/live"
@@ -24,13 +23,19 @@ EMULATED = "X-Emulated-Disk"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing."""
+    """An answer. body: sent as JSON. parts_s (seconds) and counts: entries of Server-Timing.
+
+    status: for example "200 OK".
+    """
 
     body: object
     parts_s: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    status: str = "200 OK"
 
 
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 Answering = Callable[[Mapping[str, str]], Answer]  # the parameters of a request -> its answer
 
 
@@ -40,11 +45,6 @@ class Refused(Exception):
     def __init__(self, status: str, detail: str) -> None:
         super().__init__(detail)
         self.status = status
-
-
-def threads(count: int) -> Gunicorn:
-    """One process with `count` threads. For 1 it is gunicorn's `sync` worker: FCFS, one by one."""
-    return Gunicorn("sync" if count == 1 else "gthread", threads=count)
 
 
 def values(parameters: Mapping[str, str], *names: str) -> list[str]:
@@ -75,16 +75,15 @@ def application(routes: Mapping[str, Answering], speedup: float = 0) -> Applicat
 
     def answered(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         start_s = monotonic()
-        status = "200 OK"
         try:
             answer = _route(known, environ)(dict(parse_qsl(environ["QUERY_STRING"])))
         except Refused as refused:
-            status, answer = refused.status, Answer({"detail": str(refused)})
+            answer = Answer({"detail": str(refused)}, status=refused.status)
         body = json.dumps(answer.body).encode()
         told = dict(headers(start_s))
         told[SERVER_TIMING] += _timing(answer)
         about = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        start_response(status, [*about, *told.items(), *emulated])
+        start_response(answer.status, [*about, *told.items(), *emulated])
         return [body]
 
     return answered

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadtests.processes import Service
-from loadtests.servers.known import Gunicorn, gunicorn_server
+from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
 
 if TYPE_CHECKING:
     from flask import Flask

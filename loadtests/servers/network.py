@@ -36,8 +36,8 @@ from random import Random
 
 from loadtests.processes import Service
 from loadtests.servers import answering
-from loadtests.servers.answering import Answer, Answering, number, values
-from loadtests.servers.known import Application, gunicorn_server
+from loadtests.servers.answering import Answer, Answering, Application, number, values
+from loadtests.servers.gunicorn import Gunicorn, gunicorn_server
 from loadtests.servers.stations import Station, Step, Way, law_of, walk
 
 CPU_S, DISK_S, DELAY_S = 0.0008, 0.046, 0.039
@@ -64,7 +64,8 @@ def running(
     """
     application(emulated_disk, cv, group, seed)  # raises ValueError for wrong settings
     made = f"loadtests.servers.network:application({emulated_disk!r}, {cv!r}, {group!r}, {seed!r})"
-    return gunicorn_server(made, answering.threads(threads), log, answering.LIVE)
+    how = Gunicorn("sync" if threads == 1 else "gthread", threads=threads)
+    return gunicorn_server(made, how, log, answering.LIVE)
 
 
 def application(

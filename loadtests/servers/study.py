@@ -25,8 +25,15 @@ from pathlib import Path
 from loadtests.baseline import STAGES, Costs, StudyLedger, write_chain
 from loadtests.processes import Service
 from loadtests.servers import answering
-from loadtests.servers.answering import Answer, Answering, Refused, number, values
-from loadtests.servers.known import FCFS, Application, gunicorn_server
+from loadtests.servers.answering import (
+    Answer,
+    Answering,
+    Application,
+    Refused,
+    number,
+    values,
+)
+from loadtests.servers.gunicorn import FCFS, gunicorn_server
 
 READ_MS, CHECK_MS = 46.0, 39.0
 BLOCKS = 522

@@ -18,7 +18,8 @@ from loadtests.experiments.client_server.asked import Drawn, Flights
 from loadtests.lab.experiment import Run
 from loadtests.processes import ProgramFailed, Service, running
 from loadtests.questions import as_sent, flights_of_block
-from loadtests.servers.known import known_server, m_workers
+from loadtests.servers.gunicorn import Gunicorn
+from loadtests.servers.known import known_server
 from loadtests.servers.mariadb import Database, mariadb
 
 KNOWN, POSITION, KEY, UNINDEXED, INDEXED, SERVICE, SCAN = (
@@ -137,7 +138,7 @@ class Rig:
     @contextmanager
     def known(self, workers: int) -> Iterator[Service]:
         """The server of known, exponential service time."""
-        with known_server(m_workers(workers), self._run.log) as service:
+        with known_server(Gunicorn(workers=workers), self._run.log) as service:
             yield service
 
 

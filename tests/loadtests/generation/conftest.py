@@ -13,7 +13,8 @@ import pytest
 
 from loadtests.generation.schedule import Choices, Request, save_requests
 from loadtests.processes import PROJECT, Service
-from loadtests.servers.known import FCFS, Gunicorn, known_server
+from loadtests.servers.gunicorn import FCFS, Gunicorn
+from loadtests.servers.known import known_server
 
 QUICK_S = 0.005
 QUICK: Choices = {"known": [Request("known", f"/?service_s={QUICK_S}", QUICK_S)]}

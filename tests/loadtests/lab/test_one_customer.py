@@ -9,7 +9,8 @@ from loadtests.generation.schedule import Request
 from loadtests.lab.one_customer import one_customer, recorded
 from loadtests.lab.results import Results
 from loadtests.processes import HOST, Service, free_port
-from loadtests.servers.known import FCFS, known_server
+from loadtests.servers.gunicorn import FCFS
+from loadtests.servers.known import known_server
 
 SERVICE_S = 0.01
 ASKED = Request("known", f"/?service_s={SERVICE_S}")

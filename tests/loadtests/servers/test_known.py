@@ -10,14 +10,8 @@ import requests
 
 from loadtests.processes import ProgramFailed, Service, family
 from loadtests.servers import known
-from loadtests.servers.known import (
-    FCFS,
-    Gunicorn,
-    Sleeper,
-    gunicorn_server,
-    known_server,
-    m_workers,
-)
+from loadtests.servers.gunicorn import FCFS, Gunicorn, gunicorn_server
+from loadtests.servers.known import Sleeper, known_server
 from loadtests.servers.timing import BOOT, START, Told, boot_id, headers, told
 
 
@@ -82,7 +76,7 @@ def test_one_worker_serves_one_after_the_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [m_workers(2), Gunicorn("gthread", threads=2)], ids=["workers", "threads"]
+    "how", [Gunicorn(workers=2), Gunicorn("gthread", threads=2)], ids=["workers", "threads"]
 )
 def test_m_servers_serve_m_at_once(how: Gunicorn, tmp_path: Path) -> None:
     with known_server(how, tmp_path / "log") as server:
